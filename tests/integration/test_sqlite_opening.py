@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import subprocess
@@ -10,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import apsw
 import pytest
 from msgspec.structs import replace
 from tests.contract.store_world import SPACE, add_collection, make_document, put, read
@@ -225,6 +227,31 @@ store.close()
         for _ in range(4)
     ]
     assert [process.communicate()[0].strip() for process in processes] == ["0"] * 4
+
+
+def test_a_database_that_is_made_while_it_is_looked_at(path: Path) -> None:
+    """The first look is at one state of the file: not no id, and then the tables that somebody made since."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    make = f"BEGIN; CREATE TABLE t (x); PRAGMA application_id = {APPLICATION_ID}; COMMIT"
+
+    def make_it(_cursor: object, sql: str, _bindings: object) -> bool:
+        if "sqlite_schema" in sql and not path.stat().st_size:
+            with (
+                contextlib.closing(sqlite3.connect(path, timeout=0)) as other,
+                contextlib.suppress(sqlite3.OperationalError),  # locked, as it should be
+            ):
+                other.executescript(make)
+        return True
+
+    def watch(connection: apsw.Connection) -> None:
+        connection.exec_trace = make_it
+
+    apsw.connection_hooks.append(watch)
+    try:
+        Database(path).close()
+    finally:
+        apsw.connection_hooks.remove(watch)
 
 
 def test_searching_by_words_loads_no_numpy(path: Path) -> None:

@@ -175,13 +175,15 @@ def _prepare(path: Path, schema: Schema, how: Opening) -> bool:
 
 def _version(connection: Connection, path: Path, schema: Schema) -> int:
     """Return the version of the tables, 0 for an empty file."""
-    application_id = connection.pragma("application_id")
+    with connection:  # one snapshot: another process may be making the tables
+        application_id = connection.pragma("application_id")
+        version = int(connection.pragma("user_version"))
+        is_empty = not connection.execute("SELECT count(*) FROM sqlite_schema").get
     if application_id != APPLICATION_ID:
-        if application_id or connection.execute("SELECT count(*) FROM sqlite_schema").get:
+        if application_id or not is_empty:
             msg = f"{path} is the database of another program"
             raise NotADatabaseError(msg)
         return 0
-    version = int(connection.pragma("user_version"))
     if version > schema.version:
         msg = f"{path} was written by a newer mdvec (format {version}, this one knows {schema.version})"
         raise NewerDatabaseError(msg)
