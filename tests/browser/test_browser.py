@@ -112,6 +112,21 @@ def test_the_keyboard_is_enough(tab: Tab) -> None:
     expect(page.locator("#q")).to_have_value("")
 
 
+def test_a_note_in_a_new_tab_leads_back_to_its_search(tab: Tab) -> None:
+    """With its filters, also after a jump inside the note; in its own tab, to the result that was opened."""
+    page = tab.page
+    page.goto("/?q=retries&n=notes&tag=ops")
+    with page.context.expect_page() as opened:
+        page.locator(HITS).first.click(modifiers=["Control"])
+    opened.value.locator("#back").click()
+    expect(opened.value).to_have_url(re.compile(r"/\?q=retries&n=notes&tag=ops$"))
+    page.locator(HITS).first.click()
+    page.locator(".outline a", has_text="Part 3").click()
+    page.locator("#back").click()
+    expect(page).to_have_url(re.compile(r"/\?q=retries&n=notes&tag=ops$"))
+    expect(page.locator(HITS).first).to_be_focused()
+
+
 def test_the_start_page_shows_the_keys(tab: Tab) -> None:
     """The field has the focus there, and the line below it says "Press ?"; in a query it is a sign."""
     tab.page.goto("/")
@@ -420,3 +435,5 @@ def test_the_page_works_without_scripts(tab: Tab) -> None:
     expect(page).to_have_url(re.compile("tag=ops"))
     page.locator(HITS).first.click()
     expect(page.locator(".passage", has_text="Five retries")).to_be_in_viewport()
+    page.locator("#back").click()
+    expect(page).to_have_url(re.compile(r"q=retries&tag=ops$"))

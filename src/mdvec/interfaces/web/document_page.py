@@ -18,6 +18,7 @@ from starlette.responses import RedirectResponse, Response
 from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.interfaces.requests import parse_lines
 from mdvec.interfaces.web.frame import PageAddresses, Site, document_url
+from mdvec.interfaces.web.search_page import Form
 from mdvec.types.page import IMAGE_TYPES, PASSAGE_ANCHOR, Marked
 
 # An image is only an image: opened by itself, an SVG file runs and requests nothing either.
@@ -38,10 +39,10 @@ class DocumentPage:
     async def show(self, request: Request) -> Response:
         """Return a document; ``lines`` is marked, the words of ``q`` in it, too."""
         collection, path = request.path_params["collection"], request.path_params["path"]
-        query = request.query_params.get("q", "")
+        form = Form.of(request.query_params)
         pages = self._site.workspace.pages
         try:
-            marked = _marked(request.query_params.get("lines", ""), query)
+            marked = _marked(request.query_params.get("lines", ""), form.q)
             page = await self._site.call(lambda: pages.read(path, collection, PageAddresses(), marked))
         except DocumentNotFoundError:
             # The HTML of a note names images from its own folder.
@@ -55,7 +56,7 @@ class DocumentPage:
             request,
             "document.html",
             page=page,
-            query=query,
+            form=form,
             marked=marked,
             passage_anchor=PASSAGE_ANCHOR,
             properties=_properties(page.properties),

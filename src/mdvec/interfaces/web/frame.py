@@ -152,16 +152,19 @@ def static_file(name: str) -> bytes | None:
     return next((each.read_bytes() for each in folder.iterdir() if each.name == name), None)
 
 
-def document_url(collection: str, path: str, **query: str) -> str:
-    """Return the address of a document."""
-    named = urlencode({key: value for key, value in query.items() if value})
-    return f"/doc/{quote(collection)}/{quote(path)}" + (f"?{named}" if named else "")
+def document_url(collection: str, path: str, **parameters: Any) -> str:
+    """Return the address of a document; empty parameters are left out."""
+    return _with_parameters(f"/doc/{quote(collection)}/{quote(path)}", parameters)
 
 
 def search_url(parameters: Mapping[str, Any]) -> str:
     """Return the address of a search; empty parameters are left out."""
+    return _with_parameters("/", parameters)
+
+
+def _with_parameters(address: str, parameters: Mapping[str, Any]) -> str:
     named = urlencode({key: value for key, value in parameters.items() if value}, doseq=True)
-    return f"/?{named}" if named else "/"
+    return f"{address}?{named}" if named else address
 
 
 class PageAddresses:

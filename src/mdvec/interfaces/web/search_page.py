@@ -197,10 +197,11 @@ class SearchPage:
 def _shown(hit: SearchHit, form: Form, result: SearchResult) -> dict[str, Any]:
     query = result.searched or form.q
     found = (hit.text[start:end] for start, end in match_spans(query, hit.text))
-    lines = f"{hit.start_line}-{hit.end_line}"
+    # The address of a note leads back to this search.
+    parameters = form.parameters(q=query, lines=f"{hit.start_line}-{hit.end_line}")
     return {
         "hit": hit,
-        "href": f"{document_url(hit.collection, hit.path, q=query, lines=lines)}#{PASSAGE_ANCHOR}",
+        "href": f"{document_url(hit.collection, hit.path, **parameters)}#{PASSAGE_ANCHOR}",
         "trail": trail(hit).split(" › ")[1:],
         "lines": best_passage(query, hit.text, width=_LINE_COLUMNS, lines=_LINES),
         "words": list(dict.fromkeys(word.casefold() for word in found))[:_SHOWN_WORDS],

@@ -19,11 +19,13 @@ if (copy && navigator.clipboard) {
 const outline = document.querySelector(".outline details");
 if (outline && matchMedia("(max-width: 59.99rem)").matches) outline.open = false;
 
-// From the results one goes back to them, as they were.
+// In this tab one goes back to the results as they were; elsewhere the link shows the same search.
 const back = document.getElementById("back");
 const goBack = () => {
-  const before = document.referrer && new URL(document.referrer);
-  if (before && before.origin === location.origin && before.pathname === "/") history.back();
+  const { navigation } = window; // not in older browsers
+  const before = navigation?.entries().slice(0, navigation.currentEntry.index) ?? [];
+  const results = before.findLast((each) => new URL(each.url).pathname === "/");
+  if (results) navigation.traverseTo(results.key);
   else location.assign(back ? back.href : "/");
 };
 back?.addEventListener("click", (event) => {
