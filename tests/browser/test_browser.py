@@ -112,6 +112,26 @@ def test_the_keyboard_is_enough(tab: Tab) -> None:
     expect(page.locator("#q")).to_have_value("")
 
 
+@pytest.mark.parametrize("scripts", [True, False])
+def test_tab_skips_the_filters(chromium: Browser, site: Site, scripts: bool) -> None:
+    """From the field a link that is seen once it has the focus leads to the first result."""
+    context = chromium.new_context(base_url=site.url, locale="en-US", java_script_enabled=scripts)
+    page = context.new_page()
+    page.goto("/?q=apple")
+    page.locator("#q").focus()
+    link = page.get_by_role("link", name="Skip to the results")
+    expect(link).not_to_be_in_viewport()
+    for _ in range(2):  # past the button
+        page.keyboard.press("Tab")
+    expect(link).to_be_focused()
+    expect(link).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    if not scripts:
+        page.keyboard.press("Tab")
+    expect(page.locator(HITS).first).to_be_focused()
+    context.close()
+
+
 def test_a_note_in_a_new_tab_leads_back_to_its_search(tab: Tab) -> None:
     """With its filters, also after a jump inside the note; in its own tab, to the result that was opened."""
     page = tab.page

@@ -12,6 +12,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "search": ("Search", "検索"),
     "status": ("Status", "状態"),
     "skip": ("Skip to the content", "本文へ移動"),
+    "skip_filters": ("Skip to the results", "検索結果へ移動"),
     "theme": ("Light or dark", "明暗の切り替え"),
     "help": ("Keyboard", "キーボード操作"),
     "close": ("Close", "閉じる"),

@@ -157,6 +157,12 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// As an address the link would be one more step for the back button.
+document.getElementById("to-results").addEventListener("click", (event) => {
+  event.preventDefault();
+  (links()[0] ?? results).focus();
+});
+
 // Back from a note, the keys go on from the result that was opened.
 results.addEventListener("click", (event) => {
   const opened = event.target.closest(".hit a.title")?.getAttribute("href");
