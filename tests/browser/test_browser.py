@@ -273,6 +273,18 @@ def test_axe_finds_nothing(chromium: Browser, site: Site, path: str, scheme: Any
     assert found == []
 
 
+def test_a_wrong_address_leads_to_the_search(chromium: Browser, site: Site) -> None:
+    """A page in the language of the browser, without anything that axe-core finds."""
+    context = chromium.new_context(base_url=site.url, locale="ja-JP", bypass_csp=True)
+    page = context.new_page()
+    page.goto("/nothing")
+    expect(page.locator("main")).to_contain_text("このアドレスにはページがありません。")
+    assert Axe().run(page).response["violations"] == []
+    page.locator("main").get_by_role("link").click()
+    expect(page.locator("#q")).to_be_focused()
+    context.close()
+
+
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.window(viewport={"width": 360, "height": 740}, locale="ja-JP", has_touch=True)
 def test_a_phone_is_wide_enough(tab: Tab, path: str) -> None:

@@ -307,6 +307,34 @@ def test_a_document_that_is_not_there_is_explained(page: TestClient) -> None:
     assert page.get("/doc/notes/retry.md?lines=x").status_code == 400
 
 
+@pytest.mark.parametrize(
+    ("address", "english", "japanese"),
+    [
+        ("/doc/notes/retri.md", "Did you mean retry.md? Search for it.", "題名や内容の言葉で検索して"),
+        ("/?q=x&n=nowhere", "Remove this filter, or", "絞り込みを解除するか、"),
+        ("/nothing", "Search instead.", "検索から探してください。"),
+    ],
+)  # fmt: skip
+def test_an_error_has_the_language_of_the_page(
+    page: TestClient, address: str, english: str, japanese: str
+) -> None:
+    """With a step to take there; in Japanese, what the error itself says stands below."""
+    browser = {"Accept": "text/html", "Accept-Language": "en"}
+    assert english in text_of(page.get(address, headers=browser))
+    answer = page.get(address, headers={**browser, "Accept-Language": "ja"})
+    assert japanese in text_of(answer)
+    assert '<small lang="en">' in answer.text
+
+
+def test_an_address_without_a_page_is_one_for_browsers(page: TestClient) -> None:
+    """A browser receives a page that leads to the search; others receive problem details."""
+    shown = page.get("/nothing", headers={"Accept": "text/html"})
+    assert (shown.status_code, shown.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert '<p><a href="/">← Search</a></p>' in shown.text
+    assert page.get("/nothing").headers["content-type"] == "application/problem+json"
+    assert page.get("/collections", headers={"Accept": "text/html"}).status_code == 405
+
+
 @pytest.mark.parametrize("path", ["images/map.png?from=", "map.png?from=旅行/京都.md", "map.png"])
 def test_images_are_found_as_obsidian_finds_them(page: TestClient, path: str) -> None:
     """By their path from the root, or by their name alone."""

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.routing import Mount, Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Lifespan
 
 from mdvec import registry
 from mdvec.interfaces.errors import OnBug, bug_listener
 from mdvec.interfaces.http.address import Authority
-from mdvec.interfaces.http.guard import guarded
+from mdvec.interfaces.http.guard import Refusal, guarded, serving
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.http.server import bind, serve
 from mdvec.workspace.restricted import RestrictedWorkspace
@@ -42,12 +42,14 @@ class WebDoor:
         lifespan: Entered before the first request and left after the last; None without one.
         body_limits: Largest body of a request in bytes, by path, where it is not the usual one.
         open_paths: Paths, and beginnings of paths that end in ``/``, that need no token.
+        refuse: Shows a browser that an address is not served; None leaves that to another door.
     """
 
     routes: Sequence[Route | Mount]
     lifespan: Callable[[], AbstractAsyncContextManager[None]] | None = None
     body_limits: Mapping[str, int] = field(default_factory=dict)
     open_paths: frozenset[str] = frozenset()
+    refuse: Refusal | None = None
 
 
 def build_app(
@@ -72,13 +74,20 @@ def build_app(
                     await stack.enter_async_context(door.lifespan())
             yield
 
+    def app_of(doors: Sequence[WebDoor], lifespan: Lifespan[Starlette] | None = None) -> ASGIApp:
+        refuse = next((door.refuse for door in doors if door.refuse), None)
+        return serving(
+            [route for door in doors for route in door.routes],
+            on_bug=on_bug,
+            refuse=refuse,
+            lifespan=lifespan,
+        )
+
     return guarded(
-        _routes(doors),
+        app_of(doors, lifespan),
         options,
         port,
-        on_bug=on_bug,
-        lifespan=lifespan,
-        restricted={names: _routes(each) for names, each in restricted.items()},
+        restricted={names: app_of(each) for names, each in restricted.items()},
         body_limits={path: limit for door in doors for path, limit in door.body_limits.items()},
         open_paths=frozenset().union(*(door.open_paths for door in doors)),
     )
@@ -89,10 +98,6 @@ def _doors(workspace: Workspace, config: Config, options: ServerOptions, on_bug:
         registry.load("web", name)(workspace, config, options, on_bug=on_bug)
         for name in registry.names("web")
     ]
-
-
-def _routes(doors: Sequence[WebDoor]) -> list[Route | Mount]:
-    return [route for door in doors for route in door.routes]
 
 
 def serve_http(

@@ -25,6 +25,9 @@ from mdvec.errors import MdvecError, NotAllowedError, NotFoundError, UnreadableF
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.http.rights import LOGIN_PATH, Right, bearer_token, right_of_request
 
+Refusal = Callable[[Request, HTTPException], Response]
+"""Shows that an address is not served."""
+
 HEALTH_PATH = "/health"
 """The path that needs no token, and is served while all places for requests are taken."""
 
@@ -51,36 +54,31 @@ _HEADERS = {
 
 
 def guarded(
-    routes: Sequence[Route | Mount],
+    app: ASGIApp,
     options: ServerOptions,
     port: int,
     *,
-    on_bug: Callable[[Exception], None],
-    lifespan: Lifespan[Starlette] | None = None,
-    restricted: Mapping[frozenset[str], Sequence[Route | Mount]] | None = None,
+    restricted: Mapping[frozenset[str], ASGIApp] | None = None,
     body_limits: Mapping[str, int] | None = None,
     open_paths: Collection[str] = (),
 ) -> ASGIApp:
-    """Return an application of routes and ``/health``, all of them behind one guard.
+    """Return an application behind one guard.
 
     Each request passes, in this order: Host, Origin, token, number of requests, size of the body.
     Host and Origin stop DNS rebinding: a page on the internet makes its own name point to this machine, and
     the browser then sends that name.
 
     Args:
-        routes: The routes of the doors, for those who may do everything.
+        app: What those are served who may do everything; see :func:`serving`. Its lifespan is that of all.
         options: Which requests to accept.
         port: The port the server really listens at.
-        on_bug: Receives exceptions of the routes.
-        lifespan: Entered before the first request and left after the last.
-        restricted: The routes for tokens that may read only these collections. Nothing is shared with other
+        restricted: The same for tokens that may read only these collections. Nothing is shared with other
             tokens: no route, no session, no cache.
         body_limits: Largest body of a request in bytes, by path, where it is not ``MAX_BODY_BYTES``.
         open_paths: Paths, and beginnings of paths that end in ``/``, that need no token.
     """
-    app = _serving(routes, on_bug, lifespan)
     apps: dict[frozenset[str] | None, ASGIApp] = {None: app}
-    apps |= {names: _serving(each, on_bug) for names, each in (restricted or {}).items()}
+    apps.update((restricted or {}).items())
     inner = CORSMiddleware(
         _admitting(apps, options.rights, body_limits or {}, tuple(open_paths)),
         allow_origins=options.allowed_origins,
@@ -102,19 +100,38 @@ def guarded(
     return guard
 
 
-def _serving(
+def serving(
     routes: Sequence[Route | Mount],
+    *,
     on_bug: Callable[[Exception], None],
+    refuse: Refusal | None = None,
     lifespan: Lifespan[Starlette] | None = None,
-) -> Starlette:
+) -> ASGIApp:
+    """Return an application of routes and ``/health``.
+
+    Args:
+        routes: The routes of the doors.
+        on_bug: Receives exceptions of the routes.
+        refuse: Answers a browser that opens what is not served; others, and all without it, receive JSON.
+        lifespan: Entered before the first request and left after the last.
+    """
+
     async def fail(_: Request, error: Exception) -> Response:
         on_bug(error)
         return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "This is a bug in mdvec.")
 
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)  # noqa: S101 - the handler of this type
+        if refuse is not None and _is_browser(request.method, request.headers):
+            return refuse(request, error)
+        if error.status_code == HTTPStatus.NOT_FOUND:
+            return problem(error.status_code, "There is nothing here.")
+        return problem(error.status_code, f"{HTTPStatus(error.status_code).description}.", error.headers)
+
     app = Starlette(
         routes=[Route(HEALTH_PATH, _health, methods=["GET"]), *routes],
         lifespan=lifespan,
-        exception_handlers={HTTPException: _refuse, Exception: fail},
+        exception_handlers={HTTPException: refused, Exception: fail},
     )
     app.router.redirect_slashes = False
     return app
@@ -159,11 +176,9 @@ async def _health(_: Request) -> Response:
     return JSONResponse({"status": "ok", "version": __version__})
 
 
-async def _refuse(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - the handler of this type
-    if error.status_code == HTTPStatus.NOT_FOUND:
-        return problem(error.status_code, "There is nothing here.")
-    return problem(error.status_code, f"{HTTPStatus(error.status_code).description}.", error.headers)
+def _is_browser(method: str, headers: Headers) -> bool:
+    """Return True if someone opens an address to look at it."""
+    return method == "GET" and "text/html" in headers.get("accept", "")
 
 
 def _misdirected(scope: Scope, options: ServerOptions, port: int) -> Response | None:
@@ -185,7 +200,7 @@ def _is_open(path: str, open_paths: Sequence[str]) -> bool:
 def _unauthorized(scope: Scope, headers: Headers) -> Response:
     """Return the response to a request without a token (RFC 6750); a browser gets the form for it."""
     is_bearer = bearer_token(headers) is not None
-    if not is_bearer and scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
+    if not is_bearer and _is_browser(scope["method"], headers):
         wanted = scope["path"] + (f"?{query}" if (query := scope["query_string"].decode("latin-1")) else "")
         return RedirectResponse(f"{LOGIN_PATH}?{urlencode({'next': wanted})}", HTTPStatus.SEE_OTHER)
     challenge = 'Bearer realm="mdvec"'

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 
 from anyio import CapacityLimiter, to_thread
 from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -20,6 +21,7 @@ from mdvec.interfaces.errors import OnBug, translate_for_client
 from mdvec.interfaces.http.guard import status_of
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.present import moment
+from mdvec.interfaces.web.failures import NO_PAGE, OLD_PAGE, shown_failure
 from mdvec.interfaces.web.strings import preferred_language, words_of
 from mdvec.text.templates import html_templates
 
@@ -61,7 +63,7 @@ class Site:
         self.on_bug = on_bug
         self._limiter = CapacityLimiter(_MOST_CALLS)
         self._templates = html_templates("mdvec.interfaces.web")
-        self._templates.filters.update(bytes=_bytes, moment=_moment)
+        self._templates.filters.update(bytes=_bytes, moment=_moment, shown=shown_failure)
         self._templates.globals.update(document_url=document_url, search_url=search_url)
 
     async def call(self, function: Callable[[], _Answer]) -> _Answer:
@@ -95,7 +97,11 @@ class Site:
         """Return an error as a page, or as a part of one for a script."""
         failure = translate_for_client(error, self.on_bug)
         template = "_failure.html" if is_fragment(request) else "failure.html"
-        return self.page(request, template, status_of(error), message=failure.message, hint=failure.hint)
+        return self.page(request, template, status_of(error), failure=failure)
+
+    def refuse(self, request: Request, error: HTTPException) -> Response:
+        """Return the page for an address that has none."""
+        return self.page(request, "failure.html", error.status_code, failure=NO_PAGE)
 
     def handler(self, function: Callable[[Request], Awaitable[Response]]) -> Handler:
         """Return a handler whose errors are shown as pages."""
@@ -125,7 +131,7 @@ class Site:
             async with request.form() as form:
                 sent = form.get(CSRF_FIELD)
                 if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), self.csrf.encode()):
-                    return self.page(request, "failure.html", HTTPStatus.FORBIDDEN, message="", hint="")
+                    return self.page(request, "failure.html", HTTPStatus.FORBIDDEN, failure=OLD_PAGE)
                 return await function(request, form)
 
         return self.handler(handle)

@@ -59,7 +59,8 @@ def page_routes(workspace: Workspace, _: Config, options: ServerOptions, *, on_b
         finally:
             status.cancel_all()
 
-    return WebDoor(routes, lifespan, open_paths=frozenset({LOGIN_PATH, "/static/", "/favicon.ico"}))
+    open_paths = frozenset({LOGIN_PATH, "/static/", "/favicon.ico"})
+    return WebDoor(routes, lifespan, open_paths=open_paths, refuse=site.refuse)
 
 
 async def _static(request: Request) -> Response:

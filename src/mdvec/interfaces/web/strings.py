@@ -195,10 +195,6 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "token": ("Token", "トークン"),
     "token_wrong": ("That is not the token of this server.", "トークンが違います。"),
     "enter": ("Enter", "ログイン"),
-    "old_page": (
-        "The page is out of date. Try again.",
-        "ページが古くなっていました。もう一度お試しください。",
-    ),
 }
 
 

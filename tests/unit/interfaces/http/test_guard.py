@@ -21,6 +21,7 @@ from mdvec.interfaces.http.guard import (
     MAX_REQUESTS,
     MAX_STREAMS,
     guarded,
+    serving,
 )
 from mdvec.interfaces.http.options import server_options
 
@@ -32,7 +33,7 @@ def app(inner: ASGIApp = echo, *, token: str | None = None, origins: tuple[str, 
     env = {} if token is None else {"MDVEC_TOKEN": token}
     BUGS.clear()
     options = server_options("127.0.0.1:8765", env=env, allowed_origins=origins)
-    return guarded([Mount("/", app=inner)], options, 8765, on_bug=BUGS.append)
+    return guarded(serving([Mount("/", app=inner)], on_bug=BUGS.append), options, 8765)
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/health", "/", "/no/such/path"])
@@ -155,7 +156,8 @@ def test_a_bug_is_a_reply_and_is_reported() -> None:
 
 def test_there_is_nothing_at_other_paths() -> None:
     """The refusal names no path: not those there are, nor the one that was requested."""
-    reply = request(guarded([], server_options("127.0.0.1:8765", env={}), 8765, on_bug=BUGS.append), "/x")
+    nothing = serving([], on_bug=BUGS.append)
+    reply = request(guarded(nothing, server_options("127.0.0.1:8765", env={}), 8765), "/x")
     assert reply.status == 404
     assert reply.problem() == "There is nothing here."
 
@@ -172,7 +174,7 @@ def test_what_is_not_http_is_closed() -> None:
         seen.append("left")
 
     options = server_options("127.0.0.1:8765", env={})
-    guards = guarded([], options, 8765, on_bug=BUGS.append, lifespan=lifespan)
+    guards = guarded(serving([], on_bug=BUGS.append, lifespan=lifespan), options, 8765)
 
     async def use() -> None:
         kinds = iter(("lifespan.startup", "lifespan.shutdown"))

@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError, SourceEmptyError, UsageError
+from mdvec.interfaces.errors import translate
 from mdvec.interfaces.passage import best_passage
+from mdvec.interfaces.web.failures import shown_failure
 from mdvec.interfaces.web.status_page import Speeds
 from mdvec.interfaces.web.strings import LANGUAGES, words_of
 from mdvec.interfaces.web.treemap import HEIGHT, WIDTH, treemap
@@ -111,3 +114,14 @@ def test_every_state_has_words() -> None:
         if f"{family}_{member.value}" not in words
     ]
     assert missing == []
+
+
+def test_no_command_is_advised_to_a_browser() -> None:
+    """A hint that names a command is left out; another one stays beside the step of the page."""
+    for error in (DocumentNotFoundError(), UsageError(), SourceEmptyError(), CollectionNotFoundError()):
+        for language in LANGUAGES:
+            shown = shown_failure(translate(error), language)
+            assert not re.search("mdvec|--|command", shown.step + shown.detail)
+    near = translate(DocumentNotFoundError(hint="Did you mean a.md?"))
+    assert shown_failure(near, "en").step == "Did you mean a.md? Search for it."
+    assert shown_failure(near, "ja").detail == "There is no such document. Did you mean a.md?"
