@@ -300,11 +300,21 @@ def test_similar_notes_leave_out_the_note_itself(page: TestClient) -> None:
 
 
 def test_a_document_that_is_not_there_is_explained(page: TestClient) -> None:
-    """404 with the nearest path; wrong lines are explained, too."""
+    """404 with the nearest path."""
     answer = page.get("/doc/notes/retri.md")
     assert answer.status_code == 404
     assert "Did you mean retry.md?" in text_of(answer)
-    assert page.get("/doc/notes/retry.md?lines=x").status_code == 400
+
+
+@pytest.mark.parametrize("lines", ["abc", "0", "9-3", "900-901"])
+def test_lines_that_are_not_there_are_a_notice(page: TestClient, lines: str) -> None:
+    """The note is shown all the same, without a link to the passage."""
+    answer = page.get(f"/doc/notes/retry.md?lines={lines}")
+    assert answer.status_code == 200
+    assert "Five retries" in answer.text
+    assert "not among those shown here" in answer.text
+    assert "To the passage found" not in answer.text
+    assert "not among" not in page.get("/doc/notes/retry.md?lines=9").text
 
 
 @pytest.mark.parametrize(

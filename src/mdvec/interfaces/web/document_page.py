@@ -37,12 +37,15 @@ class DocumentPage:
         self._site = site
 
     async def show(self, request: Request) -> Response:
-        """Return a document; ``lines`` is marked, the words of ``q`` in it, too."""
+        """Return a document; ``lines`` is marked, the words of ``q`` in it, too.
+
+        Lines that are not there are a notice: they were right once, or an address was written by hand.
+        """
         collection, path = request.path_params["collection"], request.path_params["path"]
-        form = Form.of(request.query_params)
+        form, lines = Form.of(request.query_params), request.query_params.get("lines", "")
         pages = self._site.workspace.pages
         try:
-            marked = _marked(request.query_params.get("lines", ""), form.q)
+            marked = _marked(lines, form.q)
             page = await self._site.call(lambda: pages.read(path, collection, PageAddresses(), marked))
         except DocumentNotFoundError:
             # The HTML of a note names images from its own folder.
@@ -57,7 +60,8 @@ class DocumentPage:
             "document.html",
             page=page,
             form=form,
-            marked=marked,
+            lines=lines,
+            has_passage=f'id="{PASSAGE_ANCHOR}"' in page.html,
             passage_anchor=PASSAGE_ANCHOR,
             properties=_properties(page.properties),
             modified=datetime.fromtimestamp(page.modified_ns / 1e9).astimezone()
@@ -93,9 +97,10 @@ class DocumentPage:
 
 
 def _marked(lines: str, query: str) -> Marked | None:
-    if not lines:
+    try:
+        first, last = parse_lines(lines)
+    except UsageError:
         return None
-    first, last = parse_lines(lines.replace("-", ":"))
     return Marked(first or 1, last or sys.maxsize, query)
 
 

@@ -119,6 +119,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "file_manager": ("File manager", "ファイルマネージャー"),
     "back_to_results": ("Results", "検索結果"),
     "to_passage": ("To the passage found", "該当箇所へ"),
+    "no_passage": (
+        "The lines in the address are not among those shown here.",
+        "アドレスが示す行は、ここには表示されていません。",
+    ),
     "nothing_similar": ("Nothing similar yet", "まだありません"),
     "copy_place": ("Copy path:line", "path:line をコピー"),
     "copied": ("Copied", "コピーしました"),
