@@ -137,3 +137,26 @@ def test_the_sidebar_is_loaded_once(chromium: Browser, url: str) -> None:
     page.locator("h1", has_text="設定ファイル").wait_for()
     assert page.url.endswith(".html")
     page.close()
+
+
+def test_paper_has_the_note_alone(chromium: Browser, url: str) -> None:
+    """Printed from a wide window, neither sidebar nor bar stands beside the note, nor the room for them."""
+    page = chromium.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(url + "docs/glossary.html", wait_until="networkidle")
+    page.locator(".VPSidebar").wait_for()
+    page.emulate_media(media="print")
+    assert not page.locator(".VPSidebar, .VPNav, .aside").filter(visible=True).count()
+    box = page.locator(".note").bounding_box()
+    assert box is not None
+    assert box["x"] < 1280 / 4
+    page.close()
+
+
+def test_a_wrong_address_is_explained_in_the_language_of_the_site(chromium: Browser, url: str) -> None:
+    """The page for it speaks Japanese, and leads home."""
+    page = chromium.new_page()
+    page.goto(url + "404.html", wait_until="networkidle")
+    assert "ページが見つかりません" in page.locator(".NotFound").inner_text()
+    page.locator(".NotFound a").click()
+    page.wait_for_url(url)
+    page.close()

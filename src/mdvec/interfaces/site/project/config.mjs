@@ -51,6 +51,10 @@ export default defineConfig({
     docFooter: { prev: false, next: false },
     sidebarMenuLabel: site.language === 'ja' ? 'ノート' : 'Notes',
     returnToTopLabel: site.language === 'ja' ? '先頭へ' : 'Return to top',
+    notFound: site.language === 'ja' ? {
+      title: 'ページが見つかりません', quote: 'アドレスを確かめるか、検索から探してください。',
+      linkText: '最初のページへ', linkLabel: '最初のページへ',
+    } : undefined,
     darkModeSwitchLabel: site.language === 'ja' ? '表示' : 'Appearance',
     search: {
       provider: 'local',
