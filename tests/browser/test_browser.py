@@ -336,6 +336,22 @@ def test_the_theme_follows_the_system_and_the_button(tab: Tab) -> None:
     assert page.evaluate(background) == light
 
 
+@pytest.mark.parametrize("width", [375, 768, 1280])
+def test_the_map_of_tags_is_readable(chromium: Browser, site: Site, width: int) -> None:
+    """At each width one map is shown, and its labels are as large as small print at least."""
+    context = chromium.new_context(base_url=site.url, viewport={"width": width, "height": 800})
+    page = context.new_page()
+    page.goto("/status")
+    shown = page.locator(".map:visible")
+    expect(shown).to_have_count(1)
+    sizes = shown.locator("text").evaluate_all(
+        "each => each.map((text) => parseFloat(text.getAttribute('font-size')) * text.getScreenCTM().a)"
+    )
+    assert sizes
+    assert min(sizes) >= 9
+    context.close()
+
+
 # --- status and changes ---------------------------------------------------------------------------------
 
 

@@ -29,7 +29,8 @@ from mdvec.workspace.first_index import BackgroundImport
 _LOOK_EVERY_S = 0.5
 _KEEP_ALIVE_S = 15.0
 _MOST_FILES = 500
-_MOST_TAGS = 60
+# A wide map of tags, and one for phones: class, width, height and most tags.
+_MAPS = (("wide", 960, 300, 60), ("tall", 360, 480, 24))
 _MINUTE_S = 60
 _NOT_IN_NAME = re.compile(r"[^a-z0-9_-]+")
 # A speed is measured over this long: enough to even out batches, short enough to follow a change.
@@ -49,8 +50,11 @@ class StatusPage:
         """Return the whole page."""
         values = await self._site.call(self._values)
         tags = await self._site.call(self._site.workspace.tags)
+        maps = [
+            (kind, width, height, treemap(tags[:most], width, height)) for kind, width, height, most in _MAPS
+        ]
         return self._site.page(
-            request, "status.html", cells=treemap(tags[:_MOST_TAGS]), failure=None, form={}, **values
+            request, "status.html", maps=maps if tags else (), failure=None, form={}, **values
         )
 
     async def files(self, request: Request) -> Response:

@@ -7,12 +7,6 @@ from dataclasses import dataclass
 
 from mdvec.types.report import TagCount
 
-WIDTH = 960
-"""Width of the map, in units of its own."""
-
-HEIGHT = 300
-"""Height of the map."""
-
 _CHAR_WIDTH = 0.62
 _MIN_FONT, _MAX_FONT = 10, 22
 
@@ -40,8 +34,13 @@ class Cell:
     font: int
 
 
-def treemap(tags: Sequence[TagCount]) -> list[Cell]:
+def treemap(tags: Sequence[TagCount], full_width: int, full_height: int) -> list[Cell]:
     """Lay tags out as nearly square rectangles, row by row.
+
+    Args:
+        tags: The tags, most documents first.
+        full_width: Of the map, in units of its own.
+        full_height: Of the map.
 
     Returns:
         Cells that fill the map, in the same order.
@@ -51,7 +50,7 @@ def treemap(tags: Sequence[TagCount]) -> list[Cell]:
     """
     left = [each for each in tags if each.documents > 0]
     cells: list[Cell] = []
-    x, y, width, height = 0.0, 0.0, float(WIDTH), float(HEIGHT)
+    x, y, width, height = 0.0, 0.0, float(full_width), float(full_height)
     while left:
         scale = width * height / sum(each.documents for each in left)
         side = min(width, height)

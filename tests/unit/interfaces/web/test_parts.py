@@ -16,7 +16,7 @@ from mdvec.interfaces.passage import best_passage
 from mdvec.interfaces.web.failures import shown_failure
 from mdvec.interfaces.web.status_page import Speeds
 from mdvec.interfaces.web.strings import LANGUAGES, words_of
-from mdvec.interfaces.web.treemap import HEIGHT, WIDTH, treemap
+from mdvec.interfaces.web.treemap import treemap
 from mdvec.run import Stage
 from mdvec.types.document import DocumentState
 from mdvec.types.hit import Confidence
@@ -64,19 +64,19 @@ def test_speed_is_measured_over_the_last_seconds() -> None:
     assert speeds.of(key, 10) is None
 
 
-@given(st.lists(st.integers(1, 10_000), max_size=60))
-def test_the_map_is_filled_by_area(counts: list[int]) -> None:
+@given(st.lists(st.integers(1, 10_000), max_size=60), st.sampled_from([(960, 300), (360, 480)]))
+def test_the_map_is_filled_by_area(counts: list[int], size: tuple[int, int]) -> None:
     """Cells lie inside, do not overlap, and are as large as their documents."""
     tags = [TagCount(str(number), count) for number, count in enumerate(sorted(counts, reverse=True))]
-    cells = treemap(tags)
+    cells = treemap(tags, *size)
     assert [each.tag for each in cells] == [each.tag for each in tags]
-    scale = WIDTH * HEIGHT / max(1, sum(counts))
+    scale = size[0] * size[1] / max(1, sum(counts))
     for cell in cells:
         assert cell.width * cell.height == pytest.approx(cell.documents * scale, rel=1e-6)
         assert cell.x >= -1e-6
-        assert cell.x + cell.width <= WIDTH + 1e-6
+        assert cell.x + cell.width <= size[0] + 1e-6
         assert cell.y >= -1e-6
-        assert cell.y + cell.height <= HEIGHT + 1e-6
+        assert cell.y + cell.height <= size[1] + 1e-6
     for one, other in itertools.combinations(cells, 2):
         apart = min(one.x + one.width, other.x + other.width) - max(one.x, other.x) < 1e-6
         below = min(one.y + one.height, other.y + other.height) - max(one.y, other.y) < 1e-6
