@@ -402,6 +402,26 @@ def test_the_first_visit_adds_a_folder_and_shows_its_import(
     assert tab.errors == []
 
 
+def test_the_watcher_of_the_server_is_no_other_process(
+    chromium: Browser, empty: tuple[Site, Gated], tmp_path: Path
+) -> None:
+    """What this process imports beside the page has no number of a process, and is not begun twice."""
+    site, embedder = empty
+    site.workspace.add_collection("notes", "Notes", str(write_notes(tmp_path / "notes")))
+    watcher = threading.Thread(target=site.workspace.import_collection, args=("notes",))
+    watcher.start()
+    context = chromium.new_context(base_url=site.url, locale="en-US")
+    page = context.new_page()
+    page.goto("/status")
+    expect(page.locator("#live progress")).to_be_visible()
+    expect(page.locator("#live")).not_to_contain_text("by process")
+    expect(page.get_by_role("button", name="Bring up to date")).to_have_count(0)
+    embedder.gate.set()
+    watcher.join()
+    expect(page.get_by_role("button", name="Bring up to date")).to_be_visible()
+    context.close()
+
+
 def test_an_import_is_cancelled(chromium: Browser, empty: tuple[Site, Gated], tmp_path: Path) -> None:
     """The button stops it; what was read is found by words."""
     site, embedder = empty

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import re
 import shutil
 import time
@@ -23,7 +25,7 @@ from mdvec.interfaces.web.frame import Site
 from mdvec.interfaces.web.treemap import treemap
 from mdvec.run import Stage
 from mdvec.types.document import DocumentState
-from mdvec.types.report import CollectionStatus, ImportMode, ImportOptions, ImportReport
+from mdvec.types.report import Activity, CollectionStatus, ImportMode, ImportOptions, ImportReport
 from mdvec.workspace.first_index import BackgroundImport
 
 _LOOK_EVERY_S = 0.5
@@ -158,11 +160,11 @@ class StatusPage:
         """Return a collection with what works on it now: this process, or another one."""
         name = status.collection.name
         job, activity = self._imports.get(name), status.activity
-        stage, done, total, pid = "", 0, 0, None
+        stage, done, total = "", 0, 0
         if job is not None and job.running:
             stage, done, total, _ = job.latest or (Stage.SCAN, 0, 0, "")
         elif activity is not None:
-            stage, done, total, pid = activity.stage or "scan", activity.done, activity.total, activity.pid
+            stage, done, total = activity.stage or "scan", activity.done, activity.total
         key = (name, stage) if stage else None
         speed = self._speeds.of(key, done) if key else None
         left_s = (total - done) / speed if speed and total else None
@@ -174,11 +176,18 @@ class StatusPage:
             "stage": str(stage),
             "done": done,
             "total": total,
-            "pid": pid,
+            "other_pid": _other_pid(activity),
             "speed": speed,
             "left_s": round(left_s) if left_s is not None and left_s < _MINUTE_S else None,
             "left_min": round(left_s / _MINUTE_S) if left_s is not None and left_s >= _MINUTE_S else None,
         }
+
+
+def _other_pid(activity: Activity | None) -> int:
+    """Return the process that is at work; 0 when it is this one, whose watcher imports, too."""
+    if activity is None or (activity.pid, activity.host) == (os.getpid(), platform.node()):
+        return 0
+    return activity.pid
 
 
 def _title_of(folder: str) -> str:
