@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec.search.fusion import Candidate
 from mdvec.stores.records import ChunkPlace
@@ -13,8 +15,13 @@ from mdvec.types.ids import ChunkId, DocumentId
 
 # A passage takes in its better neighbour until it has this many tokens, if that chunk's evidence is at most
 # this much lower than the best one's, in standard deviations (docs/decisions/0056-passages-by-length.md).
-_ENOUGH_TOKENS = 300
+_ENOUGH_TOKENS = 250
 _JOIN_REACH = 4.0
+
+# Of the best passages, so many, those of one document that touch become one of at most so many tokens
+# (docs/decisions/0057-touching-passages.md).
+_TOUCHING_AMONG = 10
+_TOUCHING_TOKENS = 1000
 
 # The evidence that the second passage of a document loses; it loses the same again at each doubling.
 _FURTHER_PASSAGE = 2.0
@@ -53,7 +60,8 @@ def joined_passages(
 ) -> list[Passage]:
     """Join candidates into passages, best first.
 
-    The first passages of documents keep the order of the documents' best chunks.
+    The first passages of documents keep the order of the documents' best chunks. The best ten passages do not
+    depend on how many documents are considered.
 
     Args:
         candidates: Best first.
@@ -66,14 +74,15 @@ def joined_passages(
         document_id = places[each.id].document_id
         if document_id in taken:
             taken[document_id].append(each)
-        elif len(taken) < documents:
+        elif len(taken) < max(documents, _TOUCHING_AMONG):
             taken[document_id] = [each]
     passages = [
         Passage(best, chunks, _loss(number))
         for own in taken.values()
         for number, (best, chunks) in enumerate(_joined(own, places)[:per_document], 1)
     ]
-    return sorted(passages, key=lambda passage: -passage.evidence)
+    passages.sort(key=lambda passage: -passage.evidence)
+    return [*_touching_joined(passages[:_TOUCHING_AMONG], places), *passages[_TOUCHING_AMONG:]]
 
 
 def single_chunks(
@@ -112,6 +121,31 @@ def _joined(
             first, last = min(own), max(own)
         passages.append((best, tuple(own[at].id for at in sorted(own))))
     return passages
+
+
+def _touching_joined(passages: Sequence[Passage], places: Mapping[ChunkId, ChunkPlace]) -> list[Passage]:
+    """Join passages that touch; each stands where the better one stood."""
+    joined: dict[int, Passage] = {}
+    for number, each in enumerate(passages):
+        rank, passage = number, each
+        while (beside := next((at for at in joined if _touch(joined[at], passage, places)), None)) is not None:
+            other = joined.pop(beside)
+            chunks = sorted((*other.chunks, *passage.chunks), key=lambda chunk: places[chunk].ordinal)
+            rank, better = min((beside, other), (rank, passage), key=itemgetter(0))
+            passage = replace(better, chunks=tuple(chunks))
+        joined[rank] = passage
+    return [joined[rank] for rank in sorted(joined)]
+
+
+def _touch(one: Passage, other: Passage, places: Mapping[ChunkId, ChunkPlace]) -> bool:
+    """Return True if two passages are next to each other in a document, and not too long together."""
+    first, last = places[one.chunks[0]], places[one.chunks[-1]]
+    begin, end = places[other.chunks[0]], places[other.chunks[-1]]
+    return (
+        first.document_id == begin.document_id
+        and (last.ordinal + 1 == begin.ordinal or end.ordinal + 1 == first.ordinal)
+        and sum(places[chunk].token_count for chunk in (*one.chunks, *other.chunks)) <= _TOUCHING_TOKENS
+    )
 
 
 def _loss(number: int) -> float:

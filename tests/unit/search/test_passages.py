@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdvec.search.fusion import Candidate
-from mdvec.search.passages import joined_passages, single_chunks
+from mdvec.search.passages import _joined, joined_passages, single_chunks
 from mdvec.stores.records import ChunkPlace
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 
@@ -44,18 +44,33 @@ def test_neighbours_become_one_passage() -> None:
 
 
 def test_a_passage_grows_until_it_is_long_enough() -> None:
-    """Many short chunks become one passage, and a long one stays alone."""
-    evidence = {101: 8.0, 102: 7.9, 103: 7.8, 104: 7.7}
-    assert found(evidence, tokens=100) == [(101, 102, 103), (104,)]
-    assert found(evidence, tokens=90) == [(101, 102, 103, 104)]
-    assert found(evidence, tokens=150) == [(101, 102), (103, 104)]
-    assert found(evidence, tokens=300) == [(101,), (102,), (103,), (104,)]
+    """Many short chunks become one passage."""
+    evidence = {101: 8.0, 102: 7.9, 103: 7.8, 104: 7.7, 105: 7.6, 106: 7.5}
+    for tokens, chunks in ((80, 4), (100, 3), (150, 2), (250, 1)):
+        found_candidates, places = candidates(evidence, tokens)
+        alone = _joined(found_candidates, places)
+        assert {len(passage) for _, passage in alone[:-1]} == {chunks}
+
+
+def test_passages_that_touch_become_one() -> None:
+    """Where the better one stands, as long as it stays short enough, and only of one document."""
+    assert found({101: 8.0, 250: 7.9, 102: 3.0}) == [(101, 102), (250,)]
+    assert found({102: 8.0, 101: 1.0, 103: 0.5}) == [(101, 102, 103)]
+    assert found({101: 8.0, 103: 7.0, 201: 6.0, 102: 3.0}, tokens=250) == [(101, 102, 103), (201,)]
+    assert found({101: 8.0, 102: 7.9, 103: 7.8}, tokens=400) == [(101, 102), (103,)]
+    assert found({199: 8.0, 200: 7.9}) == [(199,), (200,)]
+
+
+def test_only_the_best_passages_are_joined_by_touch() -> None:
+    """What is far down says too little of the question to stand with the first hit."""
+    others = {100 * number: 8.0 - number / 10 for number in range(2, 12)}
+    assert found({101: 8.0, 102: 3.0, **others})[0] == (101,)
 
 
 def test_a_neighbour_that_is_far_behind_does_not_join() -> None:
     """It says little of the question."""
-    assert found({101: 8.0, 102: 3.9}) == [(101,), (102,)]
-    assert found({101: 8.0, 102: 4.1}) == [(101, 102)]
+    for evidence, passages in ((3.9, 2), (4.1, 1)):
+        assert len(_joined(*candidates({101: 8.0, 102: evidence}))) == passages
 
 
 def test_other_documents_come_first() -> None:
