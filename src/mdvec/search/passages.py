@@ -128,7 +128,9 @@ def _touching_joined(passages: Sequence[Passage], places: Mapping[ChunkId, Chunk
     joined: dict[int, Passage] = {}
     for number, each in enumerate(passages):
         rank, passage = number, each
-        while (beside := next((at for at in joined if _touch(joined[at], passage, places)), None)) is not None:
+        while (
+            beside := next((at for at in joined if _touch(joined[at], passage, places)), None)
+        ) is not None:
             other = joined.pop(beside)
             chunks = sorted((*other.chunks, *passage.chunks), key=lambda chunk: places[chunk].ordinal)
             rank, better = min((beside, other), (rank, passage), key=itemgetter(0))
