@@ -140,16 +140,20 @@ def test_a_place_is_there_once(vault: Vault) -> None:
 
 def test_links_that_lead_nowhere_are_reported(vault: Vault) -> None:
     """Missing notes, headings and files, and documents that are left out, are named with their place."""
+    (vault.folder / "same.md").write_text("# Same\n\n![](missing.png)\n", encoding="utf-8")
     (vault.folder / "far.md").write_text(f"# Far\n\n[[eight]]{chr(10) * 9}[[twelve]]\n", encoding="utf-8")
     report = vault.build()
     assert report.dead_links == [
         ("far.md:3", "eight"),
         ("far.md:12", "twelve"),
-        ("plan.md", "#nowhere"),
-        ("plan.md", "missing.png"),
+        ("plan.md:6", "#nowhere"),
         ("plan.md:6", "draft"),
         ("plan.md:6", "gone"),
+        ("plan.md:8", "missing.png"),
+        ("same.md:3", "missing.png"),
     ]
+    listed = (vault.output / "dead-links.txt").read_text(encoding="utf-8")
+    assert listed.splitlines()[-1] == "same.md:3\tmissing.png"
 
 
 def test_an_unchanged_note_is_not_written_again(vault: Vault) -> None:

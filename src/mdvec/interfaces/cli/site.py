@@ -45,7 +45,8 @@ def build(
     for place, target in report.dead_links[:_MOST_DEAD_LINKS]:
         warn(f"{place}: link to {target!r} leads nowhere")
     if len(report.dead_links) > _MOST_DEAD_LINKS:
-        warn(f"{len(report.dead_links) - _MOST_DEAD_LINKS} more links lead nowhere")
+        more = len(report.dead_links) - _MOST_DEAD_LINKS
+        warn(f"{more:,} more links lead nowhere: {report.dead_list} lists all")
     note(
         f"{quantity(report.pages, 'page')}, {quantity(report.tags, 'tag')}, "
         f"{quantity(report.files, 'file')}; {quantity(report.left_out, 'document')} left out; "

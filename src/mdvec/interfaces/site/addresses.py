@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _HASH_CHARS = 12
 _ID = re.compile(r'\sid="([^"]*)"')
-_FRAGMENT = re.compile(r'\shref="([^"#]*)#([^"]*)"')
+_LINE_OR_FRAGMENT = re.compile(r'\sdata-line="(\d+)"|\shref="([^"#]*)#([^"]*)"')
 
 
 class SiteAddresses:
@@ -26,7 +26,7 @@ class SiteAddresses:
 
     Attributes:
         files: The files that documents show or lead to: content by path below the public files.
-        missing: Files that could not be read: path of the document, path of the file.
+        missing: Files that could not be read, once each: path of the document, path of the file.
 
     Args:
         workspace: Reads files.
@@ -44,7 +44,7 @@ class SiteAddresses:
         self._tag_pages = _tag_pages(tags)
         self._known: dict[tuple[str, str], str | None] = {}
         self.files: dict[str, bytes] = {}
-        self.missing: list[tuple[str, str]] = []
+        self.missing: dict[tuple[str, str], None] = {}
 
     def document(self, collection: str, path: str) -> str | None:  # noqa: ARG002 - a site has one collection
         """Return the address of a document; None when it is not on the site."""
@@ -62,10 +62,11 @@ class SiteAddresses:
             try:
                 content = self._workspace.pages.file(collection, path, from_path)
             except MdvecError:
-                self.missing.append((from_path, path))
                 self._known[key] = None
             else:
                 self._known[key] = self.add_file(PurePosixPath(path).name, content)
+        if self._known[key] is None:
+            self.missing[from_path, path] = None
         return self._known[key]
 
     def add_file(self, name: str, content: bytes) -> str:
@@ -96,14 +97,18 @@ class Anchors:
     def read(self, path: str, address: str, text: str) -> None:
         """Remember what a page holds."""
         self._ids[address] = {html.unescape(each) for each in _ID.findall(text)}
-        for target, fragment in _FRAGMENT.findall(text):
-            self._links.append((path, html.unescape(target) or address, html.unescape(fragment)))
+        place = path
+        for line, target, fragment in _LINE_OR_FRAGMENT.findall(text):
+            if line:  # of the block that the links after it stand in
+                place = f"{path}:{line}"
+            else:
+                self._links.append((place, html.unescape(target) or address, html.unescape(fragment)))
 
     def missing(self) -> Iterator[tuple[str, str]]:
-        """Yield the links to a place that its page does not have: path of the document, place."""
-        for path, target, fragment in dict.fromkeys(self._links):
+        """Yield the links to a place that its page does not have: where the link stands, place."""
+        for place, target, fragment in dict.fromkeys(self._links):
             if fragment not in self._ids.get(target, {fragment}):
-                yield path, f"#{fragment.removeprefix(ANCHOR_PREFIX)}"
+                yield place, f"#{fragment.removeprefix(ANCHOR_PREFIX)}"
 
 
 def _tag_pages(tags: Iterable[str]) -> dict[str, str]:

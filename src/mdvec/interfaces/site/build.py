@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from mdvec.errors import SiteError, UsageError
 from mdvec.interfaces.site.addresses import Anchors, SiteAddresses
@@ -15,6 +16,7 @@ from mdvec.interfaces.site.names import TAGS, page_names
 from mdvec.interfaces.site.node import find_node
 from mdvec.interfaces.site.output import Output
 from mdvec.interfaces.site.pages import WORDS, home_page, note_page, sidebar, tag_pages
+from mdvec.text.folding import nfc
 from mdvec.text.scripts import holds_unspaced
 from mdvec.types.links import LinkState
 from mdvec.types.page import Page, PageEntry
@@ -30,6 +32,7 @@ _TEMPLATE = {
     ".vitepress/theme/mdvec.css": "theme/mdvec.css",
 }
 _LANGUAGES = tuple(WORDS)
+_DEAD_LINKS = "dead-links.txt"
 
 
 @dataclass(slots=True)
@@ -44,6 +47,7 @@ class SiteReport:
         removed: Files of the project that are gone.
         left_out: Documents that are drafts or replaced by others.
         dead_links: Links that lead to nothing: place, target.
+        dead_list: The file that lists them, a line each.
         built: The folder of the finished site; None when Node was not run.
     """
 
@@ -54,6 +58,7 @@ class SiteReport:
     removed: int = 0
     left_out: int = 0
     dead_links: list[tuple[str, str]] = field(default_factory=list)
+    dead_list: Path = Path()
     built: Path | None = None
 
 
@@ -94,7 +99,7 @@ def build_site(
         msg = f"{collection} has no document for a site"
         raise UsageError(msg, hint=f"Run: mdvec import -n {collection}")
     language = language or _language_of(shown)
-    report = SiteReport(pages=len(shown), left_out=len(entries) - len(shown))
+    report = SiteReport(pages=len(shown), left_out=len(entries) - len(shown), dead_list=folder / _DEAD_LINKS)
     with Output(folder) as output:
         for place, source in _TEMPLATE.items():
             output.write(place, _template(source))
@@ -143,9 +148,14 @@ def _write_pages(
         output.write(f"pages/{name}.md", note_page(page, titles, addresses, language).encode())
         anchors.read(path, addresses.document(collection, path) or "", page.html)
         report.dead_links.extend(_dead_links(page, titles))
-    report.dead_links.extend(addresses.missing)
+    for path, file in addresses.missing:
+        text = workspace.read(path, collection=collection).text
+        report.dead_links.extend((place, file) for place in _places_of(file, path, text))
     report.dead_links.extend(anchors.missing())
     report.dead_links.sort(key=_in_reading_order)
+    if report.dead_links:
+        listed = "".join(f"{place}\t{target}\n" for place, target in report.dead_links)
+        output.write(_DEAD_LINKS, listed.encode())
     described = workspace.collection(collection)
     title = described.name
     if "index" not in names.values():
@@ -175,6 +185,12 @@ def _dead_links(page: Page, titles: Mapping[str, str]) -> Iterator[tuple[str, st
         is_left_out = link.state is LinkState.DOCUMENT and link.path not in titles
         if is_left_out or link.state is LinkState.UNRESOLVED:
             yield f"{page.path}:{link.line}", link.target or f"#{link.fragment}"
+
+
+def _places_of(file: str, path: str, text: str) -> list[str]:
+    """Return the lines of a text that name a file: images are no links that the index knows."""
+    lines = enumerate(text.splitlines(), 1)
+    return [f"{path}:{number}" for number, line in lines if file in nfc(unquote(line))] or [path]
 
 
 def _in_reading_order(link: tuple[str, str]) -> tuple[str, int, str]:
