@@ -183,6 +183,18 @@ def test_the_address_restores_query_and_filters(tab: Tab) -> None:
     expect(page.locator("#q")).to_have_value("apple")
 
 
+def test_an_unknown_tag_is_removed(tab: Tab) -> None:
+    """What an address filters by is seen, and leaves the filters and the address once it is unchecked."""
+    page = tab.page
+    page.goto("/?q=apple&tag=gone")
+    chosen = page.locator('input[name="tag"][value="gone"]')
+    expect(chosen).to_be_checked()
+    chosen.uncheck()
+    expect(page).to_have_url(re.compile(r"\?q=apple$"))
+    expect(page.locator(HITS).first).to_contain_text("Apple")
+    expect(chosen).to_have_count(0)
+
+
 def test_more_results_come_on_scrolling(tab: Tab) -> None:
     """Ten at first; scrolling to the end adds the others, each once."""
     page = tab.page

@@ -147,6 +147,15 @@ def test_filters_narrow_and_stay_in_the_address(page: TestClient) -> None:
         assert re.search(rf'name="{name}" value="{value}" checked', chosen)
 
 
+def test_a_filter_that_nothing_has_can_be_removed(page: TestClient) -> None:
+    """A tag or a collection that only the address names stands among the filters, chosen."""
+    for address in ("/", "/filters"):
+        text = page.get(address, params={"q": "x", "tag": "gone", "n": "nowhere"}).text
+        for name, value in (("tag", "gone"), ("n", "nowhere")):
+            assert re.search(rf'name="{name}" value="{value}" checked', text)
+    assert page.get("/", params={"q": "x", "tag": "ops"}).text.count('value="ops"') == 1
+
+
 def counts(page: TestClient, name: str, **query: Any) -> dict[str, int]:
     """Return the counts beside one kind of filter."""
     text = page.get("/filters", params=query).text
