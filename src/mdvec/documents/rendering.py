@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import html
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect
+from collections.abc import Iterator, Mapping, Sequence
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
@@ -16,6 +17,7 @@ from mdvec.documents.inline import add_inline_rules, plain_parts, with_marks
 from mdvec.documents.links import WIKILINK, wikilink
 from mdvec.documents.sanitising import highlighted, sanitised
 from mdvec.documents.targets import Job, Targets, slug
+from mdvec.text.highlight import match_spans
 from mdvec.types.page import ANCHOR_PREFIX, PASSAGE_ANCHOR, Marked, OutlineHeading, RenderedDocument
 
 # A note in a note in a note; deeper ones are links.
@@ -44,7 +46,8 @@ def render_markdown(
         text: Without frontmatter.
         targets: Where its links lead.
         first_line: The line of the file in which the text begins.
-        marked: The passage whose blocks get the class ``passage``, with :data:`PASSAGE_ANCHOR` before it.
+        marked: The passage whose blocks get the class ``passage``, with :data:`PASSAGE_ANCHOR` before
+            its section that has the most of the query.
     """
     job = Job(targets, first_line, marked)
     return RenderedDocument(sanitised(_html(text, job)), tuple(job.outline))
@@ -203,7 +206,9 @@ def _place(state: StateCore) -> None:
     job: Job = state.env["job"]
     if job.depth:
         return
-    first_marked: int | None = None
+    query = job.marked.query if job.marked else ""
+    sections: list[int] = []  # where those of the passage begin
+    texts: dict[int, str] = {}
     for index, token in enumerate(state.tokens):
         if token.map is None or token.nesting < 0:
             continue
@@ -211,7 +216,8 @@ def _place(state: StateCore) -> None:
         inside = job.marked is not None and _overlaps(first, max(first, last), job.marked)
         if token.type == "inline":
             for child in token.children or ():
-                child.meta["query"] = job.marked.query if inside and job.marked else ""
+                child.meta["query"] = query if inside else ""
+            texts[index] = token.content if inside else ""
             continue
         token.attrSet("data-line", str(first))
         if token.type == "heading_open":
@@ -220,9 +226,21 @@ def _place(state: StateCore) -> None:
             # The paragraph of a tight list is not written: its item is marked.
             block = state.tokens[index - 1] if token.hidden else token
             block.attrJoin("class", "passage")
-            first_marked = index if first_marked is None else first_marked
-    if first_marked is not None:  # a heading keeps its own id, so the anchor stands before it
-        state.tokens.insert(first_marked, _made(f'<span id="{PASSAGE_ANCHOR}"></span>'))
+            if not sections or token.type == "heading_open":
+                sections.append(index)
+    if sections:
+        # A passage may be several screens long. A heading keeps its own id, so the anchor stands before it.
+        best = _best_section(query, sections, texts)
+        state.tokens.insert(best, _made(f'<span id="{PASSAGE_ANCHOR}"></span>'))
+
+
+def _best_section(query: str, sections: Sequence[int], texts: Mapping[int, str]) -> int:
+    """Return where the section begins that has the most of the words of a query; the first without any."""
+    matched = dict.fromkeys(sections, 0)
+    for index, text in texts.items():
+        section = sections[bisect(sections, index) - 1]
+        matched[section] += sum(end - start for start, end in match_spans(query, text))
+    return max(matched, key=matched.__getitem__)
 
 
 def _overlaps(first: int, last: int, marked: Marked) -> bool:

@@ -187,6 +187,16 @@ def test_the_passage_is_marked_block_by_block() -> None:
     assert html.count(PASSAGE_ANCHOR) == 1
 
 
+@pytest.mark.parametrize(
+    ("query", "begins"), [("検索 索引", "二"), ("旅行", "一"), ("", "一"), ("検索", "二")]
+)
+def test_a_long_passage_opens_at_its_best_section(query: str, begins: str) -> None:
+    """The anchor stands before the section with the most words of the query; without any, the first."""
+    text = "## 一\n\n前置き\n\n## 二\n\n検索と索引\n\n## 三\n\n索引\n"
+    html = render_markdown(text, Known(), marked=Marked(1, 11, query)).html
+    assert re.search(rf'{PASSAGE_ANCHOR}"></span>\s*<h2[^>]*>{begins}<', html)
+
+
 def test_words_are_marked_inside_the_passage_alone() -> None:
     """Japanese bigrams that touch are one mark, inside links and emphasis too."""
     html = rendered("検索の話\n\n日本語の**検索**について\n", marked=Marked(3, 3, "日本語 検索"))
