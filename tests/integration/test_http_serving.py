@@ -20,6 +20,7 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 from tests.commands import run_here
 from tests.conformance.servers import MDVEC, serving
 from tests.waiting import HANG_S, wait_until
@@ -187,10 +188,26 @@ def test_a_refusal_says_how_to_come_in(locked: Server) -> None:
 def test_bodies_that_are_too_large_are_refused(server: Server) -> None:
     """With a length or in pieces: 413, and the next request is answered."""
     body = b"x" * (MAX_BODY_BYTES + 1)
-    declared = server.send(server.opening() + b"Content-Length: 999999999\r\n\r\n")
+    with socket.create_connection(server.place, timeout=HANG_S) as connection:
+        connection.sendall(server.opening() + b"Content-Length: 999999999\r\n\r\n")
+        declared = connection.recv(65536)
     assert declared.startswith(b"HTTP/1.1 413 ")
     assert server.request("POST", "/mcp", content=iter([body[:1000], body])).status_code == 413
     assert server.request("GET", "/health").status_code == 200
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_an_agent_reads_why_its_request_is_refused(server: Server, era: Any) -> None:
+    """The real client, which sends a body whole first, shows the limit and goes on."""
+
+    async def use() -> str:
+        async with Client(server.url, mode=era) as client:
+            with pytest.raises(MCPError) as caught:
+                await client.call_tool("search", {"query": "x" * 5 * MAX_BODY_BYTES})
+            assert not (await client.call_tool("search", {"query": "再試行", "mode": "lexical"})).is_error
+            return str(caught.value)
+
+    assert anyio.run(use) == "The body is larger than 4 MiB."
 
 
 @pytest.mark.parametrize("version", [None, "2025-11-25", "2026-07-28"])
@@ -250,6 +267,8 @@ def test_too_many_requests_are_told_to_come_back(server: Server) -> None:
         answer = server.request("POST", "/mcp", json={})
         assert answer.headers["retry-after"] == "1"
         assert answer.json()["detail"] == "Too many requests at once; try again."
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.json()["error"]["message"] == answer.json()["detail"]
         assert server.request("GET", "/health").status_code == 200
     wait_until(lambda: server.request("POST", "/mcp", json={}).status_code != 503)
     assert found(server.url, "auto")[2] == "再試行.md"

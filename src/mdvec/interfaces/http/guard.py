@@ -41,6 +41,9 @@ MAX_STREAMS = 256
 """Most open streams: clients that wait for events, and cost next to nothing."""
 
 _BODY_TIMEOUT_S = 30.0
+_TOO_LARGE = 413
+# Most clients send a body whole before they read the response: the connection may not end until then.
+_DISCARD_S = 5.0
 # An MCP client waits for events by a GET up to 2025-11-25, by this method since 2026-07-28.
 _LISTEN_METHOD = "subscriptions/listen"
 _CORS_EXPOSED = ("mcp-session-id", "mcp-protocol-version", "www-authenticate")
@@ -207,7 +210,32 @@ def _unauthorized(scope: Scope, headers: Headers) -> Response:
     if is_bearer:
         challenge += ', error="invalid_token", error_description="This is not a token of this server"'
     detail = "The token is wrong." if is_bearer else "A token is needed: Authorization: Bearer TOKEN."
-    return problem(HTTPStatus.UNAUTHORIZED, detail, {"WWW-Authenticate": challenge})
+    return _refusal(HTTPStatus.UNAUTHORIZED, detail, {"WWW-Authenticate": challenge})
+
+
+def _refusal(status: int, detail: str, headers: Mapping[str, str]) -> Response:
+    """Return a problem that is an error of JSON-RPC, too."""
+    error = {"code": -32000, "message": detail}
+    return problem(status, detail, headers, jsonrpc="2.0", id=None, error=error)
+
+
+async def _refuse(refusal: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    """Send a refusal at once, whole; then discard the rest of a body that is too large."""
+    # Of a request in JSON, clients of MCP show the error of JSON-RPC, and only in a response of this type.
+    if Headers(scope=scope).get("content-type", "").startswith("application/json"):
+        refusal.headers["content-type"] = "application/json"
+    if refusal.status_code != _TOO_LARGE:
+        await refusal(scope, receive, send)
+        return
+
+    async def send_open(message: Message) -> None:
+        await send({**message, "more_body": True} if "body" in message else message)
+
+    await refusal(scope, receive, send_open)
+    with anyio.move_on_after(_DISCARD_S):
+        while (await receive()).get("more_body", False):
+            pass
+    await send({"type": "http.response.body", "body": b""})
 
 
 def _admitting(
@@ -239,16 +267,16 @@ def _admitting(
             refusal = _unauthorized(scope, headers)
         elif free[kind] == 0:
             detail = f"Too many {kind} at once; try again."
-            refusal = problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, {"Retry-After": "1"})
+            refusal = _refusal(HTTPStatus.SERVICE_UNAVAILABLE, detail, {"Retry-After": "1"})
         if refusal is not None:
-            await refusal(scope, receive, send)
+            await _refuse(refusal, scope, receive, send)
             return
         app = apps[None if right is None else right.collections]
         free[kind] -= 1
         try:
             body = await _body(headers, receive, body_limits.get(scope["path"], MAX_BODY_BYTES))
             if isinstance(body, Response):
-                await body(scope, receive, send)
+                await _refuse(body, scope, receive, send)
             else:
                 await app(scope, _replaying(body, receive), send)
         finally:
@@ -260,7 +288,7 @@ def _admitting(
 async def _body(headers: Headers, receive: Receive, limit: int) -> bytes | Response:
     """Return the body, whole, or the response that refuses it without waiting for the rest."""
     close = {"Connection": "close"}
-    large = problem(413, f"The body is larger than {limit // 1024**2} MiB.", close)
+    large = _refusal(_TOO_LARGE, f"The body is larger than {limit // 1024**2} MiB.", close)
     if int(headers.get("content-length", "0")) > limit:
         return large
     with anyio.move_on_after(_BODY_TIMEOUT_S):
@@ -273,7 +301,7 @@ async def _body(headers: Headers, receive: Receive, limit: int) -> bytes | Respo
                 return large
             more = message.get("more_body", False)
         return bytes(body)
-    return problem(408, "The body took too long.", close)
+    return _refusal(408, "The body took too long.", close)
 
 
 def _replaying(body: bytes, receive: Receive) -> Receive:

@@ -27,10 +27,10 @@ class Reply:
 
     def problem(self) -> str:
         """Return the detail of a problem, after checking that it is one."""
-        assert self.headers["content-type"] == "application/problem+json"
+        assert self.headers["content-type"] in ("application/problem+json", "application/json")
         value: dict[str, Any] = json.loads(self.body)
         assert value["status"] == self.status
-        assert set(value) == {"type", "title", "status", "detail"}
+        assert set(value) - {"jsonrpc", "id", "error"} == {"type", "title", "status", "detail"}
         detail: str = value["detail"]
         return detail
 
