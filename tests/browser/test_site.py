@@ -91,6 +91,15 @@ def test_every_link_leads_somewhere(dist: Path) -> None:
     assert dead_links(dist, BASE) == []
 
 
+def test_no_page_holds_a_list_of_all_others(dist: Path) -> None:
+    """A page is as large as its note: with a thousand notes such a list was half of the site."""
+    names = [each.name for each in (dist / "assets").glob("docs_*.lean.js")]
+    assert len(names) > 20
+    for page in dist.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert sum(name.split(".")[-3] in text for name in names) <= 1, page
+
+
 def test_the_same_notes_give_the_same_files(dist: Path) -> None:
     """A second build of one project writes the same files, so that only what changed has to be uploaded."""
     files = {path: path.read_bytes() for path in dist.rglob("*") if path.is_file()}

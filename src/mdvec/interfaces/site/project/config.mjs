@@ -33,6 +33,8 @@ export default defineConfig({
   srcDir: 'pages',
   // Pages enter the search index in turn, so that the same notes give the same files. It takes no longer.
   buildConcurrency: 1,
+  // The names of all scripts are one file, instead of standing in each page.
+  metaChunk: true,
   outDir: './dist',
   base: site.base,
   lang: site.language === 'ja' ? 'ja-JP' : 'en-US',
