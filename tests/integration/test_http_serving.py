@@ -182,6 +182,23 @@ def test_a_refusal_says_how_to_come_in(locked: Server) -> None:
     assert locked.request("GET", "/health").status_code == 200
 
 
+def test_a_wrong_byte_is_named_and_half_a_character_read(server: Server) -> None:
+    """MCP and JSON-RPC decode messages alike: a place counts from the start of the message."""
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    about = {"name": "a", "version": "1"}
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about, "query": "caf*"}
+    for path, method in (("/mcp", "initialize"), ("/rpc", "mdvec.ping")):
+        call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        message = json.dumps(call).encode()
+        place = message.index(b"*")
+        content = message.replace(b"*", b"\xe9")
+        wrong = server.request("POST", path, content=content, headers=headers).json()["error"]
+        assert wrong["code"] == -32700
+        assert f"0xe9 in position {place}" in wrong["message"]
+        half = server.request("POST", path, content=message.replace(b"*", rb"\ud83d"), headers=headers)
+        assert '"id":1' in half.text
+
+
 # --- how much it takes -------------------------------------------------------------------------
 
 

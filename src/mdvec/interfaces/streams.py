@@ -70,12 +70,13 @@ def decode_json(message: bytes, decode: Callable[[bytes], Any] = msgspec.json.de
     request, so the client would wait for ever.
 
     Raises:
-        ValueError: If it is not JSON.
+        ValueError: If it is not JSON; names the place in the message.
         RecursionError: If it is nested too deeply.
     """
     try:
         return decode(message)
     except ValueError:
+        message.decode()  # msgspec counts the bytes before a wrong one from the start of its string
         if rb"\ud" not in message.lower():
             raise
         return decode(json.dumps(json.loads(message), ensure_ascii=False).encode(errors="replace"))

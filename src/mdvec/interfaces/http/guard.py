@@ -278,7 +278,7 @@ def _admitting(
             if isinstance(body, Response):
                 await _refuse(body, scope, receive, send)
             else:
-                await app(scope, _replaying(body, receive), send)
+                await app(scope, replaying(body, receive), send)
         finally:
             free[kind] += 1
 
@@ -304,7 +304,7 @@ async def _body(headers: Headers, receive: Receive, limit: int) -> bytes | Respo
     return _refusal(408, "The body took too long.", close)
 
 
-def _replaying(body: bytes, receive: Receive) -> Receive:
+def replaying(body: bytes, receive: Receive) -> Receive:
     """Return what receives a body that was read once more, and then what comes after it."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp_types import PARSE_ERROR
+from pydantic_core import from_json, to_json
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.http.app import MCP_PATH, WebDoor
-from mdvec.interfaces.http.guard import MAX_BODY_BYTES
+from mdvec.interfaces.http.guard import MAX_BODY_BYTES, replaying
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.mcp.application import build_server
+from mdvec.interfaces.streams import decode_json
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -31,4 +38,23 @@ def mcp_routes(workspace: Workspace, config: Config, _: ServerOptions, *, on_bug
         session_idle_timeout=_SESSION_IDLE_TIMEOUT_S,
     )
     # The SDK's own checks of Host and Origin stay off: the guard knows more names, and covers all routes.
-    return WebDoor([Route(MCP_PATH, StreamableHTTPASGIApp(sessions))], sessions.run)
+    route = Route(MCP_PATH, StreamableHTTPASGIApp(sessions), middleware=[Middleware(_decoding)])
+    return WebDoor([route], sessions.run)
+
+
+def _decoding(app: ASGIApp) -> ASGIApp:
+    """Pass messages on that were decoded as on all doors: the SDK refuses half a character in one era only."""
+
+    async def decode(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "POST":
+            try:
+                message = decode_json(await Request(scope, receive).body(), from_json)
+            except (ValueError, RecursionError) as error:
+                failure = {"code": PARSE_ERROR, "message": f"not JSON: {error}"}
+                answer = JSONResponse({"jsonrpc": "2.0", "id": None, "error": failure}, 400)
+                await answer(scope, receive, send)
+                return
+            receive = replaying(to_json(message), receive)
+        await app(scope, receive, send)
+
+    return decode
