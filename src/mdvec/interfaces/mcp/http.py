@@ -43,7 +43,7 @@ def mcp_routes(workspace: Workspace, config: Config, _: ServerOptions, *, on_bug
 
 
 def _decoding(app: ASGIApp) -> ASGIApp:
-    """Pass messages on that were decoded as on all doors: the SDK refuses half a character in one era only."""
+    """Pass on messages decoded as on all doors: the SDK refuses half a character in one era only."""
 
     async def decode(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "POST":
