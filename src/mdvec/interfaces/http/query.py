@@ -76,5 +76,5 @@ def _request(parameters: QueryParams) -> SearchRequest:
     try:
         return msgspec.convert(given, SearchRequest, strict=False)
     except msgspec.ValidationError as error:
-        msg = what_is_wrong(error, _SHOWN)
+        msg = what_is_wrong(error, SearchRequest, _SHOWN)
         raise InvalidArgumentsError(msg, hint="Give a search as /search?q=WORDS&limit=5.") from error

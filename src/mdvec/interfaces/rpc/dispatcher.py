@@ -19,6 +19,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from mdvec.errors import ImportStoppedError, UsageError
 from mdvec.interfaces.errors import OnBug, translate_for_client
+from mdvec.interfaces.requests import what_is_wrong
 from mdvec.interfaces.rpc.params import InvalidParamsError, read_params
 from mdvec.interfaces.steps import hint_for_client
 from mdvec.interfaces.streams import decode_json
@@ -159,7 +160,7 @@ class Client:
         try:
             request = msgspec.convert(item, _Request)
         except msgspec.ValidationError as error:
-            answer(_failed(_id_of(item), INVALID_REQUEST, f"not a request: {error}"))
+            answer(_failed(_id_of(item), INVALID_REQUEST, f"not a request: {what_is_wrong(error, _Request)}"))
             return
         number = None if request.id is UNSET else request.id
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from mdvec.errors import InvalidArgumentsError
-from mdvec.interfaces.requests import what_is_wrong
+from mdvec.interfaces.requests import understood, what_is_wrong
 
 _Params = TypeVar("_Params", bound=Struct)
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
@@ -43,9 +43,9 @@ def read_params(params: dict[str, Any] | list[Any], kind: type[_Params]) -> _Par
         msg = f"there is no parameter {unknown[:100]!r}" + (f"; did you mean {near[0]!r}?" if near else "")
         raise InvalidParamsError(msg, hint=_known(names))
     try:
-        return msgspec.convert(named, kind)
+        return msgspec.convert(understood(named, kind), kind)
     except msgspec.ValidationError as error:
-        raise InvalidParamsError(what_is_wrong(error), hint=_known(names)) from error
+        raise InvalidParamsError(what_is_wrong(error, kind), hint=_known(names)) from error
 
 
 def with_snake_case(value: dict[str, Any]) -> dict[str, Any]:
