@@ -130,6 +130,14 @@ def test_words_on_two_lines_stay_apart(vault: Vault) -> None:
     assert without_code != page
 
 
+def test_each_page_begins_with_its_title(vault: Vault) -> None:
+    """A first heading that is another one takes no title away; one that is the title is not repeated."""
+    (vault.folder / "named.md").write_text("---\ntitle: Named\n---\n# TL;DR\n\nShort.\n", encoding="utf-8")
+    vault.build()
+    assert re.findall(r"<h1[^>]*>([^<]+?) ?<", vault.page("named")) == ["Named", "TL;DR"]
+    assert re.findall(r"<h1[^>]*>([^<]+?) ?<", vault.page("twice")) == ["Twice"]
+
+
 def test_a_place_is_there_once(vault: Vault) -> None:
     """Of two headings with one id only the first is a section: VitePress's search refuses the second."""
     vault.build()
