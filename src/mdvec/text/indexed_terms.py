@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.text import terms
-from mdvec.text.joined import PART, CharacterKinds, batches, folded_codes, join_texts, text_of
+from mdvec.text.joined import PART, CharacterKinds, folded_codes, in_batches, join_texts, text_of
 from mdvec.text.prose import Prose, part_addresses
 from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED
 
@@ -80,28 +80,25 @@ def terms_of(texts: Sequence[Prose]) -> list[Terms]:
     one character gives that character); other scripts give words. The words of an address can be found, but
     are not words of the text around it.
     """
-    found = _in_batches([each.text for each in texts])
+    found = in_batches(_by_text, [each.text for each in texts])
     addressed = [at for at, each in enumerate(texts) if each.addresses]
-    inside = _in_batches([" ".join(texts[at].addresses) for at in addressed])
+    inside = in_batches(_by_text, [" ".join(texts[at].addresses) for at in addressed])
     for at, address in zip(addressed, inside, strict=True):
         found[at] = replace(found[at], words=f"{found[at].words} {address.main}")
     return found
 
 
-def _in_batches(texts: Sequence[str]) -> list[Terms]:
-    return [each for batch in batches(texts) for each in _by_text(batch)]
-
-
 def _by_text(texts: Sequence[str]) -> list[Terms]:
     joined = join_texts(texts)
+    others = [[""] * len(texts)] * 3
     if joined.isascii():
         words = joined.lower().translate(_ASCII_BETWEEN_WORDS).split()
-        others = [[""] * len(texts)] * 3
     else:
         codes = folded_codes(joined)
         kinds = _kinds()(codes)
         words = _words(codes, kinds)
-        others = [each.split(PART) for each in _bigrams(codes, kinds)]
+        if (kinds >= _UNSPACED).any():
+            others = [each.split(PART) for each in _bigrams(codes, kinds)]
     found: list[Terms] = []
     start = 0
     for bigrams, pairs, singles in zip(*others, strict=True):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
+from typing import TYPE_CHECKING, TypeVar
 
 from mdvec.text.folding import fold_characters, normalise, unify_long_vowels
 from mdvec.text.scripts import HIRAGANA, KATAKANA
@@ -24,7 +25,23 @@ _BETWEEN = f"\n{PART}\n"  # markup that must close on its line ends there
 _MOST_CHARS = 1 << 16
 
 
-def batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+T = TypeVar("T")
+
+
+def in_batches(function: Callable[[Sequence[str]], Iterable[T]], texts: Sequence[str]) -> list[T]:
+    """Apply a function that takes several texts and gives as many results; return these in order.
+
+    A joined text is slow as a whole if one of its characters is not ASCII, so texts in ASCII are apart.
+    """
+    kinds = [text.isascii() for text in texts]
+    found = {
+        kind: (each for batch in _batches(list(compress(texts, chosen))) for each in function(batch))
+        for kind, chosen in ((True, kinds), (False, [not kind for kind in kinds]))
+    }
+    return [next(found[kind]) for kind in kinds]
+
+
+def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield the texts in order, in batches for joining; a long text is a batch of its own."""
     start = chars = 0
     for at, text in enumerate(texts):

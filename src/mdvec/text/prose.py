@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mdvec.text.folding import beyond_ascii, fold_name
-from mdvec.text.joined import PART, CharacterKinds, batches, folded_codes, join_texts, text_of
+from mdvec.text.joined import PART, CharacterKinds, folded_codes, in_batches, join_texts, text_of
 from mdvec.text.scripts import holds_unspaced, is_unspaced
 
 FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,}).*?(?:^[ \t>]*\2[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -96,7 +96,7 @@ def skeletons(texts: Sequence[str], names: Iterable[str]) -> list[str]:
     """
     folded = [_NUMBER.sub(" ", fold_name(name.replace(PART, " "))) for name in names]
     longest_first = sorted(filter(_LETTERS.search, folded), key=len, reverse=True)
-    return [each for batch in batches(texts) for each in _skeletons(batch, longest_first)]
+    return in_batches(lambda batch: _skeletons(batch, longest_first), texts)
 
 
 def _skeletons(texts: Sequence[str], names: Iterable[str]) -> list[str]:
