@@ -77,7 +77,8 @@ class AccessToken(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 AccessTokens = Annotated[
     tuple[AccessToken, ...],
     Meta(
-        description="a list of tables with hash and collections, as 'mdvec token new' prints them",
+        description="a list of tables with hash (64 digits 0-9 and a-f) and collections (a list of names), as"
+        " 'mdvec token new' prints them",
         extra={TRUSTING: "it lets others read your documents", PRIVATE: True},
     ),
 ]

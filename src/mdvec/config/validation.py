@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,6 +43,8 @@ _SYNONYMS = {
 _KEYS = {"api_key", "apikey", "key", "token"}
 _KEY_VARIABLE = "api_key_env"
 _MAX_SHOWN_CHARS = 60
+# In what msgspec says.
+_ENTRY = re.compile(r"(?:required field `(.+)`|unknown field `(.+)`)? - at `\$\[(\d+)\](?:\.(\w+))?")
 # More than that are one mistake, such as another kind of file.
 _MAX_PROBLEMS = 50
 
@@ -227,8 +230,8 @@ def usable(
         kind = schema.keys(section)[key]
         try:
             values[section][key] = _converted(setting, kind)
-        except msgspec.ValidationError:
-            shown = "" if extra_of(kind, PRIVATE) else f", not {_shown(setting.value)}"
+        except msgspec.ValidationError as error:
+            shown = _entry(error) if extra_of(kind, PRIVATE) else f", not {_shown(setting.value)}"
             problems.append(f"{setting.origin}: {dotted(section, key)} must be {_allowed(kind)}{shown}")
     problems.extend(_wrong_sizes(values, found))
     return values
@@ -366,6 +369,16 @@ def _allowed(kind: Any) -> str:
         return "one of " + ", ".join(member)
     described = (meta.description for meta in getattr(member, "__metadata__", ()) if meta.description)
     return next(described, None) or _PLAIN.get(member, "of another type")
+
+
+def _entry(error: msgspec.ValidationError) -> str:
+    """Return which entry of a list is wrong, and what of it; empty when the setting itself is."""
+    found = _ENTRY.search(str(error))
+    if found is None:
+        return ""
+    missing, unknown, number, key = found.groups()
+    what = f"has no {missing}" if missing else f"has an unknown key {unknown}" if unknown else "is wrong"
+    return f"; entry {int(number) + 1} {what}{f' at {key}' if key else ''}"
 
 
 def _shown(value: object) -> str:

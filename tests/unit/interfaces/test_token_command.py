@@ -13,6 +13,8 @@ from tests.unit.interfaces.fake_workspace import COLLECTION
 
 from mdvec.config import load_config
 from mdvec.config.schema import AccessToken
+from mdvec.errors import UsageError
+from mdvec.interfaces.http.rights import digest_of, rights_of
 
 NAME = COLLECTION.name
 HASH = hashlib.sha256(b"x").hexdigest()
@@ -64,8 +66,34 @@ def test_a_wrong_entry_is_named_and_not_repeated(mdvec: Mdvec, tmp_path: Path, e
     path.write_text(f"[access]\ntokens = [{{ {entry} }}]\n")
     outcome = mdvec("config", "show", "--config", str(path))
     assert outcome.code == 2
-    assert f"{path}:2: access.tokens must be a list of tables with hash and collections" in outcome.err
+    assert f"{path}:2: access.tokens must be a list of tables with hash (64 digits" in outcome.err
     assert "in-clear" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ("hash = 'abc', collections = ['notes']", "; entry 2 is wrong at hash\n"),
+        (f"hash = '{HASH}', collections = ['']", "; entry 2 is wrong at collections\n"),
+        (f"hash = '{HASH}'", "; entry 2 has no collections\n"),
+        (f"hash = '{HASH}', collections = ['a'], name = 'b'", "; entry 2 has an unknown key name\n"),
+    ],
+)
+def test_a_wrong_entry_is_counted(mdvec: Mdvec, tmp_path: Path, entry: str, words: str) -> None:
+    """Among many tokens one has to know which to correct, and what of it."""
+    path = tmp_path / "own.toml"
+    path.write_text(f"[access]\ntokens = [{{ hash = '{HASH}', collections = ['a'] }}, {{ {entry} }}]\n")
+    assert words in mdvec("config", "show", "--config", str(path)).err
+
+
+def test_the_same_token_twice_is_counted() -> None:
+    """The entries are named by their places."""
+    tokens = [AccessToken(hash=each * 64, collections=("a",)) for each in "010"]
+    with pytest.raises(UsageError, match=r"entries 1 and 3 of access.tokens are the same token"):
+        rights_of(None, tokens)
+    own = AccessToken(hash=digest_of("x" * 20).hex(), collections=("a",))
+    with pytest.raises(UsageError, match=r"entry 1 of access.tokens is the token of the server"):
+        rights_of("x" * 20, [own])
 
 
 def test_settings_can_be_shown_and_saved(mdvec: Mdvec, tmp_path: Path) -> None:

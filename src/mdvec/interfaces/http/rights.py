@@ -60,9 +60,15 @@ def rights_of(token: str | None, access: Sequence[AccessToken]) -> tuple[Right, 
     for each in access:
         key = hmac.digest(secret, f"sessions of {each.hash}".encode(), "sha256")
         rights.append(Right(bytes.fromhex(each.hash), key, frozenset(each.collections)))
-    if len({each.digest for each in rights}) < len(rights):
-        msg = "the same token occurs twice"
-        raise UsageError(msg, hint="Put its collections into one [[access.tokens]].")
+    entries: dict[bytes, int] = {} if token is None else {digest_of(token): 0}
+    for entry, each in enumerate(access, 1):
+        first = entries.setdefault(bytes.fromhex(each.hash), entry)
+        if not first:
+            msg = f"entry {entry} of access.tokens is the token of the server"
+            raise UsageError(msg, hint="Delete the entry: that token may read everything.")
+        if first != entry:
+            msg = f"entries {first} and {entry} of access.tokens are the same token"
+            raise UsageError(msg, hint="Put its collections into one [[access.tokens]].")
     return tuple(rights)
 
 
