@@ -169,3 +169,16 @@ def test_a_wrong_address_is_explained_in_the_language_of_the_site(chromium: Brow
     page.locator(".NotFound a").click()
     page.wait_for_url(url)
     page.close()
+
+
+def test_every_note_is_reached_without_scripts(chromium: Browser, url: str, dist: Path) -> None:
+    """A page that the bar leads to names all of them, and no search finds it."""
+    context = chromium.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.goto(url)
+    page.get_by_role("link", name="すべてのノート").first.click()
+    page.get_by_role("link", name="設定ファイル").first.click()
+    assert "設定ファイル" in page.locator("h1").first.inner_text()
+    context.close()
+    index = next((dist / "assets" / "chunks").glob("@localSearchIndex*")).read_text(encoding="utf-8")
+    assert "mdvec-notes.html" not in index

@@ -85,7 +85,7 @@ def test_pages(vault: Vault) -> None:
     """Every document but drafts and older versions is a page, with those of tags and a first one."""
     report = vault.build()
     names = {"plan", "twice", "notes/other", "notes/other-2", "new", "a -b- -1", "public-/x"}
-    assert vault.pages == names | {"index", "mdvec-tags/index", "mdvec-tags/work"}
+    assert vault.pages == names | {"index", "mdvec-notes", "mdvec-tags/index", "mdvec-tags/work"}
     assert (report.pages, report.tags, report.files, report.left_out) == (7, 1, 2, 3)
 
 

@@ -12,10 +12,10 @@ from urllib.parse import unquote
 
 from mdvec.errors import SiteError, UsageError
 from mdvec.interfaces.site.addresses import Anchors, SiteAddresses
-from mdvec.interfaces.site.names import TAGS, page_names
+from mdvec.interfaces.site.names import NOTES, TAGS, page_names
 from mdvec.interfaces.site.node import find_node
 from mdvec.interfaces.site.output import Output
-from mdvec.interfaces.site.pages import WORDS, home_page, note_page, sidebar, tag_pages
+from mdvec.interfaces.site.pages import WORDS, all_notes_page, home_page, note_page, sidebar, tag_pages
 from mdvec.text.folding import nfc
 from mdvec.text.scripts import holds_unspaced
 from mdvec.types.links import LinkState
@@ -161,6 +161,7 @@ def _write_pages(
     if "index" not in names.values():
         home = home_page(title, described.description, shown, addresses, language)
         output.write("pages/index.md", home.encode())
+    output.write(f"pages/{NOTES}.md", all_notes_page(titles, addresses, language).encode())
     for place, text in tag_pages(tagged, collection, addresses, language).items():
         output.write(f"pages/{place}.md", text.encode())
     report.tags, report.files = len(tagged), len(addresses.files)
@@ -174,7 +175,10 @@ def _write_pages(
         "language": language,
         "title": title,
         "description": described.description,
-        "nav": [{"text": words["tags"], "link": f"/{TAGS}/"}] if tagged else [],
+        "nav": [
+            {"text": words["all"], "link": f"/{NOTES}.html"},
+            *([{"text": words["tags"], "link": f"/{TAGS}/"}] if tagged else []),
+        ],
         "sidebarAddress": sidebar_address,
     }
     output.write(".vitepress/site.json", json.dumps(site, ensure_ascii=False, indent=1).encode())

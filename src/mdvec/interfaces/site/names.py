@@ -13,9 +13,12 @@ FILES = "mdvec-files"
 TAGS = "mdvec-tags"
 """The folder of the pages of tags."""
 
+NOTES = "mdvec-notes"
+"""The page with the titles of all notes."""
+
 # Brackets make a dynamic route in VitePress, the others are refused by Windows or cut an address short.
 _UNSAFE = re.compile(r'[\[\]#?%*:"<>|\\\x00-\x1f\x7f]')
-_RESERVED = frozenset({"public", "node_modules", FILES, TAGS})
+_RESERVED = frozenset({"public", "node_modules", FILES, TAGS, NOTES})
 _SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".txt", ".canvas"})
 _HOME = ("index", "readme")
 # Of a whole name: VitePress calls the script of a page by its whole path and 20 bytes more; systems take 255.

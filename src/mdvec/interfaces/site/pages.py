@@ -27,6 +27,7 @@ WORDS = {
         "updated": "Updated",
         "tags": "Tags",
         "recent": "Recently changed",
+        "all": "All notes",
         "documents": "{} notes",
     },
     "ja": {
@@ -35,6 +36,7 @@ WORDS = {
         "updated": "更新",
         "tags": "タグ",
         "recent": "最近の更新",
+        "all": "すべてのノート",
         "documents": "{} 件",
     },
 }
@@ -89,6 +91,14 @@ def home_page(
     newest = sorted(documents, key=lambda each: (-each.modified_ns, each.path))[:_RECENT]
     listed = [(each.path, each.title) for each in newest]
     return _page("home.html", title, addresses, language, description=description, newest=listed)
+
+
+def all_notes_page(titles: Mapping[str, str], addresses: SiteAddresses, language: str) -> str:
+    """Return the page that leads to every note, also without scripts; a search does not find it."""
+    listed = sorted(titles.items(), key=lambda each: (each[1].casefold(), each[0]))
+    title = WORDS[language]["all"]
+    page = _page("notes.html", title, addresses, language, documents=listed)
+    return page.replace("---\n", "---\nsearch: false\n", 1)
 
 
 def sidebar(pages: Mapping[str, str], titles: Mapping[str, str]) -> list[SidebarItem]:

@@ -65,7 +65,8 @@ export default defineConfig({
         // VitePress looks for sections by an expression that takes minutes on a page with many rules or tables,
         // and drops tags without a space: all but headings with their links goes before.
         async _render(source, env, md) {
-          return (await md.render(source, env))
+          const html = await md.render(source, env)
+          return env.frontmatter?.search === false ? '' : html
             .replace(/<(?!h[1-6][^>]* id="|\/h[1-6]>|a class="header-anchor"|\/a>)[^>]*>/g, ' ')
             .replace(/&(?:#\d+|\w+);/g, ' ')
         },
