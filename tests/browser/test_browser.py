@@ -517,3 +517,17 @@ def test_the_page_works_without_scripts(tab: Tab) -> None:
     expect(page.locator(".passage", has_text="Five retries")).to_be_in_viewport()
     page.locator("#back").click()
     expect(page).to_have_url(re.compile(r"q=retries&tag=ops$"))
+
+
+@pytest.mark.parametrize("path", ["/?q=retries", "/?q=retries&n=nowhere"])
+@pytest.mark.window(viewport={"width": 375, "height": 812}, java_script_enabled=False, locale="en-US")
+def test_a_phone_without_scripts_shows_results_first(tab: Tab, path: str) -> None:
+    """The filters, which only a script folds, stand below the results or what went wrong."""
+    tab.page.goto(path)
+    tops = [
+        box["y"]
+        for each in (f"{HITS}, #results .problem", "#filters")
+        if (box := tab.page.locator(each).first.bounding_box())
+    ]
+    assert tops == sorted(tops)
+    expect(tab.page.locator(".apply")).to_be_visible()
