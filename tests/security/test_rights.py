@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
@@ -36,6 +36,9 @@ from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Filters, SearchQuery
 from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace.restricted import RestrictedWorkspace
+
+if TYPE_CHECKING:
+    from mdvec.embedding.interface import Vector
 
 CONFIG = Config(search=SearchSettings(sync_budget_ms=0))
 PORT = 8765
@@ -259,6 +262,31 @@ def test_a_damaged_database_is_not_named(tmp_path: Path) -> None:
     assert own["data"]["code"] == shown["data"]["code"]
     assert "mdvec doctor" in shown["data"]["hint"]
     assert str(tmp_path) not in f"{shown} {page}"
+
+
+def test_a_file_that_cannot_be_read_is_not_named(tmp_path: Path) -> None:
+    """An error of the system is shown without the file, at every door."""
+
+    class Missing(HashingEmbedder):
+        def embed_query(self, text: str) -> Vector:
+            (tmp_path / "model.bin").read_bytes()
+            return super().embed_query(text)
+
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "plan.md").write_text("# Plan\n\nThe launch.\n")
+    made = open_workspace(CONFIG, database=tmp_path / "index.sqlite", embedder=Missing())
+    with made as whole, server(whole) as client:
+        whole.add_collection("handbook", "", str(tmp_path / "notes"))
+        whole.import_collection("handbook")
+        params = {"query": "start", "mode": "dense"}
+        own, shown = (rpc(client, "mdvec.search", params, token) for token in (OWN, NARROW))
+        answers = [
+            client.get(path, params={"q": "start", "mode": "dense"}, headers=bearer(NARROW)).text
+            for path in ("/search", "/")
+        ]
+    assert "model.bin" in own["error"]["message"]
+    assert shown["error"]["message"] == "No such file or directory"
+    assert str(tmp_path) not in f"{shown} {answers}"
 
 
 # --- who is who --------------------------------------------------------------------------------

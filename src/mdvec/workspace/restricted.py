@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from msgspec.structs import asdict, replace
 
+from mdvec import run
 from mdvec.stores.interface import Store
 from mdvec.stores.restricted import RestrictedStore, refuse, unplaced_errors
 from mdvec.types.collection import Collection
@@ -81,6 +83,20 @@ class RestrictedWorkspace(Workspace):
 
     def close(self) -> None:
         """Do nothing: the whole workspace stays open."""
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Return what doors call inside of: an error of the system keeps its file for the log.
+
+        Raises:
+            OSError: In place of one that names a file.
+        """
+        try:
+            with super().explaining():
+                yield
+        except OSError as error:
+            run.log("failed", level="warning", error="os", reason=str(error))
+            raise OSError(error.errno, error.strerror) from error
 
     def collections(self, *, include_disabled: bool = False) -> list[Collection]:
         """Return the collections that may be read, by name, without the places of their sources."""
