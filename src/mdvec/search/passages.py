@@ -13,9 +13,10 @@ from mdvec.search.fusion import Candidate
 from mdvec.stores.records import ChunkPlace
 from mdvec.types.ids import ChunkId, DocumentId
 
-# A passage takes in its better neighbour until it has this many tokens
-# (docs/decisions/0056-passages-by-length.md).
+# A passage takes in its better neighbour until it has this many tokens, if that chunk's evidence is at most
+# this much lower than the best one's, in standard deviations (docs/decisions/0056-passages-by-length.md).
 _ENOUGH_TOKENS = 250
+_JOIN_REACH = 4.0
 
 # Of the best passages, so many, those of one document that touch become one of at most so many tokens
 # (docs/decisions/0057-touching-passages.md).
@@ -101,7 +102,7 @@ def single_chunks(
 def _joined(
     candidates: Sequence[Candidate], places: Mapping[ChunkId, ChunkPlace]
 ) -> list[tuple[Candidate, tuple[ChunkId, ...]]]:
-    """Join the candidates of one document: repeatedly the best one left with its neighbours."""
+    """Join the candidates of one document: repeatedly the best one left with its neighbours in reach."""
     left = {places[each.id].ordinal: each for each in candidates}
     passages: list[tuple[Candidate, tuple[ChunkId, ...]]] = []
     for best in candidates:
@@ -113,7 +114,7 @@ def _joined(
         while tokens < _ENOUGH_TOKENS:
             beside = [at for at in (first - 1, last + 1) if at in left]
             nearest = max(beside, key=lambda at: left[at].evidence, default=None)
-            if nearest is None:
+            if nearest is None or left[nearest].evidence < best.evidence - _JOIN_REACH:
                 break
             own[nearest] = left.pop(nearest)
             tokens += places[own[nearest].id].token_count

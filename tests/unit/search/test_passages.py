@@ -64,12 +64,13 @@ def test_passages_that_touch_become_one() -> None:
 def test_only_the_best_passages_are_joined_by_touch() -> None:
     """What is far down says too little of the question to stand with the first hit."""
     others = {100 * number: 8.0 - number / 10 for number in range(2, 12)}
-    assert found({101: 8.0, 102: 3.0, **others}, tokens=250)[0] == (101,)
+    assert found({101: 8.0, 102: 3.0, **others})[0] == (101,)
 
 
-def test_a_short_chunk_takes_in_its_neighbour_however_far_behind() -> None:
-    """A heading with a line is no answer; what answers is often beside it."""
-    assert len(_joined(*candidates({101: 8.0, 102: -9.0}))) == 1
+def test_a_neighbour_that_is_far_behind_does_not_join() -> None:
+    """It says little of the question."""
+    for evidence, passages in ((3.9, 2), (4.1, 1)):
+        assert len(_joined(*candidates({101: 8.0, 102: evidence}))) == passages
 
 
 def test_other_documents_come_first() -> None:
