@@ -153,7 +153,7 @@ def hit_address(hit: SearchHit, editor: str) -> str:
     if hit.file is None:
         return ""
     file = quote(hit.file, errors="surrogateescape")
-    return editor.replace("{file}", file).replace("{line}", str(hit.start_line))
+    return editor.replace("{file}", file).replace("{line}", str(hit.chunk_line))
 
 
 def import_summary(report: ImportReport) -> str:

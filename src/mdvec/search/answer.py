@@ -277,6 +277,8 @@ def _show(
 
 
 def _hit(rank: int, candidate: Candidate, score: float, chunk: StoredChunk, part: Extract) -> SearchHit:
+    begin = max(0, chunk.start - part.start)
+    chunk_text = part.text[begin : max(0, chunk.end - part.start)]
     return SearchHit(
         rank=rank,
         collection=chunk.collection,
@@ -294,5 +296,7 @@ def _hit(rank: int, candidate: Candidate, score: float, chunk: StoredChunk, part
         dense_rank=candidate.dense_rank,
         lexical_rank=candidate.lexical_rank,
         text=part.text,
+        chunk_text=chunk_text or part.text,
+        chunk_line=part.start_line + part.text.count("\n", 0, begin if chunk_text else 0),
         cut_lines=part.cut_lines,
     )

@@ -40,6 +40,8 @@ class SearchHit(Struct, frozen=True):
         dense_rank: Rank by similarity alone; None when it was not among the nearest.
         lexical_rank: Rank by words alone; None when no word was found.
         text: The passage.
+        chunk_text: The best chunk of the passage, as far as the text has it.
+        chunk_line: 1-based line where that chunk starts.
         stale: The file has changed (or gone) since it was indexed.
         supersedes: Paths of the older versions that the document names.
         superseded_by: Paths of the documents that name this one as an older version.
@@ -65,6 +67,8 @@ class SearchHit(Struct, frozen=True):
     dense_rank: int | None
     lexical_rank: int | None
     text: str
+    chunk_text: str
+    chunk_line: int
     stale: bool = False
     supersedes: tuple[str, ...] = ()
     superseded_by: tuple[str, ...] = ()

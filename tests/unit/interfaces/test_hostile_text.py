@@ -87,7 +87,9 @@ COMMANDS = (
 def test_no_command_writes_it(mdvec: Mdvec, workspace: FakeWorkspace, command: tuple[str, ...]) -> None:
     """Neither in a result nor in a warning."""
     hit = replace(HIT, path=HOSTILE, title=HOSTILE, heading_path=(HOSTILE,), supersedes=(HOSTILE,))
-    workspace.result = replace(RESULT, hits=(replace(hit, text=HOSTILE),), warnings=(HOSTILE,))
+    workspace.result = replace(
+        RESULT, hits=(replace(hit, text=HOSTILE, chunk_text=HOSTILE),), warnings=(HOSTILE,)
+    )
     workspace.report = replace(workspace.report, warnings=(HOSTILE,))
     workspace.found_links = DocumentLinks("notes", HOSTILE, HOSTILE, (), (), (HOSTILE,), (HOSTILE,))
     workspace.found_tags = [TagCount(HOSTILE, 1)]

@@ -124,6 +124,17 @@ def test_the_place_of_a_hit_is_a_link() -> None:
     assert linked.replace(start, "").replace(end, "") == plain
 
 
+def test_a_long_passage_is_shown_by_its_best_part(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """The place, the heading and the lines belong together, though words of the question stand elsewhere."""
+    text = "## 交通\nx までバスで行った。\n\n## 宿\n朝は静かだった。"
+    hit = replace(HIT, text=text, chunk_text="## 宿\n朝は静かだった。", chunk_line=15)
+    workspace.result = replace(RESULT, hits=(hit,))
+    _, place, *lines = mdvec("search", "x").out.splitlines()
+    assert place.strip() == "旅行/京都.md:15"
+    assert [line.strip() for line in lines] == ["朝は静かだった。"]
+    assert hit_address(replace(hit, file="/a.md"), "x://{file}#{line}") == "x:///a.md#15"
+
+
 def test_markdown_is_a_list_of_links(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """``md`` links each hit to its line, whatever is in title and path."""
     workspace.result = replace(RESULT, hits=(replace(HIT, title="[a] b", heading_path=(), path="a b#c.md"),))
@@ -156,7 +167,7 @@ def test_headings_are_not_said_twice(
     mdvec: Mdvec, workspace: FakeWorkspace, text: str, shown: list[str]
 ) -> None:
     """Headings are left out of the passage, unless nothing else is there: the first line says them."""
-    workspace.result = replace(RESULT, hits=(replace(HIT, text=text),))
+    workspace.result = replace(RESULT, hits=(replace(HIT, text=text, chunk_text=text),))
     assert [line.strip() for line in mdvec("search", "x").out.splitlines()[2:]] == shown
 
 
@@ -208,7 +219,9 @@ def test_a_changed_file_is_marked(mdvec: Mdvec, workspace: FakeWorkspace) -> Non
 
 def test_documents_cannot_steer_the_terminal(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """Escape sequences in a document or its title are not printed."""
-    workspace.result = replace(RESULT, hits=(replace(HIT, title="a\x1b[2J", text="宿 \x1b]0;x\x07"),))
+    workspace.result = replace(
+        RESULT, hits=(replace(HIT, title="a\x1b[2J", text="宿 \x1b]0;x\x07", chunk_text="宿 \x1b]0;x\x07"),)
+    )
     out = mdvec("search", "宿").out
     assert "\x1b" not in out
     assert "\x07" not in out
@@ -334,7 +347,9 @@ def test_a_blank_query_is_a_usage_error(mdvec: Mdvec, workspace: FakeWorkspace) 
 
 def test_json_is_always_utf8_and_harmless(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """Bytes that are not UTF-8 are spelled, and no control character is left that a terminal obeys."""
-    workspace.result = replace(RESULT, query="a\udcffb", hits=(replace(HIT, text="\x9b31m\x1b"),))
+    workspace.result = replace(
+        RESULT, query="a\udcffb", hits=(replace(HIT, text="\x9b31m\x1b", chunk_text="\x9b31m\x1b"),)
+    )
     out = mdvec("search", "a\udcffb", "--format", "json").out
     found = json.loads(out)
     assert (found["query"], found["hits"][0]["text"]) == (r"a\xffb", "\x9b31m\x1b")
@@ -346,7 +361,9 @@ def test_documents_do_not_steer_the_terminal(
     mdvec: Mdvec, workspace: FakeWorkspace, monkeypatch: pytest.MonkeyPatch, output: str
 ) -> None:
     """In every format a terminal gets no control character of a document; a pipe gets the text as it is."""
-    workspace.result = replace(RESULT, hits=(replace(HIT, path="a\x1b[31m.md", text="\x1b[31mred"),))
+    workspace.result = replace(
+        RESULT, hits=(replace(HIT, path="a\x1b[31m.md", text="\x1b[31mred", chunk_text="\x1b[31mred"),)
+    )
     assert "\x1b" in mdvec("search", "x", "--format", output).out
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert "\x1b" not in mdvec("search", "x", "--format", output).out

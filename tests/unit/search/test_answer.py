@@ -144,6 +144,21 @@ def test_all_stores_give_the_same_answers(tmp_path: Path, seed: int, kind: str) 
     other.close()
 
 
+@pytest.mark.parametrize("query", QUERIES, ids=str)
+def test_a_hit_names_its_best_chunk(tmp_path: Path, query: SearchQuery) -> None:
+    """It is a part of the text, whole unless the text is cut, and starts at the line that is named."""
+    store = _filled(open_store("memory", tmp_path), 0)
+    hits = _answer(store, query).hits
+    for hit, chunk in hits:
+        assert hit.chunk_text in hit.text
+        assert hit.chunk_text == chunk.text or query.max_tokens
+        before = hit.text[: hit.text.index(hit.chunk_text)]
+        assert hit.chunk_line == hit.start_line + before.count("\n")
+    if query.as_passages and query.limit == 20 and query.mode is SearchMode.HYBRID:
+        assert any(hit.chunk_line > hit.start_line for hit, _ in hits)
+    store.close()
+
+
 @pytest.mark.parametrize("kind", STORES)
 @pytest.mark.parametrize("phrase", ["how and when", "we sync a note"])
 def test_a_phrase_of_frequent_words_is_found(tmp_path: Path, kind: str, phrase: str) -> None:

@@ -194,7 +194,7 @@ def _hit_lines(
     yield styled(head, bold=True) + gap + styled(score, dim=True)
 
     place = visible(f"{hit.collection}/{hit.path}" if several else hit.path)
-    shown = styled(f"{place}:{hit.start_line}", fg="cyan")
+    shown = styled(f"{place}:{hit.chunk_line}", fg="cyan")
     address = present.hit_address(hit, editor) if editor else ""
     linked = f"\x1b]8;;{address}\x1b\\{shown}\x1b]8;;\x1b\\" if address else shown
     stale = styled("  (changed since it was indexed)", fg="yellow") if hit.stale else ""
@@ -207,7 +207,7 @@ def _hit_lines(
         reasons = _reasons(hit)
         for start, end in wrap(reasons, width - len(_INDENT)):
             yield _INDENT + styled(reasons[start:end], dim=True)
-    for line in best_passage(query, hit.text, width=width - len(_INDENT), lines=_PASSAGE_LINES):
+    for line in best_passage(query, hit.chunk_text, width=width - len(_INDENT), lines=_PASSAGE_LINES):
         yield _INDENT + "".join(
             styled(segment.text, fg="red", bold=True) if segment.matched else segment.text for segment in line
         )

@@ -97,7 +97,7 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
         cut = hit.cut_lines
         if len(text) < len(whole) and hits:
             text, cut = (
-                _excerpt(result.searched or result.query, whole),
+                _excerpt(result.searched or result.query, without_gaps(hit.chunk_text)),
                 (f"{hit.start_line}:{hit.end_line}",),
             )
             tokens = estimate_token_count(text)

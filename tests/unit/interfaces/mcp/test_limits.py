@@ -58,7 +58,7 @@ def test_names_of_documents_are_short_lines(workspace: FakeWorkspace) -> None:
 def test_a_search_has_a_limit(workspace: FakeWorkspace) -> None:
     """What does not fit becomes an excerpt, or is cut if it is the first; the missing lines are named."""
     text = "a line of words\n" * 100_000
-    long = replace(HIT, text=text, start_line=1, end_line=100_000)
+    long = replace(HIT, text=text, chunk_text=text, start_line=1, end_line=100_000)
     answer = searched(workspace, HIT, *(replace(long, rank=rank) for rank in (2, 3, 4)))
     first, *others = answer.structured_content["hits"]
     assert (first["text"], first["cut_lines"]) == (HIT.text, [])
@@ -81,7 +81,8 @@ def test_a_long_query_is_not_repeated_in_full(workspace: FakeWorkspace) -> None:
 
 def test_hits_that_do_not_fit_at_all_are_counted(workspace: FakeWorkspace) -> None:
     """With a small `max_tokens` not even the excerpts fit."""
-    hits = tuple(replace(HIT, text="words of a hit " * 40) for _ in range(5))
+    words = "words of a hit " * 40
+    hits = tuple(replace(HIT, text=words, chunk_text=words) for _ in range(5))
     answer = fitted(replace(RESULT, hits=hits), 160)
     assert len(answer.hits) + answer.left_out == 5
     assert answer.left_out > 0
@@ -102,7 +103,7 @@ def test_what_became_of_words_is_among_the_warnings(workspace: FakeWorkspace) ->
 @pytest.mark.parametrize("text", ["x" * 1_000_000, " " * 9_000_000 + "x", "京" * 100_000, "\n" * 1_000_000])
 def test_a_text_without_lines_or_words_is_cut_too(text: str) -> None:
     """By characters then."""
-    result = fitted(replace(RESULT, hits=(replace(HIT, text=text),) * 3), 10_000)
+    result = fitted(replace(RESULT, hits=(replace(HIT, text=text, chunk_text=text),) * 3), 10_000)
     assert sum(len(hit.text) for hit in result.hits) <= 160_000
     assert all(hit.cut_lines for hit in result.hits)
 
