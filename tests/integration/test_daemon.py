@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -237,6 +238,16 @@ def test_two_starts_are_one_daemon(home: Home) -> None:
     assert foreground.returncode == 1
     assert f"error: the daemon of this database is already running: process {pid}" in foreground.stderr
     assert home.run("daemon", "status").returncode == 0
+
+
+def test_two_starts_at_once_are_one_daemon(home: Home) -> None:
+    """The second waits for the first, and both succeed."""
+    with ThreadPoolExecutor() as pool:
+        starts = [*pool.map(lambda _: home.run("daemon", "start"), range(2))]
+    assert [each.returncode for each in starts] == [0, 0]
+    pid = home.info["pid"]
+    assert all(f"process {pid}," in each.stderr for each in starts)
+    assert sum("runs already" in each.stderr for each in starts) == 1
 
 
 def test_stop_ends_the_process_and_leaves_nothing(home: Home) -> None:

@@ -49,9 +49,16 @@ def daemon() -> None:
 def start(session: Session, address: str | None, token_file: Path | None) -> None:
     """Start it, unless it runs."""
     from mdvec.interfaces.daemon import control
-    from mdvec.interfaces.daemon.place import DaemonError
 
     place = _place(session)
+    with control.one_at_a_time(place):
+        _start(session, place, address, token_file)
+
+
+def _start(session: Session, place: DaemonPlace, address: str | None, token_file: Path | None) -> None:
+    from mdvec.interfaces.daemon import control
+    from mdvec.interfaces.daemon.place import DaemonError
+
     info = control.running(place)
     if info is not None and info.version == __version__:
         note(f"the daemon runs already: process {info.pid}, {info.url}")

@@ -6,8 +6,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,13 +30,21 @@ def running(place: DaemonPlace) -> DaemonInfo | None:
         return None if free else place.read()
 
 
+@contextmanager
+def one_at_a_time(place: DaemonPlace) -> Iterator[None]:
+    """Let no other command start this daemon meanwhile: the second one would report a failure."""
+    make_private_folder(place.folder)
+    with locked(place.start_lock, wait_s=_START_WAIT_S):
+        yield
+
+
 def start(
     place: DaemonPlace, command: Sequence[str], *, cwd: Path, env: Mapping[str, str]
 ) -> DaemonInfo | None:
     """Start a daemon, and wait until it is ready.
 
     Args:
-        place: Its place; the folder is made.
+        place: Its place; the folder exists.
         command: Runs it in the foreground.
         cwd: The working directory.
         env: The environment.
@@ -44,7 +52,6 @@ def start(
     Returns:
         What it says about itself; None if it was not ready in time. What it printed is in ``place.output``.
     """
-    make_private_folder(place.folder)
     with os.fdopen(os.open(place.output, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as output:
         process = subprocess.Popen(  # noqa: S603 - this program itself
             command,

@@ -73,6 +73,11 @@ class DaemonPlace:
         return self.folder / "lock"
 
     @property
+    def start_lock(self) -> Path:
+        """The file that a command holds locked while it starts a daemon."""
+        return self.folder / "start.lock"
+
+    @property
     def log(self) -> Path:
         """The file for its log."""
         return self.folder / "daemon.log"
