@@ -418,14 +418,25 @@ def test_what_cannot_be_read_is_a_failure_and_keeps_its_old_text(bench: Bench) -
     assert bench.paths("how to build")[0] == "en/build.md"
 
 
-def test_binary_files_are_excluded_with_their_rule(bench: Bench) -> None:
-    """And one that becomes binary leaves the index."""
+@pytest.mark.parametrize(
+    ("raw", "rule"),
+    [
+        (bytes(range(256)) * 64, "binary"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"4d7a" * 16 + b"\nsize 12345\n",
+            "Git LFS pointer",
+        ),
+    ],
+    ids=["binary", "pointer"],
+)
+def test_files_without_text_are_excluded_with_their_rule(bench: Bench, raw: bytes, rule: str) -> None:
+    """And one that loses its text leaves the index."""
     bench.sync()
-    (bench.docs / "retry.md").write_bytes(bytes(range(256)) * 64)
+    (bench.docs / "retry.md").write_bytes(raw)
     report = bench.sync()
     status = {file.path: file for file in bench.workspace.status(NAME, files=True).collections[0].files}
     assert report.excluded >= 1
-    assert (status["retry.md"].state, status["retry.md"].reason) == ("excluded", "binary")
+    assert (status["retry.md"].state, status["retry.md"].reason) == ("excluded", rule)
     assert "retry.md" not in bench.paths("リトライ回数")
     assert bench.workspace.status(NAME, check=True).collections[0].check.in_sync  # type: ignore[union-attr]
 

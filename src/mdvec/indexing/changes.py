@@ -16,7 +16,7 @@ from mdvec import run
 from mdvec.errors import SourceEmptyError, SourceMissingError, UnreadableFileError
 from mdvec.indexing.folder_contexts import read_contexts
 from mdvec.indexing.plan import compare, file_name, resolve, sample
-from mdvec.indexing.recipe import BINARY_RULE, Recipe
+from mdvec.indexing.recipe import BINARY_RULE, POINTER_RULE, Recipe
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
 from mdvec.text.hashing import content_hash
@@ -136,7 +136,7 @@ def find_changes(
                 unchanged=plan.unchanged,
             )
     with store.read() as view:
-        binaries = [] if rebuild else known_binaries(collection, listing, plan.new, view)
+        binaries = [] if rebuild else known_without_text(collection, listing, plan.new, view)
         skipped = {exclusion.path for exclusion in binaries}
         plan = replace(plan, new=tuple(entry for entry in plan.new if entry.path not in skipped))
         contexts = _stored_contexts(collection, plan, known, recipe.fingerprint, view)
@@ -186,10 +186,10 @@ def make_plan(
     return resolve(comparison, hashes), failures
 
 
-def known_binaries(
+def known_without_text(
     collection: Collection, listing: Listing, entries: Iterable[SourceEntry], view: View
 ) -> list[Exclusion]:
-    """Return the new files that the last import found to be binary.
+    """Return the new files that the last import found to hold no text.
 
     Only reading a file shows this, so they look new each time. In the same revision they need not be fetched
     again.
@@ -200,7 +200,9 @@ def known_binaries(
     return [
         Exclusion(file.path, file.reason)
         for file in view.file_states(collection.id, None)
-        if file.path in candidates and file.state is DocumentState.EXCLUDED and file.reason == BINARY_RULE
+        if file.path in candidates
+        and file.state is DocumentState.EXCLUDED
+        and file.reason in (BINARY_RULE, POINTER_RULE)
     ]
 
 

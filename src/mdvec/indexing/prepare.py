@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.chunking.metadata import metadata_chunk
-from mdvec.indexing.recipe import BINARY_RULE, Recipe
+from mdvec.indexing.recipe import BINARY_RULE, POINTER_RULE, Recipe
 from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
 from mdvec.text.encodings import decode
 from mdvec.text.hashing import content_hash, text_hash
@@ -18,6 +18,10 @@ from mdvec.text.prose import Prose, is_unspaced_prose, part_addresses, skeletons
 from mdvec.types.change import Exclusion, SourceEntry
 from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document
+
+# https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
+_POINTER_START = b"version https://git-lfs.github.com/spec/v1\n"
+_MOST_POINTER_BYTES = 1024
 
 
 class Prepared(Struct, frozen=True):
@@ -44,8 +48,10 @@ def prepare(
         contexts: Replace the contexts of the chunks, if there are as many.
 
     Returns:
-        The prepared document, or an exclusion if the file is binary.
+        The prepared document, or an exclusion if the file is binary or only names a file of Git LFS.
     """
+    if is_pointer(raw):
+        return Exclusion(entry.path, POINTER_RULE)
     decoded = decode(raw)
     if decoded is None:
         return Exclusion(entry.path, BINARY_RULE)
@@ -54,6 +60,11 @@ def prepare(
     if not decoded.warning:
         return prepared
     return replace(prepared, warnings=(decoded.warning, *prepared.warnings))
+
+
+def is_pointer(raw: bytes) -> bool:
+    """Return True for what Git LFS stores in place of a file."""
+    return len(raw) < _MOST_POINTER_BYTES and raw.startswith(_POINTER_START)
 
 
 def prepare_text(

@@ -13,6 +13,9 @@ from mdvec.types.document import Document
 BINARY_RULE = "binary"
 """The rule under which files without text are excluded."""
 
+POINTER_RULE = "Git LFS pointer"
+"""The rule under which files are excluded that only name a file that ``git lfs pull`` would fetch."""
+
 
 class Recipe(Struct, frozen=True):
     """The parser and the chunker that prepare documents, with their versions.

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from mdvec.errors import MdvecError, SourceUnavailableError, UnreadableFileError
-from mdvec.indexing.changes import known_binaries, make_plan
+from mdvec.indexing.changes import known_without_text, make_plan
+from mdvec.indexing.prepare import is_pointer
 from mdvec.indexing.recipe import Recipe
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
@@ -98,7 +99,7 @@ def _compare_with_disk(collection: Collection, store: Store, source: Source, rec
     listing = source.list()
     plan, _ = make_plan(listing, known, source, recipe.fingerprint, look_at=known)
     with store.read() as view:
-        binaries = {item.path for item in known_binaries(collection, listing, plan.new, view)}
+        binaries = {item.path for item in known_without_text(collection, listing, plan.new, view)}
     return DiskCheck(
         new=tuple(
             entry.path for entry in plan.new if entry.path not in binaries and _holds_text(entry, source)
@@ -110,10 +111,11 @@ def _compare_with_disk(collection: Collection, store: Store, source: Source, rec
 
 
 def _holds_text(entry: SourceEntry, source: Source) -> bool:
-    """Return True unless a file is binary: those look new every time, and only reading them shows it."""
+    """Return True unless a file holds no text: those look new every time, and only reading them shows it."""
     if entry.content_hash is not None:
         return True  # reading it would mean fetching it; an import will see
     try:
-        return decode(source.read(entry)) is not None
+        raw = source.read(entry)
     except UnreadableFileError:
         return False
+    return not is_pointer(raw) and decode(raw) is not None
