@@ -228,6 +228,8 @@ def test_project(vault: Vault) -> None:
     site = json.loads((vault.output / ".vitepress" / "site.json").read_text(encoding="utf-8"))
     assert (site["language"], site["title"]) == ("ja", "vault")
     sidebar = json.loads((vault.output / "pages" / "public" / site["sidebarAddress"][1:]).read_bytes())
+    icon = vault.output / "pages" / "public" / site["iconAddress"][1:]
+    assert icon.read_bytes().startswith(b"<svg")
     assert [each["text"] for each in sidebar] == [
         "notes",
         "public-",

@@ -167,6 +167,7 @@ def _write_pages(
     report.tags, report.files = len(tagged), len(addresses.files)
     folders = json.dumps(sidebar(names, titles), ensure_ascii=False).encode()
     sidebar_address = addresses.add_file("sidebar.json", folders)
+    icon_address = addresses.add_file("icon.svg", _icon())
     for place, content in addresses.files.items():
         output.write(f"pages/public/{place}", content)
     words = WORDS[language]
@@ -180,6 +181,7 @@ def _write_pages(
             *([{"text": words["tags"], "link": f"/{TAGS}/"}] if tagged else []),
         ],
         "sidebarAddress": sidebar_address,
+        "iconAddress": icon_address,
     }
     output.write(".vitepress/site.json", json.dumps(site, ensure_ascii=False, indent=1).encode())
 
@@ -205,6 +207,11 @@ def _in_reading_order(link: tuple[str, str]) -> tuple[str, int, str]:
 
 def _template(name: str) -> bytes:
     return resources.files("mdvec.interfaces.site").joinpath("project", *name.split("/")).read_bytes()
+
+
+def _icon() -> bytes:
+    """Return the icon of the page, which is that of the site."""
+    return resources.files("mdvec.interfaces.web").joinpath("static", "icon.svg").read_bytes()
 
 
 def _checked_base(base: str) -> str:

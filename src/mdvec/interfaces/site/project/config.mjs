@@ -38,6 +38,7 @@ export default defineConfig({
   outDir: './dist',
   base: site.base,
   lang: site.language === 'ja' ? 'ja-JP' : 'en-US',
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: site.iconAddress }]],
   title: site.title,
   description: site.description,
   // mdvec has resolved every link, and reports those that lead nowhere.
