@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -127,6 +128,19 @@ def test_a_cluster_elsewhere_is_reached_through_its_client_server(nodes: Any, ca
     )
     assert (done.stdout, done.returncode) == (f"{len(TEXTS)}\n", 0), done.stderr
     assert started(calls) == len(TEXTS) / 4
+
+
+def test_a_cluster_that_is_not_there_is_reported_at_once(calls: Path) -> None:
+    """By the refused connection: Ray itself would go on trying, and say something else."""
+    from mdvec.embedding.ray_cluster import RayCluster
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    embedder = on_cluster(calls, RayCluster(f"ray://127.0.0.1:{port}"))
+    with pytest.raises(EmbedderUnavailableError, match="Connection refused") as caught:
+        embed_all(embedder, TEXTS)
+    assert "ray status" in str(caught.value.hint)
 
 
 def test_the_builtin_model_is_made_on_the_nodes(

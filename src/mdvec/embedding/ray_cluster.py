@@ -6,10 +6,12 @@ import functools
 import os
 import pickle
 import platform
+import socket
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 # Before Ray is imported: nothing is sent home, and a task that asks for no GPU may still see one.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -40,6 +42,9 @@ _TASK_CPUS = 0.75
 _TASKS_PER_SLOT = 2
 # A task whose node or process dies is done elsewhere, so many times: its text may be what kills.
 _RETRIES = 5
+# The port of Ray's client server, unless another one is named.
+_RAY_PORT = 10001
+_REACH_S = 10.0
 # A task takes seconds, and a service takes as many texts in one request.
 _MOST_TEXTS_OF_A_TASK = 96
 # The last task of a lot is waited for before the next lot is read. The texts of one are some 30 MB.
@@ -99,13 +104,14 @@ class RayCluster:
         own = {} if address else {"include_dashboard": False}
         try:
             with run.current().step("connect_to_ray"):
+                _reach(address)
                 ray.init(
                     address or "local",
                     **own,
                     log_to_driver=self._shows_output,
                     logging_level="info" if self._shows_output else "critical",
                 )
-        except (RayError, ConnectionError, RuntimeError, ValueError) as error:
+        except (RayError, OSError, RuntimeError, ValueError) as error:
             msg = f"the Ray cluster {self._address} cannot be used: {_summary(error)}"
             hint = "Is it running ('ray status'), with the same versions of Python and Ray as here?"
             if "client server failed" in msg:
@@ -263,6 +269,14 @@ def _translated(error: Exception) -> EmbeddingError:
     msg = f"a task of the Ray cluster has failed: {_summary(cause or error)}"
     hint = "Every node needs the same version of mdvec, the packages of the model, and memory for it."
     return EmbeddingError(msg, hint=hint)
+
+
+def _reach(address: str) -> None:
+    """Raise an OSError if nothing listens at ``ray://HOST:PORT``: Ray itself tries for over a minute."""
+    parts = urlsplit(address)
+    if parts.scheme == "ray" and parts.hostname:
+        with socket.create_connection((parts.hostname, parts.port or _RAY_PORT), timeout=_REACH_S):
+            pass
 
 
 def _summary(error: BaseException) -> str:
