@@ -136,8 +136,8 @@ def find_changes(
                 unchanged=plan.unchanged,
             )
     with store.read() as view:
-        binaries = [] if rebuild else known_without_text(collection, listing, plan.new, view)
-        skipped = {exclusion.path for exclusion in binaries}
+        without_text = [] if rebuild else known_without_text(collection, listing, plan.new, view)
+        skipped = {exclusion.path for exclusion in without_text}
         plan = replace(plan, new=tuple(entry for entry in plan.new if entry.path not in skipped))
         contexts = _stored_contexts(collection, plan, known, recipe.fingerprint, view)
     folder_contexts, too_many = read_contexts(collection, listing, source)
@@ -148,7 +148,7 @@ def find_changes(
         store=store,
         known=known,
         plan=plan,
-        exclusions=(*listing.exclusions, *binaries, *too_many),
+        exclusions=(*listing.exclusions, *without_text, *too_many),
         failures=(*listing.unreadable, *failures),
         revision=listing.revision,
         checked_up_to=sampled[-1] if sampled else "",

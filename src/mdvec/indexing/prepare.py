@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from mdvec.chunking.metadata import metadata_chunk
 from mdvec.indexing.recipe import BINARY_RULE, POINTER_RULE, Recipe
 from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
-from mdvec.text.encodings import decode
+from mdvec.text.encodings import Decoded, decode
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.indexed_terms import once, terms_of
 from mdvec.text.properties import property_text
@@ -50,11 +50,9 @@ def prepare(
     Returns:
         The prepared document, or an exclusion if the file is binary or only names a file of Git LFS.
     """
-    if is_pointer(raw):
-        return Exclusion(entry.path, POINTER_RULE)
-    decoded = decode(raw)
-    if decoded is None:
-        return Exclusion(entry.path, BINARY_RULE)
+    decoded = text_or_rule(raw)
+    if isinstance(decoded, str):
+        return Exclusion(entry.path, decoded)
     identity = entry.content_hash or content_hash(raw)
     prepared = prepare_text(entry, decoded.text, recipe, content_hash=identity, contexts=contexts)
     if not decoded.warning:
@@ -62,9 +60,11 @@ def prepare(
     return replace(prepared, warnings=(decoded.warning, *prepared.warnings))
 
 
-def is_pointer(raw: bytes) -> bool:
-    """Return True for what Git LFS stores in place of a file."""
-    return len(raw) < _MOST_POINTER_BYTES and raw.startswith(_POINTER_START)
+def text_or_rule(raw: bytes) -> Decoded | str:
+    """Return the text of a file, or the rule under which it is excluded because it holds none."""
+    if len(raw) < _MOST_POINTER_BYTES and raw.startswith(_POINTER_START):
+        return POINTER_RULE
+    return decode(raw) or BINARY_RULE
 
 
 def prepare_text(

@@ -8,12 +8,11 @@ from msgspec.structs import replace
 
 from mdvec.errors import MdvecError, SourceUnavailableError, UnreadableFileError
 from mdvec.indexing.changes import known_without_text, make_plan
-from mdvec.indexing.prepare import is_pointer
+from mdvec.indexing.prepare import text_or_rule
 from mdvec.indexing.recipe import Recipe
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
 from mdvec.stores.sharing import FollowingStore
-from mdvec.text.encodings import decode
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import Collection
 from mdvec.types.report import ChangeProgress, CollectionStatus, DiskCheck, WorkspaceStatus
@@ -99,10 +98,10 @@ def _compare_with_disk(collection: Collection, store: Store, source: Source, rec
     listing = source.list()
     plan, _ = make_plan(listing, known, source, recipe.fingerprint, look_at=known)
     with store.read() as view:
-        binaries = {item.path for item in known_without_text(collection, listing, plan.new, view)}
+        without_text = {item.path for item in known_without_text(collection, listing, plan.new, view)}
     return DiskCheck(
         new=tuple(
-            entry.path for entry in plan.new if entry.path not in binaries and _holds_text(entry, source)
+            entry.path for entry in plan.new if entry.path not in without_text and _holds_text(entry, source)
         ),
         changed=tuple(entry.path for entry in plan.changed),
         moved=tuple((move.old_path, move.entry.path) for move in plan.moved),
@@ -118,4 +117,4 @@ def _holds_text(entry: SourceEntry, source: Source) -> bool:
         raw = source.read(entry)
     except UnreadableFileError:
         return False
-    return not is_pointer(raw) and decode(raw) is not None
+    return not isinstance(text_or_rule(raw), str)

@@ -49,28 +49,23 @@ def daemon() -> None:
 def start(session: Session, address: str | None, token_file: Path | None) -> None:
     """Start it, unless it runs."""
     from mdvec.interfaces.daemon import control
+    from mdvec.interfaces.daemon.place import DaemonError
 
     place = _place(session)
     with control.one_at_a_time(place):
-        _start(session, place, address, token_file)
-
-
-def _start(session: Session, place: DaemonPlace, address: str | None, token_file: Path | None) -> None:
-    from mdvec.interfaces.daemon import control
-    from mdvec.interfaces.daemon.place import DaemonError
-
-    info = control.running(place)
-    if info is not None and info.version == __version__:
-        note(f"the daemon runs already: process {info.pid}, {info.url}")
-        return
-    if info is not None:
-        note(f"the daemon runs mdvec {info.version}: restarting it")
-        control.stop(place, info)
-    info = control.start(place, _command(session, address, token_file), cwd=session.cwd, env=session.env)
-    if info is None:
-        note(place.output.read_text("utf-8", "replace").rstrip("\n"))
-        msg = "the daemon did not start"
-        raise DaemonError(msg, hint="Its output is above; 'mdvec daemon run' shows more.")
+        info = control.running(place)
+        if info is not None and info.version == __version__:
+            note(f"the daemon runs already: process {info.pid}, {info.url}")
+            return
+        if info is not None:
+            note(f"the daemon runs mdvec {info.version}: restarting it")
+            control.stop(place, info)
+        command = _command(session, address, token_file)
+        info = control.start(place, command, cwd=session.cwd, env=session.env)
+        if info is None:
+            note(place.output.read_text("utf-8", "replace").rstrip("\n"))
+            msg = "the daemon did not start"
+            raise DaemonError(msg, hint="Its output is above; 'mdvec daemon run' shows more.")
     note(f"started: process {info.pid}, {info.url}")
 
 

@@ -32,7 +32,10 @@ def running(place: DaemonPlace) -> DaemonInfo | None:
 
 @contextmanager
 def one_at_a_time(place: DaemonPlace) -> Iterator[None]:
-    """Let no other command start this daemon meanwhile: the second one would report a failure."""
+    """Let no other command start this daemon meanwhile: the second one would report a failure.
+
+    After a minute it goes on regardless.
+    """
     make_private_folder(place.folder)
     with locked(place.start_lock, wait_s=_START_WAIT_S):
         yield
