@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError
 from mdvec.stores.interface import View
-from mdvec.text.folding import nfc
+from mdvec.text.folding import fold_characters, nfc
 from mdvec.text.links import file_key, link_key, resolve
 from mdvec.text.undecodable import spelled
 from mdvec.types.collection import Collection
@@ -109,7 +109,8 @@ def unmet(filters: Filters, collections: Sequence[Collection], where: Where, vie
         return f"Leave '{name}/' out of the path: it starts below the collection's name."
     known = [each.tag for each in view.tags(Where(where.collections))] if filters.tags else []
     for tag in filters.tags:
-        if not any(f"{each.casefold()}/".startswith(f"{tag.casefold()}/") for each in known):
+        below = f"{fold_characters(tag)}/"
+        if not any(f"{fold_characters(each)}/".startswith(below) for each in known):
             from difflib import get_close_matches
 
             near = get_close_matches(tag, known, n=1)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from mdvec.text.folding import nfc
+from mdvec.text.folding import fold_characters
 from mdvec.types.collection import (
     Boilerplate,
     ChunkingSpec,
@@ -54,8 +54,8 @@ def storable(text: str) -> str:
 
 
 def fold_label(label: str) -> str:
-    """Return the form that two labels share if they differ only in case or in how accents are encoded."""
-    return nfc(nfc(label).casefold())
+    """Return the form that two labels share if they differ only in width, case or encoding."""
+    return fold_characters(label)
 
 
 def locator_bytes(locator: str) -> bytes:

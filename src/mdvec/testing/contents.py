@@ -180,8 +180,8 @@ def updated_ns_of(held: HeldDocument) -> int:
 
 
 def fold(label: str) -> str:
-    """Return the form that two labels share if they differ only in case or in how accents are encoded."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", label).casefold())
+    """Return the form that two labels share if they differ only in width, case or encoding."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", label).casefold())
 
 
 def place_of(document: HeldDocument, held: HeldChunk) -> ChunkPlace:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from mdvec.text.folding import nfc
+from mdvec.text.folding import fold_characters
 
 MAX_PROPERTIES = 200
 """The most values of one document that can be filtered by; a longer list is data."""
@@ -42,8 +42,8 @@ class Property(NamedTuple):
 
 
 def fold_property(text: str) -> str:
-    """Return the form in which keys and values are compared: case folded, a link as its target."""
-    return nfc(" ".join(_WIKILINK.sub(r"\1", text).casefold().split()))[:MAX_VALUE_CHARS]
+    """Return the form in which keys and values are compared: width and case folded, a link as its target."""
+    return " ".join(fold_characters(_WIKILINK.sub(r"\1", text)).split())[:MAX_VALUE_CHARS]
 
 
 def flat_properties(frontmatter: Mapping[str, object]) -> list[Property]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mdvec.errors import MdvecError
 from mdvec.interfaces.site.names import FILES, TAGS, address, file_name, flat, safe_name, unused
+from mdvec.text.folding import fold_characters
 from mdvec.types.page import ANCHOR_PREFIX
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class SiteAddresses:
 
     def tag_page(self, tag: str) -> str | None:
         """Return the page of a tag; None when no document of the site has it."""
-        return self._tag_pages.get(tag.casefold())
+        return self._tag_pages.get(fold_characters(tag))
 
 
 class Anchors:
@@ -114,7 +115,7 @@ class Anchors:
 def _tag_pages(tags: Iterable[str]) -> dict[str, str]:
     pages: dict[str, str] = {}
     taken = {flat(f"{TAGS}/index")}
-    for tag in sorted({each.casefold() for each in tags}):
+    for tag in sorted({fold_characters(each) for each in tags}):
         pages[tag] = unused(f"{TAGS}/{safe_name('x/' + tag.replace('/', '-'))[2:]}", taken)
         taken.add(flat(pages[tag]))
     return pages

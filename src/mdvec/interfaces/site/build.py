@@ -16,7 +16,7 @@ from mdvec.interfaces.site.names import NOTES, TAGS, page_names
 from mdvec.interfaces.site.node import find_node
 from mdvec.interfaces.site.output import Output
 from mdvec.interfaces.site.pages import WORDS, all_notes_page, home_page, note_page, sidebar, tag_pages
-from mdvec.text.folding import nfc
+from mdvec.text.folding import fold_characters, nfc
 from mdvec.text.scripts import holds_unspaced
 from mdvec.types.links import LinkState
 from mdvec.types.page import Page, PageEntry
@@ -140,7 +140,7 @@ def _write_pages(
     spelled: dict[str, str] = {}
     for entry in shown:
         for tag in entry.tags:
-            tagged.setdefault(spelled.setdefault(tag.casefold(), tag), []).append(entry)
+            tagged.setdefault(spelled.setdefault(fold_characters(tag), tag), []).append(entry)
     addresses = SiteAddresses(workspace, base=base, pages=names, tags=tagged)
     anchors = Anchors()
     for path, name in names.items():
