@@ -46,6 +46,7 @@ INCLUDED = {
         *("departments/engineering", "departments/security", "departments/technical-success"),
         *("departments/marketing", "departments/sales"),
     ),
+    "spiegel-zenn": ("articles", "books", "draft/qiita"),
 }
 """The folders that are searched; all of a tree where it has none here."""
 
