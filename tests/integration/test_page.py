@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 from starlette.testclient import TestClient
@@ -18,6 +19,7 @@ from mdvec.config.schema import DocumentSettings, SearchSettings
 from mdvec.interfaces.http.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.http.rights import COOKIE
+from mdvec.interfaces.present import moment
 from mdvec.interfaces.web.frame import static_file
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.report import ImportMode, ImportOptions
@@ -32,7 +34,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 NOTES = {
     "retry.md": "---\ntags: [ops]\nowner: Mori\n---\n# Retry policy\n\n## Limits\n\nFive retries at most.\n",
     "旅行/京都.md": "# 京都の旅\n\n## 宿\n\n四条の宿に泊まった。[[retry]] ![[map.png]]\n",
-    "旅行/奈良.md": "---\ntags: [旅, ops]\n---\n# 奈良\n\n鹿を見た。[[京都]]\n",
+    "旅行/奈良.md": "---\ntags: [旅, ops]\n---\n# 奈良\n\n鹿を見た。[[京都]] ![鹿](../images/map.png)\n",
     "old.md": "# Old plan\n\nThree retries.\n",
     "new.md": "---\nprevious: old.md\n---\n# New plan\n\nFour retries.\n",
     "<b>.md": "# <img src=x onerror=alert(1)>\n\nretries & <script>alert(1)</script>\n",
@@ -295,6 +297,26 @@ def test_a_document_is_read_with_what_surrounds_it(page: TestClient) -> None:
     assert re.search(r'class="passage"[^>]*>Five <mark class="word">retries</mark>', answer.text)
 
 
+def test_properties_lead_to_notes_and_addresses(workspace: Workspace, tmp_path: Path) -> None:
+    """The date of the note itself is shown, as filters and lists understand it."""
+    front = "updated: 2026-05-01T12:00\nby: ['[[b#x|Bo]]', '[[nobody]]', 'https://x.example/a?b=c']\n"
+    (tmp_path / "a.md").write_text(f"---\n{front}---\ntext\n", encoding="utf-8")
+    (tmp_path / "b.md").write_text("# B\n", encoding="utf-8")
+    workspace.add_collection("notes", "", str(tmp_path), include=("*.md",))
+    workspace.import_collection("notes")
+    with client_of(workspace) as browser:
+        shown = browser.get("/doc/notes/a.md").text
+    assert '<a href="/doc/notes/b.md">Bo</a>, nobody, <a href="https://x.example/a?b=c"' in shown
+    assert f"<dd>{moment(1_777_636_800_000)}</dd>" in shown
+
+
+def test_images_are_shown_by_a_path_that_leads_upwards(page: TestClient) -> None:
+    """A browser takes ``..`` out of an address, so the page resolves it."""
+    note = "/doc/notes/旅行/奈良.md"
+    address = re.findall(r'<img src="(/file[^"]*)"', page.get(note).text)[0]
+    assert page.get(urljoin(note, html.unescape(address))).content == PNG
+
+
 def test_versions_lead_to_each_other(page: TestClient) -> None:
     """An older version names the newer one, and the other way round."""
     assert 'href="/doc/notes/new.md"' in page.get("/doc/notes/old.md").text
@@ -354,6 +376,21 @@ def test_an_address_without_a_page_is_one_for_browsers(page: TestClient) -> None
     assert page.get("/collections", headers={"Accept": "text/html"}).status_code == 405
 
 
+def test_long_lists_of_files_have_pages(page: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each leads to the next and the previous one, within a state too."""
+    everything = re.findall(r'href="/doc/notes/([^"]*)"', page.get("/status/notes?state=ready").text)
+    monkeypatch.setattr("mdvec.interfaces.web.status_page._MOST_FILES", 2)
+    seen, address = list[str](), "?state=ready"
+    while address:
+        shown = page.get(f"/status/notes{address}").text
+        seen += re.findall(r'href="/doc/notes/([^"]*)"', shown)
+        later = re.findall(r'href="([^"]*)">[^<]* →', shown)
+        address = html.unescape(later[0]) if later else ""
+    assert seen == everything
+    assert len(seen) > 4
+    assert "state=ready&amp;from=0" in page.get("/status/notes?state=ready&from=2").text
+
+
 @pytest.mark.parametrize("path", ["images/map.png?from=", "map.png?from=旅行/京都.md", "map.png"])
 def test_images_are_found_as_obsidian_finds_them(page: TestClient, path: str) -> None:
     """By their path from the root, or by their name alone."""
@@ -405,6 +442,18 @@ def test_a_folder_is_added_and_indexed(workspace: Workspace, notes: Path) -> Non
         assert (added.status_code, added.headers["location"]) == (303, "/status")
         wait_until(lambda: workspace.collection("notes").last_indexed_ms is not None)
         assert "retry.md" in client.get("/", params={"q": "retries"}).text
+
+
+def test_folders_get_names_that_are_free(workspace: Workspace, tmp_path: Path) -> None:
+    """Without a name each gets one from its path, or a number."""
+    with client_of(workspace) as browser:
+        for folder in ("日記", "メモ", "Work notes"):
+            (tmp_path / folder).mkdir()
+            token = csrf_of(browser.get("/" if not workspace.collections() else "/status"))
+            sent = {"folder": str(tmp_path / folder), "csrf": token}
+            assert browser.post("/collections", data=sent).status_code == 303
+        wait_until(lambda: all(each.last_indexed_ms is not None for each in workspace.collections()))
+    assert [each.name for each in workspace.collections()] == ["notes", "notes-2", "work-notes"]
 
 
 def test_a_wrong_folder_is_explained_in_the_form(workspace: Workspace) -> None:

@@ -123,8 +123,8 @@ def test_words_on_two_lines_stay_apart(vault: Vault) -> None:
     """Vue drops a newline between two tags, so there is a space instead; code keeps its lines."""
     vault.build()
     page = vault.page("plan")
-    assert "<code>first</code> <code>second</code>" in page
-    assert re.search(r">one</a> <a [^>]+>two</a>", page)
+    assert "<code>first</code><br> <code>second</code>" in page
+    assert re.search(r">one</a><br> <a [^>]+>two</a>", page)
     without_code = re.sub(r"<pre.*?</pre>", "", page, flags=re.DOTALL)
     assert not re.search(r">\s*\n\s*<(?!div v-pre)", without_code)
     assert without_code != page

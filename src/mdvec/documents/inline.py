@@ -7,17 +7,27 @@ import re
 from collections.abc import Iterator, Sequence
 
 from markdown_it import MarkdownIt
-from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline import StateInline, emphasis
 from markdown_it.token import Token
 
 from mdvec.documents.links import WIKILINK, markdown_link, wikilink
 from mdvec.documents.tags import INLINE_TAG, is_inline_tag
 from mdvec.documents.targets import Job, anchor_of
 from mdvec.text.highlight import match_spans
+from mdvec.text.scripts import HIRAGANA, UNSPACED
 from mdvec.types.document import Link, LinkKind
 
 _IMAGE_SIZE = re.compile(r"(\d{1,4})(?:x(\d{1,4}))?")
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
+# An address ends before Japanese punctuation and particles, and before what ends a sentence.
+_ADDRESS = re.compile(
+    rf"https?://\w(?:[^\s<>\"'`|*()\[\]{{}}{HIRAGANA}\u3000-\u303f\uff01-\uff65]|\([^\s<>()]*\))*"
+    r"(?<![.,;:!?_~])",
+    re.IGNORECASE,
+)
+_SCHEME = re.compile(r"(?<![A-Za-z0-9+.-])https?\Z", re.IGNORECASE)
+# Japanese with its punctuation.
+_JAPANESE = re.compile(rf"[{UNSPACED}\u3000-\u303f\uff01-\uff65]")
 # The address of an image or a link in raw HTML.
 _RAW_ADDRESS = re.compile(
     r"""(?P<before><(?:img\b[^>]*?\ssrc|a\b[^>]*?\shref)\s*=\s*)"""
@@ -31,6 +41,8 @@ def add_inline_rules(parser: MarkdownIt) -> None:
     parser.inline.ruler.before("link", "wikilink", _wikilink_rule)
     parser.inline.ruler.before("link", "hashtag", _hashtag_rule)
     parser.inline.ruler.before("emphasis", "highlight", _highlight_rule)
+    parser.inline.ruler.at("emphasis", _emphasis_rule)
+    parser.inline.ruler.before("newline", "bare_address", _bare_address_rule)
     parser.inline.ruler2.push("linked_images", _linked_images_rule)
     for name, rule in (
         ("wikilink", _render_wikilink),
@@ -38,6 +50,7 @@ def add_inline_rules(parser: MarkdownIt) -> None:
         ("image", _render_image),
         ("link_open", _render_link_open),
         ("text", _render_text),
+        ("softbreak", _render_line_break),
         ("html_block", _render_raw),
         ("html_inline", _render_raw),
     ):
@@ -99,6 +112,39 @@ def _highlight_rule(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _emphasis_rule(state: StateInline, silent: bool) -> bool:
+    """Parse emphasis; beside Japanese, punctuation does not keep it from beginning or ending.
+
+    References:
+        The specification of https://github.com/tats-u/markdown-cjk-friendly
+    """
+    start, known = state.pos, len(state.delimiters)
+    if not emphasis.tokenize(state, silent):
+        return False
+    before, after = state.src[start - 1 : start] if start else "", state.src[state.pos : state.pos + 1]
+    if state.src[start] == "*" and _JAPANESE.search(before + after):
+        for delimiter in state.delimiters[known:]:
+            delimiter.open, delimiter.close = bool(after.strip()), bool(before.strip())
+    return True
+
+
+def _bare_address_rule(state: StateInline, silent: bool) -> bool:
+    """Parse an address without brackets: ``https://…``."""
+    if state.linkLevel or not state.src.startswith("://", state.pos):
+        return False
+    scheme = _SCHEME.search(state.pending)
+    found = scheme and _ADDRESS.match(state.src, state.pos - len(scheme[0]), state.posMax)
+    if not scheme or not found:
+        return False
+    if not silent:
+        state.pending = state.pending[: scheme.start()]
+        state.push("link_open", "a", 1).attrs = {"href": state.md.normalizeLink(found[0])}
+        state.push("text", "", 0).content = found[0]
+        state.push("link_close", "a", -1)
+    state.pos = found.end()
+    return True
+
+
 def _linked_images_rule(state: StateInline) -> None:
     """Mark the images in the text of a link."""
     linked = False
@@ -114,6 +160,21 @@ def _linked_images_rule(state: StateInline) -> None:
 
 def _render_text(_: object, tokens: Sequence[Token], index: int, *__: object) -> str:
     return with_marks(tokens[index].content, tokens[index].meta.get("query", ""))
+
+
+def _render_line_break(
+    _: object, tokens: Sequence[Token], index: int, __: object, env: dict[str, Job]
+) -> str:
+    if env["job"].keeps_breaks:
+        return "<br>\n"
+    # Wrapped Japanese continues without a space.
+    around = [each.content[edge] for each, edge in _beside(tokens, index) if each.content]
+    return "" if len(around) == 2 and all(map(_JAPANESE.match, around)) else "\n"
+
+
+def _beside(tokens: Sequence[Token], index: int) -> list[tuple[Token, int]]:
+    """Return the tokens before and after one, and which of their characters is the nearest."""
+    return [(tokens[at], edge) for at, edge in ((index - 1, -1), (index + 1, 0)) if 0 <= at < len(tokens)]
 
 
 def with_marks(text: str, query: str) -> str:

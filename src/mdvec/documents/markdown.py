@@ -332,6 +332,8 @@ class _Reader:
             return "Wikilink"
         if is_wikilink:
             return "Emphasis"  # of signs that no file has in its name
+        if details["id"].startswith("^"):
+            return "Emphasis"  # a footnote without spaces looks like the definition of a link
         if tag == "Link":
             address = (
                 f"mailto:{details['dest_url']}" if details["link_type"] == "Email" else details["dest_url"]

@@ -9,11 +9,14 @@ from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
 from mdvec.documents.inline import add_inline_rules, plain_parts, with_marks
+from mdvec.documents.line_breaks import is_hard_wrapped
 from mdvec.documents.links import WIKILINK, wikilink
 from mdvec.documents.sanitising import highlighted, sanitised
 from mdvec.documents.targets import Job, Targets, slug
@@ -31,7 +34,9 @@ _PLAIN_BLOCK = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)
 _MOST_SIGNS = 3_000
 _SIGNS = re.compile(r"[!#$%&*+:<=>@\[\\\]^_`{}~-]")
 # Blocks of text; blocks that contain others are not marked as a whole.
-_LEAVES = frozenset({"paragraph_open", "heading_open", "fence", "code_block", "tr_open"})
+_LEAVES = frozenset(
+    {"paragraph_open", "heading_open", "fence", "code_block", "tr_open", "math_block", "embed"}
+)
 
 
 def render_markdown(
@@ -39,6 +44,7 @@ def render_markdown(
 ) -> RenderedDocument:
     """Render Markdown: CommonMark with tables, footnotes, code in colour, and Obsidian's own syntax.
 
+    Formulas are shown as source. Line breaks are kept, as Obsidian does, unless the lines are only wrapped.
     HTML in the text is kept if it is harmless: scripts, styles, forms, event handlers and requests to other
     hosts are removed. Blocks have the attribute ``data-line``.
 
@@ -78,8 +84,12 @@ def _parser() -> MarkdownIt:
         "commonmark", {"html": True, "maxNesting": _MAX_NESTING, "highlight": _highlight}
     ).enable(["table", "strikethrough"])
     parser.use(footnote_plugin)
+    parser.use(dollarmath_plugin, allow_labels=False, allow_space=False, allow_digits=False)
     add_inline_rules(parser)
     parser.add_render_rule("made", lambda _, tokens, index, *__: tokens[index].content)
+    parser.add_render_rule("embed", _render_embed)
+    parser.add_render_rule("math_inline", _render_formula)
+    parser.add_render_rule("math_block", _render_formula_block)
     parser.core.ruler.before("inline", "obsidian", _mark_up_blocks)
     parser.core.ruler.push("places", _place)
     return parser
@@ -89,12 +99,29 @@ def _highlight(code: str, language: str, _: str) -> str:
     return highlighted(code, language)
 
 
+def _render_formula(_: object, tokens: Sequence[Token], index: int, *__: object) -> str:
+    return f'<span class="math">{html.escape(f"${tokens[index].content}$")}</span>'
+
+
+def _render_formula_block(renderer: RendererHTML, tokens: Sequence[Token], index: int, *_: object) -> str:
+    token = tokens[index]
+    token.attrJoin("class", "math")
+    return f"<pre{renderer.renderAttrs(token)}>{html.escape(f'$${token.content}$$')}</pre>\n"
+
+
+def _render_embed(renderer: RendererHTML, tokens: Sequence[Token], index: int, *_: object) -> str:
+    token = tokens[index]
+    token.attrJoin("class", "embed")
+    return f"<div{renderer.renderAttrs(token)}>{token.content}</div>"
+
+
 # --- blocks: callouts, tasks, embeds and block ids, before the text in them is parsed -------------------
 
 
 def _mark_up_blocks(state: StateCore) -> None:
     job: Job = state.env["job"]
     tokens = state.tokens
+    job.keeps_breaks = not is_hard_wrapped(each.content for each in tokens if each.type == "inline")
     done: list[Token] = []
     closing: list[str] = []  # the tags of open quotations: HTML of callouts
     index = 0
@@ -116,7 +143,7 @@ def _mark_up_blocks(state: StateCore) -> None:
                 _set_task(token, done)
                 done.append(token)
             else:
-                done[-1] = _made(embed)
+                done[-1] = embed
                 index += 1  # its paragraph ends here
         else:
             done.append(token)
@@ -168,8 +195,8 @@ def _set_task(inline: Token, before: Sequence[Token]) -> None:
         before[-2].attrJoin("class", "task" if match["mark"] == " " else "task done")
 
 
-def _sole_embed(inline: Token, job: Job) -> str | None:
-    """Return the HTML of the embedded document if a paragraph is a single embed; None otherwise."""
+def _sole_embed(inline: Token, job: Job) -> Token | None:
+    """Return a token of the embedded document if a paragraph is a single embed; None otherwise."""
     match = WIKILINK.fullmatch(inline.content.strip())
     if match is None or not match[1] or job.depth == _MAX_EMBEDDING:
         return None
@@ -177,10 +204,10 @@ def _sole_embed(inline: Token, job: Job) -> str | None:
     if found is None:
         return None
     inner = _html(found.text, Job(found.targets, depth=job.depth + 1))
-    return (
-        f'<div class="embed"><div class="embed-title"><a href="{html.escape(found.href)}">'
-        f"{html.escape(found.title)}</a></div>{inner}</div>"
-    )
+    link = f'<a href="{html.escape(found.href)}">{html.escape(found.title)}</a>'
+    embed = Token("embed", "div", 0, content=f'<div class="embed-title">{link}</div>{inner}', block=True)
+    embed.map = inline.map
+    return embed
 
 
 def _without_empty_paragraphs(tokens: Sequence[Token]) -> Iterator[Token]:

@@ -39,7 +39,7 @@ _SCHEMES = {"http", "https", "mailto"}
 _CLASSES = frozenset({
     "callout", "callout-title", "embed", "embed-title", "external", "footnote-backref",
     "footnote-item", "footnote-ref", "footnotes", "footnotes-list", "footnotes-sep", "internal",
-    "missing", "passage", "plain", "tag", "task", "done", "word",
+    "math", "missing", "passage", "plain", "tag", "task", "done", "word",
 })
 # fmt: on
 _CALLOUT_CLASS = re.compile(r"callout-[\w-]{1,30}")

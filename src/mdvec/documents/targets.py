@@ -56,6 +56,7 @@ class Job(Struct):
     first_line: int = 1
     marked: Marked | None = None
     depth: int = 0
+    keeps_breaks: bool = True
     outline: list[OutlineHeading] = field(default_factory=list)
     anchors: dict[str, int] = field(default_factory=dict)
 

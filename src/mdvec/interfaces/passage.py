@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+
+from mdvec.text.cells import cell_width, char_width
 
 Span = tuple[int, int]
 
@@ -136,13 +137,6 @@ def wrap(text: str, width: int, *, start: int = 0) -> Iterator[Span]:
         start = end + 1
 
 
-def cell_width(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(map(_char_width, text))
-
-
 def printable(text: str, *, keep_newlines: bool = False) -> str:
     """Replace each character that could steer a terminal by a space: control and format characters."""
     return (_STEERING_INSIDE if keep_newlines else STEERING).sub(" ", text)
@@ -193,15 +187,9 @@ def _unwrapped(text: str) -> str:
     for found in _SOFT_BREAK.finditer(text):
         at = found.start(1)
         inside = any(start <= at < end for start, end in fences)
-        if not inside and _char_width(text[at - 1]) == 1 and _char_width(text[found.end()]) == 1:
+        if not inside and char_width(text[at - 1]) == 1 and char_width(text[found.end()]) == 1:
             characters[at] = " "
     return "".join(characters)
-
-
-def _char_width(char: str) -> int:
-    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
 
 
 def _line_end(text: str, start: int) -> int:
@@ -214,7 +202,7 @@ def _wrap_line(text: str, start: int, end: int, width: int) -> Iterator[Span]:
     fits = start  # the last place where the line may end
     used_at_fit = 0
     for position in range(start, end):
-        columns = _char_width(text[position])
+        columns = char_width(text[position])
         if position > start and _may_break(text[position - 1], text[position]):
             fits, used_at_fit = position, used
         # A space at the end of a line is not shown, so it needs no room.
@@ -231,7 +219,7 @@ def _wrap_line(text: str, start: int, end: int, width: int) -> Iterator[Span]:
 def _may_break(before: str, after: str) -> bool:
     if before.isspace() or after.isspace():
         return not after.isspace()
-    return after not in _NO_LINE_START and (_char_width(before) == 2 or _char_width(after) == 2)
+    return after not in _NO_LINE_START and (char_width(before) == 2 or char_width(after) == 2)
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:

@@ -36,7 +36,8 @@ class PageEntry(Struct, frozen=True):
         title: For people.
         tags: Without ``#``.
         properties: Its frontmatter.
-        modified_ns: When its file was last changed, in nanoseconds since 1970; 0 when unknown.
+        updated_ns: When it was last updated, by its frontmatter or else its file, in nanoseconds since 1970;
+            0 when unknown.
         superseded: True if another document replaces it.
     """
 
@@ -44,7 +45,7 @@ class PageEntry(Struct, frozen=True):
     title: str
     tags: tuple[str, ...]
     properties: Mapping[str, object]
-    modified_ns: int
+    updated_ns: int
     superseded: bool
 
 
@@ -100,7 +101,8 @@ class Page(Struct, frozen=True):
         properties: Its frontmatter.
         tags: Without ``#``.
         aliases: Its other names.
-        modified_ns: When its file was last changed, in nanoseconds since 1970; 0 when unknown.
+        updated_ns: When it was last updated, by its frontmatter or else its file, in nanoseconds since 1970;
+            0 when unknown.
         stale: The file has changed (or gone) since it was indexed.
         file: Absolute path of its file; None for a document that is no file here.
         links: Its links, the links to it, and its versions.
@@ -114,7 +116,7 @@ class Page(Struct, frozen=True):
     properties: Mapping[str, object]
     tags: tuple[str, ...]
     aliases: tuple[str, ...]
-    modified_ns: int
+    updated_ns: int
     stale: bool
     file: str | None
     links: DocumentLinks

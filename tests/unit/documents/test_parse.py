@@ -319,6 +319,14 @@ def test_a_text_of_too_many_signs_keeps_its_headings(monkeypatch: pytest.MonkeyP
     assert [section.heading for section in document.sections] == ["", "One", "Two"]
 
 
+def test_footnotes_are_no_links() -> None:
+    """One without spaces looks like the definition of a link, as most Japanese ones do."""
+    document = parse_document(
+        "x.md", "本文[^1]と[[注]]。\n\n[^1]: 青葉のような脚注。\n[^1]: https://x.example/\n"
+    )
+    assert [link.target for link in document.links] == ["注"]
+
+
 def test_links_in_the_description_of_an_image_are_none() -> None:
     """Nobody can follow them."""
     assert parse_document("x.md", "![[a](b) c](d.png)").links == ()

@@ -57,6 +57,63 @@ def test_commonmark_and_tables_are_rendered() -> None:
     assert '<th align="right">x</th>' in html
 
 
+def test_formulas_are_shown_as_source() -> None:
+    """Nothing in them is markup; an amount of money is no formula."""
+    html = rendered("$a*b*c$ と $f_{*}(x)$, $a<b>c$\n\n$$\na \\\\ b\n$$\n\n$5 or *10*$, $6\n")
+    shown = text_of(html)
+    for formula in ("$a*b*c$", "$f_{*}(x)$", "$a&lt;b&gt;c$", "$$\na \\\\ b\n$$", "$5 or 10$, $6"):
+        assert formula in shown
+    assert html.count('class="math"') == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            "朝、起きた。\nパンを食べた。\n家を出た。",
+            "朝、起きた。<br>\nパンを食べた。<br>\n家を出た。",
+        ),
+        ("Milk\nBread\nA dozen eggs", "Milk<br>\nBread<br>\nA dozen eggs"),
+        (
+            f"{'word ' * 15}word\n{'word ' * 15}word\nand the end",
+            f"{'word ' * 15}word\n{'word ' * 15}word\nand the end",
+        ),
+        (f"{'語' * 40}\n{'語' * 40}\n終わり。", f"{'語' * 80}終わり。"),
+    ],
+)
+def test_line_breaks_are_kept_unless_lines_are_wrapped(text: str, shown: str) -> None:
+    """As Obsidian shows them; wrapped Japanese continues without a space."""
+    assert f">{shown}</p>" in rendered(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("参考\nhttps://example.com/article/123", "https://example.com/article/123"),
+        ("(see https://example.com/a_(b), or c)", "https://example.com/a_(b)"),
+        ("詳細はhttps://example.com/xを参照。", "https://example.com/x"),
+        ("**https://example.com/?q=1**。", "https://example.com/?q=1"),
+        ("<https://example.com/>", "https://example.com/"),
+    ],
+)
+def test_bare_addresses_are_links(text: str, address: str) -> None:
+    """What follows or surrounds an address does not belong to it."""
+    assert re.findall(r'<a class="external" href="([^"]*)"[^>]*>\1</a>', rendered(text)) == [address]
+
+
+def test_addresses_in_code_and_links_stay() -> None:
+    """They are text there."""
+    html = rendered("`https://a.example` [https://b.example](https://c.example) xhttps://d.example")
+    assert re.findall(r'href="([^"]*)"', html) == ["https://c.example"]
+
+
+@pytest.mark.parametrize("text", ["は、**「重要」**という", "**これは。**次", "値は**(約10)**です"])
+def test_emphasis_begins_and_ends_beside_japanese(text: str) -> None:
+    """CommonMark would show the stars, since punctuation stands beside them."""
+    assert "<strong>" in rendered(text)
+    assert "*" not in rendered(text)
+
+
 def test_wikilinks_lead_to_documents() -> None:
     """A wikilink has the address of its document, the id of its heading and its own text."""
     html = rendered("[[note#Two Words|shown]] [[note]] [[#Here]] [[nowhere]]")
@@ -142,7 +199,7 @@ def test_embeds_show_their_document() -> None:
     assert "The <em>text</em> and " in document.html
     assert '<a href="/doc/part"' in document.html
     assert 'href="/doc/note"' in document.html
-    assert '<div class="embed">' in document.html
+    assert 'class="embed"' in document.html
     assert [each.text for each in document.outline] == ["Top"]
 
 
@@ -185,6 +242,14 @@ def test_the_passage_is_marked_block_by_block() -> None:
     assert [each[1] for each in marked] == ["two", "three"]
     assert html.index(PASSAGE_ANCHOR) < html.index("two")
     assert html.count(PASSAGE_ANCHOR) == 1
+
+
+def test_an_embed_is_marked_where_it_stands() -> None:
+    """A link back to the line of an embed finds it."""
+    known = Known(texts={"part": "inner\n"})
+    html = rendered("one\n\n![[part]]\n", known, Marked(3, 3))
+    assert 'data-line="3" class="passage embed"' in html
+    assert html.index(PASSAGE_ANCHOR) < html.index("inner")
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT, FakeWo
 
 from mdvec.errors import InvalidQueryError
 from mdvec.interfaces.cli.search import hits_text
-from mdvec.interfaces.passage import cell_width
 from mdvec.interfaces.present import hit_address
+from mdvec.text.cells import cell_width
 from mdvec.types.hit import Confidence
 from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
 
@@ -173,7 +173,7 @@ def test_headings_are_not_said_twice(
 
 def test_scores_line_up_under_wide_titles(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """A Japanese title takes two columns a character, and the score ends in column 100 all the same."""
-    from mdvec.interfaces.passage import cell_width
+    from mdvec.text.cells import cell_width
 
     workspace.result = replace(RESULT, hits=(HIT, replace(HIT, title="Plain", heading_path=())))
     heads = [line for line in mdvec("search", "宿").out.splitlines() if line.endswith("0.88")]

@@ -12,8 +12,8 @@ from mdvec.errors import UsageError
 from mdvec.interfaces.cli.common_options import EXISTING_FILE, Group, format_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
-from mdvec.interfaces.passage import cell_width
 from mdvec.text.addresses import without_password
+from mdvec.text.cells import cell_width
 
 if TYPE_CHECKING:
     from mdvec.config import LoadedConfig

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import click
 
 from mdvec.interfaces.cli import screen
-from mdvec.interfaces.passage import STEERING, cell_width, printable, visible, wrap
+from mdvec.interfaces.passage import STEERING, printable, visible, wrap
+from mdvec.text.cells import cell_width
 
 _GAP = "  "
 _INDENT = "  "

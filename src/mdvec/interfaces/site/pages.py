@@ -88,7 +88,7 @@ def home_page(
     title: str, description: str, documents: Iterable[PageEntry], addresses: SiteAddresses, language: str
 ) -> str:
     """Return the first page of a site whose collection has none: what changed last."""
-    newest = sorted(documents, key=lambda each: (-each.modified_ns, each.path))[:_RECENT]
+    newest = sorted(documents, key=lambda each: (-each.updated_ns, each.path))[:_RECENT]
     listed = [(each.path, each.title) for each in newest]
     return _page("home.html", title, addresses, language, description=description, newest=listed)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urlencode
@@ -19,7 +19,7 @@ from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.interfaces.requests import parse_lines
 from mdvec.interfaces.web.frame import PageAddresses, Site, document_url
 from mdvec.interfaces.web.search_page import Form
-from mdvec.types.page import IMAGE_TYPES, PASSAGE_ANCHOR, Marked
+from mdvec.types.page import IMAGE_TYPES, PASSAGE_ANCHOR, Marked, Page
 
 # An image is only an image: opened by itself, an SVG file runs and requests nothing either.
 _IMAGE_HEADERS = {
@@ -27,6 +27,7 @@ _IMAGE_HEADERS = {
     "cache-control": "private, max-age=60",
 }
 _MOST_PROPERTY_CHARS = 200
+_LINK = re.compile(r"\[\[(?P<target>[^\[\]|#]+)[^\[\]|]*(?:\|(?P<text>[^\[\]]+))?\]\]|https?://[^\s,\"'<>]+")
 _FILE_MANAGERS = {"darwin": ["open", "-R"], "win32": ["explorer", "/select,"]}
 
 
@@ -63,10 +64,8 @@ class DocumentPage:
             lines=lines,
             has_passage=f'id="{PASSAGE_ANCHOR}"' in page.html,
             passage_anchor=PASSAGE_ANCHOR,
-            properties=_properties(page.properties),
-            modified=datetime.fromtimestamp(page.modified_ns / 1e9).astimezone()
-            if page.modified_ns
-            else None,
+            properties=_properties(page),
+            updated_ms=page.updated_ns // 1_000_000 or None,
             backlinks=list({each.path: each for each in page.links.backlinks}.values()),
             file=file,
             line=line,
@@ -104,14 +103,30 @@ def _marked(lines: str, query: str) -> Marked | None:
     return Marked(first or 1, last or sys.maxsize, query)
 
 
-def _properties(values: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Return properties in one line each; tags and aliases have their own place."""
+def _properties(page: Page) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return properties in one line each, as texts with their addresses, but for those that have a place."""
+    known = {each.target: each.path for each in page.links.links if each.path is not None}
+    hrefs = {target: document_url(page.collection, path) for target, path in known.items()}
     return [
-        (str(key), _in_words(value)[:_MOST_PROPERTY_CHARS])
-        for key, value in values.items()
+        (str(key), list(_linked(_in_words(value)[:_MOST_PROPERTY_CHARS], hrefs)))
+        for key, value in page.properties.items()
         if str(key).casefold() not in {"title", "tags", "tag", "aliases", "alias"}
         and value not in (None, "", [])
     ]
+
+
+def _linked(text: str, hrefs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a text with what each leads to: wikilinks, web addresses, and the rest."""
+    position = 0
+    for found in _LINK.finditer(text):
+        yield text[position : found.start()], ""
+        target = found["target"]
+        if target is None:
+            yield found[0], found[0]
+        else:
+            yield found["text"] or target, hrefs.get(target.strip(), "")
+        position = found.end()
+    yield text[position:], ""
 
 
 def _rooted(file: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import posixpath
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
@@ -182,6 +183,8 @@ class PageAddresses:
 
     def image(self, collection: str, path: str, from_path: str) -> str:
         """Return the address of an image."""
+        if ".." in path.split("/"):  # a browser would take these out of the address
+            path, from_path = posixpath.normpath(posixpath.join(posixpath.dirname(from_path), path)), ""
         return f"/file/{quote(collection)}/{quote(path.lstrip('/'))}?{urlencode({'from': from_path})}"
 
     def file(self, collection: str, path: str, from_path: str) -> None:

@@ -81,7 +81,7 @@ class Form:
             since=since if since in PERIODS else "",
             old=bool(query.get("old")),
             one=bool(query.get("one")),
-            shown=max(_number(query.get("shown", ""), most=MOST_HITS), PAGE_HITS),
+            shown=max(number_of(query.get("shown", ""), most=MOST_HITS), PAGE_HITS),
         )
 
     def parameters(self, **changes: Any) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class SearchPage:
     async def results(self, request: Request) -> Response:
         """Return the results alone; from ``offset`` on when one is given."""
         form = Form.of(request.query_params)
-        offset = _number(request.query_params.get("offset", ""), most=MOST_HITS)
+        offset = number_of(request.query_params.get("offset", ""), most=MOST_HITS)
         found = await self._results(request, form)
         return self._site.page(request, "_results.html", form=form, offset=offset, **found)
 
@@ -210,5 +210,6 @@ def _shown(hit: SearchHit, form: Form, result: SearchResult) -> dict[str, Any]:
     }
 
 
-def _number(text: str, *, most: int) -> int:
+def number_of(text: str, *, most: int) -> int:
+    """Return a number of an address, at most ``most``; 0 for anything else."""
     return min(int(text), most) if text.isdecimal() and len(text) < _MOST_DIGITS else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import re
@@ -9,7 +10,7 @@ import shutil
 import time
 import unicodedata
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from mdvec.errors import MdvecError
 from mdvec.interfaces.errors import translate, translate_logged
 from mdvec.interfaces.web.frame import Site
+from mdvec.interfaces.web.search_page import number_of
 from mdvec.interfaces.web.treemap import treemap
 from mdvec.run import Stage
 from mdvec.types.document import DocumentState
@@ -67,14 +69,16 @@ class StatusPage:
         status = (await self._site.call(lambda: workspace.status(name, files=True))).collections[0]
         counts = Counter(each.state for each in status.files)
         files = [each for each in status.files if chosen in ("", each.state.value)]
+        first = number_of(request.query_params.get("from", ""), most=len(files))
         return self._site.page(
             request,
             "files.html",
             status=status,
             counts=[(state.value, counts[state]) for state in DocumentState if counts[state]],
             chosen=chosen,
-            files=files[:_MOST_FILES],
-            more=max(0, len(files) - _MOST_FILES),
+            files=files[first : first + _MOST_FILES],
+            earlier=max(0, first - _MOST_FILES) if first else None,
+            later=first + _MOST_FILES if first + _MOST_FILES < len(files) else None,
         )
 
     async def events(self, request: Request) -> Response:
@@ -85,8 +89,11 @@ class StatusPage:
     async def add(self, request: Request, form: FormData) -> Response:
         """Register a folder and start to index it."""
         folder, description = (str(form.get(key, "")).strip() for key in ("folder", "description"))
-        name = str(form.get("name", "")).strip() or _name_of(folder)
+        name = str(form.get("name", "")).strip()
         try:
+            if not name:
+                known = await self._site.call(lambda: self._site.workspace.collections(include_disabled=True))
+                name = _free_name(folder, {each.name for each in known})
             await self._site.call(
                 lambda: self._site.workspace.add_collection(name, description or _title_of(folder), folder)
             )
@@ -194,11 +201,12 @@ def _title_of(folder: str) -> str:
     return Path(folder).name or folder
 
 
-def _name_of(folder: str) -> str:
-    """Return a name for the collection of a folder: its own, as far as it can be one."""
+def _free_name(folder: str, taken: Collection[str]) -> str:
+    """Return a name for the collection of a folder: its own, as far as possible, with a number if taken."""
     plain = unicodedata.normalize("NFKD", _title_of(folder)).encode("ascii", "ignore").decode().lower()
-    name = _NOT_IN_NAME.sub("-", plain).strip("-_0123456789")[:64]
-    return name or "notes"
+    name = _NOT_IN_NAME.sub("-", plain).strip("-_0123456789")[:60] or "notes"
+    numbered = (f"{name}-{number}" for number in itertools.count(2))
+    return next(each for each in itertools.chain([name], numbered) if each not in taken)
 
 
 class Speeds:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
 
+from mdvec.documents.properties import updated_ns
 from mdvec.errors import DocumentNotFoundError
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
@@ -88,7 +89,7 @@ class Pages:
             properties=document.frontmatter,
             tags=document.tags,
             aliases=document.aliases,
-            modified_ns=document.mtime_ns,
+            updated_ns=updated_ns(document.frontmatter) or document.mtime_ns,
             stale=is_stale(document, self._parts.source(place.source)),
             file=file_of(document, place),
             links=links,
@@ -165,7 +166,7 @@ def _entry(document: StoredDocument, *, superseded: bool) -> PageEntry:
         title=document.title,
         tags=document.tags,
         properties=document.frontmatter,
-        modified_ns=document.mtime_ns,
+        updated_ns=updated_ns(document.frontmatter) or document.mtime_ns,
         superseded=superseded,
     )
 
