@@ -11,8 +11,9 @@ from mdvec import run
 from mdvec.search.filters import folder_or_glob
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
-from mdvec.text.folding import normalise
+from mdvec.text.folding import fold_name, normalise
 from mdvec.text.operators import Field, Operator, text_finder
+from mdvec.text.properties import property_text
 from mdvec.text.terms import phrase_terms, run_pattern
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Filters, Where
@@ -82,11 +83,19 @@ def _chunks_with(operator: Operator, where: Where, view: View) -> Sequence[Chunk
     if terms.exact:
         return ids
     holds = text_finder(operator)
+    named: dict[DocumentId, bool] = {}  # whether aliases and properties hold the words
+
+    def is_named(chunk: StoredChunk) -> bool:
+        if chunk.document_id not in named:
+            named[chunk.document_id] = any(map(holds, _names(chunk, view)))
+        return named[chunk.document_id]
+
+    is_word = " " not in fold_name(operator.text)
     return [
         chunk.id
         for at in range(0, len(ids), _BATCH)
         for chunk in view.chunks(ids[at : at + _BATCH]).values()
-        if any(map(holds, _parts(chunk)))
+        if any(map(holds, _parts(chunk))) or (is_word and is_named(chunk))
     ]
 
 
@@ -112,6 +121,14 @@ def _parts(chunk: StoredChunk) -> Iterator[str]:
     yield chunk.title
     yield from chunk.heading_path
     yield chunk.path.rpartition("/")[2].rpartition(".")[0]
+
+
+def _names(chunk: StoredChunk, view: View) -> Iterator[str]:
+    """Yield the aliases and the values of the properties of a chunk's document."""
+    document = view.find_document(chunk.collection_id, chunk.path)
+    if document is not None:
+        yield from document.aliases
+        yield property_text(document.frontmatter)
 
 
 def _words_with(prefix: str, text: str) -> Iterator[str]:

@@ -61,7 +61,7 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Lexical
     """
     with run.current().step("lexical") as details:
         query = query_terms(text, limit=_MAX_TERMS)
-        frequencies = view.document_frequencies(_informative(query))
+        frequencies = view.document_frequencies(_informative(query) or query.particles)
         has_bigrams = bool(query.bigrams or query.pairs)
         times = _WORD_AMONG_BIGRAMS if has_bigrams and is_unspaced_query(text) else 1
         wanted = list(_expanded(query, frequencies, times))
@@ -144,6 +144,8 @@ def _expanded(query: QueryTerms, frequencies: DocumentFrequencies, times: int) -
         for character in term
     }
     yield from (QueryTerm(term, reach=_MINOR_REACH) for term in query.singles if term in near)
+    if not _informative(query):  # a word such as きりん is all hiragana, as particles are
+        yield from (QueryTerm(term, reach=_MINOR_REACH) for term in query.particles)
 
 
 def _without_common(terms: Sequence[QueryTerm], frequencies: DocumentFrequencies) -> Sequence[QueryTerm]:

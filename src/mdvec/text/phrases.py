@@ -1,15 +1,20 @@
-"""Finds a phrase in a text word for word, regardless of case, width, punctuation and white space."""
+"""Finds a phrase in a text word for word, regardless of case, width, punctuation and white space.
+
+Japanese is written without spaces, so a space beside it means nothing: ``30 秒`` is ``30秒``.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 from mdvec.text.folding import fold_name
-from mdvec.text.scripts import UNSPACED
+from mdvec.text.scripts import UNSPACED, holds_unspaced
 
 _WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
 _HAN = re.compile("[\u4e00-\u9fff]")
+_SPACE_BESIDE_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
 _HEADING_ID = re.compile(r"\{\s*[#.:][^{}]*\}\s*$")
 
 
@@ -27,21 +32,19 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
         return None
     starts_whole = _WORD_END.match(folded[0]) is not None
     ends_whole = _WORD_END.match(folded[-1]) is not None and not prefix
-    # A line break may stand inside a Japanese word.
-    is_one_word = _is_unspaced(folded) and " " not in folded
     # Folding a text takes most of the time. It makes no new Chinese characters (except from signs
     # such as ㈱), and no new words if all letters are ASCII.
     characters = frozenset(_HAN.findall(folded))
     longest = max(folded.split(), key=len)
+    is_joined = holds_unspaced(folded)
+    folded = _joined(folded) if is_joined else folded
 
     def holds(text: str) -> bool:
         if text.isascii() and longest not in text.lower():
             return False
         if not characters.issubset(text):
             return False
-        text = fold_name(text)
-        if is_one_word:
-            return folded in text.replace(" ", "")
+        text = _joined(fold_name(text)) if is_joined else fold_name(text)
         start = text.find(folded)
         while start >= 0:
             end = start + len(folded)
@@ -62,13 +65,18 @@ def phrase_spans(phrase: str, text: str, *, prefix: bool = False) -> list[tuple[
         text: The text; any punctuation may stand between its words.
         prefix: Whether the last word is only a prefix; the span covers the whole word.
     """
-    words = fold_name(phrase).split()
+    folded = fold_name(phrase)
     bound = rf"[^\W_{UNSPACED}]"
-    inside = r"[\W_]+".join(
-        r"\s?".join(map(re.escape, word)) if _is_unspaced(word) else re.escape(word) for word in words
-    )
-    before = rf"(?<!{bound})" if _WORD_END.match(words[0][0]) else ""
-    after = rf"{bound}*" if prefix else rf"(?!{bound})" if _WORD_END.match(words[-1][-1:]) else ""
+    inside = re.escape(folded[0])
+    for first, second in pairwise(_joined(folded)):
+        if second == " ":
+            inside += r"[\W_]+"
+        elif first == " " or (_WORD_END.match(first) and _WORD_END.match(second)):
+            inside += re.escape(second)
+        else:
+            inside += rf"[\W_]*{re.escape(second)}"
+    before = rf"(?<!{bound})" if _WORD_END.match(folded[0]) else ""
+    after = rf"{bound}*" if prefix else rf"(?!{bound})" if _WORD_END.match(folded[-1]) else ""
     return [match.span() for match in re.finditer(before + inside + after, text)]
 
 
@@ -77,5 +85,6 @@ def is_heading(phrase: str, heading: str) -> bool:
     return fold_name(_HEADING_ID.sub("", heading)) == fold_name(phrase)
 
 
-def _is_unspaced(text: str) -> bool:
-    return not any(map(_WORD_END.match, text))
+def _joined(folded: str) -> str:
+    """Return a folded text without the spaces beside Japanese."""
+    return _SPACE_BESIDE_UNSPACED.sub("", folded)

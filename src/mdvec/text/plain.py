@@ -14,7 +14,7 @@ _FENCED = re.compile(
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|\{/\*.{0,2000}?\*/\}", re.DOTALL)
 # Headings, rules, the line below a table's head, directives, callouts, and the imports of components.
 _DROPPED_LINE = re.compile(
-    r"^(?:[-=*_|: \t]{3,}+|[ \t]*+(?:#{1,6}(?:[ \t].*)?|:{3}.*|>?[ \t]*+\[!.*)"
+    r"^(?:[-=*_|: \t]{3,}+|[ \t]*+(?:#{1,6}(?:[ \t].*)?|:{3}.*|(?:>[ \t]*+)*+\[!.*)"
     r"|import[ \t][^\n'\"]*+['\"][^\n'\"]*+['\"];?[ \t]*+|export[ \t]++(?:const|default|function)\b.*)$",
     re.MULTILINE,
 )

@@ -155,6 +155,14 @@ def test_what_says_little_is_not_counted_while_something_else_is_known() -> None
     assert not {"how", "=how", "to", "=to"}.intersection(recorder.counted)
 
 
+def test_a_word_in_hiragana_is_a_subject() -> None:
+    """Alone, it is no particle: what holds it is a sure hit, and half of it is half a hit."""
+    for known, weight in ({"きり": RARE, "りん": RARE}, 1.0), ({"きり": RARE}, 0.5):
+        found = find("きりん", Recorder(known))
+        assert found.matched_weight == pytest.approx(weight, abs=0.2)
+    assert find("きりんの図", Recorder({"きり": RARE, "りん": RARE})).matched_weight == 0
+
+
 def test_the_max_score_is_that_of_the_terms_looked_for() -> None:
     """Minor terms reach half of their share, words among Japanese count three times."""
     recorder = Recorder({"api": RARE, "=api": RARE, "設定": RARE, "の設": RARE})

@@ -19,6 +19,11 @@ from mdvec.text.phrases import is_heading, phrase_finder
         ("X-Forwarded-Proto", "the header x-forwarded-proto is"),
         ("Pythonで書く", "今日はPythonで書く。"),
         ("art", "part of the art"),
+        ("30秒", "リトライの間隔は 30 秒です"),
+        ("間隔は30秒", "リトライの間隔は 30 秒です"),
+        ("リトライ の間隔", "リトライの間隔"),
+        ("東京 大阪", "東京・大阪"),
+        ("Composition APIの", "Composition API の例"),
     ],
 )
 def test_held(phrase: str, text: str) -> None:
@@ -43,6 +48,9 @@ def test_a_prefix_goes_on() -> None:
         ("ref", "a reference"),
         ("state art", "state of the art"),
         ("検索", "検 討し索引"),
+        ("30秒", "130 秒"),
+        ("API の", "RAPIの"),
+        ("a b", "ab"),
     ],
 )
 def test_not_held(phrase: str, text: str) -> None:
