@@ -35,7 +35,7 @@ _NOTES: Mapping[str, str] = {
     "with a watch, with logs.\n",
     "ja/検索.md": "# 検索\n\n検索クエリの説明をする。全文検索\nエンジンの設定。\n",
     "ja/設定.md": "# 設定\n\nクエリを保存する設定の説明。\n",
-    "人.md": "---\naliases: [きょうと出張]\nauthor: '[[山田太郎]]'\n---\n# 出張\n\n宿の設定。きりんを見た。\n",
+    "人.md": "---\naliases: [きょうと出張]\nauthor: '[[山田太郎]]'\n---\n# 出張\n\n宿の設定。\n",
     "link.md": "# Links\n\nSee https://example.org/retry/policy for the rest.\n",
 }
 _MODES = tuple(SearchMode)
