@@ -17,7 +17,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from mdvec.stores.interface import Store
-from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
+from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.indexed_terms import Terms, index_terms, once
 from mdvec.types.change import SourceEntry
@@ -151,7 +151,7 @@ def _record(number: int, parts: Sequence[Sequence[Sentence]], *, unspaced: bool)
     body = "\n".join(chunk.text for chunk in chunks)
     tags = [tag for tag, each in TAGS.items() if number % each < (_MANY if each == TAGS["many"] else 1)]
     document = Document(path, f"Note {number}", TitleSource.HEADING, body, 0, {}, tuple(tags), (), (), (), ())
-    title = index_terms("\n".join(embedded_names(document)))
+    title = index_terms("\n".join(first_names(document.names)))
     return DocumentRecord(
         entry=SourceEntry(path, path, 1, len(body)),
         content_hash=content_hash(path.encode()),

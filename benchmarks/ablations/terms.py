@@ -12,7 +12,7 @@ from mdvec.chunking.context import context_line
 from mdvec.indexing import prepare
 from mdvec.search import lexical
 from mdvec.search.lexical import QueryTerm
-from mdvec.stores.records import ChunkTerms, DocumentFrequencies, embedded_names
+from mdvec.stores.records import ChunkTerms, DocumentFrequencies, first_names
 from mdvec.text import terms
 from mdvec.text.folding import normalise
 from mdvec.text.indexed_terms import Terms
@@ -122,9 +122,9 @@ def terms_without_headings(
     return _terms_of_chunks(names, [""] * len(headings), texts)
 
 
-def title_alone(document: Document) -> tuple[str, ...]:
-    """Take a document's title for its only name."""
-    return embedded_names(document)[:1]
+def title_alone(names: Sequence[str]) -> tuple[str, ...]:
+    """Take a document's title, the first of its names, for its only one."""
+    return first_names(names)[:1]
 
 
 def nothing_is_called_so(_view: object, _folded: str, _where: object) -> list[DocumentId]:

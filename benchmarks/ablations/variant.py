@@ -14,7 +14,7 @@ from mdvec.config.schema import ChunkingSettings
 from mdvec.search import fusion
 from mdvec.search.fusion import DenseEvidence, LexicalEvidence
 from mdvec.search.proximity import QuerySpace
-from mdvec.text.language import is_unspaced_query
+from mdvec.text.scripts import is_unspaced_query
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
 

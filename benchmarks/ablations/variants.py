@@ -143,7 +143,7 @@ def _of_names() -> Iterator[Variant]:
         "titles-alone",
         "a title is the only name: no file names, no aliases",
         Stage.INDEXING,
-        patches=(Patch(rows, "embedded_names", terms.title_alone),),
+        patches=(Patch(rows, "first_names", terms.title_alone),),
     )
 
 

@@ -37,7 +37,7 @@ from tests.contract.attached_world import (
 from mdvec.errors import StoreError
 from mdvec.search.answer import find
 from mdvec.search.proximity import QuerySpace
-from mdvec.stores.records import embedded_names
+from mdvec.stores.records import first_names
 from mdvec.stores.vectors import following
 from mdvec.stores.vectors.index import IndexedSpace, VectorChanges, VectorKind
 from mdvec.testing.vectors import MemoryVectorIndex
@@ -314,7 +314,7 @@ def test_facts(tmp_path: Path) -> None:
     assert (second.path, second.ordinal, second.depth, second.heading) == ("notes/a.md", 1, 1, "Top > Part 1")
     assert second.collection_id == world.collections[0]
     (name,) = world.index.entries(INDEXED, VectorKind.NAME)
-    assert name.heading in embedded_names(record("notes/a.md", []).document)
+    assert name.heading in first_names(record("notes/a.md", []).document.names)
     assert name.owner == 1
 
 

@@ -586,12 +586,12 @@ def test_properties_are_compared(
     ranked = read(store, lambda view: view.bm25(["text"], where, 9))
     chunks_found = read(store, lambda view: view.chunks([key for key, _ in ranked]))
     assert {each.path for each in chunks_found.values()} == found
-    listed = read(store, lambda view: view.newest_documents(where, limit=9, offset=0))
+    listed = read(store, lambda view: view.newest_documents(where, limit=9))
     assert {each.path for each in listed} == found
 
 
 def test_documents_are_listed_by_time(store: Store, notes: Collection) -> None:
-    """The last updated first, by their own account or that of their file; a page at a time."""
+    """The last updated first, by their own account or that of their file."""
     with store.write() as writer:
         for path, mtime_ns, updated_ns in (
             ("a.md", 5, None),
@@ -605,9 +605,9 @@ def test_documents_are_listed_by_time(store: Store, notes: Collection) -> None:
             )
             writer.put_documents(notes.id, [record])
 
-    def listed(filters: Filters, limit: int, offset: int) -> list[tuple[str, int | None]]:
+    def listed(filters: Filters, limit: int) -> list[tuple[str, int | None]]:
         where = Where((notes.id,), filters)
-        found = read(store, lambda view: view.newest_documents(where, limit=limit, offset=offset))
+        found = read(store, lambda view: view.newest_documents(where, limit=limit))
         return [(each.path, each.updated_ns) for each in found]
 
     def inside(where: Where) -> list[str]:
@@ -619,6 +619,6 @@ def test_documents_are_listed_by_time(store: Store, notes: Collection) -> None:
     assert inside(Where((notes.id,), chunks=of_c)) == ["c.md"]
     assert inside(Where((notes.id,), hidden_chunks=of_c)) == ["b.md", "a.md", "d.md"]
 
-    assert listed(Filters(), 9, 0) == [("b.md", 9), ("a.md", None), ("c.md", None), ("d.md", 2)]
-    assert listed(Filters(), 2, 1) == [("a.md", None), ("c.md", None)]
-    assert listed(Filters(tags=("x",)), 2, 1) == [("a.md", None), ("d.md", 2)]
+    assert listed(Filters(), 9) == [("b.md", 9), ("a.md", None), ("c.md", None), ("d.md", 2)]
+    assert listed(Filters(), 2) == [("b.md", 9), ("a.md", None)]
+    assert listed(Filters(tags=("x",)), 9) == [("b.md", 9), ("a.md", None), ("d.md", 2)]

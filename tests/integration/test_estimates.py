@@ -58,3 +58,15 @@ def test_a_sample_is_read_and_scaled(tmp_path: Path, monkeypatch: pytest.MonkeyP
             assert each.tokens == pytest.approx(tokens, rel=0.05)
         nothing = workspace.models.estimate("docs", _UPDATE)
         assert (nothing.documents, nothing.chunks, nothing.tokens, nothing.seconds) == (0, 0, 0, None)
+
+
+def test_what_a_changed_document_was_called_is_not_estimated(tmp_path: Path) -> None:
+    """The last part of an alias that looks like a path is a name, too."""
+    with workspace_of(tmp_path, HashingEmbedder()) as workspace:
+        note = tmp_path / "docs" / "0.md"
+        note.write_text("---\naliases: [How to/Import data]\n---\n# Old\n\nold text\n", encoding="utf-8")
+        workspace.import_collection("docs", ImportOptions(mode=ImportMode.UPDATE, embed=False))
+        note.write_text("# New\n\nnew text\n", encoding="utf-8")
+        found = workspace.models.estimate("docs", _UPDATE)
+        report = workspace.import_collection("docs", _UPDATE)
+        assert (found.chunks, found.names) == (report.embedded_chunks, report.embedded_names)

@@ -19,7 +19,7 @@ from mdvec.stores.published.followed import PublishedSettings
 from mdvec.stores.vectors.following import update_vector_index
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.testing.stores import MemoryStore
-from mdvec.text.language import is_unspaced_query
+from mdvec.text.scripts import is_unspaced_query
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
 from mdvec.workspace.storage.opening import open_store

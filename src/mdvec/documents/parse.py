@@ -13,9 +13,9 @@ from mdvec.documents.markdown import code_blocks, one_line, read_markdown
 from mdvec.documents.properties import property_links, updated_ns
 from mdvec.documents.tags import distinct_tags, frontmatter_aliases, frontmatter_tags
 from mdvec.documents.tree import Heading, build_sections
+from mdvec.text.links import MARKDOWN_SUFFIXES
 from mdvec.types.document import Block, BlockKind, Document, TitleSource
 
-_MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdx"})
 # Lines of plain text that are not blank, without the last line end.
 _PARAGRAPH = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)
 
@@ -37,7 +37,7 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
     suffix = _stem_and_suffix(path)[1].lower()
     if suffix == CANVAS_SUFFIX:
         text = canvas_text(text)
-    elif suffix not in _MARKDOWN_SUFFIXES:
+    elif suffix not in MARKDOWN_SUFFIXES:
         return _plain_document(path, text)
     front = read_frontmatter(text)
     start = front.content_start

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -116,11 +117,7 @@ def make_gemini(
     model: str = "",
     dimension: int | None = None,
     runtime: Runtime,  # noqa: ARG001 - every factory has it
-    api_key_env: str | None = None,
-    base_url: str = _ADDRESS,
-    requests_at_once: int = 4,
-    timeout_s: float = 60.0,
-    attempts: int = 6,
+    **settings: Any,
 ) -> RemoteEmbedder:
     """Make an embedder that uses Gemini.
 
@@ -137,7 +134,8 @@ def make_gemini(
         msg = f"{name} offers no vectors of {length} dimensions"
         raise ConfigError(msg, hint="Choose 768, 1536 or 3072, or any other length from 128 to 3072.")
     facts = _MODELS.get(name, _MODELS["gemini-embedding-2"])
-    variables = (api_key_env,) if api_key_env else _VARIABLES
+    chosen = ServiceSettings(**settings)
+    variables = (chosen.api_key_env,) if chosen.api_key_env else _VARIABLES
     service = Service(
         provider="gemini",
         key=ApiKey("Gemini", variables, obtain="https://aistudio.google.com/apikey has it"),
@@ -146,5 +144,5 @@ def make_gemini(
         limits=Limits(usable(facts.text_tokens, taken=_TITLE_TOKENS), _BATCH_TEXTS, _BATCH_TOKENS),
         known_models=tuple(_MODELS),
     )
-    provider = GeminiProvider(service, facts.has_task_types, base_url)
-    return RemoteEmbedder(provider, requests_at_once=requests_at_once, timeout_s=timeout_s, attempts=attempts)
+    provider = GeminiProvider(service, facts.has_task_types, chosen.base_url or _ADDRESS)
+    return RemoteEmbedder(provider, chosen)

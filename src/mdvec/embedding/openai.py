@@ -187,19 +187,7 @@ def make_openai(
     model: str = "",
     dimension: int | None = None,
     runtime: Runtime,  # noqa: ARG001 - every factory has it
-    api_key_env: str | None = None,
-    base_url: str = OPENAI_ADDRESS,
-    query_prefix: str = "",
-    document_prefix: str = "",
-    query_input_type: str = "",
-    document_input_type: str = "",
-    max_tokens: int | None = None,
-    batch_size: int = _BATCH_TEXTS,
-    batch_tokens: int = _BATCH_TOKENS,
-    send_dimensions: bool | None = None,
-    requests_at_once: int = 4,
-    timeout_s: float = 120.0,
-    attempts: int = 6,
+    **settings: Any,
 ) -> RemoteEmbedder:
     """Make an embedder that uses a server which speaks OpenAI's protocol.
 
@@ -211,6 +199,8 @@ def make_openai(
     Raises:
         ConfigError: If no model is named, or it does not offer the dimension.
     """
+    chosen = OpenAiSettings(**settings)
+    base_url = chosen.base_url or OPENAI_ADDRESS
     is_openai = urlsplit(base_url).hostname == urlsplit(OPENAI_ADDRESS).hostname
     name = model or (_DEFAULT_MODEL if is_openai else "")
     if not name:
@@ -221,28 +211,32 @@ def make_openai(
     facts = _MODELS.get(name, _UNKNOWN)
     _check_dimension(name, facts, dimension)
     preparation = Preparation(
-        {Role.QUERY: query_prefix, Role.DOCUMENT: document_prefix},
-        {Role.QUERY: query_input_type, Role.DOCUMENT: document_input_type},
+        {Role.QUERY: chosen.query_prefix, Role.DOCUMENT: chosen.document_prefix},
+        {Role.QUERY: chosen.query_input_type, Role.DOCUMENT: chosen.document_input_type},
     )
-    taken = max(estimate_token_count(prefix) for prefix in (query_prefix, document_prefix))
+    taken = max(estimate_token_count(prefix) for prefix in (chosen.query_prefix, chosen.document_prefix))
     service = Service(
         provider=provider,
         key=ApiKey(
             _service_at(base_url),
-            _key_variables(api_key_env, is_openai=is_openai),
-            needed=is_openai or api_key_env is not None,
+            _key_variables(chosen.api_key_env, is_openai=is_openai),
+            needed=is_openai or chosen.api_key_env is not None,
             obtain="https://platform.openai.com/api-keys has it" if is_openai else "",
         ),
         model=name,
         dimension=dimension or facts.dimension,
-        limits=Limits(usable(max_tokens or facts.text_tokens, taken=taken), batch_size, batch_tokens),
+        limits=Limits(
+            usable(chosen.max_tokens or facts.text_tokens, taken=taken),
+            chosen.batch_size,
+            chosen.batch_tokens,
+        ),
         known_models=tuple(_MODELS),
-        dimension_parameter=_dimension_parameter(facts, dimension, send_dimensions),
+        dimension_parameter=_dimension_parameter(facts, dimension, chosen.send_dimensions),
         revision=preparation.revision,
         warnings=_prefix_warnings(name, preparation),
     )
     protocol = OpenAiProvider(service, preparation, base_url)
-    return RemoteEmbedder(protocol, requests_at_once=requests_at_once, timeout_s=timeout_s, attempts=attempts)
+    return RemoteEmbedder(protocol, chosen)
 
 
 def _server(provider: str, address: str) -> EmbedderFactory:

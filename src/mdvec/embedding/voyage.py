@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -128,12 +129,7 @@ def make_voyage(
     model: str = "",
     dimension: int | None = None,
     runtime: Runtime,  # noqa: ARG001 - every factory has it
-    query_model: str = "",
-    api_key_env: str | None = None,
-    base_url: str = "",
-    requests_at_once: int = 4,
-    timeout_s: float = 60.0,
-    attempts: int = 6,
+    **settings: Any,
 ) -> RemoteEmbedder:
     """Make an embedder that uses Voyage.
 
@@ -144,6 +140,7 @@ def make_voyage(
     Raises:
         ConfigError: If the model does not offer the dimension, or the two models do not go together.
     """
+    chosen = VoyageSettings(**settings)
     name = model or _DEFAULT_MODEL
     facts = _MODELS.get(name, _UNKNOWN)
     length = dimension or facts.default
@@ -151,11 +148,11 @@ def make_voyage(
         offered = ", ".join(map(str, facts.dimensions))
         msg = f"{name} offers no vectors of {length} dimensions"
         raise ConfigError(msg, hint=f"It offers {offered}.")
-    questions = query_model or name
+    questions = chosen.query_model or name
     if questions != name and (not facts.family or _MODELS.get(questions, _UNKNOWN).family != facts.family):
         msg = f"{questions} cannot find what {name} has embedded: their vectors cannot be compared"
         raise ConfigError(msg, hint="Leave out query_model, or use models that are both of voyage-4.")
-    variables = (api_key_env,) if api_key_env else _VARIABLES
+    variables = (chosen.api_key_env,) if chosen.api_key_env else _VARIABLES
     has_choice = len(facts.dimensions) > 1
     service = Service(
         provider="voyage",
@@ -167,5 +164,4 @@ def make_voyage(
         known_models=tuple(_MODELS),
         dimension_parameter=DimensionParameter.ALWAYS if has_choice else DimensionParameter.NEVER,
     )
-    provider = VoyageProvider(service, questions, base_url)
-    return RemoteEmbedder(provider, requests_at_once=requests_at_once, timeout_s=timeout_s, attempts=attempts)
+    return RemoteEmbedder(VoyageProvider(service, questions, chosen.base_url or ""), chosen)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mdvec.evaluation.judgements import Question
+from mdvec.text.folding import nfc
 
 # A name of these holds no word: no letter, no digit, and nothing with a meaning for file systems or ignore
 # rules.
@@ -30,7 +30,7 @@ class Naming(Struct, frozen=True):
 
     def path_of(self, name: str) -> str:
         """Return the path of a document."""
-        return self.paths.get(name) or unicodedata.normalize("NFC", name)
+        return self.paths.get(name) or nfc(name)
 
     def name_of(self, path: str) -> str:
         """Return the name of the document at a path."""
@@ -42,7 +42,7 @@ class Naming(Struct, frozen=True):
         return replace(
             question,
             relevant={self.path_of(name): grade for name, grade in question.relevant.items()},
-            scope=self.folders.get(scope) or unicodedata.normalize("NFC", scope),
+            scope=self.folders.get(scope) or nfc(scope),
             exclude=frozenset(map(self.path_of, question.exclude)),
             bad=frozenset(map(self.path_of, question.bad)),
         )
@@ -50,7 +50,7 @@ class Naming(Struct, frozen=True):
 
 def naming_by_path(names: Iterable[str]) -> Naming:
     """Return the naming for names that are paths, perhaps in another Unicode form than mdvec's."""
-    paths = {name: unicodedata.normalize("NFC", name) for name in names if not name.isascii()}
+    paths = {name: nfc(name) for name in names if not name.isascii()}
     return naming(paths)
 
 

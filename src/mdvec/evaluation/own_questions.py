@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import tomllib
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from mdvec.evaluation.corpus import Corpus, Task, unknown_documents
 from mdvec.evaluation.judgements import Question, QuestionSet, json_lines, labels_of, names_of, text_of
 from mdvec.evaluation.naming import Naming
 from mdvec.locks import lock_if_possible
+from mdvec.text.folding import nfc
 from mdvec.text.undecodable import spelled
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import Workspace
@@ -231,7 +231,7 @@ def _entry(values: Mapping[str, object], place: str) -> _Entry:
 
 
 def _as_path(name: str) -> str:
-    return unicodedata.normalize("NFC", name).removeprefix("./")
+    return nfc(name).removeprefix("./")
 
 
 # --- writing ----------------------------------------------------------------------------------

@@ -16,10 +16,12 @@ from mdvec.indexing.preparation import prepared
 from mdvec.indexing.prepare import Prepared
 from mdvec.indexing.vectors import names_at_once, probes
 from mdvec.stores.interface import Store, View
-from mdvec.stores.records import PendingText, embedded_names
+from mdvec.stores.records import PendingText, first_names
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import SourceEntry, Unreadable
+from mdvec.types.chunk import under_context
 from mdvec.types.collection import Collection
+from mdvec.types.document import names_of
 from mdvec.types.ids import SpaceId, TextHash
 
 _Item = TypeVar("_Item")
@@ -129,7 +131,7 @@ def _count_documents(changes: Changes, chunks: _Tally, names: _Tally) -> tuple[i
             unreadable.append(f"{item.path}: {item.reason}")
         elif isinstance(item, Prepared):
             document = item.record.document
-            called = [PendingText(text_hash(name), name) for name in embedded_names(document)]
+            called = [PendingText(text_hash(name), name) for name in first_names(document.names)]
             names.add(called, by_count)
             hashed = zip(item.record.text_hashes, item.record.chunks, strict=True)
             texts = [PendingText(key, each.embedded_text, document.title) for key, each in hashed]
@@ -284,7 +286,5 @@ def _hashes(collection: Collection, path: str, view: View) -> Iterator[TextHash]
         return
     contexts = view.contexts(collection.id, path)
     for context, chunk in zip(contexts, view.document_chunks(document.id), strict=True):
-        yield text_hash(f"{context}\n{chunk.text}" if context else chunk.text)
-    file_name = path.rpartition("/")[2]
-    for name in (document.title, file_name.rpartition(".")[0] or file_name, *document.aliases):
-        yield text_hash(name)
+        yield text_hash(under_context(context, chunk.text))
+    yield from map(text_hash, first_names(names_of(document.title, path, document.aliases)))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mdvec.chunking.metadata import metadata_chunk
 from mdvec.indexing.recipe import BINARY_RULE, POINTER_RULE, Recipe
-from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
+from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
 from mdvec.text.encodings import Decoded, decode
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.indexed_terms import once, terms_of
@@ -100,7 +100,7 @@ def make_record(
 ) -> DocumentRecord:
     """Return the record of a document and its chunks, with their terms."""
     # Bounded, since the terms are written with every chunk.
-    names = embedded_names(document)
+    names = first_names(document.names)
     headings = ["\n".join(chunk.heading_path) for chunk in chunks]
     # A document without text has one chunk, its frontmatter.
     is_text = bool(chunks) and chunks[0].end > document.content_start

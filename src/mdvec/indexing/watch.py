@@ -77,10 +77,6 @@ class Watcher:
         self._rest()
         self._thread.join(most_s)
 
-    def join(self, most_s: float | None = None) -> None:
-        """Wait until it is closed, at most ``most_s`` seconds."""
-        self._thread.join(most_s)
-
     # --- the lease -----------------------------------------------------------------------------
 
     def _stand_by(self) -> None:

@@ -48,7 +48,6 @@ def documents(values: Sequence[ListedDocument], *, more: bool) -> Documents:
 
 
 def _listed(value: ListedDocument) -> Listed:
-    updated_ns = value.modified_ns if value.updated_ns is None else value.updated_ns
     # A repository has no times.
-    updated = iso_time(updated_ns // 1_000_000 or None) or ""
+    updated = iso_time(value.changed_ns // 1_000_000 or None) or ""
     return Listed(value.collection, value.path, value.title, updated, value.size)

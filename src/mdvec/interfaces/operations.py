@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from mdvec.errors import ImportStoppedError, MdvecError
-from mdvec.interfaces.requests import DocumentRequest, LineRange, SearchRequest, search_query
+from mdvec.interfaces.requests import DocumentRequest, SearchRequest, search_query
+from mdvec.types.document import Lines
 from mdvec.types.hit import SearchResult
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport, Passage
 
@@ -25,9 +26,8 @@ def search(workspace: Workspace, request: SearchRequest, *, as_passages: bool = 
     return workspace.search(replace(query, as_passages=as_passages), wait_for_vectors=False)
 
 
-def read(workspace: Workspace, request: DocumentRequest, parse_lines: Callable[[str], LineRange]) -> Passage:
-    """Return the part of a document that is requested."""
-    lines = None if request.lines is None else parse_lines(request.lines)
+def read(workspace: Workspace, request: DocumentRequest, lines: Lines | None) -> Passage:
+    """Return the part of a document that is requested; its lines are parsed already."""
     return workspace.read(request.path, collection=request.collection, lines=lines, section=request.section)
 
 

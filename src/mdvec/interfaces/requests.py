@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 from mdvec.errors import UsageError
 from mdvec.interfaces.encoding import doc
 from mdvec.interfaces.times import parse_since, parse_until
+from mdvec.types.document import Lines
 from mdvec.types.query import (
     Comparison,
     Expansion,
@@ -27,9 +28,6 @@ from mdvec.types.query import (
 
 if TYPE_CHECKING:
     from mdvec.config.schema import SearchSettings
-
-LineRange = tuple[int | None, int | None]
-"""First and last line, 1-based, both included; None for an open end."""
 
 _MOST_SHOWN_CHARS = 40
 _MISSING = re.compile(r"Object missing required field `(.*)`")
@@ -212,7 +210,7 @@ def parse_condition(text: str) -> PropertyCondition:
     return PropertyCondition(found[1], Comparison(found[2]), value)
 
 
-def parse_lines(text: str) -> LineRange:
+def parse_lines(text: str) -> Lines:
     """Parse a range of lines: ``10:20`` or ``10-20``, ``10:``, ``:20`` or the single line ``10``.
 
     Raises:

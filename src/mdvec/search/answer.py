@@ -27,7 +27,7 @@ from mdvec.search.passages import Passage, joined_passages, single_chunks
 from mdvec.search.proximity import QuerySpace, evidence_in, nearest_in, neighbourhood
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace, StoredChunk
-from mdvec.text.language import is_unspaced_query
+from mdvec.text.scripts import is_unspaced_query
 from mdvec.types.hit import Confidence, SearchHit
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Expansion, SearchMode, SearchQuery, Where

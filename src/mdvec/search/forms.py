@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from mdvec.embedding.interface import Embedder, embed_all
-from mdvec.text.language import is_unspaced_query
+from mdvec.text.scripts import is_unspaced_query
 
 if TYPE_CHECKING:
     import numpy as np

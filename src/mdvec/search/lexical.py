@@ -11,7 +11,7 @@ from mdvec.search.fusion import LexicalEvidence
 from mdvec.stores.interface import View
 from mdvec.stores.records import BM25_K1, DocumentFrequencies
 from mdvec.text.folding import fold_name
-from mdvec.text.language import is_unspaced_query
+from mdvec.text.scripts import is_unspaced_query
 from mdvec.text.terms import QueryTerms, query_terms
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where

@@ -101,7 +101,7 @@ def unmet(filters: Filters, collections: Sequence[Collection], where: Where, vie
         where: Where these look.
         view: The snapshot.
     """
-    if filters == Filters() or view.newest_documents(where, limit=1, offset=0):
+    if filters == Filters() or view.newest_documents(where, limit=1):
         return ""
     path = filters.path or ""
     for name in (each.name for each in collections if path.startswith(f"{each.name}/")):
@@ -116,7 +116,7 @@ def unmet(filters: Filters, collections: Sequence[Collection], where: Where, vie
             near = get_close_matches(tag, known, n=1)
             return f"No document has the tag '{tag}'" + (f"; did you mean '{near[0]}'?" if near else ".")
     for words, alone in _one_by_one(where):
-        if not view.newest_documents(alone, limit=1, offset=0):
+        if not view.newest_documents(alone, limit=1):
             return f"No document {words}."
     return "No document meets all the filters. Leave some of them out."
 
@@ -170,9 +170,9 @@ def not_found(path: str, collections: Sequence[Collection], view: View) -> Docum
 
 def _called(name: str, where: Where, count: int, view: View) -> list[str]:
     """Return the paths of the documents with a title, or else an alias that begins with it."""
-    listed = view.newest_documents(where, limit=count, offset=0)
+    listed = view.newest_documents(where, limit=count)
     titled = [each.path for each in listed if nfc(each.title).casefold() == name.casefold()]
     if titled or not name:
         return titled
     aliased = replace(where, filters=Filters(alias_prefix=name))
-    return [each.path for each in view.newest_documents(aliased, limit=3, offset=0)]
+    return [each.path for each in view.newest_documents(aliased, limit=3)]

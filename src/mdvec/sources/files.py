@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-import unicodedata
 from collections.abc import Iterator, Sequence
 
 from mdvec.errors import FileTooLargeError, UnreadableFileError
+from mdvec.text.folding import nfc
 from mdvec.text.undecodable import spelled
 
 # A file that was replaced by a link meanwhile is not followed, and a pipe does not block. Windows has
@@ -47,7 +47,7 @@ def path_names(names: Sequence[str]) -> dict[str, str]:
         The chosen names by real name, without ASCII names, which never change. All names of the folder stay
         distinct; their order does not matter.
     """
-    wanted = {name: spelled(unicodedata.normalize("NFC", name)) for name in names if not name.isascii()}
+    wanted = {name: spelled(nfc(name)) for name in names if not name.isascii()}
     if not wanted:
         return {}
     taken = {name for name in names if wanted.get(name, name) == name}

@@ -8,11 +8,12 @@ so a line has to match an entry itself and not a folder above it.
 from __future__ import annotations
 
 import re
-import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+
+from mdvec.text.folding import nfc
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DOUBLE_STAR = re.compile(r"\*\*(?:/|$)")
@@ -99,8 +100,7 @@ class IgnoreRules(Struct, frozen=True):
             path: Relative to the root, as the file system has it. No folder above it is ignored.
             is_folder: Whether it is a folder.
         """
-        if not path.isascii():
-            path = unicodedata.normalize("NFC", path)
+        path = nfc(path)
         for file in (*self.own, *self.git):
             line = file.decide(path, is_folder=is_folder)
             if line is not None:
@@ -123,8 +123,8 @@ def parse_ignore_file(raw: bytes, *, name: str, folder: str) -> IgnoreFile:
         folder: Its folder below the root, empty or ending in ``/``.
     """
     text = raw.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "surrogateescape")
-    lines = tuple(_parse_lines(unicodedata.normalize("NFC", text).split("\n")))
-    return IgnoreFile(name, unicodedata.normalize("NFC", folder), lines[::-1])
+    lines = tuple(_parse_lines(nfc(text).split("\n")))
+    return IgnoreFile(name, nfc(folder), lines[::-1])
 
 
 def _parse_lines(lines: Sequence[str]) -> Iterator[IgnoreLine]:

@@ -6,12 +6,12 @@ import errno
 import heapq
 import os
 import stat
-import unicodedata
 from pathlib import Path
 
 from mdvec.errors import UnreadableFileError
 from mdvec.sources.files import irregular, reason
 from mdvec.sources.scan import IGNORE_FILES, Folder, Link, Scan
+from mdvec.text.folding import nfc
 
 
 def follow_links(scan: Scan) -> None:
@@ -134,4 +134,4 @@ def _leaving_out(scan: Scan, name: str, folder: Folder, *, is_folder: bool) -> s
 
 def _shown(real: str) -> str:
     """Return a readable form of a target that has no path of its own."""
-    return unicodedata.normalize("NFC", os.fsencode(real).decode("utf-8", "backslashreplace"))
+    return nfc(os.fsencode(real).decode("utf-8", "backslashreplace"))

@@ -8,8 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.text.globs import compile_glob, is_bare, literal_prefix
+from mdvec.text.links import DOCUMENT_SUFFIXES
 
-DEFAULT_EXTENSIONS: tuple[str, ...] = (".md", ".markdown", ".mdx", ".txt", ".canvas")
+DEFAULT_EXTENSIONS: tuple[str, ...] = DOCUMENT_SUFFIXES
 """The extensions that are indexed by default."""
 
 # Folders of programs, without anything that a user wrote. Words that people use for their own folders (build,

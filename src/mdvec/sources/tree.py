@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 from operator import attrgetter
 
@@ -11,6 +10,7 @@ from msgspec import Struct, field
 from mdvec.errors import SourceMissingError
 from mdvec.sources.files import path_names, too_large
 from mdvec.sources.selection import Selection
+from mdvec.text.folding import nfc
 from mdvec.types.change import Exclusion, Listing, SourceEntry
 from mdvec.types.folder_context import CONTEXT_FILE, MOST_CONTEXT_FILE_BYTES
 
@@ -116,11 +116,6 @@ def folder_rule(selection: Selection, name: str, path: str) -> str | None:
     )
 
 
-def composed(path: str) -> str:
-    """Return the composed form, equal for spellings that differ in how accents and kana are encoded."""
-    return unicodedata.normalize("NFC", path)
-
-
 def _entry(path: str, item: TreeItem) -> SourceEntry:
     return SourceEntry(path, item.path, item.mtime_ns, item.size or 0, item.blob_id)
 
@@ -166,7 +161,7 @@ def _found(root: _Folder, path: str, revision: str) -> _Folder:
     folder = root
     for part in path.split("/") if path else ():
         inner = folder.folders.get(part) or next(
-            (each for name, each in folder.folders.items() if composed(name) == composed(part)), None
+            (each for name, each in folder.folders.items() if nfc(name) == nfc(part)), None
         )
         if inner is None:
             msg = f"there is no folder {path!r} in the repository at {revision[:12]}"

@@ -9,11 +9,13 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from mdvec.stores.conditions import Sql, all_of, filter_conditions
-from mdvec.stores.records import FEW_CHUNKS
+from mdvec.stores.records import FEW_CHUNKS, DocumentFrequencies
 from mdvec.stores.tables import TableReader
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Where
+
+_MOST_COUNTED_TERMS = 50_000
 
 
 class WhereTables(TableReader):
@@ -55,6 +57,25 @@ class WhereTables(TableReader):
     @abstractmethod
     def chunks_inside(self, where: Where, most: int) -> list[tuple[ChunkId, DocumentId]]:
         """Return at most some of the chunks inside, with their documents."""
+
+    @abstractmethod
+    def count_chunks_with(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return how many chunks hold each of some terms; those that none holds may be missing."""
+
+    def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
+        """Return how many chunks hold each of the terms."""
+        counted: dict[str, int] = self.memorized("document frequencies", dict)
+        if len(counted) > _MOST_COUNTED_TERMS:
+            counted.clear()
+        # Another thread may clear them at any moment.
+        known = {term: counted.get(term) for term in terms}
+        missing = [term for term, count in known.items() if count is None]
+        if missing:
+            found = self.count_chunks_with(missing)
+            new = {term: found.get(term, 0) for term in missing}
+            counted.update(new)
+            known |= new
+        return DocumentFrequencies(self.all_chunks(), {term: count for term, count in known.items() if count})
 
     @abstractmethod
     def keep_chunks(self, where: Where, ids: Iterable[int]) -> set[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -82,10 +82,9 @@ class DocumentRecord(Struct, frozen=True):
     skeletons: tuple[bytes, ...]
 
 
-def embedded_names(document: Document) -> tuple[str, ...]:
-    """Return the names of a document that are embedded, the title first, each once."""
-    names = (name[:MAX_NAME_CHARS] for name in document.names[:MAX_NAMES])
-    return tuple(dict.fromkeys(names))
+def first_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return those names of a document that are embedded, cut to their largest size, each once."""
+    return tuple(dict.fromkeys(name[:MAX_NAME_CHARS] for name in names[:MAX_NAMES]))
 
 
 class StoredDocument(Struct, frozen=True):

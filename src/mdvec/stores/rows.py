@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from mdvec.clock import now_ms
 from mdvec.stores.columns import LabelKind, fold_label, locator_bytes
-from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
+from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
 from mdvec.stores.tables import TableWriter
 from mdvec.text.folding import fold_name
 from mdvec.text.hashing import text_hash
@@ -116,7 +116,7 @@ def property_rows(key: int, record: DocumentRecord, stored: Stored) -> Iterator[
 
 def name_rows(key: int, record: DocumentRecord, stored: Stored) -> Iterator[Row]:
     """Yield what the document is called."""
-    for name in dict.fromkeys(map(stored, embedded_names(record.document))):
+    for name in dict.fromkeys(map(stored, first_names(record.document.names))):
         yield key, fold_name(name), name, text_hash(name)
 
 

@@ -57,6 +57,11 @@ class SpaceReader(TableReader):
 
         return self.memorized(("dimension", space_id), read)
 
+    def vector_count(self, space_id: SpaceId) -> int:
+        """Return the number of stored vectors of a space, used or not."""
+        ((count,),) = self.rows("SELECT count(*) FROM vectors WHERE space_id = ?", space_id)
+        return int(count)
+
     def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
         """Return how similar unrelated texts are in a space; None until that was measured."""
 

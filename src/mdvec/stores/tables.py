@@ -126,14 +126,14 @@ class DocumentTables(TableReader):
             WHERE d.collection_id = ? AND d.path > ? AND {paths.text} ORDER BY d.path LIMIT ?"""
         return [ListedDocument(*row) for row in self.rows(sql, collection_id, after, *paths.arguments, limit)]
 
-    def newest_documents(self, where: Where, *, limit: int, offset: int) -> list[ListedDocument]:
+    def newest_documents(self, where: Where, *, limit: int) -> list[ListedDocument]:
         """List documents inside ``where``, the last updated first, then by collection and path."""
         condition = self.document_condition(where)
         sql = f"""SELECT k.name, d.path, d.title, d.size, d.mtime_ns, d.updated_ns
             FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
             WHERE {condition.text} ORDER BY coalesce(d.updated_ns, d.mtime_ns) DESC, k.name, d.path
-            LIMIT ? OFFSET ?"""
-        return [ListedDocument(*row) for row in self.rows(sql, *condition.arguments, limit, offset)]
+            LIMIT ?"""
+        return [ListedDocument(*row) for row in self.rows(sql, *condition.arguments, limit)]
 
     def documents_inside(self, where: Where) -> dict[DocumentId, str]:
         """Return the titles of the documents inside ``where``, by id, the last updated first, then by id."""

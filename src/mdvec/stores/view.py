@@ -57,7 +57,7 @@ class View(Protocol):
     ) -> list[ListedDocument]:
         """List at most ``limit`` documents with this prefix that come after this path, in order of path."""
 
-    def newest_documents(self, where: Where, *, limit: int, offset: int) -> list[ListedDocument]:
+    def newest_documents(self, where: Where, *, limit: int) -> list[ListedDocument]:
         """List documents that hold a chunk inside ``where``, the last updated first, then by place."""
 
     def documents_inside(self, where: Where) -> dict[DocumentId, str]:
@@ -203,6 +203,9 @@ class View(Protocol):
 
     def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         """Return at most ``count`` chunks with a vector, spread evenly over a whole space, in order of id."""
+
+    def vector_count(self, space_id: SpaceId) -> int:
+        """Return the number of stored vectors of a space, used or not."""
 
     def vectors(
         self, space_id: SpaceId, *, after: bytes, limit: int

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from mdvec.stores.holders import Holder
-from mdvec.stores.records import ChunkPlace, ChunkTerms, DocumentRecord, StoredChunk, embedded_names
+from mdvec.stores.records import ChunkPlace, ChunkTerms, DocumentRecord, StoredChunk, first_names
 from mdvec.text.globs import compile_glob
 from mdvec.text.hashing import text_hash
 from mdvec.text.properties import as_number, flat_properties, fold_property, is_date, is_year
@@ -57,7 +57,7 @@ class HeldDocument(Struct, frozen=True):
     @property
     def names(self) -> dict[TextHash, str]:
         """The names that are embedded, by hash, the title first."""
-        return {text_hash(name): name for name in embedded_names(self.record.document)}
+        return {text_hash(name): name for name in first_names(self.record.document.names)}
 
 
 class Contents(Struct):

@@ -100,6 +100,10 @@ class VectorView:
         stored = [self._contents.vectors[space_id, key] for key in hashes[:limit]]
         return hashes[:limit], decode(stored, self._contents.spaces[space_id].dimension)
 
+    def vector_count(self, space_id: SpaceId) -> int:
+        """Return the number of stored vectors of a space, used or not."""
+        return sum(space == space_id for space, _ in self._contents.vectors)
+
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""
         return {each for each in hashes if self._has_vector(space_id, each)}

@@ -129,7 +129,7 @@ class MemoryView(VectorView):
         ]
         return sorted(listed, key=lambda each: each.path)[:limit]
 
-    def newest_documents(self, where: Where, *, limit: int, offset: int) -> list[ListedDocument]:
+    def newest_documents(self, where: Where, *, limit: int) -> list[ListedDocument]:
         """List documents inside ``where``, the last updated first, then by path."""
         listed = [
             ListedDocument(
@@ -143,14 +143,8 @@ class MemoryView(VectorView):
             for each in self._documents()
             if document_inside(each, where)
         ]
-        listed.sort(
-            key=lambda each: (
-                -(each.modified_ns if each.updated_ns is None else each.updated_ns),
-                each.collection,
-                each.path,
-            )
-        )
-        return listed[offset : offset + limit]
+        listed.sort(key=lambda each: (-each.changed_ns, each.collection, each.path))
+        return listed[:limit]
 
     def documents_inside(self, where: Where) -> dict[DocumentId, str]:
         """Return the titles of the documents inside ``where``, by id, the last updated first, then by id."""

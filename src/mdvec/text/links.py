@@ -11,9 +11,14 @@ from mdvec.types.document import Link, LinkKind
 
 # One letter and a colon is a drive, not a scheme.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
-_MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx")
+MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx")
+"""How the names of Markdown files end."""
+
+DOCUMENT_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".canvas")
+"""How the names of documents end."""
+
 # The suffixes that links leave out.
-_SUFFIXES = (*_MARKDOWN_SUFFIXES, ".txt")
+_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt")
 # Files that Obsidian embeds besides notes, and others that people keep beside them.
 _OTHER_SUFFIXES = (
     *(".avif", ".bmp", ".gif", ".heic", ".ico", ".jpeg", ".jpg", ".png", ".svg", ".tif", ".tiff", ".webp"),
@@ -41,6 +46,11 @@ def file_key(path: str) -> str:
         return folded
     suffix = next(suffix for suffix in _SUFFIXES if folded.endswith(suffix))
     return folded[: -len(suffix)] or folded
+
+
+def is_markdown(path: str) -> bool:
+    """Return True if a file is Markdown by its name."""
+    return path.lower().endswith(MARKDOWN_SUFFIXES)
 
 
 def linked_path(link: Link) -> str | None:
@@ -137,7 +147,7 @@ def _order(
     """Return the sort key of a candidate: the smallest is the one that the link means."""
     written = path if _folded(path).endswith(_folded(wanted)) else _without_suffix(path)
     return (
-        written != path and not path.lower().endswith(_MARKDOWN_SUFFIXES),
+        written != path and not is_markdown(path),
         beside is None or _folded(written) != _folded(beside),
         _folded(written) != _folded(wanted),
         not _folded(path).startswith(_folded(f"{folder}/") if folder else ""),

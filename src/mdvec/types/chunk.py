@@ -41,7 +41,12 @@ class Chunk(Struct, frozen=True):
     @property
     def embedded_text(self) -> str:
         """The text that the embedder receives: the chunk under its context."""
-        return f"{self.context}\n{self.text}" if self.context else self.text
+        return under_context(self.context, self.text)
+
+
+def under_context(context: str, text: str) -> str:
+    """Return a text under its context, which may be empty."""
+    return f"{context}\n{text}" if context else text
 
 
 class CutDocument(Struct, frozen=True):

@@ -10,6 +10,9 @@ from msgspec import Struct
 # Shorter parts of an alias are words with a stroke between them.
 _LEAST_PART = 3
 
+Lines = tuple[int | None, int | None]
+"""First and last line, 1-based, both included; None for an open end."""
+
 
 class DocumentState(StrEnum):
     """The one state every file of a source is in."""
@@ -173,15 +176,19 @@ class Document(Struct, frozen=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names readers may use: its title, its file's name without extension, its aliases; each once.
+        """The names that readers may use; see :func:`names_of`."""
+        path = "" if self.title_source is TitleSource.FILE_NAME else self.path
+        return names_of(self.title, path, self.aliases)
 
-        An alias that is an old path, such as ``How to/Import data``, is also known by its last part.
-        """
-        stem = self.path.rpartition("/")[2].rpartition(".")[0] or self.path.rpartition("/")[2]
-        names = (self.title, *(() if self.title_source is TitleSource.FILE_NAME else (stem,)), *self.aliases)
-        last_parts = (_last_part(alias) for alias in self.aliases)
-        names = (*names, *(part for part in last_parts if part))
-        return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
+
+def names_of(title: str, path: str, aliases: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of a document: its title, its file's name without extension, its aliases; each once.
+
+    An alias that is an old path, such as ``How to/Import data``, is also known by its last part.
+    """
+    file_name = path.rpartition("/")[2]
+    names = (title, file_name.rpartition(".")[0] or file_name, *aliases, *map(_last_part, aliases))
+    return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
 
 
 def _last_part(alias: str) -> str:

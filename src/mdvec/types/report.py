@@ -223,6 +223,11 @@ class ListedDocument(Struct, frozen=True):
     modified_ns: int
     updated_ns: int | None = None
 
+    @property
+    def changed_ns(self) -> int:
+        """When it was last updated, by its frontmatter or else its file."""
+        return self.modified_ns if self.updated_ns is None else self.updated_ns
+
 
 class Passage(Struct, frozen=True):
     """A part of a document, or all of it.

@@ -26,7 +26,7 @@ from mdvec.search.where import unmet
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
 from mdvec.stores.versions import VersionCache
-from mdvec.text.language import is_unspaced_query
+from mdvec.text.scripts import is_unspaced_query
 from mdvec.types.collection import Collection
 from mdvec.types.folder_context import contexts_above
 from mdvec.types.hit import Confidence, SearchHit, SearchResult

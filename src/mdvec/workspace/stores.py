@@ -21,14 +21,12 @@ from mdvec.workspace.storage.opening import open_database, open_store
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
-    from mdvec.stores.interface import Store, View
+    from mdvec.stores.interface import Store
     from mdvec.types.collection import Collection
-    from mdvec.types.ids import SpaceId
     from mdvec.workspace.collections import Collections
     from mdvec.workspace.wiring.parts import Parts
 
 _MOVE_WAIT_S = 5.0  # for an import to end
-_VECTORS_A_PAGE = 20_000
 
 
 class Stores:
@@ -47,7 +45,7 @@ class Stores:
             spaces = tuple(
                 SpaceSize(space.key, count)
                 for space_id, space in view.spaces().items()
-                if (count := _count_vectors(view, space_id))
+                if (count := view.vector_count(space_id))
             )
         location, problems = _vector_index(store)
         return StoreDescription(
@@ -254,15 +252,6 @@ def _count(file: Path) -> tuple[int, int]:
     finally:
         store.close()
     return sum(each.documents for each in counts), sum(each.chunks for each in counts)
-
-
-def _count_vectors(view: View, space_id: SpaceId) -> int:
-    count, after = 0, b""
-    while True:
-        hashes, _ = view.vectors(space_id, after=after, limit=_VECTORS_A_PAGE)
-        if not hashes:
-            return count
-        count, after = count + len(hashes), hashes[-1]
 
 
 def _vector_index(store: Store) -> tuple[str, tuple[str, ...]]:

@@ -21,6 +21,7 @@ from mdvec.errors import ImportStoppedError, StoreError, UsageError, WorkspaceCl
 from mdvec.stores.records import StoredChunk
 from mdvec.stores.versions import VersionCache
 from mdvec.types.collection import Collection, SearchDefaults
+from mdvec.types.document import Lines
 from mdvec.types.hit import SearchResult
 from mdvec.types.links import DocumentLinks
 from mdvec.types.query import SearchQuery, Where
@@ -40,7 +41,7 @@ from mdvec.workspace.documents.browse import Browse
 from mdvec.workspace.documents.folders import Folders
 from mdvec.workspace.documents.pages import Pages
 from mdvec.workspace.documents.reading import is_stale
-from mdvec.workspace.documents.references import Lines, find
+from mdvec.workspace.documents.references import find
 from mdvec.workspace.documents.sections import Sections
 from mdvec.workspace.first_index import FirstIndex
 from mdvec.workspace.freshness import Freshness

@@ -14,7 +14,7 @@ from mdvec.embedding.interface import Embedder, Role, TokenCounter
 from mdvec.embedding.remote.batches import batches, sendable_windows
 from mdvec.embedding.remote.concurrency import map_concurrently
 from mdvec.embedding.remote.failures import as_embedding_error, may_be_too_much, too_long
-from mdvec.embedding.remote.provider import DimensionParameter, Provider
+from mdvec.embedding.remote.provider import DimensionParameter, Provider, ServiceSettings
 from mdvec.embedding.remote.vectors import parse_as, unit_vectors
 from mdvec.embedding.windows import Window, WindowJoiner
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError, ServiceError
@@ -54,22 +54,11 @@ class RemoteEmbedder(Embedder):
     Making one sends nothing and reads no key. Threads may share it.
     """
 
-    def __init__(
-        self, provider: Provider, *, requests_at_once: int = 4, timeout_s: float = 60.0, attempts: int = 6
-    ) -> None:
-        """Remember the settings.
-
-        Args:
-            provider: The service.
-            requests_at_once: Most requests under way at the same time.
-            timeout_s: Most seconds from a request to the last byte of its response.
-            attempts: Most times a request is sent.
-        """
+    def __init__(self, provider: Provider, settings: ServiceSettings) -> None:
+        """Store a service and its settings."""
         self._provider = provider
         self._service = provider.service
-        self._requests_at_once = requests_at_once
-        self._timeout_s = timeout_s
-        self._attempts = attempts
+        self._settings = settings
         self._opening = threading.Lock()
         self._client: HttpClient | None = None
         self._dimension = self._service.dimension
@@ -103,7 +92,7 @@ class RemoteEmbedder(Embedder):
     @property
     def texts_at_once(self) -> int:
         """Enough for some rounds of requests."""
-        a_round = self._requests_at_once * self._service.limits.batch_texts
+        a_round = self._settings.requests_at_once * self._service.limits.batch_texts
         return min(_ROUNDS_AT_ONCE * a_round, _MAX_TEXTS_AT_ONCE)
 
     def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:
@@ -114,7 +103,7 @@ class RemoteEmbedder(Embedder):
         """Embed a query; see :meth:`mdvec.embedding.interface.Embedder.embed_query`."""
         from mdvec.net.client import RetryPolicy
 
-        retry = RetryPolicy(min(_QUERY_ATTEMPTS, self._attempts), _QUERY_MAX_WAIT_S)
+        retry = RetryPolicy(min(_QUERY_ATTEMPTS, self._settings.attempts), _QUERY_MAX_WAIT_S)
         [(_, vectors)] = self._parts([text], (), Role.QUERY, retry, at_once=1)
         vector: Vector = vectors[0]
         self._dimension = vector.size
@@ -126,7 +115,7 @@ class RemoteEmbedder(Embedder):
         After a failure the responses that are under way are waited for and yielded: they are paid for.
         """
         self._known_dimension()
-        yield from self._parts(texts, titles, role, None, at_once=self._requests_at_once)
+        yield from self._parts(texts, titles, role, None, at_once=self._settings.requests_at_once)
 
     def _known_dimension(self) -> int:
         if self._dimension is None:
@@ -230,8 +219,8 @@ class RemoteEmbedder(Embedder):
                     self._provider.address(key),
                     service=self._service.name,
                     headers=self._provider.headers(key),
-                    timeout_s=self._timeout_s,
-                    retry=RetryPolicy(self._attempts),
+                    timeout_s=self._settings.timeout_s,
+                    retry=RetryPolicy(self._settings.attempts),
                     retry_after=self._provider.retry_after,
                 )
             return self._client

@@ -76,7 +76,7 @@ def import_(session: Session, file: Path) -> None:
         raise UsageError(msg, hint="It takes .search-docs.json, and config.yaml or config.toml of searches.")
     settings = {dotted(*place): each for place, each in sorted(foreign_settings(read).items())}
     fates = list(translated(read))
-    if session.format_name == "json":
+    if session.output == "json":
         write_json(
             {
                 "settings": {key: each.value for key, each in settings.items()},

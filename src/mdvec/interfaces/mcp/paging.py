@@ -11,10 +11,11 @@ from mdvec.errors import UsageError
 from mdvec.interfaces.document_lists import Map
 from mdvec.interfaces.passage import best_passage, one_line, without_gaps
 from mdvec.interfaces.present import spelling_lines
-from mdvec.interfaces.requests import LineRange, parse_lines
+from mdvec.interfaces.requests import parse_lines
 from mdvec.interfaces.steps import text_for_client
 from mdvec.text.tokens import estimate_token_count, estimate_token_ends
 from mdvec.types.collection import Collection
+from mdvec.types.document import Lines
 from mdvec.types.hit import SearchHit, SearchResult
 from mdvec.types.links import DocumentLinks
 from mdvec.types.outline import Outline
@@ -148,7 +149,7 @@ def outlined(outline: Outline, links: DocumentLinks) -> Map:
 _PART = re.compile(r"(?P<line>\d+)\+(?P<read>\d{1,12})(?P<rest>:\d*)?")
 
 
-def parse_part(text: str) -> tuple[LineRange, int]:
+def parse_part(text: str) -> tuple[Lines, int]:
     """Parse ``lines`` as :func:`mdvec.interfaces.requests.parse_lines` does, or the rest of a document.
 
     Returns:

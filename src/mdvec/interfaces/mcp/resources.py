@@ -38,6 +38,7 @@ from mdvec.interfaces.mcp.schemas import nearest, shown
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.interfaces.passage import one_line
 from mdvec.interfaces.steps import hint_for_client
+from mdvec.text.links import is_markdown
 from mdvec.types.report import ListedDocument, Passage
 
 if TYPE_CHECKING:
@@ -52,7 +53,6 @@ STATUS = "mdvec://status"
 _SCHEME = "mdvec://"
 _PAGE = 100
 _JSON = "application/json"
-_MARKDOWN = (".md", ".markdown", ".mdx")
 # The protocol allows no more.
 _MOST_COMPLETIONS = 100
 _STATUS = Resource(
@@ -213,7 +213,7 @@ def _contents(address: str, mime_type: str, text: str) -> ReadResourceResult:
 
 
 def _mime_type(path: str) -> str:
-    return "text/markdown" if path.lower().endswith(_MARKDOWN) else "text/plain"
+    return "text/markdown" if is_markdown(path) else "text/plain"
 
 
 def _cursor(document: ListedDocument) -> str:

@@ -144,8 +144,8 @@ class Tools:
         )
 
     def _get_doc(self, request: requests.DocumentRequest) -> CallToolResult:
-        found = operations.read(self._workspace, request, lambda text: parse_part(text)[0])
-        read_chars = 0 if request.lines is None else parse_part(request.lines)[1]
+        lines, read_chars = (None, 0) if request.lines is None else parse_part(request.lines)
+        found = operations.read(self._workspace, request, lines)
         passage, next_lines = first_part(found, self._config.mcp.max_tokens, read_chars=read_chars)
         return _answer(wire.passage(passage, next_lines), wording.passage_text(passage, next_lines))
 

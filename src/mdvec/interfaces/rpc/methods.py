@@ -69,7 +69,12 @@ def own_methods(workspace: Workspace) -> dict[str, Method]:
         "mdvec.search": _method(SearchRequest, searched),
         "mdvec.get": _method(
             DocumentRequest,
-            lambda request: wire.passage(operations.read(workspace, request, parse_lines), None),
+            lambda request: wire.passage(
+                operations.read(
+                    workspace, request, None if request.lines is None else parse_lines(request.lines)
+                ),
+                None,
+            ),
         ),
         "mdvec.tags": _method(
             TagsParams, lambda params: wire.Tags(tuple(workspace.tags(params.collections)))

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
+from mdvec.text.links import DOCUMENT_SUFFIXES
+
 FILES = "mdvec-files"
 """The folder of images and other files, below the public files of the site."""
 
@@ -19,7 +21,6 @@ NOTES = "mdvec-notes"
 # Brackets make a dynamic route in VitePress, the others are refused by Windows or cut an address short.
 _UNSAFE = re.compile(r'[\[\]#?%*:"<>|\\\x00-\x1f\x7f]')
 _RESERVED = frozenset({"public", "node_modules", FILES, TAGS, NOTES})
-_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".txt", ".canvas"})
 _HOME = ("index", "readme")
 # Of a whole name: VitePress calls the script of a page by its whole path and 20 bytes more; systems take 255.
 _MAX_BYTES = 220
@@ -46,7 +47,7 @@ def page_names(paths: Iterable[str]) -> dict[str, str]:
 def safe_name(path: str) -> str:
     """Return a path without its suffix that is a valid name of a page; the end of a very long one is cut."""
     whole = PurePosixPath(path)
-    parts = whole.with_suffix("").parts if whole.suffix.lower() in _SUFFIXES else whole.parts
+    parts = whole.with_suffix("").parts if whole.suffix.lower() in DOCUMENT_SUFFIXES else whole.parts
     safe = [_safe_part(part) for part in parts]
     if safe[0].casefold() in _RESERVED:
         safe[0] += "-"

@@ -24,7 +24,8 @@ from mdvec.sources.files import too_large
 from mdvec.sources.interface import Source
 from mdvec.sources.location import parse_github
 from mdvec.sources.selection import ScanSettings, Selection
-from mdvec.sources.tree import TreeItem, composed, folder_rule, listing_of_tree
+from mdvec.sources.tree import TreeItem, folder_rule, listing_of_tree
+from mdvec.text.folding import nfc
 from mdvec.types.change import Listing, SourceEntry
 
 if TYPE_CHECKING:  # searching opens sources too, without any request
@@ -227,7 +228,7 @@ class GithubSource(Source):
 
     def _is_entered(self, folder: str) -> bool:
         """Return True if a folder (its path from the root) may contain wanted files."""
-        place, root = f"{composed(folder)}/", f"{composed(self._location.path)}/".removeprefix("/")
+        place, root = f"{nfc(folder)}/", f"{nfc(self._location.path)}/".removeprefix("/")
         if not place.startswith(root):
             return root.startswith(place)
         inside = place.removeprefix(root)

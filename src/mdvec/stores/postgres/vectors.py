@@ -143,10 +143,6 @@ class VectorReader(ClaimReader, DocumentReader, SpaceReader, DenseReader):
 
     # --- rows, for what is in memory -----------------------------------------------------------
 
-    def vector_count(self, space_id: SpaceId) -> int:
-        """Return the number of vectors of a space."""
-        return self._number("SELECT count(*) FROM vectors WHERE space_id = %s", (space_id,))
-
     def newest(self) -> Seen:
         """Return the largest ids there are; 0 without a row."""
         return Seen(*self.connection.execute(_NEWEST).fetchall()[0])

@@ -24,11 +24,10 @@ from mdvec.stores.postgres.postings import (
     without,
 )
 from mdvec.stores.postgres.where import WhereReader
-from mdvec.stores.records import BM25_K1, ChunkTerms, DocumentFrequencies
+from mdvec.stores.records import BM25_K1, ChunkTerms
 from mdvec.types.ids import ChunkId, CollectionId
 from mdvec.types.query import Where
 
-_MOST_COUNTED_TERMS = 50_000
 _MOST_REPEATS = 32_767  # of a term in a field: what two bytes hold, and far more than counts
 _BATCH = 5_000  # chunks that the server is asked of at once
 _FIRST_BATCH_FACTOR = 4
@@ -119,21 +118,13 @@ def remove_terms(connection: Connection, collection_id: CollectionId, documents:
 class WordReader(WhereReader):
     """Finds chunks by words; idf counts the chunks of all collections, whatever the filter."""
 
-    def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
-        """Return how many chunks hold each of the terms."""
-        counted: dict[str, int] = self.memorized("document frequencies", dict)
-        if len(counted) > _MOST_COUNTED_TERMS:
-            counted.clear()
-        missing = [term for term in terms if term not in counted]
-        if missing:
-            rows = self.connection.execute(
-                "SELECT term, sum(chunks)::bigint FROM terms WHERE term = ANY(%s) GROUP BY term", (missing,)
-            )
-            found: dict[str, int] = dict(rows.fetchall())
-            counted.update((term, found.get(stored_text(term), 0)) for term in missing)
-        return DocumentFrequencies(
-            self.all_chunks(), {term: counted[term] for term in terms if counted[term]}
+    def count_chunks_with(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return how many chunks hold each of some terms."""
+        rows = self.connection.execute(
+            "SELECT term, sum(chunks)::bigint FROM terms WHERE term = ANY(%s) GROUP BY term", (list(terms),)
         )
+        found: dict[str, int] = dict(rows.fetchall())
+        return {term: found.get(stored_text(term), 0) for term in terms}
 
     def bm25(self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()) -> _Ranking:
         """Rank the chunks that hold any of the terms by BM25."""

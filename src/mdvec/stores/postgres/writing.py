@@ -11,7 +11,7 @@ from mdvec.stores.postgres.connection import stored_text
 from mdvec.stores.postgres.database import Reader, own_dialect
 from mdvec.stores.postgres.documents import DocumentReader
 from mdvec.stores.postgres.words import put_terms, remove_terms
-from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
+from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
 from mdvec.stores.rows import DocumentRows
 from mdvec.stores.tables import TableWriter
 from mdvec.stores.vectors.feed import ATTACHED
@@ -58,7 +58,7 @@ class DocumentWriter(DocumentReader, DocumentRows):
 
     def complete(self, documents: Sequence[int], records: Sequence[DocumentRecord]) -> None:  # noqa: ARG002
         """Mark the vectors of texts that are names from now on."""
-        names = (text_hash(name) for record in records for name in embedded_names(record.document))
+        names = (text_hash(name) for record in records for name in first_names(record.document.names))
         self.connection.execute(
             "UPDATE vectors SET named = true WHERE text_hash = ANY(%s::bytea[]) AND NOT named", (list(names),)
         )

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from contextlib import closing
 
-from mdvec.stores.records import FIELD_WEIGHTS, ChunkTerms, DocumentFrequencies
+from mdvec.stores.records import FIELD_WEIGHTS, ChunkTerms
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.where import WhereReader
 from mdvec.types.ids import ChunkId
@@ -31,8 +31,6 @@ _INSIDE = "AND +rowid IN (SELECT value FROM json_each(?))"
 
 _FREQUENCIES = "SELECT t.term, t.doc FROM json_each(?) j CROSS JOIN chunks_terms t ON t.term = j.value"
 
-_MOST_COUNTED_TERMS = 50_000
-
 _FIRST_BATCH_FACTOR = 4
 _BATCH_GROWTH = 4
 
@@ -50,21 +48,10 @@ def put_terms(connection: Connection, first: ChunkId, terms: Sequence[ChunkTerms
 class WordReader(WhereReader):
     """Finds chunks by the words of all collections in one FTS5 table: idf is the same for every filter."""
 
-    def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
-        """Return how many chunks hold each of the terms."""
-        counted: dict[str, int] = self.memorized("document frequencies", dict)
-        if len(counted) > _MOST_COUNTED_TERMS:
-            counted.clear()
-        # Another thread may clear them at any moment.
-        known = {term: counted.get(term) for term in terms}
-        missing = [term for term, count in known.items() if count is None]
-        if missing:
-            rows = self.connection.execute(_FREQUENCIES, (json.dumps(missing),))
-            found = {term: count for term, count in rows}  # noqa: C416 - its rows are not typed
-            new = {term: found.get(term, 0) for term in missing}
-            counted.update(new)
-            known |= new
-        return DocumentFrequencies(self.all_chunks(), {term: count for term, count in known.items() if count})
+    def count_chunks_with(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return how many chunks hold each of some terms."""
+        rows = self.connection.execute(_FREQUENCIES, (json.dumps(terms),))
+        return {term: count for term, count in rows}  # noqa: C416 - its rows are not typed
 
     def bm25(self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()) -> _Ranking:
         """Rank the chunks that hold any of the terms by BM25."""

@@ -70,7 +70,7 @@ class Browse:
         self._counted: tuple[tuple[int, Filters], list[ListedDocument]] | None = None
 
     def newest(
-        self, filters: Filters, collections: Sequence[str] = (), *, limit: int = 100, offset: int = 0
+        self, filters: Filters, collections: Sequence[str] = (), *, limit: int = 100
     ) -> list[ListedDocument]:
         """List the documents that meet some conditions, the last updated first.
 
@@ -81,7 +81,7 @@ class Browse:
         """
         with self._collections.store().read() as view:
             _, _, where = self._meant(filters, collections, view)
-            return view.newest_documents(where, limit=limit, offset=offset)
+            return view.newest_documents(where, limit=limit)
 
     def unmet(self, filters: Filters, collections: Sequence[str] = ()) -> str:
         """Return what to change in conditions that no document meets; empty if one meets them."""
@@ -149,14 +149,14 @@ class Browse:
         since_ns = filters.updated_since_ns or 0
         there = [each for each in documents if is_there(each.path)]
         inside = [each for each in there if each.collection in wanted]
-        recent = [each for each in inside if _updated_ns(each) >= since_ns]
-        per_collection = Counter(each.collection for each in there if _updated_ns(each) >= since_ns)
+        recent = [each for each in inside if each.changed_ns >= since_ns]
+        per_collection = Counter(each.collection for each in there if each.changed_ns >= since_ns)
         start = f"{folder}/" if folder else ""
         folders = Counter(
             start + each.path[len(start) :].partition("/")[0]
             for each in documents
             if each.collection in wanted
-            and _updated_ns(each) >= since_ns
+            and each.changed_ns >= since_ns
             and each.path.startswith(start)
             and "/" in each.path[len(start) :]
         )
@@ -165,7 +165,7 @@ class Browse:
             tags=tuple(tags[:_MOST_TAGS]),
             folders=tuple(folders.most_common(_MOST_FOLDERS)),
             periods=tuple(
-                (name, sum(_updated_ns(each) >= begin for each in inside))
+                (name, sum(each.changed_ns >= begin for each in inside))
                 for name, begin in (periods or {}).items()
             ),
             recent=tuple(recent[:_RECENT]),
@@ -180,12 +180,8 @@ class Browse:
                 enabled = self._collections.chosen((), view)
                 replaced = self._versions.of((each.id for each in enabled), view)
                 where = narrowed(others, enabled, replaced, view)
-                self._counted = key, view.newest_documents(where, limit=_MOST_COUNTED, offset=0)
+                self._counted = key, view.newest_documents(where, limit=_MOST_COUNTED)
             return self._counted[1]
-
-
-def _updated_ns(document: ListedDocument) -> int:
-    return document.modified_ns if document.updated_ns is None else document.updated_ns
 
 
 def _subject(document: StoredDocument) -> str:

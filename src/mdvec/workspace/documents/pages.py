@@ -14,7 +14,7 @@ from mdvec.errors import DocumentNotFoundError
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
 from mdvec.stores.versions import VersionCache
-from mdvec.text.links import file_key, link_key, linked_path, names_other_file, resolve
+from mdvec.text.links import file_key, is_markdown, link_key, linked_path, names_other_file, resolve
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
 from mdvec.types.document import Link, LinkKind
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 # Longer Markdown is shown as plain text: rendering it would take long, and some text takes quadratic time.
 _MAX_RENDERED_CHARS = 1_000_000
-_MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdx"})
 _HEADING = re.compile(r"^(#{1,6})[ \t](.*)$", re.MULTILINE)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
@@ -176,8 +175,7 @@ def _render(
 ) -> RenderedDocument:
     from mdvec.documents.rendering import render_markdown, render_plain
 
-    is_markdown = PurePosixPath(document.path).suffix.lower() in _MARKDOWN_SUFFIXES
-    if not is_markdown or len(document.body) > _MAX_RENDERED_CHARS:
+    if not is_markdown(document.path) or len(document.body) > _MAX_RENDERED_CHARS:
         return render_plain(document.body, marked=marked)
     return render_markdown(
         document.body[document.content_start :],

@@ -15,12 +15,11 @@ from mdvec.text.links import link_key, linked_path, names_other_file, resolve
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
-from mdvec.types.document import Link, LinkKind, Section, with_comments
+from mdvec.types.document import Lines, Link, LinkKind, Section, with_comments
 from mdvec.types.ids import DocumentId
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink, Versions
 from mdvec.types.outline import Outline, OutlineSection
 from mdvec.types.report import ListedDocument, Passage
-from mdvec.workspace.documents.references import Lines
 
 # Comparing takes quadratic time in the length, for each heading.
 _MAX_COMPARED_HEADINGS = 1_000

@@ -17,14 +17,11 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
 from mdvec.text.links import link_key, resolve
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
-from mdvec.types.document import Link, LinkKind
+from mdvec.types.document import Lines, Link, LinkKind
 from mdvec.types.ids import CollectionId
 from mdvec.types.links import Versions
 from mdvec.types.query import Filters, Where
 from mdvec.workspace.collections import Collections
-
-Lines = tuple[int | None, int | None]
-"""1-based first and last line, both included; None for an open end."""
 
 _SCHEME = "mdvec://"
 _FILE_SCHEME = "file://"
