@@ -22,7 +22,6 @@ from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.config import Config
 from mdvec.evaluation.corpus import temporary_folder
 from mdvec.types.hit import SearchHit
-from mdvec.types.report import ImportMode, ImportOptions
 
 QUESTIONS = Path(__file__).parent / "asked"
 
@@ -154,7 +153,7 @@ def main() -> None:
                     if not workspace.collections():
                         include = tuple(f"{each}/**" for each in INCLUDED.get(name, ()))
                         workspace.add_collection(name, "", str(folder), include=include)
-                    workspace.import_collection(name, ImportOptions(ImportMode.UPDATE))
+                    workspace.import_collection(name)
                     result[name] = ask(name, workspace)
         write_result("asked", result, arguments.output)
     result = json.loads(arguments.output.read_text(encoding="utf-8"))["result"]

@@ -22,7 +22,6 @@ from mdvec.config.schema import Config, StoreSettings
 from mdvec.run import Run, bound
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
-from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace import open_workspace
 
 NAME = "notes"
@@ -114,7 +113,7 @@ def _register(database: Path | str, docs: Path) -> None:
 
 def _import(database: Path | str, config: Config) -> None:
     with open_workspace(config, database=database, embedder=HashingEmbedder()) as workspace:
-        workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
+        workspace.import_collection(NAME)
 
 
 def _examine(database: Path | str, docs: Path, config: Config) -> None:

@@ -27,7 +27,7 @@ from mdvec.workspace import Workspace, open_workspace
 NAME = "bench"
 _FILES_OF_A_FOLDER = 100
 _LOOK_S = 0.01
-_MOST_S = 60.0
+_MAX_S = 60.0
 _TOPICS = ("tomatoes", "retries", "trains", "設定", "京都", "glaciers", "budgets", "violins")
 
 
@@ -113,10 +113,10 @@ def _cpu_of(pid: int, call: Callable[[], None]) -> float:
 
 
 def _wait(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _MOST_S
+    deadline = time.monotonic() + _MAX_S
     while not condition():
         if time.monotonic() > deadline:
-            msg = f"nothing happened in {_MOST_S:.0f} s"
+            msg = f"nothing happened in {_MAX_S:.0f} s"
             raise TimeoutError(msg)
         time.sleep(_LOOK_S)
 

@@ -51,7 +51,7 @@ COLLECTIONS = {
 _CHARS_PER_WORD = 3  # in Japanese
 QUESTION_WORDS = range(6, 11)
 # More take long to embed, and make no search slower.
-MOST_DOCUMENTS = 60
+MAX_DOCUMENTS = 60
 SERVERS = 10
 SERVERS_CHUNKS = 100_000
 FILE_MB = 5
@@ -112,7 +112,7 @@ def prepare(folder: Path, corpus: Sequence[Path]) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("MDVEC_DATABASE")}
     environment = {**inherited, "MDVEC_DATABASE_PATH": str(folder / "index.sqlite")}
     docs = folder / "docs"
-    for number, (path, text) in enumerate(texts_below(corpus, limit=MOST_DOCUMENTS)):
+    for number, (path, text) in enumerate(texts_below(corpus, limit=MAX_DOCUMENTS)):
         target = docs / str(number % len(COLLECTIONS)) / f"{number}{path.suffix}"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")

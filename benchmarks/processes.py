@@ -17,7 +17,6 @@ from benchmarks.harness import percentile, write_result
 from mdvec.errors import MdvecError
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
-from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace import open_workspace
 
 Outcome = tuple[str, list[float], list[str]]
@@ -63,7 +62,7 @@ def run(folder: Path, *, readers: int, importers: int, seconds: float) -> dict[s
         errors.update(failed)
     with open_workspace(database=database, embedder=HashingEmbedder()) as workspace:
         for number in range(importers):
-            workspace.import_collection(f"{NAME}{number}", ImportOptions(mode=ImportMode.UPDATE))
+            workspace.import_collection(f"{NAME}{number}")
         errors.update(finding.message for finding in workspace.doctor() if finding.severity == "problem")
     return {
         "readers": readers,
@@ -108,7 +107,7 @@ def _write(database: Path, docs: Path, seconds: float, number: int, outcomes: Qu
                 made = change(docs, chance, made, files=3)
             started = time.perf_counter()
             try:
-                workspace.import_collection(f"{NAME}{number}", ImportOptions(mode=ImportMode.UPDATE))
+                workspace.import_collection(f"{NAME}{number}")
             except MdvecError as error:
                 errors.append(f"{error.code}: {error}")
             spent.append((time.perf_counter() - started) * 1000)

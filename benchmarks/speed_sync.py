@@ -20,7 +20,7 @@ from mdvec.documents.parse import parse_document
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.query import SearchMode, SearchQuery
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport
+from mdvec.types.report import ImportReport
 from mdvec.workspace import Workspace, open_workspace
 
 NAME = "notes"
@@ -44,7 +44,7 @@ def syncing(files: int, rounds: int) -> dict[str, Any]:
             workspace.add_collection(NAME, "", str(docs))
 
             def update() -> ImportReport:
-                return workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
+                return workspace.import_collection(NAME)
 
             first_ms, _ = _cpu_ms(update)
             unchanged = _unchanged(update, files, rounds)

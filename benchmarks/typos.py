@@ -35,7 +35,7 @@ from mdvec.types.query import SearchMode
 SETS = ("docs_astro", "en_cisi", "en_cranfield", "en_stackfaq", "vault_jzhao_link", "vault_obsidian_help")
 """Sets with questions in English."""
 
-MOST_QUESTIONS = 300
+MAX_QUESTIONS = 300
 
 _WORD = re.compile(r"\b[A-Za-z]{5,}\b")
 _UNCORRECTED = (Patch(interpretation, "check_spelling", lambda *_: Spelling()),)
@@ -57,7 +57,7 @@ def mistyped(text: str, seed: str) -> str:
 
 def measure(judged: JudgedSet, cache: Path | None) -> dict[str, float]:
     """Return hybrid nDCG@10 of a set in four ways, and the number of its questions."""
-    english = [each for each in judged.set.questions if not holds_unspaced(each.text)][:MOST_QUESTIONS]
+    english = [each for each in judged.set.questions if not holds_unspaced(each.text)][:MAX_QUESTIONS]
     typos = [replace(each, text=mistyped(each.text, each.id)) for each in english]
     figures: dict[str, float] = {"questions": len(english)}
     for name, questions in (("clean", english), ("typo", typos)):

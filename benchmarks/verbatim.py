@@ -36,7 +36,7 @@ SETS = {
 """Sets by the suffix of their questions."""
 
 PER_KIND = 40
-MOST_HOLDERS = 3
+MAX_HOLDERS = 3
 
 _JAPANESE = re.compile("[\u3041-\u3096\u30a1-\u30ff\u3005\u4e00-\u9fff]{8,}")
 _ENGLISH = re.compile(r"[A-Za-z][a-z']*(?: [a-z][a-z']*){2,}")
@@ -100,7 +100,7 @@ def measure(workspace: Workspace) -> dict[str, dict[str, float]]:
         right: list[tuple[str, frozenset[str]]] = []
         for phrase in phrases:
             found = holders(phrase, texts)
-            if 0 < len(found) <= MOST_HOLDERS:
+            if 0 < len(found) <= MAX_HOLDERS:
                 right.append((phrase, found))
             if len(right) == PER_KIND:
                 break

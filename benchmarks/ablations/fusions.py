@@ -21,7 +21,7 @@ _WORTH_OF_BEST = 2.0
 _WORTH_OF_MAX = 7.0
 
 # Evidence of words counts for more where much of the question is found in one place.
-_LEAST_WORTH = 5.0
+_MIN_WORTH = 5.0
 _WORTH_PER_COVERAGE = 8.0
 
 # What the words of the chunks around one count.
@@ -73,7 +73,7 @@ def by_coverage(evidence: Evidence, query: Query) -> Sequence[ChunkId]:
     """Count the share of the maximum score, times 5 + 8 * the best coverage."""
     by_words = fusion.rank_by_words(evidence.lexical)
     best = max((each.coverage or 0.0 for each in by_words), default=0.0)
-    return _with_worth(_LEAST_WORTH + _WORTH_PER_COVERAGE * best, evidence, query)
+    return _with_worth(_MIN_WORTH + _WORTH_PER_COVERAGE * best, evidence, query)
 
 
 def _with_worth(worth: float, evidence: Evidence, query: Query) -> Sequence[ChunkId]:

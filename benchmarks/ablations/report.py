@@ -19,8 +19,8 @@ from mdvec.types.query import SearchMode
 FOLDS = 2
 
 # A difference of the mean over all sets that counts, and what a set may lose for it.
-_LEAST_GAIN = 0.001
-_MOST_LOSS = 0.005
+_MIN_GAIN = 0.001
+_MAX_LOSS = 0.005
 
 _DIGITS = 5
 _NAME_WIDTH = 20
@@ -93,12 +93,12 @@ def judge(sets: Sequence[Differences]) -> Verdict:
     it hurts when the mean loses as much on both folds.
     """
     mean = mean_of(sets)[SearchMode.HYBRID]
-    if all(fold < -_LEAST_GAIN for fold in mean.folds):
+    if all(fold < -_MIN_GAIN for fold in mean.folds):
         return Verdict.HURTS
-    if not all(fold > _LEAST_GAIN for fold in mean.folds):
+    if not all(fold > _MIN_GAIN for fold in mean.folds):
         return Verdict.SAME
     worst = min(each[SearchMode.HYBRID].all for each in sets)
-    return Verdict.COSTS if worst < -_MOST_LOSS else Verdict.HELPS
+    return Verdict.COSTS if worst < -_MAX_LOSS else Verdict.HELPS
 
 
 # --- as JSON and as a table --------------------------------------------------------------------

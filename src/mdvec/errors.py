@@ -54,7 +54,7 @@ from typing import ClassVar
 
 
 class MdvecError(Exception):
-    """mdvec could not do what was asked."""
+    """An operation of mdvec failed."""
 
     code: ClassVar[str] = "error"
     default_hint: ClassVar[str] = ""
@@ -308,7 +308,7 @@ class EmbedderBusyError(EmbeddingError):
 
 
 class ServiceError(MdvecError):
-    """A service on the network did not do what was asked.
+    """A request to a service on the network failed.
 
     Attributes:
         status: HTTP status of its answer; None when there was none.

@@ -360,7 +360,7 @@ def test_many_batches(full: World, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_search_does_a_part(full: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large backlog is shared out among searches, which all give exact answers."""
     monkeypatch.setattr("mdvec.stores.vectors.feed.BATCH", 100)
-    monkeypatch.setattr(following, "_MOST_PER_SEARCH", 300)
+    monkeypatch.setattr(following, "_MAX_PER_SEARCH", 300)
     counts = []
     for _ in range(10):
         assert_same(full, count=1, limit=20)
@@ -528,7 +528,7 @@ def test_more_than_is_worth_proposing(
 ) -> None:
     """Where an index would have to propose too much, the vectors of the store are searched."""
     monkeypatch.setattr(indexed, "few_inside", lambda *_: None)
-    monkeypatch.setattr(following, "_MOST_PROPOSED", most)
+    monkeypatch.setattr(following, "_MAX_PROPOSED", most)
     assert_same(full, filters=Filters(tags=("rare",)), count=2)
     assert_same(full, filters=Filters(tags=("often",)), limit=400, count=2)
     assert_same(full, count=2)

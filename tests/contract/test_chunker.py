@@ -12,7 +12,7 @@ from mdvec.chunking.headings import HeadingChunker
 from mdvec.chunking.interface import Chunker
 from mdvec.chunking.sections import SectionChunker
 from mdvec.chunking.vault import VaultChunker
-from mdvec.chunking.windows import LEAST_MAX_TOKENS, WindowChunker
+from mdvec.chunking.windows import MIN_MAX_TOKENS, WindowChunker
 from mdvec.documents.parse import parse_document
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.document import Document
@@ -52,8 +52,8 @@ _CASES = {
     "vault": Case(lambda: VaultChunker(token_ends=estimate_token_ends)),
     "vault with a limit": Case(lambda: VaultChunker(token_ends=estimate_token_ends, token_limit=40)),
     "windows": Case(
-        lambda: WindowChunker(token_ends=estimate_token_ends, max_tokens=LEAST_MAX_TOKENS),
-        max_tokens=LEAST_MAX_TOKENS,
+        lambda: WindowChunker(token_ends=estimate_token_ends, max_tokens=MIN_MAX_TOKENS),
+        max_tokens=MIN_MAX_TOKENS,
     ),
     "windows without overlap": Case(
         lambda: WindowChunker(token_ends=estimate_token_ends, overlap_tokens=0), max_tokens=1024

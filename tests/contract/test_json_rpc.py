@@ -13,7 +13,7 @@ from tests.waiting import HANG_S, wait_until
 
 from mdvec import run
 from mdvec.errors import DocumentNotFoundError, EmbedderBusyError, WriterBusyError
-from mdvec.interfaces.rpc.dispatcher import MOST_IN_FLIGHT, Client, Method
+from mdvec.interfaces.rpc.dispatcher import MAX_IN_FLIGHT, Client, Method
 from mdvec.run import Stage
 
 
@@ -230,12 +230,12 @@ def test_a_request_too_many_is_told_to_come_back() -> None:
     """Beyond a limit requests are refused with retry, and nothing else suffers."""
     go = threading.Event()
     talk = Talk({"wait": Method(Anything, lambda _: go.wait(HANG_S))})
-    for number in range(MOST_IN_FLIGHT + 1):
+    for number in range(MAX_IN_FLIGHT + 1):
         talk.client.receive(json.dumps(request("wait", number)).encode())
     [refused] = talk.sent
-    assert (refused["id"], refused["error"]["data"]["retry"]) == (MOST_IN_FLIGHT, True)
+    assert (refused["id"], refused["error"]["data"]["retry"]) == (MAX_IN_FLIGHT, True)
     go.set()
-    assert len(talk()) == MOST_IN_FLIGHT + 1
+    assert len(talk()) == MAX_IN_FLIGHT + 1
 
 
 def test_ten_megabytes_pass_both_ways() -> None:

@@ -108,7 +108,7 @@ def test_read_returns_the_bytes_as_they_are(make: Make) -> None:
     """Reading neither decodes nor changes line ends; a size, where it is known, is that of the bytes."""
     source = make(_FILES)
     entries = source.list().entries
-    source.expect(entries[:2])
+    source.prefetch(entries[:2])
     for entry in entries:
         raw = source.read(entry)
         assert raw == _FILES[entry.path]
@@ -135,7 +135,7 @@ def test_what_was_just_read_does_not_differ(make: Make) -> None:
 def test_what_is_gone_cannot_be_read(make: Make) -> None:
     """Reading a file that is not there is the error that a reader expects, also when many were announced."""
     source = make(_FILES)
-    source.expect([SourceEntry("gone.md", "gone.md", 0, 0)])
+    source.prefetch([SourceEntry("gone.md", "gone.md", 0, 0)])
     with pytest.raises(UnreadableFileError):
         source.read(SourceEntry("gone.md", "gone.md", 0, 0))
 

@@ -16,7 +16,6 @@ from mdvec.stores.published.followed import PublishedSettings, PublishedStore
 from mdvec.stores.published.places import open_place
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchQuery
-from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace import open_workspace
 
 pytestmark = [pytest.mark.s3, pytest.mark.filterwarnings("ignore")]
@@ -63,7 +62,7 @@ def test_a_bucket_is_published_to_and_followed(
             assert isinstance(store, PublishedStore)
             assert [hit.path for hit in published.search(SearchQuery("retry")).hits] == ["a.md"]
             (notes / "b.md").write_text("# Backup\n\nRetry at night.\n")
-            workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+            workspace.import_collection("notes")
             report = workspace.stores.publish(PLACE, keep=1)
             assert (report.version, report.removed) == (2, 1)
             store.refresh()
@@ -102,7 +101,7 @@ def test_a_bucket_that_cannot_be_used(endpoint: str, tmp_path: Path, monkeypatch
         with pytest.raises(StoreError, match="there is no bucket 'nowhere'") as missing:
             use()
         assert "region and endpoint" in missing.value.hint
-    monkeypatch.setattr("mdvec.net.buckets._MOST_TRIES", 1)
+    monkeypatch.setattr("mdvec.net.buckets._MAX_TRIES", 1)
     with pytest.raises(StoreUnavailableError) as unavailable:
         open_place(PLACE, region="us-east-1", endpoint="http://127.0.0.1:9").names("versions")
     assert "testing" not in str(unavailable.value)
@@ -132,7 +131,7 @@ def test_a_flaky_server_loses_nothing(
             for number in range(20):
                 text = f"# Note {number}\n\nVersion {version}, number {number * version}.\n"
                 (tmp_path / "notes" / f"{version}-{number}.md").write_text(text)
-            workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+            workspace.import_collection("notes")
             assert workspace.stores.publish(place, keep=2).version == version
             if version == 1:
                 published = open_workspace(settings, database=place, embedder=embedder)

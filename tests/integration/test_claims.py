@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 WAIT_S = 30.0  # until a test that hangs fails; a test that passes never waits so long
 FOR_EVER = float("inf")
-UPDATE = ImportOptions(mode=ImportMode.UPDATE, wait_s=FOR_EVER)
+UPDATE = ImportOptions(wait_s=FOR_EVER)
 
 
 class HeldEmbedder(HashingEmbedder):
@@ -184,7 +184,7 @@ def test_who_waits_learns_what_for_and_gives_up(
             noting() as watched,
             pytest.raises(WriterBusyError) as caught,
         ):
-            other.import_collection("notes", ImportOptions(ImportMode.UPDATE, wait_s=wait_s))
+            other.import_collection("notes", ImportOptions(wait_s=wait_s))
         assert message.fullmatch(str(caught.value)), str(caught.value)
         assert {*watched.stages} == ({Stage.WAIT} if wait_s else set())
         assert all(message.fullmatch(detail) for detail in watched.details)
@@ -314,7 +314,7 @@ def test_closing_cancels_an_import_in_another_thread(
         held_import.result()
     with open_workspace(database=workspace.database, embedder=HashingEmbedder()) as after:
         assert counted(after, "notes") == (4, 2)
-        report = after.import_collection("notes", ImportOptions(ImportMode.UPDATE, wait_s=0))
+        report = after.import_collection("notes", ImportOptions(wait_s=0))
         assert (report.unchanged, report.embedded_chunks, report.pending_chunks) == (4, 2, 0)
 
 

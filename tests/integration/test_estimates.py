@@ -11,10 +11,10 @@ from mdvec.indexing import estimate as estimates
 from mdvec.sources.folder import FolderSource
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.change import SourceEntry
-from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.types.report import ImportOptions
 
 _DOCUMENTS = 420
-_UPDATE = ImportOptions(mode=ImportMode.UPDATE)
+_UPDATE = ImportOptions()
 
 
 def workspace_of(folder: Path, embedder: HashingEmbedder) -> Workspace:
@@ -42,11 +42,11 @@ def test_a_sample_is_read_and_scaled(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(FolderSource, "read", count)
     with workspace_of(tmp_path, embedder) as workspace:
         found = workspace.models.estimate("docs", _UPDATE)
-        assert len(set(read)) <= estimates._MOST_DOCUMENTS
+        assert len(set(read)) <= estimates._MAX_DOCUMENTS
         assert len(embedder.embedded) <= estimates._FIRST_TEXTS + estimates._MORE_TEXTS
         assert found.seconds is not None
         assert (found.documents, found.exact, found.requests) == (_DOCUMENTS, False, 0)
-        workspace.import_collection("docs", ImportOptions(mode=ImportMode.UPDATE, embed=False))
+        workspace.import_collection("docs", ImportOptions(embed=False))
         left = workspace.models.estimate("docs", _UPDATE)
         assert left.documents == 0
         embedder.forget()
@@ -65,7 +65,7 @@ def test_what_a_changed_document_was_called_is_not_estimated(tmp_path: Path) -> 
     with workspace_of(tmp_path, HashingEmbedder()) as workspace:
         note = tmp_path / "docs" / "0.md"
         note.write_text("---\naliases: [How to/Import data]\n---\n# Old\n\nold text\n", encoding="utf-8")
-        workspace.import_collection("docs", ImportOptions(mode=ImportMode.UPDATE, embed=False))
+        workspace.import_collection("docs", ImportOptions(embed=False))
         note.write_text("# New\n\nnew text\n", encoding="utf-8")
         found = workspace.models.estimate("docs", _UPDATE)
         report = workspace.import_collection("docs", _UPDATE)

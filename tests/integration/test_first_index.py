@@ -20,7 +20,7 @@ from mdvec.run import Stage
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.hit import SearchResult
 from mdvec.types.query import SearchMode
-from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.types.report import ImportOptions
 from mdvec.workspace import first_index
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def test_a_cancelled_import_can_be_resumed_at_once(notes: Workspace) -> None:
 
     with cancelled_when(has_read_100), pytest.raises(ImportStoppedError):
         notes.import_collection("notes")
-    report = notes.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE, wait_s=0))
+    report = notes.import_collection("notes", ImportOptions(wait_s=0))
     assert (report.added, report.unchanged, report.pending_chunks) == (150, 100, 0)
 
 

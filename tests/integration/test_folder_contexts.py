@@ -15,10 +15,10 @@ from mdvec.interfaces.cli.search import hits_text
 from mdvec.interfaces.mcp import wording
 from mdvec.sources.folder import FolderSource
 from mdvec.testing.embedder import HashingEmbedder
-from mdvec.types.folder_context import CONTEXT_FILE, MOST_CONTEXT_FILE_BYTES, FolderContext
-from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.types.folder_context import CONTEXT_FILE, MAX_CONTEXT_FILE_BYTES, FolderContext
+from mdvec.types.report import ImportOptions
 
-UPDATE = ImportOptions(mode=ImportMode.UPDATE)
+UPDATE = ImportOptions()
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_what_is_set_is_shown_instead_of_the_file(workspace: Workspace) -> None:
 def test_a_file_that_changes_is_read(workspace: Workspace, tmp_path: Path) -> None:
     """Before the next search, without an import; so is one that goes, or that says nothing."""
     file = tmp_path / "notes" / "trips" / CONTEXT_FILE
-    for text, expected in (("New.", ("New.",)), ("\n", ()), ("x" * (MOST_CONTEXT_FILE_BYTES + 1), ())):
+    for text, expected in (("New.", ("New.",)), ("\n", ()), ("x" * (MAX_CONTEXT_FILE_BYTES + 1), ())):
         file.write_text(text, encoding="utf-8")
         workspace.import_collection("notes", UPDATE)
         assert found(workspace) == expected
@@ -81,7 +81,7 @@ def test_a_collection_takes_so_many_files(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those nearest to the root; the status names the others."""
-    monkeypatch.setattr(folder_contexts, "_MOST_FILES", 1)
+    monkeypatch.setattr(folder_contexts, "_MAX_FILES", 1)
     (tmp_path / "notes" / CONTEXT_FILE).write_text("Root.", encoding="utf-8")
     workspace.import_collection("notes", UPDATE)
     assert workspace.collection("notes").folder_contexts == (FolderContext("", "Root.", from_file=True),)

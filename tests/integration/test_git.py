@@ -35,7 +35,6 @@ from mdvec.sources.selection import ScanSettings
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.change import Exclusion, Listing
 from mdvec.types.document import DocumentState
-from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace import open_workspace
 
 _FILES: Files = {
@@ -61,7 +60,7 @@ def cache(tmp_path: Path) -> Path:
 
 def _read(source: GitSource) -> dict[str, bytes]:
     entries = source.list().entries
-    source.expect(entries)
+    source.prefetch(entries)
     return {entry.path: source.read(entry) for entry in entries}
 
 
@@ -81,7 +80,7 @@ def test_documents_are_fetched_and_nothing_else(tmp_path: Path, cache: Path) -> 
     assert [entry.path for entry in listing.entries] == ["README.md", "docs/a.md", "日本 語/メモ.md"]
     assert listing.exclusions == (Exclusion("code.py", "extension .py is not indexed"),)
     with run.bound(run.Run(on_progress=lambda _stage, done, total, _="": fetched.append((done, total)))):
-        source.expect(listing.entries)
+        source.prefetch(listing.entries)
     assert [source.read(entry) for entry in listing.entries] == [
         _FILES[entry.path] for entry in listing.entries
     ]
@@ -150,7 +149,7 @@ def test_large_files_are_not_unpacked(tmp_path: Path, cache: Path, monkeypatch: 
     source = GitSource(location=repository.url, cache_dir=cache, scan=ScanSettings(max_file_bytes=1_000_000))
     monkeypatch.setattr(GitProgram, "run_into", measured)
     large, small = source.list().entries
-    source.expect([large, small])
+    source.prefetch([large, small])
     assert source.read(small) == b"# Small\n"
     with pytest.raises(UnreadableFileError, match="larger than"):
         source.read(large)
@@ -170,7 +169,7 @@ def test_a_large_file_is_excluded(tmp_path: Path) -> None:
         assert workspace.import_collection("notes").added == 2
         for size in (2_000, 3_000):
             repository.commit({"large.md": b"x" * size, "small.md": b"# Small\n"})
-            report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+            report = workspace.import_collection("notes")
             assert (report.total_documents, report.excluded, report.failed) == (1, 1, 0)
         (status,) = workspace.status("notes", files=True).collections
         assert [(each.path, each.state, each.reason) for each in status.files] == [
@@ -184,7 +183,7 @@ def test_large_files_fail_by_themselves(repository: GitRepository, cache: Path) 
     repository.commit({"large.md": b"x" * 101, "small.md": b"x" * 100})
     source = GitSource(location=repository.url, cache_dir=cache, scan=ScanSettings(max_file_bytes=100))
     large, small = source.list().entries
-    source.expect([large, small])
+    source.prefetch([large, small])
     assert source.read(small) == b"x" * 100
     with pytest.raises(UnreadableFileError, match=r"larger than 100 bytes \(101 bytes\)"):
         source.read(large)

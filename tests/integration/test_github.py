@@ -202,7 +202,7 @@ def test_a_few_files_are_fetched_one_by_one(make: _Make, server: GithubServer) -
     source = make()
     entries = source.list().entries
     server.calls()
-    source.expect(entries)
+    source.prefetch(entries)
     assert [source.read(entry) for entry in entries] == [_FILES[entry.path] for entry in entries]
     assert server.calls() == ["blobs"] * 3
     assert make.fetches == [(1, 3), (2, 3), (3, 3)]
@@ -218,7 +218,7 @@ def test_many_files_are_fetched_as_an_archive(
     source = make()
     entries = source.list().entries
     server.calls()
-    source.expect(entries)
+    source.prefetch(entries)
     assert server.asked[0].headers["authorization"] == f"Bearer {TOKEN}"
     assert "authorization" not in server.asked[1].headers
     assert server.asked[1].headers["host"].startswith("localhost:")
@@ -233,7 +233,7 @@ def test_what_an_archive_lacks_is_fetched_by_itself(make: _Make, server: GithubS
     server.left_out = {"d0/n0.md", "d1/n1.md"}
     source = make()
     entries = source.list().entries
-    source.expect(entries)
+    source.prefetch(entries)
     server.calls()
     assert all(source.read(entry) == _MANY[entry.path] for entry in entries)
     assert server.calls() == ["blobs"] * 2
@@ -249,7 +249,7 @@ def test_without_an_archive_all_is_fetched_by_itself(
     source = make()
     entries = source.list().entries
     server.failures.append(failure)
-    source.expect(entries)
+    source.prefetch(entries)
     assert all(source.read(entry) == files[entry.path] for entry in entries)
 
 
@@ -272,7 +272,7 @@ def test_an_archive_of_mostly_other_things_is_not_fetched(
     assert source.list().entries == ()
     server.calls()
     entry = listing.entries[0]
-    source.expect([replace(entry, content_hash=bytes([number]) * 20) for number in range(51)])
+    source.prefetch([replace(entry, content_hash=bytes([number]) * 20) for number in range(51)])
     assert server.calls() == []
 
 
@@ -452,7 +452,7 @@ def test_a_server_that_is_not_there_is_said_to_be_away(make: _Make, time: FakeTi
 def test_nothing_is_asked_before_it_is_needed(make: _Make, server: GithubServer) -> None:
     """A search opens the sources of its hits: that must cost nothing."""
     source = make()
-    source.expect(())
+    source.prefetch(())
     assert not source.differs(_entry_of(make))
     with pytest.raises(MdvecError):
         source.read(replace(_entry_of(make), content_hash=None))

@@ -55,9 +55,7 @@ class Bench:
         return target
 
     def sync(self, *, embed: bool = True, allow_empty: bool = False) -> ImportReport:
-        return self.workspace.import_collection(
-            NAME, ImportOptions(mode=ImportMode.UPDATE, embed=embed, allow_empty=allow_empty)
-        )
+        return self.workspace.import_collection(NAME, ImportOptions(embed=embed, allow_empty=allow_empty))
 
     def paths(self, text: str, mode: SearchMode = SearchMode.HYBRID) -> list[str]:
         return [hit.path for hit in self.workspace.search(SearchQuery(text, mode=mode)).hits]
@@ -316,7 +314,7 @@ def test_new_refuses_a_collection_that_was_imported(bench: Bench) -> None:
     """The hint names the modes that do not."""
     bench.workspace.import_collection(NAME)
     with pytest.raises(CollectionNotEmptyError, match="3 documents") as caught:
-        bench.workspace.import_collection(NAME)
+        bench.workspace.import_collection(NAME, ImportOptions(mode=ImportMode.NEW))
     assert "--mode update" in caught.value.hint
 
 
@@ -335,7 +333,7 @@ def test_other_chunk_sizes_cut_again(bench: Bench) -> None:
     long = "文章がここにあります。" * 100
     bench.write("long.md", f"# T\n\n{long}\n")
     before = bench.sync().total_chunks
-    report = bench.workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE, max_tokens=50))
+    report = bench.workspace.import_collection(NAME, ImportOptions(max_tokens=50))
     assert report.total_chunks > before
     assert bench.sync().unchanged == 4
 

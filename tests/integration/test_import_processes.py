@@ -20,8 +20,8 @@ from mdvec.workspace.wiring.parts import Parts
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of a few notes, for which processes pay."""
-    monkeypatch.setattr(preparation, "_LEAST_BYTES", 0)
-    monkeypatch.setattr(preparation, "_LEAST_DOCUMENTS", 1)
+    monkeypatch.setattr(preparation, "_MIN_BYTES", 0)
+    monkeypatch.setattr(preparation, "_MIN_DOCUMENTS", 1)
     monkeypatch.setattr(preparation, "_TASK_BYTES", 40)
     folder = tmp_path / "notes"
     folder.mkdir()

@@ -26,7 +26,7 @@ from tests.integration.mcp_wire import (
 from tests.waiting import HANG_S, wait_until
 
 from mdvec.testing.embedder import HashingEmbedder
-from mdvec.types.report import ImportMode, ImportOptions, Severity
+from mdvec.types.report import ImportOptions, Severity
 from mdvec.workspace import open_workspace
 
 SERVERS = 3
@@ -66,7 +66,7 @@ def wait_for_exit(wire: Wire) -> None:
 def assert_free(home: Path) -> None:
     """No collection is claimed, and the database is sound."""
     with open_workspace(database=home / "index.sqlite", embedder=HashingEmbedder()) as workspace:
-        workspace.import_collection("notes", ImportOptions(ImportMode.UPDATE, embed=False, wait_s=0))
+        workspace.import_collection("notes", ImportOptions(embed=False, wait_s=0))
         assert not [each for each in workspace.doctor() if each.severity is Severity.PROBLEM]
 
 

@@ -139,7 +139,7 @@ def test_a_model_is_measured_once(docs: Path) -> None:
     with opened(docs, embedder) as workspace:
         workspace.import_collection("notes", ImportOptions(embed=False))
         assert (embedder.measured, figures(workspace, embedder)) == (0, None)
-        workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+        workspace.import_collection("notes")
         assert embedder.measured == 1
         known = figures(workspace, embedder)
         assert known is not None
@@ -147,7 +147,7 @@ def test_a_model_is_measured_once(docs: Path) -> None:
     with opened(docs, again) as workspace:
         confidence(workspace, ANSWERED)
         (docs / "new.md").write_text("# New\n\nSomething else.\n")
-        workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+        workspace.import_collection("notes")
         workspace.import_collection("notes", ImportOptions(mode=ImportMode.REPLACE))
         assert (again.measured, figures(workspace, again)) == (0, known)
 
@@ -198,7 +198,7 @@ def test_an_import_that_ends_before_the_first_vector_loses_nothing(docs: Path) -
     embedder = HashingEmbedder()
     with opened(docs, embedder) as workspace:
         assert figures(workspace, stopping) is not None
-        report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+        report = workspace.import_collection("notes")
         assert (report.embedded_chunks, report.pending_chunks, embedder.measured) == (4, 0, 0)
         assert confidence(workspace, ANSWERED) is Confidence.HIGH
 
@@ -249,11 +249,11 @@ def test_a_model_that_fails_is_measured_by_a_later_import(docs: Path, shelf: She
         forget(workspace)
         model = shelf["old", 64]
         model.error = EmbedderBusyError()
-        report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+        report = workspace.import_collection("notes")
         assert (report.pending_chunks, report.warnings) == (0, ())
         model.error = None
         assert confidence(workspace, ANSWERED) is Confidence.LOW
-        workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+        workspace.import_collection("notes")
         assert confidence(workspace, ANSWERED) is Confidence.HIGH
 
 

@@ -17,7 +17,6 @@ from mdvec import SearchQuery, open_workspace
 from mdvec.stores.interface import Store
 from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.query import SearchMode
-from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace.storage.opening import open_store
 
 pytestmark = pytest.mark.harness
@@ -66,7 +65,7 @@ def go_on(database: Path, wanted: EmbeddingSpec, *, by_import: bool) -> None:
     """Complete the change, one way or the other."""
     if by_import:
         with open_workspace(database=database) as workspace:
-            workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
+            workspace.import_collection(NAME)
     use(database, wanted)
 
 

@@ -119,7 +119,7 @@ def test_the_old_model_answers_until_the_new_one_is_complete(workspace: Workspac
     assert workspace.status("notes").collections[0].change is None
     assert dense(workspace, "guitar strings")
     assert vectors(workspace, shelf, OLD) == 0
-    assert workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE)).embedded_chunks == 0
+    assert workspace.import_collection("notes").embedded_chunks == 0
 
 
 def test_the_same_model_again_changes_nothing(workspace: Workspace, shelf: Shelf) -> None:
@@ -136,7 +136,7 @@ def test_an_interrupted_change_goes_on(workspace: Workspace, shelf: Shelf) -> No
     assert workspace.collection("notes").next_embedding == NEW
     assert len(shelf["new", 32].embedded) == 80  # the names
     assert dense(workspace, "guitar strings")[0].startswith("notes/")
-    report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+    report = workspace.import_collection("notes")
     assert report.embedded_chunks == 40
     assert (report.new_model, report.warnings) == ("hashing:new@32", ())
     assert len(shelf["new", 32].embedded) == 120
@@ -184,7 +184,7 @@ def test_documents_that_change_meanwhile_are_in_both_spaces(workspace: Workspace
                 found.append(dense(other, "zebras gallop")[:1])
 
     with noting(look):
-        workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+        workspace.import_collection("notes")
     assert found
     assert all(each == ["notes/new.md"] for each in found)
     assert workspace.collection("notes").embedding == NEW
@@ -303,7 +303,7 @@ def test_vectors_of_a_model_that_cannot_be_used_now_are_not_pending(
     shelf["old", 64].missing = EmbedderUnavailableError("there is no key")
     (tmp_path / "docs" / "late.md").write_text("# Late\n\nPenguins swim.\n")
     with open_workspace(database=workspace.database) as again:
-        assert again.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE)).pending_chunks == 1
+        assert again.import_collection("notes").pending_chunks == 1
         assert again.status("notes").collections[0].counts.pending_chunks == 1
         result = again.search(SearchQuery("guitar strings"))
         assert (result.mode, result.pending_chunks) == (SearchMode.LEXICAL, 1)
@@ -364,7 +364,7 @@ def test_a_collection_keeps_the_model_of_its_first_import(
         assert first.import_collection("fresh").warnings == ()
         assert first.collection("fresh").embedding == EmbeddingSpec(PROVIDER, "first", 16)
     with open_workspace(configured("second"), database=workspace.database) as second:
-        report = second.import_collection("fresh", ImportOptions(mode=ImportMode.UPDATE))
+        report = second.import_collection("fresh")
         told = (
             "the configured model is hashing:second@16, but fresh uses hashing:first@16: "
             "'mdvec model use hashing:second@16 -n fresh' changes it"
@@ -387,7 +387,7 @@ def test_a_provider_that_is_gone_leaves_words(workspace: Workspace, monkeypatch:
         assert result.hits
         assert "there is no embedding provider 'hashing'" in result.warnings[0]
         assert "hashing" in without.status().model
-        without.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+        without.import_collection("notes")
         assert without.collection("notes").embedding == OLD
 
 
@@ -427,9 +427,9 @@ def test_an_estimate_is_what_the_import_does(workspace: Workspace, shelf: Shelf,
         assert check(ImportMode.UPDATE) == (1, 2)
         (tmp_path / "docs" / "untitled.md").rename(tmp_path / "docs" / "named.md")
         assert check(ImportMode.UPDATE) == (1, 1)  # its new name; its text keeps the title it had
-        priced.import_collection("fresh", ImportOptions(mode=ImportMode.UPDATE, embed=False))
+        priced.import_collection("fresh", ImportOptions(embed=False))
         (tmp_path / "docs" / "2.md").write_text("# Note 2\n\nPenguins swim.\n")
-        priced.import_collection("fresh", ImportOptions(mode=ImportMode.UPDATE, embed=False))
+        priced.import_collection("fresh", ImportOptions(embed=False))
         (tmp_path / "docs" / "3.md").write_text("# Note 3\n\nOtters dive.\n")
         assert check(ImportMode.UPDATE) == (1, 1)
 
@@ -453,7 +453,7 @@ def test_another_chunker_cuts_in_place(workspace: Workspace, shelf: Shelf, tmp_p
     """Chunks that stay the same keep their vectors, and search answers all the time."""
     long = "\n\n".join(f"## Part {part}\n\n{'Long text about tuning. ' * 40}" for part in range(6))
     (tmp_path / "docs" / "long.md").write_text(f"# Long\n\n{long}\n")
-    workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+    workspace.import_collection("notes")
     before = workspace.status("notes").collections[0].counts.chunks
     shelf["old", 64].forget()
     workspace.update_collection("notes", chunking=ChunkingSpec("windows", max_tokens=512))
@@ -463,7 +463,7 @@ def test_another_chunker_cuts_in_place(workspace: Workspace, shelf: Shelf, tmp_p
             assert len(other.search(SearchQuery("guitar strings", limit=10)).hits) == 10
 
     with noting(look):
-        report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+        report = workspace.import_collection("notes")
     assert report.total_chunks != before
     assert 0 < report.embedded_chunks < report.total_chunks
     assert all("tuning" in text for text in shelf["old", 64].embedded)
@@ -529,7 +529,7 @@ def test_a_source_that_is_missing_is_told_by_an_import(workspace: Workspace, tmp
     """Only ``model use`` goes on without the documents."""
     (tmp_path / "docs").rename(tmp_path / "away")
     with pytest.raises(SourceMissingError):
-        workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+        workspace.import_collection("notes")
     with pytest.raises(SourceMissingError):
         workspace.models.estimate("notes")
     assert replace(workspace.collection("notes"), last_indexed_ms=None).embedding == OLD

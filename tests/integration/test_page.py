@@ -22,7 +22,7 @@ from mdvec.interfaces.http.rights import COOKIE
 from mdvec.interfaces.present import moment
 from mdvec.interfaces.web.frame import static_file
 from mdvec.testing.embedder import HashingEmbedder
-from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.types.report import ImportOptions
 
 # A search of a folder that nobody watches looks whether it has changed; here that would hide what is stale.
 CONFIG = Config(search=SearchSettings(sync_budget_ms=0), documents=DocumentSettings(versions=True))
@@ -205,7 +205,7 @@ def test_badges_say_what_to_mind(workspace: Workspace, notes: Path) -> None:
         assert shown.count('class="badge stale"') == 1
         assert shown.count('class="badge superseded"') == 1
         assert 'class="badge pending"' not in shown
-        workspace.import_collection("notes", ImportOptions(ImportMode.UPDATE, embed=False))
+        workspace.import_collection("notes", ImportOptions(embed=False))
         shown = client.get("/results", params={"q": "retries"}).text
         assert "found by words only so far" in shown
         assert shown.count('class="badge pending">by words') >= 1
@@ -379,7 +379,7 @@ def test_an_address_without_a_page_is_one_for_browsers(page: TestClient) -> None
 def test_long_lists_of_files_have_pages(page: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each leads to the next and the previous one, within a state too."""
     everything = re.findall(r'href="/doc/notes/([^"]*)"', page.get("/status/notes?state=ready").text)
-    monkeypatch.setattr("mdvec.interfaces.web.status_page._MOST_FILES", 2)
+    monkeypatch.setattr("mdvec.interfaces.web.status_page._MAX_FILES", 2)
     seen, address = list[str](), "?state=ready"
     while address:
         shown = page.get(f"/status/notes{address}").text

@@ -17,7 +17,6 @@ from mdvec.embedding.interface import Role
 from mdvec.errors import StoreUnavailableError
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
-from mdvec.types.report import ImportMode, ImportOptions
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts
@@ -85,7 +84,7 @@ def test_an_import_survives_a_restart_of_the_server(server: Any, tmp_path: Path)
         assert 0 < left.counts.pending_chunks < left.counts.chunks
         hits = workspace.search(SearchQuery("word3", mode=SearchMode.LEXICAL)).hits
         assert hits[0].path == "3.md"
-        report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+        report = workspace.import_collection("notes")
         assert (report.total_documents, report.pending_chunks, report.failure) == (NOTES, 0, None)
         assert report.embedded_chunks == left.counts.pending_chunks
         twice = [text for text, count in Counter(embedder.embedded).items() if count > 1]

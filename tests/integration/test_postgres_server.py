@@ -492,7 +492,7 @@ def test_a_warm_search_is_one_transaction_and_few_statements(monkeypatch: pytest
 
 def test_a_large_space_is_searched_by_its_index(monkeypatch: pytest.MonkeyPatch, sql: Any) -> None:
     """And not by sorting all of its vectors, which gives the same hits."""
-    monkeypatch.setattr(hnsw, "_MOST_PROPOSED", 40)
+    monkeypatch.setattr(hnsw, "_MAX_PROPOSED", 40)
     monkeypatch.setattr(opening, "EF_SEARCH", 40)
     schema = new_schema()
     store = open_postgres(schema=schema, exact_up_to=1)

@@ -19,7 +19,6 @@ from mdvec.config.schema import Config
 from mdvec.stores.published.followed import PublishedSettings
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchQuery
-from mdvec.types.report import ImportMode, ImportOptions
 
 QUERIES = ("the common word", "number7 of its own", "共通の語", "note 3", "number1 -number2")
 
@@ -52,7 +51,7 @@ def published(
 def publish_more(workspace: Workspace, folder: Path, place: str) -> None:
     """Publish another note."""
     write_notes(folder / "notes", 31)
-    workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+    workspace.import_collection("notes")
     workspace.stores.publish(place, keep=1)
 
 

@@ -31,12 +31,12 @@ from mdvec.stores.published.followed import PublishedSettings, PublishedStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import SearchQuery
-from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.types.report import ImportOptions
 from mdvec.workspace import Workspace, open_workspace
 from mdvec.workspace.storage.opening import open_store
 
 EMBEDDER = HashingEmbedder()
-UPDATE = ImportOptions(mode=ImportMode.UPDATE)
+UPDATE = ImportOptions()
 NEVER_S = 3600.0
 SOON_S = 0.02
 

@@ -17,7 +17,6 @@ from mdvec.embedding.remote.remote_embedder import RemoteEmbedder
 from mdvec.errors import EmbedderBusyError
 from mdvec.interfaces.cli.main import run
 from mdvec.types.query import SearchMode
-from mdvec.types.report import ImportMode, ImportOptions
 
 DOCUMENTS = 150
 NAME = "notes"
@@ -86,7 +85,7 @@ def test_an_import_goes_on_where_a_quota_ended_it(tmp_path: Path, monkeypatch: p
         server.left = None
         with open_workspace(database=database, embedder=embedder_at(server)) as workspace:
             assert len(workspace.search(SearchQuery("harbour", mode=SearchMode.DENSE, limit=5)).hits) == 5
-            workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
+            workspace.import_collection(NAME)
             assert workspace.status(NAME).collections[0].counts.pending_chunks == 0
     assert server.answered.pop("harbour") == 1
     assert set(server.answered.values()) == {1}

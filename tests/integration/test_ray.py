@@ -149,7 +149,7 @@ def test_the_builtin_model_is_made_on_the_nodes(
     """The command line embeds there with the settings of here, and both find the same."""
     from mdvec.embedding import ray_cluster
 
-    monkeypatch.setattr(ray_cluster, "_MOST_TEXTS_OF_A_TASK", 8)
+    monkeypatch.setattr(ray_cluster, "_MAX_TEXTS_OF_A_TASK", 8)
     config = tmp_path / "mdvec.toml"
     config.write_text(f"[embedding]\ncache_dir = {str(model_cache)!r}\n", encoding="utf-8")
     common = ["--docs-dir", str(notes), "--config", str(config)]

@@ -132,7 +132,7 @@ def on_github(tmp_path: Path, server: GithubServer) -> Iterator[Workspace]:
 
 
 def _update(workspace: Workspace, *, allow_empty: bool = False) -> ImportReport:
-    return workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE, allow_empty=allow_empty))
+    return workspace.import_collection(NAME, ImportOptions(allow_empty=allow_empty))
 
 
 def _paths(workspace: Workspace) -> list[str]:
@@ -155,7 +155,7 @@ def test_a_repository_is_a_collection_like_any_other(workspace: Workspace, place
         ("data.txt", DocumentState.EXCLUDED)
     }
     with pytest.raises(CollectionNotEmptyError):
-        workspace.import_collection(NAME)
+        workspace.import_collection(NAME, ImportOptions(mode=ImportMode.NEW))
 
 
 def test_an_update_does_what_changed(workspace: Workspace, place: _Place) -> None:
@@ -300,7 +300,7 @@ def test_a_search_asks_nobody(on_github: Workspace, server: GithubServer) -> Non
 
 def test_what_only_moved_or_is_cut_anew_is_not_fetched(on_github: Workspace, server: GithubServer) -> None:
     """The store has the text, comments included; the result is that of reading the file."""
-    on_github.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE, max_tokens=8))
+    on_github.import_collection(NAME, ImportOptions(max_tokens=8))
     assert server.calls() == ["commits"]
     cut_anew = [chunk.text for chunk in on_github.chunks()]
     assert on_github.import_collection(NAME, ImportOptions(mode=ImportMode.REPLACE)).added == 3

@@ -193,7 +193,7 @@ def test_dirty_sections_are_listed_and_left_out(program: Program, notes: Path, w
     assert "guide/retry.md" not in {each["document_path"] for each in found}
     assert [each["is_dirty"] for each in program.call("search", query="delay")["results"][:1]] == [True]
     program.call("addSections", sections=SECTIONS)
-    workspace.import_collection("notes", ImportOptions(ImportMode.UPDATE))
+    workspace.import_collection("notes")
     assert program.call("getStats")["dirtyCount"] == 0
 
 

@@ -21,12 +21,12 @@ from mdvec.settings import BucketSettings
 from mdvec.sources.s3 import S3Source
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchQuery
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport
+from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.workspace import Workspace, open_workspace
 
 pytestmark = [pytest.mark.s3, pytest.mark.filterwarnings("ignore")]
 
-UPDATE = ImportOptions(mode=ImportMode.UPDATE)
+UPDATE = ImportOptions()
 
 
 @pytest.fixture(scope="module")

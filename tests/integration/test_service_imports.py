@@ -26,7 +26,6 @@ from mdvec.errors import EmbedderBusyError, EmbeddingError, ImportStoppedError
 from mdvec.run import Stage
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode
-from mdvec.types.report import ImportMode, ImportOptions
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts
@@ -170,7 +169,7 @@ def test_a_failure_loses_one_request(tmp_path: Path) -> None:
             workspace.import_collection(NAME)
         assert pending(workspace) == BATCH
         server.before = lambda _texts: None
-        workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
+        workspace.import_collection(NAME)
         assert pending(workspace) == 0
     assert set(server.answered.values()) == {1}
 
@@ -198,7 +197,7 @@ def test_a_quota_that_ends_loses_nothing(tmp_path: Path) -> None:
         server.before = lambda _texts: None
         with notes_at(server, tmp_path, documents) as workspace:
             assert len(workspace.search(SearchQuery("harbour", mode=SearchMode.DENSE, limit=5)).hits) == 5
-            workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
+            workspace.import_collection(NAME)
             assert pending(workspace) == 0
     assert set(server.answered.values()) == {1}
     assert server.answered.total() == (1 + NAMES_EACH) * documents

@@ -16,7 +16,6 @@ from mdvec.interfaces.site.build import SiteReport, build_site, preview_site
 from mdvec.interfaces.site.names import TAGS, file_name, flat, page_names, safe_name
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec
-from mdvec.types.report import ImportMode, ImportOptions
 
 NOTES = {
     "plan.md": (
@@ -50,7 +49,7 @@ class Vault:
 
     def build(self, base: str = "/", language: str | None = None) -> SiteReport:
         """Write the project again."""
-        self.workspace.import_collection("vault", ImportOptions(mode=ImportMode.UPDATE))
+        self.workspace.import_collection("vault")
         return build_site(
             self.workspace, "vault", self.output, base=base, language=language, project_only=True, note=print
         )

@@ -128,7 +128,7 @@ def test_chunks_that_are_gone_leave_memory(bench: Bench, monkeypatch: pytest.Mon
     """At once in a small index; in a large one when there are many of them."""
     for few, expected in ((4096, [6, 4, 2]), (0, [6, 6, 2])):
         monkeypatch.setattr(loaded, "_FEW_CHUNKS", few)
-        monkeypatch.setattr(loaded, "_MOST_OWNERS", 2.0)
+        monkeypatch.setattr(loaded, "_MAX_OWNERS", 2.0)
         with loading(bench) as (rows, version, epoch):
             space = LoadedSpace(rows, bench.space_id, version, epoch)
         sizes = [len(space.matrix.chunks.ids)]

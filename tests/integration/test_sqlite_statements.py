@@ -15,7 +15,7 @@ from mdvec.stores.sqlite.connection import Access, Connection, connect
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Expansion, Filters, SearchMode
 
-MOST_STATEMENTS = 20
+MAX_STATEMENTS = 20
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_a_warm_search_takes_one_snapshot_and_few_statements(
     assert workspace.search(query).hits
     assert len([sql for sql in statements if sql.startswith("BEGIN")]) == 1
     assert [sql for sql in statements if sql.startswith(("INSERT", "UPDATE", "DELETE"))] == []
-    assert len(statements) <= MOST_STATEMENTS, "\n".join(statements)
+    assert len(statements) <= MAX_STATEMENTS, "\n".join(statements)
 
 
 def test_ranking_knows_no_store() -> None:

@@ -18,10 +18,10 @@ from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
-from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.types.report import ImportOptions
 from mdvec.workspace import Workspace, open_workspace
 
-UPDATE = ImportOptions(mode=ImportMode.UPDATE)
+UPDATE = ImportOptions()
 QUERIES = ("harbour", "古い 港", "mountain path", "quiet")
 
 

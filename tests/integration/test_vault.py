@@ -15,7 +15,7 @@ from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.links import LinkState
 from mdvec.types.query import Expansion, Filters, SearchMode, TagMatch
-from mdvec.types.report import ImportMode, ImportOptions, Severity
+from mdvec.types.report import Severity
 
 WITH_VERSIONS = Config(documents=DocumentSettings(versions=True))
 NOTES = {
@@ -293,13 +293,13 @@ def test_links_follow_the_notes(tmp_path: Path) -> None:
         (link,) = workspace.links("a/x.md").links
         assert link.path == "b/Note.md"
         write(folder, {"a/Note.md": "text"})
-        workspace.import_collection("vault", ImportOptions(mode=ImportMode.UPDATE))
+        workspace.import_collection("vault")
         (link,) = workspace.links("a/x.md").links
         assert link.path == "a/Note.md"
         assert workspace.links("b/Note.md").backlinks == ()
         (folder / "a/Note.md").unlink()
         (folder / "b/Note.md").unlink()
-        workspace.import_collection("vault", ImportOptions(mode=ImportMode.UPDATE))
+        workspace.import_collection("vault")
         (link,) = workspace.links("a/x.md").links
         assert link.state is LinkState.UNRESOLVED
 
@@ -324,7 +324,7 @@ def test_doctor_names_versions_that_cannot_be(tmp_path: Path) -> None:
         assert all("previous" in each.hint for each in notes)
         assert paths(workspace, text="text") == {"a.md", "b.md", "c.md"}
         write(folder, {"b.md": "text", "c.md": "text"})
-        workspace.import_collection("vault", ImportOptions(mode=ImportMode.UPDATE))
+        workspace.import_collection("vault")
         assert [
             each for each in workspace.doctor() if each.subject == "vault" and each.severity != "ok"
         ] == []

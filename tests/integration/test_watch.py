@@ -29,7 +29,7 @@ from mdvec.stores.postgres.database import PostgresSettings
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.document import DocumentState
 from mdvec.types.query import Filters, SearchMode
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport
+from mdvec.types.report import ImportOptions, ImportReport
 
 NAME = "notes"
 # The index alone answers: what a search finds, the watcher has put there.
@@ -198,7 +198,7 @@ def test_a_checkout_is_few_updates(vault: Vault, monkeypatch: pytest.MonkeyPatch
         git("checkout", "-q", "-B", "new")
     git("checkout", "-q", "old")
     workspace = vault.open()
-    workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
+    workspace.import_collection(NAME)
     workspace.close()
     workspace = watched(vault)
     updates: list[str] = []
@@ -228,7 +228,7 @@ def test_dirty_documents_are_stale_until_they_are_read(vault: Vault) -> None:
     status = workspace.status(NAME, files=True).collections[0]
     assert status.counts.dirty == 1
     assert [each.path for each in status.files if each.state is DocumentState.DIRTY] == ["d0/n0.md"]
-    report = workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
+    report = workspace.import_collection(NAME)
     assert (report.unchanged, report.updated) == (6, 0)
     assert workspace.status(NAME).collections[0].counts.dirty == 0
     assert len(workspace.search(clean).hits) == 1
@@ -263,7 +263,7 @@ def test_an_import_marks_what_it_will_read(vault: Vault, monkeypatch: pytest.Mon
 
     monkeypatch.setattr("mdvec.indexing.imports.write_changes", fail)
     with pytest.raises(KeyboardInterrupt):
-        workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
+        workspace.import_collection(NAME)
     files = workspace.status(NAME, files=True).collections[0].files
     dirty = [each.path for each in files if each.state is DocumentState.DIRTY]
     assert dirty == ["d0/n0.md", "d1/n1.md", "d2/n2.md"]

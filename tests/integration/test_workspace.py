@@ -36,7 +36,7 @@ from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Comparison, Expansion, Filters, PropertyCondition, SearchMode
-from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.types.report import ImportOptions
 from mdvec.workspace.storage.opening import open_store
 
 if TYPE_CHECKING:
@@ -83,9 +83,9 @@ def test_an_interrupted_import_goes_on_with_its_chunk_size(workspace: Workspace,
     workspace.import_collection(NAME)
 
     with cancelled_when(lambda stage, _: stage is Stage.TEXT), pytest.raises(ImportStoppedError):
-        workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE, max_tokens=50))
+        workspace.import_collection(NAME, ImportOptions(max_tokens=50))
     assert workspace.collection(NAME).chunking.max_tokens == 50
-    assert workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE)).unchanged == 2
+    assert workspace.import_collection(NAME).unchanged == 2
 
 
 def test_threads_that_ask_first_at_the_same_time(docs: Path) -> None:
@@ -165,7 +165,7 @@ def test_another_spelling_of_a_name_is_noticed(workspace: Workspace, docs: Path)
     if (docs / composed).exists():  # this file system takes both spellings for one
         return
     (docs / decomposed).rename(docs / composed)
-    assert workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE)).unchanged == 2
+    assert workspace.import_collection(NAME).unchanged == 2
     assert not workspace.search(SearchQuery("gardening")).hits[0].stale
 
 
@@ -237,7 +237,7 @@ def test_a_hit_whose_document_is_replaced_meanwhile(
         monkeypatch.setattr(Snapshot, "chunks", real)
         (docs / "a.md").write_text("Something else entirely, and longer than before.", encoding="utf-8")
         with open_workspace(database=workspace.database, embedder=HashingEmbedder()) as other:
-            other.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
+            other.import_collection(NAME)
         return real(view, ids)
 
     monkeypatch.setattr(Snapshot, "chunks", import_then_chunks)
@@ -367,7 +367,7 @@ def test_chunks_that_the_model_cannot_read_whole_are_told(tmp_path: Path, docs: 
         report = workspace.import_collection(NAME)
         assert (report.embedded_chunks, report.pending_chunks) == (1, 0)
         assert "chunks of 5000 tokens are larger than what" in report.warnings[0]
-        smaller = ImportOptions(mode=ImportMode.UPDATE, max_tokens=100)
+        smaller = ImportOptions(max_tokens=100)
         assert workspace.import_collection(NAME, smaller).warnings == ()
 
 

@@ -16,7 +16,7 @@ from mdvec.chunking.headings import HeadingChunker
 from mdvec.chunking.interface import Chunker, TokenEnds
 from mdvec.chunking.sections import SectionChunker
 from mdvec.chunking.vault import VaultChunker
-from mdvec.chunking.windows import LEAST_MAX_TOKENS, WindowChunker, windows
+from mdvec.chunking.windows import MIN_MAX_TOKENS, WindowChunker, windows
 from mdvec.documents.parse import parse_document
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.chunk import Chunk
@@ -73,8 +73,8 @@ def _vault(token_limit: int | None, token_ends: TokenEnds) -> Case:
 
 
 def _windows(overlap_tokens: int, token_ends: TokenEnds) -> Case:
-    chunker = WindowChunker(token_ends=token_ends, max_tokens=LEAST_MAX_TOKENS, overlap_tokens=overlap_tokens)
-    return Case(chunker, lambda chunk: chunk.token_count <= LEAST_MAX_TOKENS, overlaps=True)
+    chunker = WindowChunker(token_ends=token_ends, max_tokens=MIN_MAX_TOKENS, overlap_tokens=overlap_tokens)
+    return Case(chunker, lambda chunk: chunk.token_count <= MIN_MAX_TOKENS, overlaps=True)
 
 
 _CASES = st.one_of(

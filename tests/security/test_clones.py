@@ -24,7 +24,7 @@ def read(repository: GitRepository, cache: Path) -> dict[str, bytes]:
     """Read a repository through a cache."""
     source = GitSource(location=repository.url, cache_dir=cache)
     entries = source.list().entries
-    source.expect(entries)
+    source.prefetch(entries)
     return {entry.path: source.read(entry) for entry in entries}
 
 

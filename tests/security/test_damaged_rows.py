@@ -92,7 +92,7 @@ def test_only_what_was_damaged_is_embedded_again(tmp_path: Path, folder: Path) -
     (folder / "b.md").write_text("# Other\n\nNothing of interest.\n", encoding="utf-8")
     embedder = HashingEmbedder()
     file = tmp_path / "index.sqlite"
-    check = ImportOptions(mode=ImportMode.UPDATE, check=True)
+    check = ImportOptions(check=True)
     with open_workspace(database=file, embedder=embedder) as workspace:
         workspace.add_collection("notes", "", str(folder))
         workspace.import_collection("notes")
@@ -122,7 +122,7 @@ def test_a_check_names_other_collections(tmp_path: Path, folder: Path) -> None:
     other.mkdir()
     (other / "b.md").write_text("# Other\n\nNothing of interest.\n", encoding="utf-8")
     embedder = HashingEmbedder()
-    check = ImportOptions(mode=ImportMode.UPDATE, check=True)
+    check = ImportOptions(check=True)
     with open_workspace(database=file, embedder=embedder) as workspace:
         for name, place in (("first", folder), ("second", other)):
             workspace.add_collection(name, "", str(place))
@@ -169,14 +169,14 @@ def pushed(tmp_path: Path) -> Path:
     file = tmp_path / "pushed.sqlite"
     with open_workspace(database=file, embedder=HashingEmbedder()) as workspace:
         workspace.sections.add([SECTION, OTHER])
-        workspace.import_collection("pushed", ImportOptions(mode=ImportMode.UPDATE))
+        workspace.import_collection("pushed")
     return file
 
 
 def test_a_damaged_document_of_a_client_is_made_anew_from_its_sections(pushed: Path) -> None:
     """Where its text is intact, nothing is lost; that it was damaged is said, since nobody can compare it."""
     damage(pushed, f"{TITLE} WHERE path = 'guide.md'")
-    check = ImportOptions(mode=ImportMode.UPDATE, check=True)
+    check = ImportOptions(check=True)
     with open_workspace(database=pushed, embedder=HashingEmbedder()) as workspace:
         before = workspace.sections.at("guide.md")
         (warning,) = workspace.import_collection("pushed", check).warnings
@@ -209,7 +209,7 @@ def test_a_document_of_a_client_that_cannot_be_read_stays(
 def test_a_document_of_a_client_that_cannot_be_embedded_is_named(pushed: Path) -> None:
     """Where its text is needed for a vector, the import fails with the same advice."""
     damage(pushed, TEXT, "DELETE FROM vectors")
-    check = ImportOptions(mode=ImportMode.UPDATE, check=True)
+    check = ImportOptions(check=True)
     with (
         open_workspace(database=pushed, embedder=HashingEmbedder()) as workspace,
         pytest.raises(DamagedDatabaseError, match=r"guide\.md is damaged") as caught,
@@ -226,7 +226,7 @@ def test_an_import_without_check_compares_no_checksum(tmp_path: Path, folder: Pa
         workspace.import_collection("notes")
     damage(file, TEXT)
     with open_workspace(database=file, embedder=HashingEmbedder()) as workspace:
-        report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+        report = workspace.import_collection("notes")
     assert (report.updated, report.warnings) == (0, ())
 
 

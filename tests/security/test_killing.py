@@ -22,7 +22,7 @@ from mdvec import open_workspace
 from mdvec.config import load_config
 from mdvec.interfaces.cli.main import run
 from mdvec.types.query import SearchMode, SearchQuery
-from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.types.report import ImportOptions
 
 pytestmark = pytest.mark.harness
 
@@ -36,7 +36,7 @@ dimension = 32
 [store]
 vectors = "sqlite-vec"
 """
-UPDATE = ImportOptions(mode=ImportMode.UPDATE)
+UPDATE = ImportOptions()
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("import", "-n", "notes", "-m", "update"),
     ("import", "-n", "notes", "-m", "replace"),

@@ -34,7 +34,7 @@ from mdvec.stores.restricted import PASSED_ON, RestrictedView
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Filters, SearchQuery
-from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.types.report import ImportOptions
 from mdvec.workspace.restricted import RestrictedWorkspace
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def test_changes_of_others_are_not_announced(tmp_path: Path) -> None:
         narrow = RestrictedWorkspace(whole, ["mine"])
         before, everything = narrow.generation(), whole.generation()
         (tmp_path / "theirs" / "a.md").write_text("# Two and more\n")
-        update = ImportOptions(ImportMode.UPDATE)
+        update = ImportOptions()
         whole.import_collection("theirs", update)
         assert whole.generation() != everything
         assert narrow.generation() == before

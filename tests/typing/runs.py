@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mdvec import Workspace
 from mdvec.run import ProgressListener, Run, Stage, bound
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport
+from mdvec.types.report import ImportOptions, ImportReport
 
 
 def update(workspace: Workspace, name: str) -> ImportReport:
@@ -17,4 +17,4 @@ def update(workspace: Workspace, name: str) -> ImportReport:
     listener: ProgressListener = listen
     watched = Run(on_progress=listener)
     with bound(watched):
-        return workspace.import_collection(name, ImportOptions(mode=ImportMode.UPDATE, wait_s=0))
+        return workspace.import_collection(name, ImportOptions(wait_s=0))

@@ -15,7 +15,7 @@ from mdvec.text.sentences import sentence_ends
 from mdvec.types.document import Block, BlockKind, Document
 
 # A part is at least this much of the even share: parts get balanced, yet good places are in reach.
-_LEAST_SHARE = 0.5
+_MIN_SHARE = 0.5
 # How many code points a cut moves back to keep a grapheme cluster whole; longer clusters are split.
 _MAX_CLUSTER = 64
 
@@ -28,7 +28,7 @@ _LINE_END = re.compile(r"\n")
 _ESTIMATE_FACTOR = 1.3
 _ESTIMATE_TOKENS = 8
 # In a longer document, some section is near a limit anyway.
-_MOST_ESTIMATED_CHARS = 100_000
+_MAX_ESTIMATED_CHARS = 100_000
 
 
 def body_token_ends(document: Document, token_ends: TokenEnds) -> Sequence[int]:
@@ -130,7 +130,7 @@ def body_ruler(
     document: Document, token_ends: TokenEnds, estimate: TokenEstimate | None, *, limits: Sequence[int]
 ) -> TokenRuler | EstimatingRuler:
     """Return the ruler for a document's body; it estimates if it can and no limit is near."""
-    if estimate is None or len(document.body) > _MOST_ESTIMATED_CHARS:
+    if estimate is None or len(document.body) > _MAX_ESTIMATED_CHARS:
         return TokenRuler(body_token_ends(document, token_ends))
     return EstimatingRuler(document, token_ends, estimate, limits=limits)
 
@@ -252,7 +252,7 @@ class Cutter:
             share = most = max(1, min(most, total - self._least_rest_tokens))
         high = max(solid + 1, ruler.reach(begin, most, limit=end - 1))
         target = max(solid + 1, ruler.reach(begin, share, limit=high))
-        low = min(target, max(solid + 1, ruler.reach(begin, int(share * _LEAST_SHARE), limit=high)))
+        low = min(target, max(solid + 1, ruler.reach(begin, int(share * _MIN_SHARE), limit=high)))
         window = _Window(low, target, high)
         if (place := self._nearest(self._block_bounds(window), window)) is not None:
             return place

@@ -17,7 +17,7 @@ from mdvec.types.document import Document
 
 DEFAULT_MAX_TOKENS: Final = 1024
 DEFAULT_OVERLAP_TOKENS: Final = 64
-LEAST_MAX_TOKENS: Final = 512
+MIN_MAX_TOKENS: Final = 512
 GREATEST_MAX_TOKENS: Final = 4096
 
 _VERSION = 1
@@ -37,7 +37,7 @@ class WindowChunker:
 
     Args:
         token_ends: Tokenises a text; called once per document.
-        max_tokens: Tokens of every chunk but the last one, :data:`LEAST_MAX_TOKENS` to
+        max_tokens: Tokens of every chunk but the last one, :data:`MIN_MAX_TOKENS` to
             :data:`GREATEST_MAX_TOKENS`.
         overlap_tokens: Tokens at its start that a chunk shares with the one before; less than half of
             ``max_tokens``.
@@ -59,8 +59,8 @@ class WindowChunker:
         tokenizer_name: str = "",
         token_limit: int | None = None,  # noqa: ARG002 - every chunker receives it
     ) -> None:
-        if not LEAST_MAX_TOKENS <= max_tokens <= GREATEST_MAX_TOKENS:
-            sizes = f"{LEAST_MAX_TOKENS} to {GREATEST_MAX_TOKENS}"
+        if not MIN_MAX_TOKENS <= max_tokens <= GREATEST_MAX_TOKENS:
+            sizes = f"{MIN_MAX_TOKENS} to {GREATEST_MAX_TOKENS}"
             msg = f"max_tokens is {max_tokens}, but windows must have {sizes} tokens"
             hint = f"Choose {sizes} (--chunk-size, [chunking] max_tokens), or another chunker."
             raise ConfigError(msg, hint=hint)

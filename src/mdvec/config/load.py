@@ -53,7 +53,7 @@ _ENV_CONFIG = "MDVEC_CONFIG"
 # What a file that came with a folder may set: how documents are cut, filtered and shown. All else could
 # read, send, run or write something.
 _HARMLESS = frozenset({"chunking", "search", "scanner", "display", "mcp"})
-_MOST_NAMED_KEYS = 10
+_MAX_NAMED_KEYS = 10
 
 
 class LoadedConfig(Struct, frozen=True):
@@ -292,7 +292,7 @@ def _untrusted(
 
 
 def _untrusted_error(file: Path, untrusted: Sequence[str]) -> UntrustedConfigError:
-    shown = list(untrusted[:_MOST_NAMED_KEYS])
+    shown = list(untrusted[:_MAX_NAMED_KEYS])
     if len(untrusted) > len(shown):
         shown.append(f"and {len(untrusted) - len(shown)} more")
     names = "\n".join(f"  {each}" for each in shown)

@@ -22,7 +22,7 @@ _MAX_HEADING_CHARS = 1000
 _OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_WIKILINKS
 # The parser takes some 80 bytes for each character that may be markup. A text with more of them than this is
 # pathological, and is parsed without links, emphasis, code, quotations and tables.
-_MOST_SIGNS = 2_000_000
+_MAX_SIGNS = 2_000_000
 _SIGNS = "[]()*_`<>!&|\\"
 _WITHOUT_SIGNS = str.maketrans(_SIGNS, "x" * len(_SIGNS))
 
@@ -97,7 +97,7 @@ def _events(body: str, content_start: int) -> Iterable[tuple[Any, Mapping[str, i
     text = body[content_start:]
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()  # without lone surrogates
-    if len(text) > _MOST_SIGNS and sum(map(text.count, _SIGNS)) > _MOST_SIGNS:
+    if len(text) > _MAX_SIGNS and sum(map(text.count, _SIGNS)) > _MAX_SIGNS:
         text = text.translate(_WITHOUT_SIGNS)
     found = pyromark.events_with_range(text, options=_OPTIONS, merge_text=True)
     return cast("Iterable[tuple[Any, Mapping[str, int]]]", found)

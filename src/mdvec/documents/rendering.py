@@ -31,7 +31,7 @@ _BLOCK_ID = re.compile(r"(?:^|[ \t\n])\^([A-Za-z0-9-]+)\Z")
 _TASK = re.compile(r"\[(?P<mark>[^\]\n])\][ \t]")
 _PLAIN_BLOCK = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)
 # The parser takes quadratic time in the markup characters of a paragraph; one with more is shown as text.
-_MOST_SIGNS = 3_000
+_MAX_SIGNS = 3_000
 _SIGNS = re.compile(r"[!#$%&*+:<=>@\[\\\]^_`{}~-]")
 # Blocks of text; blocks that contain others are not marked as a whole.
 _LEAVES = frozenset(
@@ -152,7 +152,7 @@ def _mark_up_blocks(state: StateCore) -> None:
 
 
 def _is_overfull(text: str) -> bool:
-    return len(text) > _MOST_SIGNS and len(_SIGNS.findall(text)) > _MOST_SIGNS
+    return len(text) > _MAX_SIGNS and len(_SIGNS.findall(text)) > _MAX_SIGNS
 
 
 def _callout(tokens: Sequence[Token], index: int) -> tuple[list[Token], str] | None:

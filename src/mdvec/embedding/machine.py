@@ -13,7 +13,7 @@ from pathlib import Path
 # time.
 _PROCESSOR_LINES = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU ")
 _M_ARENA_MAX = -8  # of glibc's malloc.h
-_MOST_CPUINFO_CHARS = 8192  # of its first core
+_MAX_CPUINFO_CHARS = 8192  # of its first core
 
 
 def available_cores() -> int:
@@ -30,7 +30,7 @@ def processor_kind() -> str:
     """
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
-            first, _, _ = file.read(_MOST_CPUINFO_CHARS).partition("\n\n")
+            first, _, _ = file.read(_MAX_CPUINFO_CHARS).partition("\n\n")
         described = "\n".join(line for line in first.splitlines() if line.startswith(_PROCESSOR_LINES))
     except OSError:
         described = platform.node()

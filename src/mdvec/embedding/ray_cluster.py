@@ -46,7 +46,7 @@ _RETRIES = 5
 _RAY_PORT = 10001
 _REACH_S = 10.0
 # A task takes seconds, and a service takes as many texts in one request.
-_MOST_TEXTS_OF_A_TASK = 96
+_MAX_TEXTS_OF_A_TASK = 96
 # The last task of a lot is waited for before the next lot is read. The texts of one are some 30 MB.
 _TASKS_OF_A_LOT = 256
 _CHECK_S = 1.0  # between two looks whether the run is cancelled
@@ -195,7 +195,7 @@ class RayEmbedder(Embedder):
     @property
     def _texts_of_a_task(self) -> int:
         """The size of a local batch: some models' vectors depend a little on the others in the batch."""
-        return min(self._own.texts_at_once, _MOST_TEXTS_OF_A_TASK)
+        return min(self._own.texts_at_once, _MAX_TEXTS_OF_A_TASK)
 
     def _parts(self, texts: Sequence[str], titles: Sequence[str]) -> Parts:
         size, at_once = self._texts_of_a_task, self._cluster.tasks_at_once

@@ -114,7 +114,7 @@ PASSAGES = tuple(passage for _, passage in (*_SPACED, *_UNSPACED))
 """The passages of the probe; each is related only to the question at the same position."""
 
 # The least spread, for a model that finds all texts exactly alike; others have .02 to .1.
-_LEAST_SPREAD = 0.005
+_MIN_SPREAD = 0.005
 
 
 def measure_unrelated(embedder: Embedder) -> UnrelatedTexts:
@@ -148,6 +148,6 @@ def _of_other_subjects(questions: NDArray[np.float32], passages: NDArray[np.floa
     others = (questions @ passages.T)[~np.eye(len(passages), dtype=bool)].astype(np.float64)
     return Unrelated(
         float(others.mean()),
-        max(_LEAST_SPREAD, float(others.std())),
+        max(_MIN_SPREAD, float(others.std())),
         passages.mean(axis=0).astype("<f4").tobytes(),
     )

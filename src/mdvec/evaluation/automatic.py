@@ -29,7 +29,7 @@ from mdvec.text.sentences import sentence_ends
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.collection import SourceSpec
 from mdvec.types.document import Block, BlockKind, Document, TitleSource
-from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.types.report import ImportOptions
 
 SET_NAME = "auto"
 
@@ -165,7 +165,7 @@ def _read(sources: Mapping[str, SourceSpec], indexing: Indexing) -> dict[str, Do
             workspace.add_collection(
                 name, "", source.location, include=source.include, exclude=source.exclude
             )
-            options = ImportOptions(mode=ImportMode.UPDATE, embed=False, allow_empty=True)
+            options = ImportOptions(embed=False, allow_empty=True)
             workspace.import_collection(name, options)
             for path in sorted(paths_of(workspace.status(name, files=True))):
                 place = path if len(sources) == 1 else f"{name}/{path}"

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.indexing.work import Work
 from mdvec.stores.interface import View
-from mdvec.text.boilerplate import LEAST_DOCUMENTS, boilerplate_of
+from mdvec.text.boilerplate import MIN_DOCUMENTS, boilerplate_of
 from mdvec.types.collection import Boilerplate
 from mdvec.types.query import Where
 from mdvec.types.report import CollectionCounts
@@ -32,7 +32,7 @@ def known_boilerplate(work: Work, counts: CollectionCounts) -> frozenset[str]:
     known = work.collection.boilerplate
     has_doubled = counts.documents >= 2 * known.documents
     is_mostly_new = 2 * counts.pending_chunks >= counts.chunks
-    if counts.documents >= LEAST_DOCUMENTS and counts.pending_chunks and (has_doubled or is_mostly_new):
+    if counts.documents >= MIN_DOCUMENTS and counts.pending_chunks and (has_doubled or is_mostly_new):
         with run.current().step("learn_boilerplate"), work.store.read() as view:
             known = Boilerplate(counts.documents, boilerplate_of(_sampled_bodies(work, view)))
         with work.write() as writer:

@@ -27,8 +27,6 @@ from mdvec.types.folder_context import FolderContext
 from mdvec.types.ids import CollectionId
 from mdvec.types.report import ImportMode, ImportOptions
 
-_UPDATE = ImportOptions(mode=ImportMode.UPDATE)
-
 
 class Changes(Struct, frozen=True):
     """The changes that an import has to make, and where to read the texts.
@@ -83,8 +81,8 @@ class Changes(Struct, frozen=True):
         )
 
     def prefetch(self) -> None:
-        """Tell the source which files are read next, so that it fetches them before anything is written."""
-        self.source.expect([entry for entry in self.entries if entry.path not in self.stored])
+        """Fetch the files that are read next, before anything is written."""
+        self.source.prefetch([entry for entry in self.entries if entry.path not in self.stored])
 
     def _dirty_since(self, entry: SourceEntry) -> float:
         document = self.known.get(entry.path)
@@ -97,7 +95,7 @@ def find_changes(
     store: Store,
     source: Source,
     recipe: Recipe,
-    options: ImportOptions = _UPDATE,
+    options: ImportOptions = ImportOptions(),  # noqa: B008 - frozen
 ) -> Changes:
     """Compare a source with the store; nothing is written.
 

@@ -31,8 +31,8 @@ _NOWHERE = SpaceId(0)
 
 _EVERYTHING = 2**62
 # The sizes of the samples: documents to read, and pending texts in the store.
-_MOST_DOCUMENTS = 200
-_MOST_TEXTS = 500
+_MAX_DOCUMENTS = 200
+_MAX_TEXTS = 500
 # A model is timed with a few texts, then with more if it is fast.
 _FIRST_TEXTS = 4
 _MORE_TEXTS = 60
@@ -85,12 +85,12 @@ def look_ahead(
     new = _NewTexts(store, space_id)
     chunks = _Tally(new, embedder, embedder.texts_at_once)
     names = _Tally(new, embedder, names_at_once(embedder.texts_at_once))
-    is_sampled = len(changes.entries) > _MOST_DOCUMENTS
+    is_sampled = len(changes.entries) > _MAX_DOCUMENTS
     if not rebuild:
         with store.read() as view:
             pending = _pending(collection, changes, view, space_id)
         for tally, items in zip((chunks, names), pending, strict=True):
-            sample = _spread(items, _MOST_TEXTS)
+            sample = _spread(items, _MAX_TEXTS)
             tally.add(sample, _share(len(items), len(sample)))
             is_sampled |= len(sample) < len(items)
     documents, unreadable = _count_documents(changes, chunks, names)
@@ -118,7 +118,7 @@ def _count_documents(changes: Changes, chunks: _Tally, names: _Tally) -> tuple[i
         How many documents that are, and which files cannot be read now, and why.
     """
     entries = changes.entries
-    read = _spread(entries, _MOST_DOCUMENTS)
+    read = _spread(entries, _MAX_DOCUMENTS)
     sample = _only(changes, read)
     sample.prefetch()
     by_count = _share(len(entries), len(read))
@@ -143,7 +143,7 @@ def _count_documents(changes: Changes, chunks: _Tally, names: _Tally) -> tuple[i
 
 
 def _duration(embedder: Embedder, texts: Sequence[PendingText], tokens: int) -> float | None:
-    """Time a model on this machine with a few texts; return the seconds that ``tokens`` take."""
+    """Return the seconds that some tokens take, measured on this machine with a few texts."""
     if not texts or embedder.problem is not None or embedder.requests_for([texts[0].text]):
         return None
     embedder.embed_query("ok")  # loads it

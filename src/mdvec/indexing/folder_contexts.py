@@ -11,7 +11,7 @@ from mdvec.types.change import Exclusion, Listing, SourceEntry
 from mdvec.types.collection import Collection
 from mdvec.types.folder_context import FolderContext, context_line
 
-_MOST_FILES = 200  # contexts are stored with the collection, and read with it
+_MAX_FILES = 200  # contexts are stored with the collection, and read with it
 
 
 def read_contexts(
@@ -25,10 +25,10 @@ def read_contexts(
         return contexts_of_files(collection), []
     files = sorted(listing.context_files, key=lambda each: (each.path.count("/"), each.path))
     if files:
-        source.expect(files[:_MOST_FILES])
-    found = [context for entry in files[:_MOST_FILES] if (context := _read(entry, source)) is not None]
-    rule = f"more than {_MOST_FILES} folder contexts"
-    return tuple(sorted(found)), [Exclusion(each.path, rule) for each in files[_MOST_FILES:]]
+        source.prefetch(files[:_MAX_FILES])
+    found = [context for entry in files[:_MAX_FILES] if (context := _read(entry, source)) is not None]
+    rule = f"more than {_MAX_FILES} folder contexts"
+    return tuple(sorted(found)), [Exclusion(each.path, rule) for each in files[_MAX_FILES:]]
 
 
 def contexts_of_files(collection: Collection) -> tuple[FolderContext, ...]:

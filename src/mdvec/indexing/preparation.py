@@ -20,11 +20,11 @@ from mdvec.types.document import with_comments
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
-_MOST_SIZES = 50  # of the chunks of one document, in the details of a step
+_MAX_SIZES = 50  # of the chunks of one document, in the details of a step
 
 # Starting a process takes a second of CPU time, caches included; less work than this is done here.
-_LEAST_BYTES = 8_000_000
-_LEAST_DOCUMENTS = 100
+_MIN_BYTES = 8_000_000
+_MIN_DOCUMENTS = 100
 # The fixed cost of a document, in bytes of text.
 _BYTES_OF_DOCUMENT = 1_000
 # The size of a task: large enough to send cheaply, small enough to keep all processes busy to the end.
@@ -90,7 +90,7 @@ def prepared(
 def processes_pay(sizes: Sequence[int]) -> bool:
     """Return True if preparing documents of these sizes takes much longer than starting processes."""
     cost = sum(sizes) + _BYTES_OF_DOCUMENT * len(sizes)
-    return cost >= _LEAST_BYTES and len(sizes) >= _LEAST_DOCUMENTS
+    return cost >= _MIN_BYTES and len(sizes) >= _MIN_DOCUMENTS
 
 
 def _prepared(changes: Changes, entry: SourceEntry) -> Prepared | Exclusion | Unreadable:
@@ -98,7 +98,7 @@ def _prepared(changes: Changes, entry: SourceEntry) -> Prepared | Exclusion | Un
         with run.current().step("prepare", path=entry.path) as details:
             item = _prepare(_read(changes, entry), changes.recipe)
             if isinstance(item, Prepared):
-                sizes = [len(chunk.text) for chunk in item.record.chunks[:_MOST_SIZES]]
+                sizes = [len(chunk.text) for chunk in item.record.chunks[:_MAX_SIZES]]
                 details.update(chunks=len(item.record.chunks), chars=sizes)
     except UnreadableFileError as error:
         return _not_read(entry, error)

@@ -21,7 +21,7 @@ from mdvec.types.document import Document
 
 # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
 _POINTER_START = b"version https://git-lfs.github.com/spec/v1\n"
-_MOST_POINTER_BYTES = 1024
+_MAX_POINTER_BYTES = 1024
 
 
 class Prepared(Struct, frozen=True):
@@ -62,7 +62,7 @@ def prepare(
 
 def text_or_rule(raw: bytes) -> Decoded | str:
     """Return the text of a file, or the rule under which it is excluded because it holds none."""
-    if len(raw) < _MOST_POINTER_BYTES and raw.startswith(_POINTER_START):
+    if len(raw) < _MAX_POINTER_BYTES and raw.startswith(_POINTER_START):
         return POINTER_RULE
     return decode(raw) or BINARY_RULE
 

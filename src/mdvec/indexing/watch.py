@@ -29,8 +29,8 @@ PURPOSE = "keeping the index up to date"
 _STAND_BY_S = 3.0  # how soon another process takes over
 _RENEW_S = 20.0  # of the 60 s after which a process on another machine counts as gone
 _COLLECTIONS_S = 5.0  # how soon new and changed collections are noticed
-_MOST_REST_S = 30.0
-_MOST_DIRTY = 1_000  # dirty documents of a collection are compared with those seen before
+_MAX_REST_S = 30.0
+_MAX_DIRTY = 1_000  # dirty documents of a collection are compared with those seen before
 
 
 class Watcher:
@@ -173,7 +173,7 @@ class Watcher:
                 if target.at_work is not None:
                     is_complete = False
                     continue
-                dirty = view.dirty_paths(target.collection.id, _MOST_DIRTY)
+                dirty = view.dirty_paths(target.collection.id, _MAX_DIRTY)
                 if dirty and dirty != target.dirty:
                     target.due_at = 0.0
                 target.dirty = dirty
@@ -298,7 +298,7 @@ class Watcher:
         ended = time.monotonic()
         # So that changes without end leave some time. What was embedded until it was stopped was no waste.
         words_s = (target.embedding_at if working.cancelled and target.embedding_at else ended) - started
-        rest_s = min(words_s**2, _MOST_REST_S)
+        rest_s = min(words_s**2, _MAX_REST_S)
         with self._guard:
             target.at_work = None
             target.due_at = ended + (rest_s if target.changed else wait_s)

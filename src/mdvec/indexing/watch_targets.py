@@ -14,7 +14,7 @@ from mdvec.sources.events import why_no_events
 from mdvec.sources.interface import Source, WatchedSource
 from mdvec.types.collection import Collection
 
-_MOST_RETRY_S = 60.0
+_MAX_RETRY_S = 60.0
 _POLLING_SHARE = 0.02  # of the time of one core, however large a folder is
 
 
@@ -93,7 +93,7 @@ class Target(Struct):
             self.folders = _identities(folders)
 
     def forget_folders(self) -> None:
-        """Have the next look find out anew what is to be watched."""
+        """Forget what is watched; the next look reads it from the source again."""
         self.folders, self.restructured = {}, True
 
     def poll(self, reason: str) -> None:
@@ -117,7 +117,7 @@ class Target(Struct):
             self.problem = problem
             run.log("cannot update", collection=self.collection.name, level="warning", reason=problem)
         self.failures += 1
-        return min(self.times.poll_s * 2.0 ** min(self.failures - 1, 6), _MOST_RETRY_S)
+        return min(self.times.poll_s * 2.0 ** min(self.failures - 1, 6), _MAX_RETRY_S)
 
     def _note_progress(self, stage: run.Stage, done: int, total: int, detail: str = "", /) -> None:  # noqa: ARG002
         if stage is not run.Stage.EMBED:

@@ -18,7 +18,7 @@ OnBug = Callable[[Exception], None]
 """Receives unexpected exceptions."""
 
 # Enough to recognise what one has written.
-_MOST_ECHOED_CHARS = 200
+_MAX_ECHOED_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def bug_listener(*, verbose: bool) -> OnBug:
 def shortened(message: str, received: Iterable[str]) -> str:
     """Cut the input that a message repeats to its first 200 characters."""
     for text in received:
-        if len(text) > _MOST_ECHOED_CHARS:
-            short = text[:_MOST_ECHOED_CHARS]
+        if len(text) > _MAX_ECHOED_CHARS:
+            short = text[:_MAX_ECHOED_CHARS]
             message = message.replace(text, f"{short}…").replace(repr(text)[1:-1], f"{repr(short)[1:-1]}…")
     return message

@@ -14,12 +14,12 @@ EXIT_CODES = {signal.SIGTERM: 0, signal.SIGINT: 130}
 
 # A thread that indexes cannot be interrupted inside a batch. What it has not committed by then is lost
 # with the process, which is safe at any instant: the next import does it again.
-_MOST_S = 1.5
+_MAX_S = 1.5
 
 
 def exit_soon(code: int) -> None:
     """End this process in a second and a half at the latest; until then it may end by itself."""
-    timer = threading.Timer(_MOST_S, os._exit, (code,))
+    timer = threading.Timer(_MAX_S, os._exit, (code,))
     timer.daemon = True
     timer.start()
 

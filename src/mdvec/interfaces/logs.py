@@ -21,7 +21,7 @@ from mdvec.interfaces.passage import visible
 if TYPE_CHECKING:
     from mdvec.config.schema import LogSettings
 
-_MOST_BYTES = 5_000_000
+_MAX_BYTES = 5_000_000
 _OLD_FILES = 3
 _LOGGER = logging.getLogger("mdvec")
 
@@ -84,7 +84,7 @@ def _private_file(path: Path) -> logging.Handler:
             descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             return os.fdopen(descriptor, "a", encoding="utf-8")
 
-    return PrivateFile(path, maxBytes=_MOST_BYTES, backupCount=_OLD_FILES, encoding="utf-8")
+    return PrivateFile(path, maxBytes=_MAX_BYTES, backupCount=_OLD_FILES, encoding="utf-8")
 
 
 class _TextLine(logging.Formatter):

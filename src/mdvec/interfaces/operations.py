@@ -11,7 +11,7 @@ from mdvec.errors import ImportStoppedError, MdvecError
 from mdvec.interfaces.requests import DocumentRequest, SearchRequest, search_query
 from mdvec.types.document import Lines
 from mdvec.types.hit import SearchResult
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport, Passage
+from mdvec.types.report import ImportOptions, ImportReport, Passage
 
 if TYPE_CHECKING:
     from mdvec.workspace import Workspace
@@ -46,7 +46,7 @@ def reindex(
     reports: list[ImportReport] = []
     failures: dict[str, MdvecError] = {}
     single = len(names) == 1
-    options = ImportOptions(ImportMode.UPDATE, accept_pending=not single, wait_s=_WRITER_WAIT_S)
+    options = ImportOptions(accept_pending=not single, wait_s=_WRITER_WAIT_S)
     for part, name in enumerate(names):
         on_part(part)
         try:

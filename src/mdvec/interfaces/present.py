@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MODEL_COLUMNS = ("model", "dimension", "languages", "MB", "USD/1M", "offline", "JMTEB", "here", "used by")
 """The columns of :func:`model_row`."""
 
-_MOST_WORD_CHARS = 60
+_MAX_WORD_CHARS = 60
 
 _STEP_WORDS: Final = {
     Stage.WAIT: "waiting for another process",
@@ -134,7 +134,7 @@ def confidence_line(confidence: Confidence) -> str:
 def spelling_lines(result: SearchResult) -> list[str]:
     """Return which words were replaced, and which ones no document contains, for people."""
     lines = [f"searched for '{known}' instead of '{typed}'" for typed, known in result.corrections.items()]
-    unknown = ", ".join(f"'{one_line(word, _MOST_WORD_CHARS)}'" for word in result.unknown_words)
+    unknown = ", ".join(f"'{one_line(word, _MAX_WORD_CHARS)}'" for word in result.unknown_words)
     return [*lines, f"no document contains {unknown}"] if unknown else lines
 
 

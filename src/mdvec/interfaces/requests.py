@@ -29,7 +29,7 @@ from mdvec.types.query import (
 if TYPE_CHECKING:
     from mdvec.config.schema import SearchSettings
 
-_MOST_SHOWN_CHARS = 40
+_MAX_SHOWN_CHARS = 40
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 _OTHER_TYPE = re.compile(r"Expected `(.+?)`(.*?)(?:, got `(.+)`)?")
 _OTHER_VALUE = re.compile(r"Invalid enum value (.*)")
@@ -222,7 +222,7 @@ def parse_lines(text: str) -> Lines:
         last = int(found[3]) if found[3] else None if found[2] else first
         if (first is None or first >= 1) and (last is None or last >= (first or 1)):
             return first, last
-    shown = text if len(text) <= _MOST_SHOWN_CHARS else f"{text[:_MOST_SHOWN_CHARS]}…"
+    shown = text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}…"
     msg = f"not a range of lines: {shown!r}"
     raise UsageError(msg, hint="Write 10:20, 10:, :20 or 10; lines count from 1.")
 

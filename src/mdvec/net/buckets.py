@@ -32,10 +32,10 @@ _GIVE_CREDENTIALS: Final = (
     "read it, and to publish also write and delete."
 )
 
-_MOST_TRIES: Final = 6
+_MAX_TRIES: Final = 6
 _FIRST_WAIT_S: Final = 0.2  # doubled with each try
 _ANSWER_WITHIN: Final = timedelta(seconds=60)  # the largest file has some megabytes
-_MOST_MESSAGE_CHARS: Final = 300  # the library's messages go on with how it was configured
+_MAX_MESSAGE_CHARS: Final = 300  # the library's messages go on with how it was configured
 
 _NOT_FOUND: Final = 404
 _FORBIDDEN: Final = frozenset({401, 403})
@@ -182,7 +182,7 @@ class Bucket:
             except (BaseError, OSError) as error:
                 tries += 1
                 failure = self._failure(error)
-                if tries == _MOST_TRIES or not failure.retry:
+                if tries == _MAX_TRIES or not failure.retry:
                     raise failure from error
             run.current().sleep(_FIRST_WAIT_S * 2 ** (tries - 1) * random.uniform(0.5, 1.0))  # noqa: S311
 
@@ -213,4 +213,4 @@ class Bucket:
 
 
 def _reason(error: Exception) -> str:
-    return without_password(str(error).partition("\n")[0])[:_MOST_MESSAGE_CHARS]
+    return without_password(str(error).partition("\n")[0])[:_MAX_MESSAGE_CHARS]

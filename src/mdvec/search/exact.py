@@ -24,7 +24,7 @@ _FEW = 10
 # If the maximum score is this low, the words are common: many passages hold all of them, and BM25, which
 # ignores their order, cannot rank those. Then up to this many passages are read.
 _LITTLE = 16.0
-_MOST_HOLDERS = 400
+_MAX_HOLDERS = 400
 
 # A section of at most this many tokens may only point to the answer: it does if it links to a passage with at
 # least this share of its own BM25 score.
@@ -68,8 +68,8 @@ def _with_all_words(text: str, where: Where, view: View) -> list[StoredChunk]:
     """Return the chunks that hold all words of a query; none for one word, or if there are too many."""
     groups = phrase_terms(text).groups
     distinct = [*dict.fromkeys(groups)]  # each takes time, and a pasted text repeats its words
-    ids = view.holding(distinct, where, limit=_MOST_HOLDERS + 1) if len(groups) > 1 else ()
-    return [*view.chunks(ids).values()] if len(ids) <= _MOST_HOLDERS else []
+    ids = view.holding(distinct, where, limit=_MAX_HOLDERS + 1) if len(groups) > 1 else ()
+    return [*view.chunks(ids).values()] if len(ids) <= _MAX_HOLDERS else []
 
 
 def _pointed_at(

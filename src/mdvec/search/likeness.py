@@ -33,7 +33,7 @@ _JUDGED = 20
 _BEHIND = 0.3
 
 # If the relevant documents of a space have a smaller weight in all, they change nothing.
-_LEAST_WEIGHT = 1e-6
+_MIN_WEIGHT = 1e-6
 
 # With a smaller spread, all candidates are equally near.
 _MIN_SPREAD = 1e-6
@@ -115,7 +115,7 @@ def _gains(
     known = ~np.isnan(vectors[:, 0])
     weights = np.fromiter(good.values(), np.float64, len(good))[known[: len(good)]]
     firsts, others = vectors[: len(good)][known[: len(good)]], vectors[len(good) :][known[len(good) :]]
-    if weights.sum() < _LEAST_WEIGHT or not len(others):
+    if weights.sum() < _MIN_WEIGHT or not len(others):
         return {}
     target = weights @ firsts / weights.sum() - others.mean(axis=0)
     length = float(np.linalg.norm(target))

@@ -49,7 +49,7 @@ _RANKS_PER_NAME = 4
 _SAMPLE_CHUNKS = 512
 
 # If fewer chunks of the sample are in the query's script, all of it counts.
-_LEAST_SAMPLE = 16
+_MIN_SAMPLE = 16
 
 # If several spaces are searched, unrelated texts of the model count as so many more chunks of the background:
 # in a collection of five notes, the one good hit would be a fifth of it.
@@ -239,7 +239,7 @@ def _background(space: QuerySpace, view: View) -> tuple[float, float]:
 
     sample = view.sampled_chunks(space.id, _SAMPLE_CHUNKS)
     alike = [place.id for place in sample if place.unspaced == space.unspaced]
-    ids = alike if len(alike) >= _LEAST_SAMPLE else [place.id for place in sample]
+    ids = alike if len(alike) >= _MIN_SAMPLE else [place.id for place in sample]
     near = view.chunk_similarities(space.id, space.aim[np.newaxis], ids)[0]
     near = near[~np.isnan(near)]
     return (float(near.mean()), float(near.std())) if len(near) else (0.0, 0.0)

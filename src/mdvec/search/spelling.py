@@ -18,11 +18,11 @@ from mdvec.text.words import STOP_WORDS, is_english
 from mdvec.types.query import Where
 
 # In shorter words another letter makes another word.
-_LEAST_LETTERS = 4
-_MOST_LETTERS = 40  # the candidates of a word take the square of its length
+_MIN_LETTERS = 4
+_MAX_LETTERS = 40  # the candidates of a word take the square of its length
 # A question has hardly more mistyped words; each has some hundred neighbours to look up.
-_MOST_MENDED = 8
-_MOST_NAMED = 8
+_MAX_MENDED = 8
+_MAX_NAMED = 8
 
 # Questions are made of them, so they are neither mistyped nor missed where a few notes do without.
 _OF_QUESTIONS = (
@@ -85,12 +85,12 @@ def check_spelling(texts: Sequence[str], where: Where, view: View) -> Spelling:
         if len(where.collections) < len(view.collections()):
             held = {word for word in held if view.holding([terms[word]], inside, limit=1)}
         unknown = [word for word in (*words, *japanese) if word not in held]
-        corrections = _corrections([*_mendable(texts, unknown)][:_MOST_MENDED], inside, view)
+        corrections = _corrections([*_mendable(texts, unknown)][:_MAX_MENDED], inside, view)
         details.update(unknown=len(unknown), corrected=len(corrections))
     left = [word for word in unknown if word not in corrections]
     # Where no word is known, the query is in another language than the documents.
     known = bool(held or corrections) or len(words) + len(japanese) == 1
-    return Spelling(corrections, tuple(left[:_MOST_NAMED]) if known else ())
+    return Spelling(corrections, tuple(left[:_MAX_NAMED]) if known else ())
 
 
 def _words(text: str) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _mendable(texts: Iterable[str], unknown: Sequence[str]) -> Iterator[str]:
             core = token.strip(_OUTER_SIGNS)
             if all(sign.isalpha() or sign in _INSIDE_WORDS for sign in core):
                 for word in _words(core):
-                    is_word = _LEAST_LETTERS <= len(word) <= _MOST_LETTERS
+                    is_word = _MIN_LETTERS <= len(word) <= _MAX_LETTERS
                     if word in wanted and is_word and not word.isupper():
                         wanted.discard(word)
                         yield word

@@ -72,7 +72,7 @@ class Source(Protocol):
             FileTooLargeError: If it is over the size limit, which the listing did not show.
         """
 
-    def expect(self, entries: Sequence[SourceEntry]) -> None:  # noqa: ARG002 - nothing is fetched here
+    def prefetch(self, entries: Sequence[SourceEntry]) -> None:  # noqa: ARG002 - nothing is fetched here
         """Prefetch the files that are read next, in any order.
 
         Reading others, or not reading these, is allowed. Progress goes to :func:`mdvec.run.current`.

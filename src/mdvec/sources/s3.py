@@ -121,7 +121,7 @@ class S3Source(Source):
             raise UnreadableFileError(msg)
         return raw
 
-    def expect(self, entries: Sequence[SourceEntry]) -> None:
+    def prefetch(self, entries: Sequence[SourceEntry]) -> None:
         """Fetch the first files, and the others while those before them are read."""
         self._waiting = deque(entries)
         self._fetch_ahead()

@@ -16,7 +16,7 @@ from mdvec.sources.files import irregular, path_names, read_regular, reason, too
 from mdvec.sources.ignore import IgnoreFile, IgnoreRules, parse_ignore_file
 from mdvec.sources.selection import Selection
 from mdvec.types.change import Exclusion, Listing, SourceEntry, Unreadable
-from mdvec.types.folder_context import CONTEXT_FILE, MOST_CONTEXT_FILE_BYTES
+from mdvec.types.folder_context import CONTEXT_FILE, MAX_CONTEXT_FILE_BYTES
 
 _OWN_IGNORE = ".mdvecignore"
 _GIT_IGNORE = ".gitignore"
@@ -234,8 +234,8 @@ class Scan:
 
     def _take_context_file(self, item: os.DirEntry[str], path: str, folder: Folder) -> None:
         status = item.stat(follow_symlinks=False)
-        if status.st_size > MOST_CONTEXT_FILE_BYTES:
-            self.exclude(path, too_large(status.st_size, MOST_CONTEXT_FILE_BYTES))
+        if status.st_size > MAX_CONTEXT_FILE_BYTES:
+            self.exclude(path, too_large(status.st_size, MAX_CONTEXT_FILE_BYTES))
             return
         entry = SourceEntry(path, folder.locator + item.name, status.st_mtime_ns, status.st_size)
         self._context_files.append(entry)

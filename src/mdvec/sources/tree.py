@@ -12,7 +12,7 @@ from mdvec.sources.files import path_names, too_large
 from mdvec.sources.selection import Selection
 from mdvec.text.folding import nfc
 from mdvec.types.change import Exclusion, Listing, SourceEntry
-from mdvec.types.folder_context import CONTEXT_FILE, MOST_CONTEXT_FILE_BYTES
+from mdvec.types.folder_context import CONTEXT_FILE, MAX_CONTEXT_FILE_BYTES
 
 FOLDER_MODE = "040000"
 """Of a folder that is known by name alone; files imply theirs."""
@@ -135,7 +135,7 @@ def _file_rule(selection: Selection, name: str, path: str, item: TreeItem) -> st
 
 
 def _may_be_context(item: TreeItem) -> bool:
-    return item.mode != _LINK_MODE and (item.size or 0) <= MOST_CONTEXT_FILE_BYTES
+    return item.mode != _LINK_MODE and (item.size or 0) <= MAX_CONTEXT_FILE_BYTES
 
 
 def _name_rule(name: str) -> str | None:

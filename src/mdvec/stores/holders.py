@@ -175,7 +175,10 @@ def new_holder(collection: Collection | None, purpose: str) -> Holder:
 
 
 def is_alive(holder: Holder) -> bool:
-    """Return True if a claim was not released and its process still runs, as far as is known here."""
+    """Return True if a claim was not released and its process still runs.
+
+    A process of another machine counts as running until its heartbeat is old.
+    """
     if holder.token in _given_back:
         return False
     if holder.machine != _machine():

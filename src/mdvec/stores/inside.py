@@ -15,7 +15,7 @@ from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Where
 
-_MOST_COUNTED_TERMS = 50_000
+_MAX_COUNTED_TERMS = 50_000
 
 
 class WhereTables(TableReader):
@@ -65,7 +65,7 @@ class WhereTables(TableReader):
     def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
         """Return how many chunks hold each of the terms."""
         counted: dict[str, int] = self.memorized("document frequencies", dict)
-        if len(counted) > _MOST_COUNTED_TERMS:
+        if len(counted) > _MAX_COUNTED_TERMS:
             counted.clear()
         # Another thread may clear them at any moment.
         known = {term: counted.get(term) for term in terms}

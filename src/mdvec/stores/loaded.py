@@ -24,11 +24,11 @@ if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by
 _FEW_CHUNKS = 4096
 
 # With more chunks, deleted ones are dropped once there are this many times as many owners as chunks.
-_MOST_OWNERS = 1.25
+_MAX_OWNERS = 1.25
 
 # A space is written to its file once this many rows, or this share of all, were added to those of the file.
 _FEW_ADDED = 8192
-_MOST_ADDED = 0.05
+_MAX_ADDED = 0.05
 
 
 class Seen(Struct, frozen=True):
@@ -157,7 +157,7 @@ class LoadedSpace:
         from mdvec.stores.matrix import NO_OWNERS
 
         chunks = rows.all_chunks()
-        many_are_gone = len(self.matrix.chunks.ids) > _MOST_OWNERS * max(chunks, _FEW_CHUNKS)
+        many_are_gone = len(self.matrix.chunks.ids) > _MAX_OWNERS * max(chunks, _FEW_CHUNKS)
         if chunks <= _FEW_CHUNKS or many_are_gone:
             self.matrix.chunks = self.matrix.documents = NO_OWNERS
             self._seen = Seen(vector=self._seen.vector)
@@ -189,7 +189,7 @@ class LoadedSpace:
 
     def _keep(self, rows: VectorRows, *, always: bool = False) -> None:
         """Keep the space for later processes, if many rows were added."""
-        if not always and self.matrix.added <= max(_FEW_ADDED, _MOST_ADDED * len(self.matrix)):
+        if not always and self.matrix.added <= max(_FEW_ADDED, _MAX_ADDED * len(self.matrix)):
             return
         view = self.matrix.view()
         kept = rows.keep(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-_MOST_MEMORIZED = 50_000
+_MAX_MEMORIZED = 50_000
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ class Memo:
     def values(self, version: int) -> Known:
         """Return the values of a version, a dict to add to."""
         known, values = self._of_version
-        if known != version or len(values) > _MOST_MEMORIZED:
+        if known != version or len(values) > _MAX_MEMORIZED:
             values = {}
             if version >= known:  # an older snapshot must not replace newer values
                 self._of_version = version, values

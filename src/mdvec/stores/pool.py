@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 
 from mdvec.errors import StoreError
 
-_MOST_IDLE = 8  # enough for a server's worker threads; others are closed after use
+_MAX_IDLE = 8  # enough for a server's worker threads; others are closed after use
 
 
 class _Closable(Protocol):
@@ -53,7 +53,7 @@ class Pool(Generic[C]):
     def give_back(self, connection: C) -> None:
         """Keep a connection that can be used again; close it if enough are idle, or the pool was closed."""
         with self._guard:
-            keep = not self._closed and len(self._idle) < _MOST_IDLE
+            keep = not self._closed and len(self._idle) < _MAX_IDLE
             if keep:
                 self._idle.append(connection)
         if not keep:

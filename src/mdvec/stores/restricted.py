@@ -27,9 +27,9 @@ PASSED_ON = frozenset(
         *("chunk_similarities", "chunk_vectors", "name_similarities", "sampled_chunks"),
     }
 )
-"""What a view is asked by the ids of what it has shown, or inside a ``Where`` of collections it has shown.
+"""The methods of a view that take only ids it has returned, or a ``Where`` of collections it has shown.
 
-What is neither here nor a method of :class:`RestrictedView` is not there at all.
+They need no check of rights. Any other method that is not written below does not exist on a restricted view.
 """
 
 _OWNER_HINT = "Its owner can run 'mdvec doctor'."

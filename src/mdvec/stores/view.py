@@ -90,7 +90,7 @@ class View(Protocol):
     def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
         """Return how many chunks of its collection have the same skeleton as each chunk, itself included.
 
-        At most ``records.MOST_REPETITIONS``; unique chunks are left out.
+        At most ``records.MAX_REPETITIONS``; unique chunks are left out.
         """
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:

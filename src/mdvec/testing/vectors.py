@@ -96,11 +96,11 @@ class MemoryVectorIndex:
             self._spaces.pop(space, None)
 
     def optimize(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def check(self) -> list[str]:
         """Return nothing: it can always be used."""
         return []
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from mdvec.stores.holders import is_alive
 from mdvec.stores.records import (
     FEW_CHUNKS,
-    MOST_REPETITIONS,
+    MAX_REPETITIONS,
     ChunkPlace,
     DocumentFrequencies,
     StoredChunk,
@@ -237,7 +237,7 @@ class MemoryView(VectorView):
         times = Counter((collection_id, skeleton) for collection_id, skeleton, _ in held)
         wanted = set(ids)
         return {
-            chunk_id: min(times[collection_id, skeleton], MOST_REPETITIONS)
+            chunk_id: min(times[collection_id, skeleton], MAX_REPETITIONS)
             for collection_id, skeleton, chunk_id in held
             if chunk_id in wanted and times[collection_id, skeleton] > 1
         }

@@ -9,14 +9,14 @@ from collections.abc import Collection, Iterable, Iterator
 from mdvec.text.hashing import text_hash
 from mdvec.text.prose import FENCE, part_addresses
 
-LEAST_DOCUMENTS = 8
+MIN_DOCUMENTS = 8
 """With fewer documents, repeated lines prove nothing."""
 
 # A line in a smaller share tells what kind of document it is in; removing those of a quarter made search
 # worse.
-_LEAST_SHARE = 0.5
+_MIN_SHARE = 0.5
 # They are stored with the collection, which every search loads.
-_MOST_LINES = 200
+_MAX_LINES = 200
 # Boilerplate stands near the ends of a document, which may be megabytes long.
 _END_CHARS = 20_000
 
@@ -44,9 +44,9 @@ def boilerplate_of(bodies: Iterable[str]) -> tuple[str, ...]:
         if len(text) > 2 * _END_CHARS:
             text = f"{text[:_END_CHARS]}\n{text[-_END_CHARS:]}"
         documents.update({words for _, words in _lines(text) if words})
-    least = max(LEAST_DOCUMENTS, _LEAST_SHARE * count)
+    least = max(MIN_DOCUMENTS, _MIN_SHARE * count)
     found = sorted((-times, words) for words, times in documents.items() if times >= least)
-    return tuple(_key(words) for _, words in found[:_MOST_LINES])
+    return tuple(_key(words) for _, words in found[:_MAX_LINES])
 
 
 def without_boilerplate(text: str, known: Collection[str]) -> str:

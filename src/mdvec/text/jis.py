@@ -177,6 +177,6 @@ def _weight(character: str) -> float:
 
 @cache
 def _common_kanji() -> frozenset[str]:
-    """The 2,965 kanji of JIS X 0208's first level, the ones that are in everyday use."""
+    """Return the 2,965 kanji of JIS X 0208's first level, the ones that are in everyday use."""
     pairs = (bytes((row, column)) for row in range(0xB0, 0xD0) for column in range(0xA1, 0xFF))
     return frozenset(b"".join(pairs).decode("euc_jp", "ignore"))

@@ -22,7 +22,7 @@ PART = "\x01"
 _BETWEEN = f"\n{PART}\n"  # markup that must close on its line ends there
 
 # The size of a batch: bounds the memory, and is large enough to be fast.
-_MOST_CHARS = 1 << 16
+_MAX_CHARS = 1 << 16
 
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     start = chars = 0
     for at, text in enumerate(texts):
         chars += len(text)
-        if chars > _MOST_CHARS and at > start:
+        if chars > _MAX_CHARS and at > start:
             yield texts[start:at]
             start, chars = at, len(text)
     if start < len(texts):

@@ -31,7 +31,7 @@ _FIELD_ALONE = re.compile("(?:path|tag|title)[:\uff1a]", re.IGNORECASE)
 _SENTENCE_WORDS = 7  # outside operators
 _WORD_LETTERS = 3  # of a word in a script without spaces, about
 _PHRASE_LETTERS = 14  # longer text without spaces is more than one word
-_LEAST_LETTERS = 2  # one letter after a minus is an option of some command, before a star a pointer
+_MIN_LETTERS = 2  # one letter after a minus is an option of some command, before a star a pointer
 
 
 class Field(StrEnum):
@@ -170,7 +170,7 @@ def _is_bare_operator(text: str, *, negated: bool) -> bool:
     word = text.removesuffix(_STAR)
     if _STAR in word or "://" in word or _FIELD_ALONE.match(word):
         return False
-    if len(word) < _LEAST_LETTERS and not holds_unspaced(word):
+    if len(word) < _MIN_LETTERS and not holds_unspaced(word):
         return False
     if starred and not word[-1:].isalnum():
         return False

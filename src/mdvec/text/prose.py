@@ -14,8 +14,8 @@ from mdvec.text.scripts import holds_unspaced, is_unspaced
 FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,}).*?(?:^[ \t>]*\2[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
 # A scheme of any length would take quadratic time in "a-a-a-a".
-_MOST_SCHEME_CHARS = 41
-_SCHEME = rf"\b[A-Za-z][A-Za-z0-9+.-]{{0,{_MOST_SCHEME_CHARS - 1}}}+"
+_MAX_SCHEME_CHARS = 41
+_SCHEME = rf"\b[A-Za-z][A-Za-z0-9+.-]{{0,{_MAX_SCHEME_CHARS - 1}}}+"
 _ADDRESS = re.compile(rf"{_SCHEME}://[^\s<>\"'`)\]}}]+")
 _SCHEME_AT_END = re.compile(rf"{_SCHEME}\Z")
 _TARGET = re.compile(r"[^()\s]+(?=[)\s])")
@@ -72,7 +72,7 @@ def part_addresses(text: str) -> Prose:
         if text[first] == "]":
             found = _ADDRESS.match(text, last) or _TARGET.match(text, last)
         else:
-            scheme = _SCHEME_AT_END.search(text, max(start, first - _MOST_SCHEME_CHARS), first)
+            scheme = _SCHEME_AT_END.search(text, max(start, first - _MAX_SCHEME_CHARS), first)
             found = _ADDRESS.match(text, scheme.start()) if scheme else None
         if found is not None:
             parts += text[start : found.start()], " "

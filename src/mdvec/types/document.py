@@ -8,7 +8,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 # Shorter parts of an alias are words with a stroke between them.
-_LEAST_PART = 3
+_MIN_PART = 3
 
 Lines = tuple[int | None, int | None]
 """First and last line, 1-based, both included; None for an open end."""
@@ -194,7 +194,7 @@ def names_of(title: str, path: str, aliases: Sequence[str]) -> tuple[str, ...]:
 def _last_part(alias: str) -> str:
     """Return the last part of an alias that looks like a path; empty for ``and/or`` and the like."""
     folder, _, name = alias.rpartition("/")
-    return name if min(len(folder.strip()), len(name.strip())) >= _LEAST_PART else ""
+    return name if min(len(folder.strip()), len(name.strip())) >= _MIN_PART else ""
 
 
 def with_comments(body: str, comments: Sequence[Comment]) -> str:

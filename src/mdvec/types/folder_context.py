@@ -9,10 +9,10 @@ from msgspec import Struct
 CONTEXT_FILE = ".mdvec-context"
 """The name of a file with the context of its folder."""
 
-MOST_CONTEXT_FILE_BYTES = 4_000
+MAX_CONTEXT_FILE_BYTES = 4_000
 """A larger file is no sentence."""
 
-_MOST_CHARS = 300
+_MAX_CHARS = 300
 
 
 class FolderContext(Struct, frozen=True, order=True):
@@ -32,7 +32,7 @@ class FolderContext(Struct, frozen=True, order=True):
 def context_line(text: str) -> str:
     """Return a context as it is kept: one line, without control characters, and limited."""
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
-    return line if len(line) <= _MOST_CHARS else f"{line[: _MOST_CHARS - 1].rstrip()}…"
+    return line if len(line) <= _MAX_CHARS else f"{line[: _MAX_CHARS - 1].rstrip()}…"
 
 
 def shown_contexts(contexts: Iterable[FolderContext]) -> list[FolderContext]:

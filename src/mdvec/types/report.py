@@ -193,7 +193,7 @@ class ImportOptions(Struct, frozen=True):
             ``if __name__ == "__main__":`` then.
     """
 
-    mode: ImportMode = ImportMode.NEW
+    mode: ImportMode = ImportMode.UPDATE
     embed: bool = True
     allow_empty: bool = False
     max_tokens: int | None = None

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PUBLISH_AGAIN = "import where it is published, and publish again"
 """The next step where a published copy is not complete."""
 
-_MOST_DESCRIPTION_CHARS = 500  # a description becomes that of a tool for agents
+_MAX_DESCRIPTION_CHARS = 500  # a description becomes that of a tool for agents
 _WEB = ("https://", "http://", "ssh://", "git@")
 
 
@@ -258,7 +258,7 @@ def source_spec(location: str | Path, include: Sequence[str], exclude: Sequence[
 def _one_line(description: str) -> str:
     """Return a description as agents may read it: one line, without control characters, and limited."""
     line = "".join(each if each.isprintable() else " " for each in description)
-    return " ".join(line.split())[:_MOST_DESCRIPTION_CHARS]
+    return " ".join(line.split())[:_MAX_DESCRIPTION_CHARS]
 
 
 def _updated(before: Collection, after: Collection) -> Collection:

@@ -138,7 +138,7 @@ class FirstIndex:
         self._collections = collections
         self._parts = parts
         self._import = work
-        self._background = BackgroundImport(lambda: work(_update(float("inf"))))
+        self._background = BackgroundImport(lambda: work(ImportOptions(wait_s=float("inf"))))
 
     def prepare(
         self, query: SearchQuery, *, wait_for_vectors: bool | None
@@ -158,7 +158,7 @@ class FirstIndex:
             MdvecError: If the folder cannot be indexed.
         """
         if wait_for_vectors:
-            return query, self._make(ImportOptions(mode=ImportMode.UPDATE, wait_s=_OTHER_PROCESS_WAIT_S))
+            return query, self._make(ImportOptions(wait_s=_OTHER_PROCESS_WAIT_S))
         return self._make_some(query) if wait_for_vectors is None else self._make_behind(query)
 
     @property
@@ -182,9 +182,7 @@ class FirstIndex:
     def _make_some(self, query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
         """Read the text if that is not done; else make vectors, all of a few or as many as a while allows."""
         is_new = not self._has_text()
-        warnings = self._make(
-            ImportOptions(mode=ImportMode.UPDATE, embed=False, wait_s=_OTHER_PROCESS_WAIT_S)
-        )
+        warnings = self._make(ImportOptions(embed=False, wait_s=_OTHER_PROCESS_WAIT_S))
         counts = self._count()
         without_model = not is_new and self._parts.model(self._docs()).problem is not None
         if not counts.pending_chunks or without_model:
@@ -208,7 +206,7 @@ class FirstIndex:
         limited = run.current().until(deadline)
         try:
             with run.bound(limited):
-                report = self._import(ImportOptions(mode=ImportMode.UPDATE, accept_pending=True, wait_s=0))
+                report = self._import(ImportOptions(accept_pending=True, wait_s=0))
         except WriterBusyError:
             return ()
         except ImportStoppedError:
@@ -252,7 +250,3 @@ class FirstIndex:
     def _has_text(self) -> bool:
         """Return True if the folder was imported, and was not empty then."""
         return self._docs().last_indexed_ms is not None and self._count().chunks > 0
-
-
-def _update(wait_s: float) -> ImportOptions:
-    return ImportOptions(mode=ImportMode.UPDATE, wait_s=wait_s)

@@ -66,7 +66,7 @@ class Freshness:
         times = WatchTimes(
             settings.interval_s, settings.repository_interval_s, concurrency=settings.concurrency
         )
-        options = ImportOptions(mode=ImportMode.UPDATE, accept_pending=True, wait_s=0)
+        options = ImportOptions(accept_pending=True, wait_s=0)
         watcher = Watcher(
             self._collections.store,
             lambda: list(self._sources(names)),
@@ -124,7 +124,7 @@ class Freshness:
         try:
             with run.bound(limited):
                 if self._differs(collection, source):
-                    options = ImportOptions(mode=ImportMode.UPDATE, embed=False, wait_s=0)
+                    options = ImportOptions(embed=False, wait_s=0)
                     self._import(name, options)
             self._looked_ms[collection.id] = looked_ms
         except ImportStoppedError:

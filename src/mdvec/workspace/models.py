@@ -60,7 +60,7 @@ class Models:
     def estimate(
         self,
         name: str,
-        options: ImportOptions = ImportOptions(mode=ImportMode.UPDATE),  # noqa: B008 - frozen
+        options: ImportOptions = ImportOptions(),  # noqa: B008 - frozen
     ) -> ImportEstimate:
         """Return what an import would embed, and what that would cost; nothing is written.
 
@@ -196,7 +196,7 @@ class Models:
         try:
             return import_into(
                 name,
-                ImportOptions(mode=ImportMode.UPDATE, wait_s=wait_s),
+                ImportOptions(wait_s=wait_s),
                 collections=self._collections,
                 parts=self._parts,
             )

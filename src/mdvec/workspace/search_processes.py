@@ -18,7 +18,7 @@ from mdvec.workspace.storage.database import Place
 from mdvec.workspace.workspace import Workspace, workspace_at
 
 # What one process can talk about with its clients meanwhile.
-_MOST_PROCESSES = 4
+_MAX_PROCESSES = 4
 
 
 def use_processes(workspace: Workspace, most: int | None = None) -> None:
@@ -29,7 +29,7 @@ def use_processes(workspace: Workspace, most: int | None = None) -> None:
         most: How many searches to answer at a time, each in its own process; 1 for only this process,
             None for the number of cores, but at most four.
     """
-    most = min(available_cores(), _MOST_PROCESSES) if most is None else most
+    most = min(available_cores(), _MAX_PROCESSES) if most is None else most
     if most > 1:
         workspace.searchers = Searchers(most, answering_elsewhere(workspace))
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _OVERLAPS_PER_START = 20
 # A search waits so long for a process to be free before it is answered here after all: what waits for a store
 # on a server, and takes no core meanwhile, must not hold up too many others.
-_MOST_WAIT_S = 0.5
+_MAX_WAIT_S = 0.5
 _LOOK_AT_RUN_EVERY_S = 0.1
 _END_WAIT_S = 1.0
 
@@ -109,7 +109,7 @@ class Searchers:
                     self._overlaps += 1
                     self._start_if_it_pays(search)
                 if any(each.is_ready for each in self._all):
-                    self._changed.wait_for(self._free, _MOST_WAIT_S)
+                    self._changed.wait_for(self._free, _MAX_WAIT_S)
                 found = self._free()
                 if found is not None:
                     found.is_busy = True

@@ -58,7 +58,7 @@ class ToySource:
         """A greeting."""
         return f"# {entry.locator}\n\n{f'{self.greeting} {entry.locator} ' * self.repeat}\n".encode()
 
-    def expect(self, entries: Sequence[SourceEntry]) -> None:
+    def prefetch(self, entries: Sequence[SourceEntry]) -> None:
         """Nothing is fetched."""
 
     def differs(self, known: SourceEntry) -> bool:

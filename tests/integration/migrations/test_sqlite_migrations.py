@@ -24,7 +24,7 @@ from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.hit import Confidence
 from mdvec.types.query import Filters, SearchMode
-from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions
+from mdvec.types.report import CollectionCounts
 from mdvec.types.space import UnrelatedTexts
 
 # A next version as it might come, to try the mechanism with.
@@ -190,7 +190,7 @@ def test_a_model_of_version_3_is_measured_by_the_next_import(tmp_path: Path) -> 
         assert (before.hits[0].path, before.confidence) == ("garden.md", Confidence.LOW)
         assert embedder.measured == 0  # not when searching
         for _ in range(2):
-            report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+            report = workspace.import_collection("notes")
             assert (report.unchanged, report.updated, report.embedded_chunks) == (1, 0, 0)
             assert (embedder.embedded, embedder.measured) == ([], 1)
         assert workspace.search(meaning).confidence is Confidence.HIGH
@@ -239,7 +239,7 @@ def test_what_version_6_did_not_measure_is_measured_by_the_next_import(tmp_path:
     assert before is not None
     assert (before.complete, before.spaced.mean) == (False, measured.spaced.mean)
     with open_workspace(database=old, embedder=model) as workspace:
-        workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+        workspace.import_collection("notes")
     assert unrelated_in(old, model) == measured
 
 
@@ -280,7 +280,7 @@ def test_all_data_of_version_4_survive(tmp_path: Path) -> None:
         workspace.import_collection("notes")
     versions = Config(documents=DocumentSettings(versions=True))
     with open_workspace(versions, database=tmp_path / "new.sqlite", embedder=HashingEmbedder()) as workspace:
-        workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+        workspace.import_collection("notes")
     store = SqliteStore(tmp_path / "new.sqlite")
     with store.write() as writer:  # version 4 did not know them
         (notes,) = writer.collections()
@@ -306,7 +306,7 @@ def test_all_data_of_version_4_survive(tmp_path: Path) -> None:
         filters = Filters(include_superseded=True)
         assert workspace.search(replace(meaning, filters=filters)).hits[0].path == "garden.md"
         assert [hit.path for hit in workspace.search(meaning).hits] == ["new.md"]
-        report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+        report = workspace.import_collection("notes")
         assert (report.unchanged, report.updated, report.embedded_chunks) == (2, 0, 0)
         assert (embedder.embedded, embedder.measured) == ([], 1)
 

@@ -313,7 +313,7 @@ def test_a_text_of_too_many_signs_keeps_its_headings(monkeypatch: pytest.MonkeyP
     """The parser would take a gigabyte for ten megabytes of brackets: links and emphasis are left out."""
     text = f"# One\n\n[a](b)\n\n{'[[' * 60}\n\n## Two\n"
     links = parse_document("x.md", text).links
-    monkeypatch.setattr("mdvec.documents.markdown._MOST_SIGNS", 100)
+    monkeypatch.setattr("mdvec.documents.markdown._MAX_SIGNS", 100)
     document = parse_document("x.md", text)
     assert (len(links), len(document.links)) == (1, 0)
     assert [section.heading for section in document.sections] == ["", "One", "Two"]

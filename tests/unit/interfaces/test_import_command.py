@@ -37,7 +37,7 @@ def test_defaults(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
             "import",
             {
                 "name": "notes",
-                "options": ImportOptions(mode=ImportMode.UPDATE, accept_pending=True, processes=None),
+                "options": ImportOptions(accept_pending=True, processes=None),
             },
         )
     ]
@@ -156,7 +156,7 @@ def test_a_folder_needs_no_name(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     assert mdvec("import", "--docs-dir", ".").code == 0
     [listing, (name, details)] = workspace.calls
     assert (listing[0], name) == ("collections", "import")
-    assert details["options"] == ImportOptions(ImportMode.UPDATE, accept_pending=True, processes=None)
+    assert details["options"] == ImportOptions(accept_pending=True, processes=None)
 
 
 def test_without_a_name_all_are_imported(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

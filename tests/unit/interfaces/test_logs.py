@@ -140,7 +140,7 @@ def test_only_servers_write_a_log_unasked(tmp_path: Path, capsys: pytest.Capture
 
 def test_a_log_is_the_users_alone_and_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its file, and those before it; a line cannot steer a terminal, nor become two."""
-    monkeypatch.setattr(logs, "_MOST_BYTES", 500)
+    monkeypatch.setattr(logs, "_MAX_BYTES", 500)
     path = tmp_path / "mdvec.log"
     logs.configure(LogSettings(file=path), serves=True)
     for number in range(50):

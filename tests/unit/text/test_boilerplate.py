@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mdvec.text.boilerplate import LEAST_DOCUMENTS, boilerplate_of, without_boilerplate
+from mdvec.text.boilerplate import MIN_DOCUMENTS, boilerplate_of, without_boilerplate
 
 NAVIGATION = "[Home](index.md) | [All answers](all.md)"
 FOOTER = "<small>[Edit page-{at} in GitHub](https://github.com/help/edit/{at}.md)</small>"
@@ -41,8 +41,8 @@ def test_a_text_of_boilerplate_alone_stays_whole() -> None:
 
 def test_a_few_documents_show_nothing() -> None:
     """What they have in common can be what they are about."""
-    assert boilerplate_of(BODIES[: LEAST_DOCUMENTS - 1]) == ()
-    assert len(boilerplate_of(BODIES[:LEAST_DOCUMENTS])) == 2
+    assert boilerplate_of(BODIES[: MIN_DOCUMENTS - 1]) == ()
+    assert len(boilerplate_of(BODIES[:MIN_DOCUMENTS])) == 2
 
 
 def test_the_middle_of_a_long_document_is_not_read() -> None:

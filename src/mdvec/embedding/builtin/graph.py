@@ -61,7 +61,7 @@ def _embedding(graph: Graph, weights: Weights) -> str:
 
 
 def _encoder_layer(graph: Graph, weights: Weights, layer: str, hidden: str) -> str:
-    """Attention, then two dense layers, each added to its input and normalised (BERT, post-norm)."""
+    """Add attention, then two dense layers, each added to its input and normalised (BERT, post-norm)."""
     width, inner_width = weights.shape.hidden, weights.shape.inner
     names = [f"{layer}.q", f"{layer}.k", f"{layer}.v"]
     projected = _dense(graph, weights, names, hidden, columns=width)

@@ -24,7 +24,7 @@ _CODE_BITS = 21  # a Unicode code point has 21 bits; above it stands the number 
 _NO_PIECE = -1
 _ROOT = 0
 _NOBODY = -1
-_LEAST_SLOTS = 1 << 8
+_MIN_SLOTS = 1 << 8
 _UNKNOWN_PENALTY = 10.0  # an unknown character is this much less likely than the rarest piece
 _BLOCK = 1 << 14  # places looked up at once: bounds the memory, whatever the length of the text
 
@@ -284,7 +284,7 @@ def _placed(
     """
     import numpy as np
 
-    size = max(_LEAST_SLOTS, 1 << (2 * parents.size - 1).bit_length())
+    size = max(_MIN_SLOTS, 1 << (2 * parents.size - 1).bit_length())
     slots = np.zeros(parents.size + 1, dtype=np.int64)
     bases = np.zeros(parents.size + 1, dtype=np.int64)
     owners = np.full(size, _NOBODY, dtype=np.int64)

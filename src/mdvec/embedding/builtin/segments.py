@@ -23,7 +23,7 @@ _ID_BYTES = 4
 _MAX_SEGMENTS = 1 << 16
 _MAX_CHARS = 1 << 20
 # The number of short segments that are searched at once.
-_LEAST_AT_ONCE = 100
+_MIN_AT_ONCE = 100
 _SHORT_CHARS = 32
 
 
@@ -59,7 +59,7 @@ class Segmenter:
         with self._lock:
             missing = sorted(set(segments).difference(known), key=len)
             short = bisect.bisect_right(missing, _SHORT_CHARS, key=len)
-            if short < _LEAST_AT_ONCE:
+            if short < _MIN_AT_ONCE:
                 short = 0
             self._learn(missing[:short], self.table.segment_short)
             self._learn(missing[short:], self.table.segment)

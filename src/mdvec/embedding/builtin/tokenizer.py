@@ -33,7 +33,7 @@ _SKIPPED = re.compile("[\1-\x08\x0b\x0e-\x1f\x7f\x85\x8f\x9f]")
 _BEFORE_SPACE = re.compile(r"(?<![ \t\n])[ \t\n]")
 _PART_CHARS = 1 << 16
 # Text without a space for so long is not prose. It is split anyway, which can cost a token.
-_MOST_PART_CHARS = 4 * _PART_CHARS
+_MAX_PART_CHARS = 4 * _PART_CHARS
 
 _PIECE_ARRAYS = ("characters", "bases", "parents", "piece_of_node", "scores", "piece_lengths", "joined")
 _CHARACTER_ARRAYS = ("entry_of", "lengths", "starts", "targets")
@@ -88,7 +88,7 @@ class Tokenizer(Struct, frozen=True, dict=True):
         start = 0
         while start < len(text) or not found:
             # Splitting a text before a space does not change its tokens.
-            last = start + _MOST_PART_CHARS
+            last = start + _MAX_PART_CHARS
             space = _BEFORE_SPACE.search(text, start + _PART_CHARS, last)
             stop = space.start() if space else min(last, len(text))
             found.append((self._ends_of_part(text[start:stop]) + start).astype(np.int32))

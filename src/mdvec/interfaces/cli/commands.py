@@ -50,7 +50,7 @@ TARGETS = {
 
 _SYNONYMS = {"collection": "tool", "collections": "tool"}
 # No command is longer, and comparing takes its time.
-_MOST_COMPARED_CHARS = 40
+_MAX_COMPARED_CHARS = 40
 
 
 class LazyGroup(Group):
@@ -81,7 +81,7 @@ class LazyGroup(Group):
                 return None
             from difflib import get_close_matches
 
-            near = get_close_matches(cmd_name[:_MOST_COMPARED_CHARS], list(self._targets), n=1)
+            near = get_close_matches(cmd_name[:_MAX_COMPARED_CHARS], list(self._targets), n=1)
             ctx.fail(f"there is no command {cmd_name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
         module, _, attribute = target.partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _PASSAGE_LINES = 4
 _INDENT = "   "
-_LEAST_GAP = 2
+_MIN_GAP = 2
 _STEP = " › "
 _MORE = "…"
 # Longer lines are hard to read; shorter ones break Japanese sentences too often.
@@ -190,8 +190,8 @@ def _hit_lines(
 
     score = f"{hit.score:.2f}"
     number = f"{hit.rank}. "
-    head = number + _short_trail(printable(trail(hit)), width - len(number) - len(score) - _LEAST_GAP)
-    gap = " " * max(_LEAST_GAP, width - cell_width(head) - len(score))
+    head = number + _short_trail(printable(trail(hit)), width - len(number) - len(score) - _MIN_GAP)
+    gap = " " * max(_MIN_GAP, width - cell_width(head) - len(score))
     yield styled(head, bold=True) + gap + styled(score, dim=True)
 
     place = visible(f"{hit.collection}/{hit.path}" if several else hit.path)

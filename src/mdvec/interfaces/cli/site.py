@@ -14,7 +14,7 @@ from mdvec.interfaces.cli.terminal import note, warn
 from mdvec.text.quantity import quantity
 
 _DEFAULT_FOLDER = Path("mdvec-site")
-_MOST_DEAD_LINKS = 10
+_MAX_DEAD_LINKS = 10
 
 
 @click.group(cls=Group)
@@ -42,10 +42,10 @@ def build(
         report = build_site(
             workspace, name, output, base=base, language=language, project_only=project_only, note=note
         )
-    for place, target in report.dead_links[:_MOST_DEAD_LINKS]:
+    for place, target in report.dead_links[:_MAX_DEAD_LINKS]:
         warn(f"{place}: link to {target!r} leads nowhere")
-    if len(report.dead_links) > _MOST_DEAD_LINKS:
-        more = len(report.dead_links) - _MOST_DEAD_LINKS
+    if len(report.dead_links) > _MAX_DEAD_LINKS:
+        more = len(report.dead_links) - _MAX_DEAD_LINKS
         warn(f"{more:,} more links lead nowhere: {report.dead_list} lists all")
     note(
         f"{quantity(report.pages, 'page')}, {quantity(report.tags, 'tag')}, "

@@ -18,7 +18,7 @@ _GAP = "  "
 _INDENT = "  "
 _BETWEEN = " · "
 # A column that is narrower is hard to read.
-_LEAST_COLUMNS = 20
+_MIN_COLUMNS = 20
 _USUAL_COLUMNS = 80
 # Clear the screen of what is shown for a moment, such as a progress bar.
 _hiders: list[Callable[[], None]] = []
@@ -142,7 +142,7 @@ def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int
         widest = widths.index(max(widths))
         words = (cell_width(word) for line in lines for word in line[widest].split())
         widths[widest] -= excess
-        if widths[widest] < max(_LEAST_COLUMNS, *words):
+        if widths[widest] < max(_MIN_COLUMNS, *words):
             return "".join(_paragraph(columns, line, width) for line in lines[1:])
     return "".join(_aligned(part, widths) for line in lines for part in _wrapped(line, widths))
 
@@ -218,7 +218,7 @@ def _wrapped(cells: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
 
 
 def _paragraph(columns: Sequence[str], cells: Sequence[str], width: int) -> str:
-    room = max(_LEAST_COLUMNS, width - len(_INDENT))
+    room = max(_MIN_COLUMNS, width - len(_INDENT))
     lines: list[str] = []
     for name, cell in zip(columns[1:], cells[1:], strict=True):
         text = f"{name}: {cell}"

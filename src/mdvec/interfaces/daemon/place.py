@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mdvec.config.schema import Config
 
 # The shortest limit of an address of AF_UNIX is 104 bytes, on macOS.
-_MOST_SOCKET_BYTES = 100
+_MAX_SOCKET_BYTES = 100
 # What changes no answer.
 _OTHERS_MAY_DIFFER = ("access", "display", "mcp", "log", "watch")
 
@@ -156,7 +156,7 @@ def socket_path(place: DaemonPlace, env: Mapping[str, str]) -> Path:
     folders.append(Path(tempfile.gettempdir(), f"mdvec-{os.geteuid()}"))
     # Of the whole path: daemons with folders of their own may share the one for sockets.
     name = f"{_short_hash(os.fspath(place.folder))}.sock"
-    fitting = (each for each in folders if len(os.fsencode(each / name)) <= _MOST_SOCKET_BYTES)
+    fitting = (each for each in folders if len(os.fsencode(each / name)) <= _MAX_SOCKET_BYTES)
     folder = next(fitting, Path("/tmp", f"mdvec-{os.geteuid()}"))  # noqa: S108 - checked below
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True)

@@ -31,11 +31,11 @@ Change = ToolsListChanged | ResourcesListChanged | ResourceUpdated
 """A list that has changed, or a resource; the latter is announced to its subscribers."""
 
 # A database that cannot say when it changes is looked at after so long at most.
-_MOST_WAIT_S = 5.0
+_MAX_WAIT_S = 5.0
 _RETRY_S = 1.0
 _LOOK_FOR_IDLE_MODEL_EVERY_S = 15.0
 # A client that does not read must not delay the others.
-_MOST_S_PER_CLIENT = 5.0
+_MAX_S_PER_CLIENT = 5.0
 
 
 class AnnouncingServer(Server[None]):
@@ -89,7 +89,7 @@ async def announce_changes(
     while True:
         try:
             seen = await _look(workspace, server, threads, seen)
-            await threads.wait(partial(workspace.wait_for_change, seen[0], timeout_s=_MOST_WAIT_S))
+            await threads.wait(partial(workspace.wait_for_change, seen[0], timeout_s=_MAX_WAIT_S))
             continue
         except MdvecError:  # the next request receives it
             pass
@@ -142,7 +142,7 @@ def _as_resources(collections: list[Collection]) -> list[tuple[str, int | None]]
 
 
 async def _notify(session: ServerSession, change: Change) -> None:
-    with anyio.move_on_after(_MOST_S_PER_CLIENT):
+    with anyio.move_on_after(_MAX_S_PER_CLIENT):
         match change:
             case ToolsListChanged():
                 await session.send_tool_list_changed()

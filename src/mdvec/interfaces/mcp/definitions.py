@@ -25,7 +25,7 @@ from mcp_types import (
 
 from mdvec.interfaces import document_lists, requests, wire
 from mdvec.interfaces.mcp import schemas
-from mdvec.interfaces.mcp.paging import MOST_DESCRIPTION_CHARS
+from mdvec.interfaces.mcp.paging import MAX_DESCRIPTION_CHARS
 from mdvec.interfaces.mcp.schemas import nearest, shown
 from mdvec.interfaces.passage import one_line
 from mdvec.text.scripts import holds_unspaced
@@ -177,7 +177,7 @@ def _general_tools(collections: Sequence[_Named], limit: int, *, named: bool) ->
 
 
 def _places(collections: Sequence[_Named]) -> str:
-    room = MOST_DESCRIPTION_CHARS // max(1, len(collections))
+    room = MAX_DESCRIPTION_CHARS // max(1, len(collections))
     return "".join(f"\n- {name}: {one_line(description, room)}" for name, description in collections)
 
 
@@ -194,7 +194,7 @@ def _collection_tool(name: str, description: str, limit: int) -> Tool:
 
 def _described(name: str, description: str) -> str:
     """Return the description; one in Japanese after English words, by which clients look for tools."""
-    text = one_line(description, MOST_DESCRIPTION_CHARS)
+    text = one_line(description, MAX_DESCRIPTION_CHARS)
     return f"Search the user's documents in {name}: {text}" if holds_unspaced(text) else text
 
 

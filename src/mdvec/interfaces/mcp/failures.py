@@ -9,7 +9,7 @@ from mdvec.interfaces.errors import Failure, OnBug, shortened, translate_for_cli
 from mdvec.interfaces.passage import one_line
 from mdvec.interfaces.steps import hint_for_client
 
-MOST_LINE_CHARS = 1_000
+MAX_LINE_CHARS = 1_000
 """Longest line of an error: a sentence with a cut input or two."""
 
 
@@ -24,7 +24,7 @@ def failure_for_client(error: Exception, on_bug: OnBug, received: Iterable[objec
     failure = translate_for_client(error, on_bug)
     texts = [each for each in received if isinstance(each, str)]
     message = "\n".join(
-        one_line(line, MOST_LINE_CHARS) for line in shortened(failure.message, texts).splitlines()
+        one_line(line, MAX_LINE_CHARS) for line in shortened(failure.message, texts).splitlines()
     )
-    hint = one_line(shortened(hint_for_client(failure.hint), texts), MOST_LINE_CHARS)
+    hint = one_line(shortened(hint_for_client(failure.hint), texts), MAX_LINE_CHARS)
     return replace(failure, message=message, hint=hint)

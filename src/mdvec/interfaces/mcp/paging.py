@@ -21,45 +21,45 @@ from mdvec.types.links import DocumentLinks
 from mdvec.types.outline import Outline
 from mdvec.types.report import Passage, WorkspaceStatus
 
-MOST_RESOURCE_CHARS = 1_000_000
+MAX_RESOURCE_CHARS = 1_000_000
 """Longest text of a resource, which has no parts."""
 
-MOST_DESCRIPTION_CHARS = 1_000
+MAX_DESCRIPTION_CHARS = 1_000
 """Longest description of a collection: clients send it with every question, and cut long ones."""
 
 # What an excerpt has at most, in tokens: two lines of Japanese.
 _EXCERPT_TOKENS = 160
 _EXCERPT_COLUMNS = 160
 _EXCERPT_LINES = 2
-_MOST_READ_CHARS = 100_000
+_MAX_READ_CHARS = 100_000
 
 # Far more than prose has: a text of blanks must not be long because it has few tokens.
-_MOST_CHARS_PER_TOKEN = 8
+_MAX_CHARS_PER_TOKEN = 8
 # A title or a heading is a line; what is longer was not written for people.
-_MOST_NAME_CHARS = 200
-_MOST_NAMES = 50
-_MOST_NOTE_CHARS = 1_000
-_MOST_NOTES = 50
+_MAX_NAME_CHARS = 200
+_MAX_NAMES = 50
+_MAX_NOTE_CHARS = 1_000
+_MAX_NOTES = 50
 
 
 # More sections or links of one document are no overview.
-_MOST_ROWS = 200
+_MAX_ROWS = 200
 
 
 def name_line(text: str) -> str:
     """Return a title, a heading or a tag on one line, cut when it is long."""
-    return one_line(text, _MOST_NAME_CHARS)
+    return one_line(text, _MAX_NAME_CHARS)
 
 
 def name_lines(texts: Sequence[str]) -> tuple[str, ...]:
     """Return names on one line each, the first fifty of them."""
-    return tuple(map(name_line, texts[:_MOST_NAMES]))
+    return tuple(map(name_line, texts[:_MAX_NAMES]))
 
 
 def note_lines(texts: Sequence[str]) -> tuple[str, ...]:
     """Return warnings on one line each, cut when they are long or many."""
-    more = (f"and {len(texts) - _MOST_NOTES:,} more warnings",) if len(texts) > _MOST_NOTES else ()
-    return (*(one_line(each, _MOST_NOTE_CHARS) for each in texts[:_MOST_NOTES]), *more)
+    more = (f"and {len(texts) - _MAX_NOTES:,} more warnings",) if len(texts) > _MAX_NOTES else ()
+    return (*(one_line(each, _MAX_NOTE_CHARS) for each in texts[:_MAX_NOTES]), *more)
 
 
 def described(status: WorkspaceStatus) -> WorkspaceStatus:
@@ -74,7 +74,7 @@ def described(status: WorkspaceStatus) -> WorkspaceStatus:
 
 
 def _description(collection: Collection) -> str:
-    return one_line(collection.description, MOST_DESCRIPTION_CHARS)
+    return one_line(collection.description, MAX_DESCRIPTION_CHARS)
 
 
 def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
@@ -117,9 +117,9 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
             f"{left_out:,} more {are} left out: an answer has at most {most_tokens:,} tokens; lower `limit`, "
             "or raise `max_tokens`"
         )
-    hint = None if result.hint is None else one_line(text_for_client(result.hint), _MOST_NOTE_CHARS)
+    hint = None if result.hint is None else one_line(text_for_client(result.hint), _MAX_NOTE_CHARS)
     left_out += result.left_out
-    query = result.query if len(result.query) <= _MOST_NOTE_CHARS else f"{result.query[:_MOST_NOTE_CHARS]}…"
+    query = result.query if len(result.query) <= _MAX_NOTE_CHARS else f"{result.query[:_MAX_NOTE_CHARS]}…"
     return replace(
         result, query=query, hits=tuple(hits), warnings=tuple(warnings), hint=hint, left_out=left_out
     )
@@ -127,7 +127,7 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
 
 def _excerpt(query: str, text: str) -> str:
     """Return the lines of a text that answer best."""
-    lines = best_passage(query, text[:_MOST_READ_CHARS], width=_EXCERPT_COLUMNS, lines=_EXCERPT_LINES)
+    lines = best_passage(query, text[:_MAX_READ_CHARS], width=_EXCERPT_COLUMNS, lines=_EXCERPT_LINES)
     return "\n".join("".join(segment.text for segment in line) for line in lines)
 
 
@@ -138,10 +138,10 @@ def outlined(outline: Outline, links: DocumentLinks) -> Map:
         outline.collection,
         outline.path,
         name_line(outline.title),
-        tuple(replace(each, heading=name_line(each.heading)) for each in parts[0][:_MOST_ROWS]),
-        tuple(replace(each, text=name_line(each.text)) for each in parts[1][:_MOST_ROWS]),
-        tuple(replace(each, text=name_line(each.text)) for each in parts[2][:_MOST_ROWS]),
-        sum(max(0, len(each) - _MOST_ROWS) for each in parts),
+        tuple(replace(each, heading=name_line(each.heading)) for each in parts[0][:_MAX_ROWS]),
+        tuple(replace(each, text=name_line(each.text)) for each in parts[1][:_MAX_ROWS]),
+        tuple(replace(each, text=name_line(each.text)) for each in parts[2][:_MAX_ROWS]),
+        sum(max(0, len(each) - _MAX_ROWS) for each in parts),
     )
 
 
@@ -170,14 +170,14 @@ def _named(hit: SearchHit) -> SearchHit:
         title=name_line(hit.title),
         heading=name_line(hit.heading),
         heading_path=name_lines(hit.heading_path),
-        supersedes=hit.supersedes[:_MOST_NAMES],
-        superseded_by=hit.superseded_by[:_MOST_NAMES],
+        supersedes=hit.supersedes[:_MAX_NAMES],
+        superseded_by=hit.superseded_by[:_MAX_NAMES],
     )
 
 
 def _start_of(text: str, most_tokens: int) -> tuple[str, int]:
     """Return as many whole lines as fit, or a part of the first one, and their tokens."""
-    part = text[: most_tokens * _MOST_CHARS_PER_TOKEN]
+    part = text[: most_tokens * _MAX_CHARS_PER_TOKEN]
     ends = estimate_token_ends(part)
     if len(ends) > most_tokens:
         part = part[: ends[most_tokens - 1]] if most_tokens else ""

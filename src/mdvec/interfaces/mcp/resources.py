@@ -32,8 +32,8 @@ from mdvec.interfaces import wire
 from mdvec.interfaces.encoding import iso_time, to_json
 from mdvec.interfaces.errors import shortened
 from mdvec.interfaces.mcp.definitions import ANSWER, Context
-from mdvec.interfaces.mcp.failures import MOST_LINE_CHARS
-from mdvec.interfaces.mcp.paging import MOST_RESOURCE_CHARS, described, name_line
+from mdvec.interfaces.mcp.failures import MAX_LINE_CHARS
+from mdvec.interfaces.mcp.paging import MAX_RESOURCE_CHARS, described, name_line
 from mdvec.interfaces.mcp.schemas import nearest, shown
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.interfaces.passage import one_line
@@ -54,7 +54,7 @@ _SCHEME = "mdvec://"
 _PAGE = 100
 _JSON = "application/json"
 # The protocol allows no more.
-_MOST_COMPLETIONS = 100
+_MAX_COMPLETIONS = 100
 _STATUS = Resource(
     uri=STATUS,
     name="status",
@@ -146,7 +146,7 @@ class Resources:
         except NotFoundError as error:
             message = shortened(f"{error}. {hint_for_client(error.hint)}".strip(), named)
             data = {"uri": address}
-            raise MCPError(INVALID_PARAMS, one_line(message, MOST_LINE_CHARS), data) from error
+            raise MCPError(INVALID_PARAMS, one_line(message, MAX_LINE_CHARS), data) from error
         return _contents(address, _mime_type(passage.path), _text(passage))
 
     async def complete(self, _ctx: Context, params: CompleteRequestParams) -> CompleteResult:
@@ -180,7 +180,7 @@ class Resources:
                 return [each for each in names if each.startswith(begun.lower())]
             case "path":
                 try:
-                    found = self._workspace.documents(collection, prefix=begun, limit=_MOST_COMPLETIONS + 1)
+                    found = self._workspace.documents(collection, prefix=begun, limit=_MAX_COMPLETIONS + 1)
                 except CollectionNotFoundError:  # half a name, most likely
                     return []
                 return list(dict.fromkeys(each.path for each in found))
@@ -201,9 +201,9 @@ def _resource(document: ListedDocument) -> Resource:
 
 def _text(passage: Passage) -> str:
     text = passage.text
-    if len(text) <= MOST_RESOURCE_CHARS:
+    if len(text) <= MAX_RESOURCE_CHARS:
         return text
-    part = text[:MOST_RESOURCE_CHARS]
+    part = text[:MAX_RESOURCE_CHARS]
     line = passage.start_line + part.count("\n")
     return f"{part}\n\n[mdvec: {len(text) - len(part):,} characters are left out; read on from line {line}]\n"
 
@@ -229,5 +229,5 @@ def _after(cursor: str) -> tuple[str, str]:
 
 
 def _completed(values: Sequence[str]) -> CompleteResult:
-    first = list(values[:_MOST_COMPLETIONS])
+    first = list(values[:_MAX_COMPLETIONS])
     return CompleteResult(completion=Completion(values=first, has_more=len(values) > len(first)))

@@ -15,7 +15,7 @@ from mdvec.interfaces.encoding import schema_of
 Schema = dict[str, Any]
 """A JSON Schema, 2020-12."""
 
-MOST_HITS = 100
+MAX_HITS = 100
 """Most hits of one search: more than an agent can read."""
 
 # What agents and the other tools they know call an argument.
@@ -34,8 +34,8 @@ _SAME_ARGUMENT = {
 _MANY_COUNTS = 4
 
 # An agent corrects what it reads; a list of a thousand problems is no help.
-_MOST_PROBLEMS = 5
-_MOST_SHOWN_CHARS = 40
+_MAX_PROBLEMS = 5
+_MAX_SHOWN_CHARS = 40
 
 # As JSON writes them.
 _LITERALS = {"None": "null", "True": "true", "False": "false"}
@@ -65,7 +65,7 @@ def search_input(*, limit: int, only: Sequence[str] = (), least: Sequence[str] =
     """
     schema = input_schema(requests.SearchRequest)
     taken = schema["properties"]
-    taken["limit"] |= {"maximum": MOST_HITS, "default": min(limit, MOST_HITS)}
+    taken["limit"] |= {"maximum": MAX_HITS, "default": min(limit, MAX_HITS)}
     needed = {"required": [*least]} if least else {}
     others = {key: value for key, value in schema.items() if key != "required"}
     return {**others, "properties": {name: taken[name] for name in only or taken}, **needed}
@@ -102,9 +102,9 @@ def check(arguments: Mapping[str, object], schema: Schema) -> dict[str, object]:
         problems += _problems(name, value, taken[name]) if name in taken else [_unknown(name, list(taken))]
     problems += [f"`{name}` is missing" for name in schema.get("required", ()) if name not in arguments]
     problems = list(dict.fromkeys(problems))
-    more = len(problems) - _MOST_PROBLEMS
+    more = len(problems) - _MAX_PROBLEMS
     if more > 0:
-        problems[_MOST_PROBLEMS:] = [f"and {more} more"]
+        problems[_MAX_PROBLEMS:] = [f"and {more} more"]
     if problems:
         raise InvalidArgumentsError("\n".join(problems))
     return {name: _whole(value, taken[name]) for name, value in arguments.items()}
@@ -125,14 +125,14 @@ def _understood(arguments: Mapping[str, object], taken: Mapping[str, Schema]) ->
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """Return ``; did you mean …?`` for a name that resembles one of the known; else nothing."""
-    near = get_close_matches(name[:_MOST_SHOWN_CHARS].lower(), known, n=1)
+    near = get_close_matches(name[:_MAX_SHOWN_CHARS].lower(), known, n=1)
     return f"; did you mean `{near[0]}`?" if near else ""
 
 
 def shown(value: object) -> str:
     """Return a value as a client wrote it, cut when it is long."""
     text = _LITERALS.get(repr(value)) or repr(value)
-    return text if len(text) <= _MOST_SHOWN_CHARS else f"{text[: _MOST_SHOWN_CHARS - 1]}…"
+    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[: _MAX_SHOWN_CHARS - 1]}…"
 
 
 def _argument(node: Schema) -> Schema:

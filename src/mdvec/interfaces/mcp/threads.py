@@ -19,9 +19,9 @@ from mdvec.run import Run, Stage
 _Answer = TypeVar("_Answer")
 
 # Searches take a few milliseconds each, those that wait for the first index use no core.
-_MOST_CALLS = 16
+_MAX_CALLS = 16
 # Imports wait for each other anyway, and must leave the other calls their threads.
-_MOST_IMPORTS = 2
+_MAX_IMPORTS = 2
 
 _REPORT_EVERY_S = 0.25
 _WHOLE = 100.0
@@ -75,8 +75,8 @@ class Threads:
 
     def __init__(self, around: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
         self._around = around
-        self._calls = CapacityLimiter(_MOST_CALLS)
-        self._imports = CapacityLimiter(_MOST_IMPORTS)
+        self._calls = CapacityLimiter(_MAX_CALLS)
+        self._imports = CapacityLimiter(_MAX_IMPORTS)
         self._waits = CapacityLimiter(1)
 
     async def call(self, function: Callable[[], _Answer]) -> _Answer:

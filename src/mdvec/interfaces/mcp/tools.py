@@ -50,7 +50,7 @@ Arguments = Mapping[str, Any]
 # What other servers call a tool.
 _SAME_TOOL = {"search_docs": "search"}
 # More tags are no overview.
-_MOST_TAGS = 500
+_MAX_TAGS = 500
 
 
 class Tools:
@@ -201,7 +201,7 @@ def _names(arguments: Arguments) -> tuple[str, ...]:
 
 
 def _tags_answer(found: Sequence[TagCount]) -> CallToolResult:
-    tags = tuple(replace(each, tag=name_line(each.tag)) for each in found[:_MOST_TAGS])
+    tags = tuple(replace(each, tag=name_line(each.tag)) for each in found[:_MAX_TAGS])
     more = len(found) - len(tags)
     return _answer(wire.Tags(tags, more), wording.tags_text(tags, more))
 

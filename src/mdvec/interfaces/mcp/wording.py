@@ -15,10 +15,10 @@ from mdvec.types.hit import SearchHit, SearchResult
 from mdvec.types.report import ImportReport, Passage, TagCount, WorkspaceStatus
 
 _BACKTICKS = re.compile("`+")
-_LEAST_FENCE = 3
+_MIN_FENCE = 3
 # Enough around a hit to understand it.
 _LINES_AROUND = 20
-_MOST_FOLDERS = 30
+_MAX_FOLDERS = 30
 _NO_DOCUMENT = (
     "no document fits\n"
     "hint: Take fewer conditions. A path starts below the collection's name, `list_tags` shows the tags, "
@@ -146,7 +146,7 @@ def status_text(status: WorkspaceStatus) -> str:
 def fence_for(texts: Iterable[str]) -> str:
     """Return a run of backticks that is longer than any in the texts, so that none of them can end it."""
     longest = max((len(run) for text in texts for run in _BACKTICKS.findall(text)), default=0)
-    return "`" * max(_LEAST_FENCE, longest + 1)
+    return "`" * max(_MIN_FENCE, longest + 1)
 
 
 def _hit_lines(number: int, hit: SearchHit, fence: str) -> Iterator[str]:
@@ -165,10 +165,10 @@ def _hit_lines(number: int, hit: SearchHit, fence: str) -> Iterator[str]:
 def _folder_lines(collection: Collection) -> Iterator[str]:
     """Yield what the folders of a collection hold, those nearest to its root first."""
     contexts = sorted(shown_contexts(collection.folder_contexts), key=lambda each: each.folder.count("/"))
-    for each in contexts[:_MOST_FOLDERS]:
+    for each in contexts[:_MAX_FOLDERS]:
         yield one_line(f"{collection.name}/{each.folder}: {each.text}")
-    if len(contexts) > _MOST_FOLDERS:
-        yield f"and {len(contexts) - _MOST_FOLDERS} more folders of {collection.name}; hits name theirs"
+    if len(contexts) > _MAX_FOLDERS:
+        yield f"and {len(contexts) - _MAX_FOLDERS} more folders of {collection.name}; hits name theirs"
 
 
 def _fenced(text: str, fence: str) -> Iterator[str]:

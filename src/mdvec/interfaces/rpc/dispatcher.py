@@ -52,14 +52,14 @@ _NAMES = {
     BUSY: "busy",
 }
 
-MOST_IN_FLIGHT = 1_000
+MAX_IN_FLIGHT = 1_000
 """Most requests of one client that wait or are worked on."""
 
-_MOST_CALLS = 16
+_MAX_CALLS = 16
 # Imports wait for each other anyway, and must leave the other calls their threads.
-_MOST_LONG_CALLS = 2
+_MAX_LONG_CALLS = 2
 _REPORT_EVERY_S = 0.25
-_MOST_MESSAGE_CHARS = 10_000
+_MAX_MESSAGE_CHARS = 10_000
 
 Id = int | float | str | None
 Send = Callable[[bytes], None]
@@ -120,8 +120,8 @@ class Client:
         self._changed = threading.Condition()
         self._in_work = 0
         self._runs: dict[Id, Run] = {}
-        self._calls = ThreadPoolExecutor(_MOST_CALLS, "mdvec-rpc")
-        self._long_calls = ThreadPoolExecutor(_MOST_LONG_CALLS, "mdvec-rpc-long")
+        self._calls = ThreadPoolExecutor(_MAX_CALLS, "mdvec-rpc")
+        self._long_calls = ThreadPoolExecutor(_MAX_LONG_CALLS, "mdvec-rpc-long")
 
     def receive(self, message: bytes) -> None:
         """Begin the requests of a message; each answer is sent when it is ready."""
@@ -175,8 +175,8 @@ class Client:
             message = f"there is no method {request.method[:100]!r}"
             hint = f"There are: {', '.join(self._methods)}."
             respond(_failed(number, METHOD_NOT_FOUND, message, hint=hint))
-        elif self._in_work >= MOST_IN_FLIGHT:  # only this thread adds to it
-            message = f"{MOST_IN_FLIGHT:,} requests are in progress"
+        elif self._in_work >= MAX_IN_FLIGHT:  # only this thread adds to it
+            message = f"{MAX_IN_FLIGHT:,} requests are in progress"
             respond(_failed(number, BUSY, message, hint="Wait for some responses first.", retry=True))
         else:
             self._start(method, request, respond)
@@ -287,7 +287,7 @@ def _failed(
     number: Id, code: int, message: str, *, name: str = "", hint: str = "", retry: bool = False
 ) -> bytes:
     data = {"code": name or _NAMES[code], "hint": hint, "retry": retry}
-    error = {"code": code, "message": message[:_MOST_MESSAGE_CHARS], "data": data}
+    error = {"code": code, "message": message[:_MAX_MESSAGE_CHARS], "data": data}
     return _encode({"jsonrpc": "2.0", "id": number, "error": error})
 
 

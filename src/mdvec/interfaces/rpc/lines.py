@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _LAST_ANSWERS_S = 30.0
 _LOOK_EVERY_S = 0.5
 
-_MOST_CONNECTIONS = 256
+_MAX_CONNECTIONS = 256
 # A program that does not read its answers must not keep a thread for ever.
 _SEND_TIMEOUT_S = 60.0
 MoreMethods = Mapping[str, tuple[type[Struct], Callable[[Any], object]]]
@@ -99,7 +99,7 @@ def serve_rpc_socket(
         on_bug: Receives unexpected exceptions.
     """
     methods = all_methods(workspace) | {name: Method(*each) for name, each in more.items()}
-    free = threading.Semaphore(_MOST_CONNECTIONS)
+    free = threading.Semaphore(_MAX_CONNECTIONS)
     open_now: set[socket.socket] = set()
 
     def accept() -> None:

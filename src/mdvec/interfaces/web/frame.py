@@ -43,7 +43,7 @@ _POLICY = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 _HEADERS = {"content-security-policy": _POLICY, "referrer-policy": "same-origin"}
-_MOST_CALLS = 16
+_MAX_CALLS = 16
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -62,7 +62,7 @@ class Site:
         self.options = options
         self.csrf = secrets.token_urlsafe(24)
         self.on_bug = on_bug
-        self._limiter = CapacityLimiter(_MOST_CALLS)
+        self._limiter = CapacityLimiter(_MAX_CALLS)
         self._templates = html_templates("mdvec.interfaces.web")
         self._templates.filters.update(bytes=_bytes, moment=_moment, shown=shown_failure)
         self._templates.globals.update(document_url=document_url, search_url=search_url)

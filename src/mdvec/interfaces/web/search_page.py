@@ -30,7 +30,7 @@ from mdvec.workspace.documents.browse import Facets
 PAGE_HITS = 10
 """Results that are shown at first, and that each further step adds."""
 
-MOST_HITS = 100
+MAX_HITS = 100
 """Results that are shown at most."""
 
 PERIODS = ("1d", "7d", "30d", "365d")
@@ -41,7 +41,7 @@ _SHOWN_WORDS = 12
 _LINE_COLUMNS = 260
 _LINES = 2
 _SIMILAR = 6
-_MOST_DIGITS = 10
+_MAX_DIGITS = 10
 _WILDCARD = re.compile(r"[*?\[]")
 
 
@@ -81,7 +81,7 @@ class Form:
             since=since if since in PERIODS else "",
             old=bool(query.get("old")),
             one=bool(query.get("one")),
-            shown=max(number_of(query.get("shown", ""), most=MOST_HITS), PAGE_HITS),
+            shown=max(number_of(query.get("shown", ""), most=MAX_HITS), PAGE_HITS),
         )
 
     def parameters(self, **changes: Any) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class SearchPage:
     async def results(self, request: Request) -> Response:
         """Return the results alone; from ``offset`` on when one is given."""
         form = Form.of(request.query_params)
-        offset = number_of(request.query_params.get("offset", ""), most=MOST_HITS)
+        offset = number_of(request.query_params.get("offset", ""), most=MAX_HITS)
         found = await self._results(request, form)
         return self._site.page(request, "_results.html", form=form, offset=offset, **found)
 
@@ -212,4 +212,4 @@ def _shown(hit: SearchHit, form: Form, result: SearchResult) -> dict[str, Any]:
 
 def number_of(text: str, *, most: int) -> int:
     """Return a number of an address, at most ``most``; 0 for anything else."""
-    return min(int(text), most) if text.isdecimal() and len(text) < _MOST_DIGITS else 0
+    return min(int(text), most) if text.isdecimal() and len(text) < _MAX_DIGITS else 0

@@ -27,19 +27,19 @@ from mdvec.interfaces.web.search_page import number_of
 from mdvec.interfaces.web.treemap import treemap
 from mdvec.run import Stage
 from mdvec.types.document import DocumentState
-from mdvec.types.report import Activity, CollectionStatus, ImportMode, ImportOptions, ImportReport
+from mdvec.types.report import Activity, CollectionStatus, ImportReport
 from mdvec.workspace.first_index import BackgroundImport
 
 _LOOK_EVERY_S = 0.5
 _KEEP_ALIVE_S = 15.0
-_MOST_FILES = 500
+_MAX_FILES = 500
 # A wide map of tags, and one for phones: class, width, height and most tags.
 _MAPS = (("wide", 960, 300, 60), ("tall", 360, 480, 24))
 _MINUTE_S = 60
 _NOT_IN_NAME = re.compile(r"[^a-z0-9_-]+")
 # A speed is measured over this long: enough to even out batches, short enough to follow a change.
 _WINDOW_S = 20.0
-_LEAST_S = 1.0
+_MIN_S = 1.0
 
 
 class StatusPage:
@@ -76,9 +76,9 @@ class StatusPage:
             status=status,
             counts=[(state.value, counts[state]) for state in DocumentState if counts[state]],
             chosen=chosen,
-            files=files[first : first + _MOST_FILES],
-            earlier=max(0, first - _MOST_FILES) if first else None,
-            later=first + _MOST_FILES if first + _MOST_FILES < len(files) else None,
+            files=files[first : first + _MAX_FILES],
+            earlier=max(0, first - _MAX_FILES) if first else None,
+            later=first + _MAX_FILES if first + _MAX_FILES < len(files) else None,
         )
 
     async def events(self, request: Request) -> Response:
@@ -147,7 +147,7 @@ class StatusPage:
     def _import(self, name: str) -> ImportReport:
         workspace = self._site.workspace
         with workspace.explaining():
-            return workspace.import_collection(name, ImportOptions(ImportMode.UPDATE))
+            return workspace.import_collection(name)
 
     def _values(self) -> dict[str, Any]:
         import psutil
@@ -226,7 +226,7 @@ class Speeds:
         while now - seen[0][0] > _WINDOW_S:
             seen.popleft()
         elapsed_s = now - seen[0][0]
-        return (done - seen[0][1]) / elapsed_s if elapsed_s >= _LEAST_S and done > seen[0][1] else None
+        return (done - seen[0][1]) / elapsed_s if elapsed_s >= _MIN_S and done > seen[0][1] else None
 
     def forget(self, kept: Iterable[tuple[str, str]]) -> None:
         """Forget all steps but some."""

@@ -43,7 +43,7 @@ _OTHER_HASH = "server sha256"
 _LOCK_TICK_S = 0.2
 
 
-class _PuzzlingError(SourceError):
+class _UnknownGitError(SourceError):
     """Git failed, and the reason is not the network, the address or permissions."""
 
 
@@ -51,7 +51,7 @@ class Clone:
     """A bare clone of one repository, shared by all its readers on this machine."""
 
     def __init__(self, directory: Path, location: GitLocation) -> None:
-        """Prepare; nothing is run."""
+        """Store the arguments; the first call runs git."""
         self._directory = directory
         self._location = location
         self._git = GitProgram(directory, environment=os.environ)
@@ -70,7 +70,7 @@ class Clone:
             is_new = not self._directory.exists()
             try:
                 return self._fetched()
-            except _PuzzlingError:
+            except _UnknownGitError:
                 if is_new:
                     raise
             shutil.rmtree(self._directory, ignore_errors=True)  # it may be what is broken
@@ -236,4 +236,4 @@ def _meaning(said: str, location: GitLocation) -> SourceError:
         return SourceMissingError(msg, hint="Check the address: 'mdvec tool update -n NAME -s git+URL'.")
     if any(each in words for each in _NO_CONNECTION):
         return SourceUnavailableError(f"{location.url} cannot be reached ({said})")
-    return _PuzzlingError(f"git cannot read {location.url} ({said})")
+    return _UnknownGitError(f"git cannot read {location.url} ({said})")

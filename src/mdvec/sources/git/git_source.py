@@ -104,7 +104,7 @@ class GitSource(Source):
             raise UnreadableFileError(msg)
         return verified(raw, wanted)
 
-    def expect(self, entries: Sequence[SourceEntry]) -> None:
+    def prefetch(self, entries: Sequence[SourceEntry]) -> None:
         """Fetch files in one request.
 
         Raises:

@@ -18,7 +18,7 @@ from mdvec.errors import SourceError
 
 _PROGRAM = "git"
 _TICK_S = 0.5
-_MOST_LINES = 4
+_MAX_LINES = 4
 _ADVICE = ("warning:", "hint:", "Please make sure", "and the repository exists")
 
 # Set if mdvec runs inside a hook: they would point git to another repository than ours.
@@ -75,7 +75,7 @@ class GitProgram:
     """
 
     def __init__(self, directory: Path, *, environment: Mapping[str, str]) -> None:
-        """Prepare; nothing is run.
+        """Store the arguments; the first call runs git.
 
         Args:
             directory: The repository; it may not exist yet.
@@ -206,4 +206,4 @@ def _last_words(errors: bytes) -> str:
     """Return the last messages of git and the programs it ran, without advice that does not apply here."""
     lines = (line.strip() for line in errors.decode("utf-8", "replace").splitlines())
     words = [line for line in lines if line and not line.startswith(_ADVICE)]
-    return "; ".join(dict.fromkeys(words[-_MOST_LINES:]))
+    return "; ".join(dict.fromkeys(words[-_MAX_LINES:]))

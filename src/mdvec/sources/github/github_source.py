@@ -38,7 +38,7 @@ _TOKEN_VARIABLE = "GITHUB_TOKEN"  # noqa: S105 - the name of a variable
 # From here on one archive is quicker than single files.
 _FEW_FILES = 50
 # Unless the archive holds mostly other things: with a token, a call is worth that much.
-_MOST_BYTES_A_FILE = 2_000_000
+_MAX_BYTES_A_FILE = 2_000_000
 _SECONDS_A_MINUTE = 60.0
 _DEFAULTS = ScanSettings()
 _FORMAT = 2
@@ -181,7 +181,7 @@ class GithubSource(Source):
             raise FileTooLargeError(too_large(len(raw), self._selection.max_file_bytes))
         return raw
 
-    def expect(self, entries: Sequence[SourceEntry]) -> None:
+    def prefetch(self, entries: Sequence[SourceEntry]) -> None:
         """Fetch many files at once, as an archive; a few are fetched when they are read.
 
         Raises:
@@ -224,7 +224,7 @@ class GithubSource(Source):
         if files <= _FEW_FILES:
             return False
         has_token = bool(os.environ.get(self._settings.token_env))
-        return not has_token or sum(item.size or 0 for item in listed.items) <= files * _MOST_BYTES_A_FILE
+        return not has_token or sum(item.size or 0 for item in listed.items) <= files * _MAX_BYTES_A_FILE
 
     def _is_entered(self, folder: str) -> bool:
         """Return True if a folder (its path from the root) may contain wanted files."""

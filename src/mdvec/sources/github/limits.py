@@ -8,8 +8,8 @@ from collections.abc import Callable
 from mdvec.net.response import Response
 
 # The wait that GitHub requires if it names none; doubled if that was not enough.
-_LEAST_WAIT_S = 60.0
-_MOST_DOUBLINGS = 6
+_MIN_WAIT_S = 60.0
+_MAX_DOUBLINGS = 6
 
 
 class RateLimits:
@@ -38,4 +38,4 @@ class RateLimits:
         if reply.status == 403 and "rate limit" not in reply.text.lower():
             return None  # it is not ours to read
         self._refusals += 1
-        return _LEAST_WAIT_S * 2.0 ** min(self._refusals - 1, _MOST_DOUBLINGS)
+        return _MIN_WAIT_S * 2.0 ** min(self._refusals - 1, _MAX_DOUBLINGS)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mdvec.stores.postgres.connection import ids_text
 from mdvec.stores.postgres.where import WhereReader
-from mdvec.stores.records import MOST_REPETITIONS, ChunkPlace, StoredChunk, places_of_rows
+from mdvec.stores.records import MAX_REPETITIONS, ChunkPlace, StoredChunk, places_of_rows
 from mdvec.stores.tables import CHUNK_COLUMNS, CHUNK_JOINS, PLACE_COLUMNS, DocumentTables
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Where
@@ -53,7 +53,7 @@ class DocumentReader(WhereReader, DocumentTables):
 
     def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
         """Return how many chunks have the same skeleton; each skeleton is counted once, in its index."""
-        rows = self.connection.execute(_REPETITIONS, (ids_text(ids), MOST_REPETITIONS), binary=True)
+        rows = self.connection.execute(_REPETITIONS, (ids_text(ids), MAX_REPETITIONS), binary=True)
         return {ChunkId(chunk_id): count for chunk_id, count in rows.fetchall() if count > 1}
 
     def bodies(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:

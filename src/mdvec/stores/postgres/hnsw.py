@@ -21,11 +21,11 @@ from mdvec.types.ids import SpaceId
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MOST_DIMENSIONS = 4000  # of an index; longer vectors are compared one by one
+_MAX_DIMENSIONS = 4000  # of an index; longer vectors are compared one by one
 _MEMORY_MB = 512  # at most, to make an index: enough for 300,000 vectors of 384 numbers; with more it is slow
 _SPARE = 32  # the index compares in half precision: the last of the nearest may come out just behind
 _EF_SEARCH_OF_NAMES = 400  # an eighth as many are wanted as of texts
-_MOST_PROPOSED = 5_000  # vectors, in whose order a filter is asked; where that is too few, all are compared
+_MAX_PROPOSED = 5_000  # vectors, in whose order a filter is asked; where that is too few, all are compared
 
 # The numbers of a space and its dimension are part of the text, or the index could not be used. OFFSET 0
 # keeps the order of the index: owners are looked up for one vector after the other, until there are enough.
@@ -141,7 +141,7 @@ class LargeSpaceReader(VectorReader):
             table=_TABLES[kind],
             named=_NAMED[kind],
             condition=condition.text,
-            most=_MOST_PROPOSED,
+            most=_MAX_PROPOSED,
         )
         if template is _NEAREST:
             self._set_ef_search(EF_SEARCH if kind is VectorKind.TEXT else _EF_SEARCH_OF_NAMES)
@@ -173,7 +173,7 @@ def spaces_without_indexes(connection: Connection, exact_up_to: int) -> list[tup
     sql = """SELECT s.id, s.dimension FROM spaces s WHERE s.dimension <= %s
         AND to_regclass(%s || s.id) IS NULL
         AND (SELECT count(*) FROM vectors v WHERE v.space_id = s.id) > %s"""
-    arguments = (_MOST_DIMENSIONS, _NAME_OF_INDEX.format(kind=VectorKind.TEXT.value, space=""), exact_up_to)
+    arguments = (_MAX_DIMENSIONS, _NAME_OF_INDEX.format(kind=VectorKind.TEXT.value, space=""), exact_up_to)
     return [(SpaceId(row[0]), row[1]) for row in connection.execute(sql, arguments)]
 
 

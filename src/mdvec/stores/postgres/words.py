@@ -28,7 +28,7 @@ from mdvec.stores.records import BM25_K1, ChunkTerms
 from mdvec.types.ids import ChunkId, CollectionId
 from mdvec.types.query import Where
 
-_MOST_REPEATS = 32_767  # of a term in a field: what two bytes hold, and far more than counts
+_MAX_REPEATS = 32_767  # of a term in a field: what two bytes hold, and far more than counts
 _BATCH = 5_000  # chunks that the server is asked of at once
 _FIRST_BATCH_FACTOR = 4
 _BATCH_GROWTH = 4
@@ -219,5 +219,5 @@ def _counted(terms: ChunkTerms) -> tuple[int, dict[str, list[int]]]:
     counts: dict[str, list[int]] = {}
     for at, field in enumerate(fields):
         for term, count in Counter(map(stored_text, field)).items():
-            counts.setdefault(term, [0] * len(fields))[at] = min(count, _MOST_REPEATS)
+            counts.setdefault(term, [0] * len(fields))[at] = min(count, _MAX_REPEATS)
     return sum(map(len, fields)), counts

@@ -36,7 +36,7 @@ from mdvec.stores.published.places import Place
 _FORMAT: Final = 1
 _PAGE_BYTES: Final = 4096  # as SQLite's: what changes is a page
 _DIGEST_BYTES: Final = 16
-_MOST_UNUSED: Final = 2  # times as many pages in all parts as in the file; then it is sent anew
+_MAX_UNUSED: Final = 2  # times as many pages in all parts as in the file; then it is sent anew
 
 _VERSIONS: Final = "versions"
 
@@ -179,7 +179,7 @@ def publish(
             parts.append(sender.send(bytes(pack)))
         pages = sender.send(bytes(digests))
     used = sorted({part for part, _, _ in runs})
-    if previous is not None and len(used) * PART_BYTES > max(_MOST_UNUSED * size, 2 * PART_BYTES):
+    if previous is not None and len(used) * PART_BYTES > max(_MAX_UNUSED * size, 2 * PART_BYTES):
         return publish(place, file, number, collections, None, content)
     renumbered = {part: at for at, part in enumerate(used)}
     manifest = Manifest(

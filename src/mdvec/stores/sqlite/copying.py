@@ -22,7 +22,7 @@ _PAGES_A_STEP = 4096
 
 # A larger share of free pages is taken out. Else all pages stay in place: what did not change is then equal
 # from copy to copy.
-_MOST_FREE = 0.25
+_MAX_FREE = 0.25
 
 # Nothing is behind it, so that nothing is looked for where the copy is read.
 _NO_SOURCE = SourceSpec("push", "")
@@ -84,7 +84,7 @@ def write_copy(source: Connection, target: Path, names: AnyCollection[str], vers
             connection.execute("UPDATE meta SET value = ? WHERE key = 'generation'", (version - 1,))
     with _alone(target) as copy:
         free, pages = copy.pragma("freelist_count"), copy.pragma("page_count")
-        if free > _MOST_FREE * pages:
+        if free > _MAX_FREE * pages:
             copy.execute("PRAGMA temp_store = FILE; VACUUM")
         return _digest(copy)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from mdvec.clock import now_ms
 from mdvec.stores.columns import locator_bytes, storable
 from mdvec.stores.records import (
-    MOST_REPETITIONS,
+    MAX_REPETITIONS,
     ChunkPlace,
     ChunkTerms,
     DocumentRecord,
@@ -82,7 +82,7 @@ class DocumentReader(WhereReader, DocumentTables):
 
     def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
         """Return how many chunks have the same skeleton; each skeleton is counted once, in its index."""
-        return dict(self.rows(_REPETITIONS, json.dumps(sorted(ids)), MOST_REPETITIONS))
+        return dict(self.rows(_REPETITIONS, json.dumps(sorted(ids)), MAX_REPETITIONS))
 
 
 class DocumentWriter(DocumentReader, DocumentRows):

@@ -27,10 +27,10 @@ from mdvec.types.collection import Collection
 if TYPE_CHECKING:  # needed with a vector index only
     from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
 
-_MOST_PROBLEMS = 20
+_MAX_PROBLEMS = 20
 # In the file format of FTS5 the upper bits of an id name a segment; larger ones are lists of deleted rows.
 _SEGMENT_BITS = 37
-_MOST_SEGMENTS = 0xFFFF
+_MAX_SEGMENTS = 0xFFFF
 
 
 class SqliteStore:
@@ -241,12 +241,12 @@ def _problems(connection: Connection) -> list[str]:
 
     Documents without a fingerprint came from an older version, and get their words when they are imported.
     """
-    found = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_MOST_PROBLEMS})")]
+    found = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})")]
     found = [message for message in found if message != "ok"]
     found += [
         f"a row of {row[0]} refers to a missing row of {row[2]}"
         for row in connection.execute("PRAGMA foreign_key_check")
-    ][:_MOST_PROBLEMS]
+    ][:_MAX_PROBLEMS]
     wordless, ownerless = connection.execute(
         """SELECT (SELECT count(*) FROM chunks c CROSS JOIN documents d ON d.id = c.document_id
             WHERE c.id NOT IN (SELECT id FROM chunks_fts_docsize) AND d.fingerprint != ''),
@@ -255,7 +255,7 @@ def _problems(connection: Connection) -> list[str]:
     # Each segment of the word index has a page of terms; FTS5's own check does not look for it.
     unreachable = connection.execute(
         f"""SELECT count(DISTINCT id >> {_SEGMENT_BITS}) FROM chunks_fts_data
-        WHERE id >> {_SEGMENT_BITS} BETWEEN 1 AND {_MOST_SEGMENTS}
+        WHERE id >> {_SEGMENT_BITS} BETWEEN 1 AND {_MAX_SEGMENTS}
         AND id >> {_SEGMENT_BITS} NOT IN (SELECT segid FROM chunks_fts_idx)"""  # noqa: S608 - numbers
     ).get
     if unreachable:

@@ -31,7 +31,7 @@ from mdvec.types.ids import CollectionId
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MOST_IDS = 500  # in a condition
+_MAX_IDS = 500  # in a condition
 _LEASE_S = 120.0  # after so long a writer on a server counts as gone; a step takes seconds
 
 # What our collections carry; those of others are not touched.
@@ -272,9 +272,9 @@ class ChromaVectorIndex:
     def _write(self, space: IndexedSpace, kind: VectorKind, changes: VectorChanges) -> None:
         held = self._collections(space, kind)
         removed = changes.removed_of(kind)
-        for at in range(0, len(removed), _MOST_IDS):
+        for at in range(0, len(removed), _MAX_IDS):
             for each in held.values():
-                each.delete(where={"entry": {"$in": removed[at : at + _MOST_IDS]}})
+                each.delete(where={"entry": {"$in": removed[at : at + _MAX_IDS]}})
         added: dict[int, list[VectorEntry]] = {}
         for entry in changes.added_of(kind):
             added.setdefault(entry.collection_id, []).append(entry)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # A search catches up with about this many entries, a second or two of work. The rest waits for the next
 # search or import; until then, the vectors of the store answer.
-_MOST_PER_SEARCH = 3_000
+_MAX_PER_SEARCH = 3_000
 
 # The index ranks by similarities of its own: the last of the nearest may come out just behind.
 _SPARE = 32
@@ -31,7 +31,7 @@ _SPARE = 32
 _FIRST_FACTOR = 2
 _NEXT_FACTOR = 4
 # Of more, looking at all vectors of the store is no slower.
-_MOST_PROPOSED = 4_096
+_MAX_PROPOSED = 4_096
 
 
 class NearestQuery(Struct, frozen=True):
@@ -117,7 +117,7 @@ class FollowedIndex:
         for space_id in self._feed.spaces():
             entries = self._feed.count_entries(space_id)
             # More than is needed, so that another process may interfere; but not for ever.
-            most = _MOST_PER_SEARCH + 3 * entries
+            most = _MAX_PER_SEARCH + 3 * entries
             if entries and not self._catch_up(space_id, most, total=entries, wait=True):
                 msg = f"the vector index {self.location} cannot be filled"
                 raise StoreError(msg, hint="Another process may be rebuilding it; try again.")
@@ -145,14 +145,14 @@ class FollowedIndex:
     def _propose(self, query: NearestQuery, collections: Sequence[CollectionId] | None) -> list[int] | None:
         space_id, kind, limit = query.space_id, query.kind, query.limit
         if space_id not in self._caught_up:
-            self._caught_up[space_id] = self._catch_up(space_id, _MOST_PER_SEARCH)
+            self._caught_up[space_id] = self._catch_up(space_id, _MAX_PER_SEARCH)
         if not self._caught_up[space_id]:
             return None
         space = self._feed.indexed_space(space_id)
         # A document may have many names.
         size = (1 if collections is None and kind is VectorKind.TEXT else _FIRST_FACTOR) * limit + _SPARE
         while True:
-            if size > _MOST_PROPOSED:
+            if size > _MAX_PROPOSED:
                 return None
             found = self._index.nearest(space, query.vector, kind, size, collections)
             owners = list(dict.fromkeys(owner for owner, _ in found))

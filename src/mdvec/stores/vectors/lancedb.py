@@ -44,7 +44,7 @@ TABLES = {VectorKind.TEXT: "sections", VectorKind.NAME: "names"}
 
 _LOCK_WAIT_S = 2.0  # searches can do without the index
 _KEPT = timedelta(minutes=10)  # versions that other processes may be reading
-_MOST_VERSIONS = 20  # of a table, until the old ones are removed
+_MAX_VERSIONS = 20  # of a table, until the old ones are removed
 _ROWS_A_DELETE = 1_000
 
 _FAILURES = (RuntimeError, ValueError, OSError, pa.ArrowException)
@@ -170,7 +170,7 @@ class LanceVectorIndex:
             for table in tables.values():
                 self._index(table)
             for table in (*tables.values(), self._open(SPACES)):
-                if len(table.list_versions()) > _MOST_VERSIONS:
+                if len(table.list_versions()) > _MAX_VERSIONS:
                     table.optimize(cleanup_older_than=_KEPT)
 
     def check(self) -> list[str]:

@@ -35,11 +35,11 @@ _APPLICATION_ID_AT = slice(68, 72)
 _VERSION = 1
 
 _BUSY_TIMEOUT_S = 2.0  # a transaction takes a fraction of it, and searches can do without the index
-_MOST_NEIGHBOURS = 4096  # a query by vec0 returns no more
+_MAX_NEIGHBOURS = 4096  # a query by vec0 returns no more
 
 # vec0 frees the room of removed rows only 1,024 neighbours at a time (asg017/sqlite-vec#178): a space is
 # built again when more than so many rows were added for each that is left, and for a small one.
-_MOST_ADDED_PER_ROW = 3
+_MAX_ADDED_PER_ROW = 3
 _ALWAYS_ADDED = 20_000
 
 _SPACES = """CREATE TABLE IF NOT EXISTS spaces(
@@ -282,7 +282,7 @@ def _apply(connection: apsw.Connection, space: IndexedSpace, changes: VectorChan
         )
     added += len(changes.added)
     connection.execute("UPDATE spaces SET mark = ?, added = ? WHERE id = ?", (changes.until, added, space_id))
-    if changes.removed and added > _ALWAYS_ADDED + _MOST_ADDED_PER_ROW * _count(connection, space_id):
+    if changes.removed and added > _ALWAYS_ADDED + _MAX_ADDED_PER_ROW * _count(connection, space_id):
         _drop(connection, space)
     return True
 
@@ -319,7 +319,7 @@ def _nearest(
     more = () if collections is None else (collections,)
     arguments: tuple[bytes | int | str, ...] = (vector, limit, *more)
     sql = f"SELECT owner, coalesce(distance, 2) FROM {table} WHERE vector MATCH ?1 AND k = ?2 {inside}"  # noqa: S608
-    if limit > _MOST_NEIGHBOURS:
+    if limit > _MAX_NEIGHBOURS:
         sql = f"""SELECT owner, coalesce(vec_distance_cosine(vector, ?1), 2) AS distance FROM {table}
             WHERE 1 {inside} ORDER BY distance LIMIT ?2"""  # noqa: S608
     return [(owner, 1 - distance) for owner, distance in connection.execute(sql, arguments)]

@@ -25,9 +25,9 @@ from mdvec.workspace.collections import Collections
 from mdvec.workspace.documents.reading import outline_of
 from mdvec.workspace.documents.references import find, where_of
 
-_MOST_COUNTED = 200_000
-_MOST_TAGS = 40
-_MOST_FOLDERS = 20
+_MAX_COUNTED = 200_000
+_MAX_TAGS = 40
+_MAX_FOLDERS = 20
 _RECENT = 8
 
 _MARKUP = re.compile(r"[#*_`>\[\]|{}=~]+|https?://\S+|\(\S*\)")
@@ -162,8 +162,8 @@ class Browse:
         )
         return Facets(
             collections=tuple((each.name, per_collection[each.name]) for each in enabled),
-            tags=tuple(tags[:_MOST_TAGS]),
-            folders=tuple(folders.most_common(_MOST_FOLDERS)),
+            tags=tuple(tags[:_MAX_TAGS]),
+            folders=tuple(folders.most_common(_MAX_FOLDERS)),
             periods=tuple(
                 (name, sum(each.changed_ns >= begin for each in inside))
                 for name, begin in (periods or {}).items()
@@ -180,7 +180,7 @@ class Browse:
                 enabled = self._collections.chosen((), view)
                 replaced = self._versions.of((each.id for each in enabled), view)
                 where = narrowed(others, enabled, replaced, view)
-                self._counted = key, view.newest_documents(where, limit=_MOST_COUNTED)
+                self._counted = key, view.newest_documents(where, limit=_MAX_COUNTED)
             return self._counted[1]
 
 

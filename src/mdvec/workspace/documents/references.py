@@ -28,7 +28,7 @@ _FILE_SCHEME = "file://"
 # Spaces at either end of a file's name.
 _UNSEEN = re.compile(r"(?:(?<=/)|\A)\s+|\s+(?=\.\w+\Z|\Z)")
 _LINES = re.compile(r"(?::|#L)(\d{1,9})(?:[-:]L?(\d{1,9}))?:?")
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 
 
 def find(path: str, collection: str | None, collections: Collections, view: View) -> Reference:
@@ -174,11 +174,11 @@ def _leads(spelling: str, path: str) -> bool:
 def _only(text: str, found: Sequence[Reference]) -> Reference:
     if len(found) == 1:
         return found[0]
-    named = [f"{each.collection.name}/{each.document.path}" for each in found[:_MOST_NAMED]]
+    named = [f"{each.collection.name}/{each.document.path}" for each in found[:_MAX_NAMED]]
     if len({each.document.path for each in found}) == 1:
         where = ", ".join(each.collection.name for each in found)
         msg = f"{text!r} is in more than one collection: {where}"
         raise UsageError(msg, hint=f"Name the collection, such as {named[0]!r}.")
-    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
     msg = f"{text!r} is the name of more than one document: {', '.join(named)}{more}"
     raise UsageError(msg, hint="Give the whole path of one of them.")

@@ -20,7 +20,7 @@ from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
 from mdvec.types.hit import SearchResult
 from mdvec.types.ids import CollectionId
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport
+from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.types.section import FoundSection, IndexedSection, SectionTotals
 from mdvec.workspace.collections import Collections
 
@@ -31,7 +31,7 @@ _PUSH = "push"
 _DESCRIPTION = "Sections that other programs have written"
 _MS = 1_000_000
 # So many changed documents are looked at to find the oldest sections.
-_MOST_DIRTY = 10_000
+_MAX_DIRTY = 10_000
 
 
 class Sections:
@@ -126,7 +126,7 @@ class Sections:
         found: list[IndexedSection] = []
         with self._collections.store().read() as view:
             for place in self._collections.chosen((), view):
-                for path in view.dirty_paths(place.id, _MOST_DIRTY):
+                for path in view.dirty_paths(place.id, _MAX_DIRTY):
                     document = view.find_document(place.id, path)
                     if document is not None:
                         found += _sections_of(document, view)
@@ -208,7 +208,7 @@ class Sections:
                     return
                 name = self._wanted.pop()
             try:
-                options = ImportOptions(ImportMode.UPDATE, accept_pending=True, wait_s=float("inf"))
+                options = ImportOptions(accept_pending=True, wait_s=float("inf"))
                 self._import(name, options)
             except MdvecError:
                 # The vectors stay pending, which every answer says; the next import makes them.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # a search prepares nothing
 _BYTES_PER_MB = 1_000_000
 
 # One process reads and writes: more than so many would wait for it.
-_MOST_PROCESSES = 4
+_MAX_PROCESSES = 4
 
 # The context line above a chunk takes tokens too; this many are left for it below the model's limit.
 _CONTEXT_TOKENS = 64
@@ -109,7 +109,7 @@ class Parts:
         """Return the processes that may prepare documents; None where there is but one, or one embedder."""
         from mdvec.indexing.preparation import Processes
 
-        number = min(available_cores(), _MOST_PROCESSES) if number is None else number
+        number = min(available_cores(), _MAX_PROCESSES) if number is None else number
         if number < 2 or self.embedders.is_overridden:
             return None
         return Processes(number, functools.partial(make_recipe, self._config, spec, model.spec))

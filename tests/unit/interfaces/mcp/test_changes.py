@@ -26,7 +26,7 @@ TOOLS, RESOURCES = ToolsListChanged(), ResourcesListChanged()
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for changes all the time."""
-    for name in ("_MOST_WAIT_S", "_RETRY_S"):
+    for name in ("_MAX_WAIT_S", "_RETRY_S"):
         monkeypatch.setattr(changes, name, 0.01)
 
 

@@ -44,7 +44,7 @@ from mdvec.types.query import (
     SearchQuery,
     TagMatch,
 )
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport, ListedDocument, Passage
+from mdvec.types.report import ImportOptions, ImportReport, ListedDocument, Passage
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("search", {"query": "宿"}),
@@ -357,7 +357,7 @@ def test_reindex_updates_all_enabled_collections() -> None:
     ]
     assert "work: error: /mnt/work is not there" in text_of(result)
     [imported] = asked(workspace, "import")
-    options = ImportOptions(ImportMode.UPDATE, accept_pending=True, wait_s=30.0)
+    options = ImportOptions(accept_pending=True, wait_s=30.0)
     assert imported == {"name": "notes", "options": options}
 
 
