@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ import msgspec
 import pytest
 from tests.integration.chaos import Chaos
 from tests.postgres_server import new_schema, shared_server
-from tests.waiting import wait_until
+from tests.waiting import HANG_S, wait_until
 
 from mdvec import SearchQuery, Workspace, open_workspace, run
 from mdvec.config.schema import Config, SearchSettings, WatchSettings
@@ -299,6 +300,49 @@ def test_a_folder_that_vanishes_keeps_its_index(vault: Vault) -> None:
         away.rename(vault.docs)
         vault.write("d0/n0.md", f"back{empty}\n")
         wait_until(lambda empty=empty: paths(workspace, f"back{empty}") == ["d0/n0.md"])  # type: ignore[misc]
+
+
+def test_a_disk_that_comes_back_is_watched_again(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No event tells that it was unmounted."""
+    listened: list[Sequence[str]] = []
+
+    def without_events(folders: Sequence[str], stop: threading.Event) -> Iterator[set[str]]:
+        listened.append(folders)
+        yield set()
+        stop.wait()
+
+    monkeypatch.setattr(watching, "watch", without_events)
+    workspace = vault.open()
+    workspace.freshness.watch()
+    wait_until(lambda: listened)
+    away = vault.docs.with_name("away")
+    for _ in range(2):
+        vault.docs.rename(away)
+        before = len(listened)
+        time.sleep(0.3)
+        assert len(listened) == before
+        away.rename(vault.docs)
+        wait_until(lambda before=before: len(listened) > before)  # type: ignore[misc]
+
+
+def test_an_error_of_a_driver_does_not_end_the_watching(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables may be gone while a backup is restored."""
+    workspace = vault.open()
+    failures, returned = iter(range(3)), list[int]()
+
+    def failing() -> Store:
+        if next(failures, None) is not None:
+            msg = "no such table"
+            raise RuntimeError(msg)
+        returned.append(1)
+        return _no_store()
+
+    watcher = watching.Watcher(failing, list, workspace.import_collection, watch_targets.WatchTimes())
+    watcher.start()
+    wait_until(lambda: len(returned) > 2)
+    watcher.close(HANG_S)
 
 
 def test_where_events_do_not_work_it_is_polled(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+import os
+import platform
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -35,6 +37,7 @@ _DOCUMENT_FACTS = (
 )
 _CHUNK_FACTS = tuple(name for name in Chunk.__struct_fields__ if name not in ("heading", "context"))
 _DOCUMENTS_A_BATCH = 100
+_PURPOSE = "moving to another store"
 _VECTORS_A_BATCH = 2_000
 
 
@@ -63,7 +66,8 @@ def copy_store(
         with source.read() as view:
             collections = view.collections()
         for each in collections:
-            claims.enter_context(source.claim(each, "moving to another store", wait_s=wait_s))
+            claims.enter_context(source.claim(each, _PURPOSE, wait_s=wait_s))
+        _refuse_itself(target)
         # No process writes documents from here on; vectors of other imports may still come, and stay behind.
         with source.read() as view:
             collections = view.collections()
@@ -72,15 +76,20 @@ def copy_store(
             done = 0
             for each in collections:
                 done = _copy_collection(view, target, each, parse, done, total)
-            for space in view.spaces().values():
+            spaces = view.spaces().values()
+            for space in spaces:
                 _copy_space(view, target, space)
+            _drop_other_spaces(target, spaces)
             expected = describe(view)
     with target.read() as view:
         found = describe(view)
     if found != expected:
-        msg = f"{target.location} differs from {source.location} after copying: {found} instead of {expected}"
+        msg = (
+            f"{target.location} differs from {source.location} after copying: "
+            f"{_in_words(found)} instead of {_in_words(expected)}"
+        )
         raise StoreError(
-            msg, hint="Nothing was changed in the old one. Run it again; it copies what differs."
+            msg, hint="Nothing was changed in the old one. Run it again, or give an empty place."
         )
     return found
 
@@ -106,6 +115,25 @@ def describe(view: View) -> StoreContents:
             _add(total, [space.key, str(view.unrelated(space_id))])
         vectors += counted
     return StoreContents(len(collections), documents, chunks, vectors, total.hexdigest())
+
+
+def _refuse_itself(target: Store) -> None:
+    """Raise if the target is the source by another address: then the claims just made are in it."""
+    own = (_PURPOSE, os.getpid(), platform.node())
+    with target.read() as view:
+        is_source = any((each.purpose, each.pid, each.host) == own for each in view.activities())
+    if is_source:
+        msg = f"{target.location} is the store that is to be moved, by another address"
+        raise StoreError(msg, hint="Name another file, or the address of another store.")
+
+
+def _in_words(contents: StoreContents) -> str:
+    counts = (
+        f"{contents.documents:,} documents",
+        f"{contents.chunks:,} chunks",
+        f"{contents.vectors:,} vectors",
+    )
+    return ", ".join(counts)
 
 
 def _refuse_others(target: Store, collections: Sequence[Collection]) -> None:
@@ -197,6 +225,23 @@ def _chunks(view: View, collection: Collection, stored: StoredDocument) -> tuple
 
 
 def _copy_space(view: View, target: Store, space: EmbeddingSpace) -> None:
+    _add_vectors(view, target, space)
+    with target.read() as copied:
+        surplus = _vectors_of(copied, space) > _vectors_of(view, space)
+    if surplus:  # an earlier copy brought some that the source has lost since
+        _drop_space(target, space)
+        _add_vectors(view, target, space)
+
+
+def _drop_other_spaces(target: Store, spaces: Iterable[EmbeddingSpace]) -> None:
+    known = {*spaces}
+    with target.read() as copied:
+        others = [each for each in copied.spaces().values() if each not in known]
+    for each in others:
+        _drop_space(target, each)
+
+
+def _add_vectors(view: View, target: Store, space: EmbeddingSpace) -> None:
     space_id = view.find_space(space)
     for hashes, vectors in _pages(view, space):
         run.current().check()
@@ -206,6 +251,18 @@ def _copy_space(view: View, target: Store, space: EmbeddingSpace) -> None:
             unrelated = None if space_id is None else view.unrelated(space_id)
             if unrelated is not None:
                 writer.set_unrelated(own, unrelated)
+
+
+def _drop_space(target: Store, space: EmbeddingSpace) -> None:
+    with target.write() as writer:
+        space_id = writer.find_space(space)
+        if space_id is not None:
+            writer.drop_space(space_id)
+
+
+def _vectors_of(view: View, space: EmbeddingSpace) -> int:
+    space_id = view.find_space(space)
+    return 0 if space_id is None else view.vector_count(space_id)
 
 
 def _pages(view: View, space: EmbeddingSpace) -> Iterator[tuple[list[TextHash], NDArray[np.float32]]]:

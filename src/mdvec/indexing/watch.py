@@ -95,6 +95,10 @@ class Watcher:
                 if not self._stop.is_set() and str(error) != said:
                     said = str(error)
                     run.log("cannot watch", level="warning", reason=said)
+            except Exception as error:  # noqa: BLE001 - whatever it was, the next try may succeed
+                if not self._stop.is_set() and str(error) != said:
+                    said = str(error)
+                    run.log("cannot watch", level="error", reason=f"{type(error).__name__}: {said}")
             finally:
                 self._rest()
             self._stop.wait(_STAND_BY_S)
@@ -117,6 +121,7 @@ class Watcher:
                 if found != version or isinstance(self._store(), SharedWork):
                     self._list_collections(lease)
                     version = found if self._notice_dirty() else -1
+                self._notice_replaced()
                 list_at = now + _COLLECTIONS_S
             self._watch_folders()
             due_at = self._start_due(now)
@@ -178,6 +183,14 @@ class Watcher:
                     target.due_at = 0.0
                 target.dirty = dirty
         return is_complete
+
+    def _notice_replaced(self) -> None:
+        """Look at collections whose folder is no longer the one that is watched, after an unmount, say."""
+        with self._guard:
+            for target in self._targets.values():
+                if target.at_work is None and target.is_replaced():
+                    target.forget_folders()
+                    target.due_at = 0.0
 
     def _watch_folders(self) -> None:
         """Watch what the collections need now, instead of what was watched before."""

@@ -92,6 +92,11 @@ class Target(Struct):
         else:
             self.folders = _identities(folders)
 
+    def is_replaced(self) -> bool:
+        """Return True if the folder is not the one that is watched: an unmounted disk raises no event."""
+        root = next(iter(self.folders), None)
+        return root is not None and _identities([root]) != {root: self.folders[root]}
+
     def forget_folders(self) -> None:
         """Forget what is watched; the next look reads it from the source again."""
         self.folders, self.restructured = {}, True

@@ -87,7 +87,7 @@ class Stores:
         from mdvec.indexing.transfer import copy_store
 
         place = target if scheme_of(target) else Path(target).absolute()
-        if str(place) == str(self._collections.place.location):
+        if _is_same(place, self._collections.place.location):
             msg = f"{self._collections.place.shown} is already there"
             raise StoreError(msg, hint="Name another file, or the address of another store.")
         # An index follows once the new store is used.
@@ -252,6 +252,13 @@ def _count(file: Path) -> tuple[int, int]:
     finally:
         store.close()
     return sum(each.documents for each in counts), sum(each.chunks for each in counts)
+
+
+def _is_same(place: Path | str, location: Path | str) -> bool:
+    """Return True if two places are one file, by whatever path, or one address."""
+    if isinstance(place, Path) and isinstance(location, Path) and place.exists() and location.exists():
+        return place.samefile(location)
+    return str(place) == str(location)
 
 
 def _vector_index(store: Store) -> tuple[str, tuple[str, ...]]:

@@ -155,6 +155,8 @@ def _translation(error: psycopg.Error, address: str) -> StoreError | None:
             return DamagedDatabaseError(f"{place} is damaged: {_reason(error, address)}")
         case errors.InsufficientResources():
             return StoreUnavailableError(f"{place} has no room for this: {_reason(error, address)}")
+        case errors.UndefinedTable() | errors.InvalidSchemaName():  # while a backup is restored, for example
+            return StoreUnavailableError(f"tables of {place} are missing: {_reason(error, address)}")
         case psycopg.OperationalError() | psycopg.InterfaceError():
             return StoreUnavailableError(f"the connection to {place} was lost: {_reason(error, address)}")
         case _:
