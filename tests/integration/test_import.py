@@ -628,6 +628,8 @@ def test_reading_returns_documents_lines_and_sections(bench: Bench) -> None:
     section = bench.workspace.read("retry.md", section="## リトライ")
     assert (section.start_line, section.end_line) == (3, 5)
     assert section.text.startswith("## リトライ\n")
+    assert bench.workspace.read("retry.md#リトライ") == section
+    assert bench.workspace.read("[[retry#リトライ]]") == section
     assert bench.workspace.read("retry.md", lines=(5, 5)).text == "リトライ回数は max_retries で変える。\n"
     for wrong in ({"lines": (90, 91)}, {"lines": (3, 2)}, {"section": "Nope"}):
         with pytest.raises(MdvecError):

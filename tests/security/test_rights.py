@@ -24,7 +24,7 @@ from tests.waiting import HANG_S
 from mdvec import Workspace, open_workspace
 from mdvec.config import Config
 from mdvec.config.schema import AccessToken, SearchSettings
-from mdvec.errors import CollectionNotFoundError, NotAllowedError
+from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError, NotAllowedError
 from mdvec.interfaces.http.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.http.rights import COOKIE, start_session
@@ -146,7 +146,8 @@ def test_every_method_of_a_view_is_decided_on() -> None:
     own = {name for name in vars(RestrictedView) if not name.startswith("_")}
     assert not own & PASSED_ON
     # Whole spaces of vectors, and what only imports need.
-    left_out = {"spaces", "vectors", "cached", "pending", "pending_names", "count_pending_names"}
+    left_out = {"spaces", "vectors", "vector_count", "cached"}
+    left_out |= {"pending", "pending_names", "count_pending_names"}
     assert own | PASSED_ON | left_out == public
 
 
@@ -179,6 +180,15 @@ def test_nothing_can_be_written(narrow: Workspace, write: str) -> None:
     """Whatever writes is refused with the same words."""
     with pytest.raises(NotAllowedError, match="may read, and change nothing"):
         WRITES[write](narrow)
+
+
+def test_a_path_of_the_server_is_no_reference(narrow: Workspace, whole: Workspace, folder: Path) -> None:
+    """What is found by it would tell where files are, and which links exist."""
+    for place in (folder / "open" / "plan.md", folder / "hidden-source" / ".." / "open" / "plan.md"):
+        for reference in (str(place), f"file://{place}"):
+            assert whole.read(reference).path == "plan.md"
+            with pytest.raises(DocumentNotFoundError):
+                narrow.read(reference)
 
 
 def test_a_right_to_nothing_shows_nothing(whole: Workspace) -> None:

@@ -125,7 +125,13 @@ def test_a_location_names_its_store(location: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("postgresql://me:p@ss/w@h/db", "postgresql://***@h/db"),
+        ("postgresql://me:p@ss/w@h/db", "postgresql://me:***@h/db"),
+        ("postgresql://me:p w@h/db", "postgresql://me:***@h/db"),
+        ("postgresql://me@h/db", "postgresql://me@h/db"),
+        ("postgresql://p:a/s:s@h", "postgresql://p:***@h"),
+        ("postgresql://s/e:c@h", "postgresql://***@h"),
+        ("git+https://token@h/x", "git+https://***@h/x"),
+        ("see postgresql://me:pw@h/db and https://t@h", "see postgresql://me:***@h/db and https://***@h"),
         (
             "postgresql://h/db?user=me&password=x&sslmode=on",
             "postgresql://h/db?user=me&password=***&sslmode=on",

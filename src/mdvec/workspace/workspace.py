@@ -298,7 +298,8 @@ class Workspace:
         """Return a document or a part of it, as it was indexed.
 
         Args:
-            path: As any door prints it: ``notes/a.md:14-21``, the absolute path of the file, a note's name.
+            path: As any door prints it: ``notes/a.md:14-21``, the absolute path of a file, a note's name; or
+                as a link names it: ``[[note]]``, ``note.md#heading``.
             collection: Where; all enabled collections when None.
             lines: Instead of those in ``path``; 1-based first and last line, None for an open end.
             section: A heading, instead of lines.
@@ -315,7 +316,7 @@ class Workspace:
             found = find(path, collection, self._collections, view)
         stale = is_stale(found.document, self._parts.source(found.collection.source))
         if lines is None and section is None:
-            lines = found.lines
+            lines, section = found.lines, found.section
         return reading.passage(found.document, lines=lines, section=section, stale=stale)
 
     def links(self, path: str, *, collection: str | None = None) -> DocumentLinks:

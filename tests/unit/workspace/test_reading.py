@@ -49,3 +49,21 @@ def test_headings_above_tell_sections_of_one_name_apart() -> None:
     with pytest.raises(DocumentNotFoundError) as caught:
         lines_of_section(document, "1 › Fixed")
     assert caught.value.hint.count("Fixed") == 1
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "## Basic *usage* {#basic-usage}",
+        "Basic *usage*",
+        "Basic usage",
+        "#basic-usage",
+        "basic-usage",
+        "the-id",
+    ],
+)
+def test_a_section_is_named_as_the_document_has_it(wanted: str) -> None:
+    """With markup and an id, as it was read, or as a link names it."""
+    identifier = "the-id" if wanted == "the-id" else "basic-usage"
+    document = _stored(f"# Title\n\ntext\n\n## Basic *usage* {{#{identifier}}}\n\nmore\n")
+    assert lines_of_section(document, wanted) == (5, 7)

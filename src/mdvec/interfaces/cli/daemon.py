@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec import __version__
+from mdvec.errors import UsageError
 from mdvec.interfaces.cli.common_options import EXISTING_FILE, Group, format_option
 from mdvec.interfaces.cli.serving import USUAL_ADDRESS, load_door, opened_for_http
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
 from mdvec.interfaces.errors import EXIT_FAILED
+from mdvec.text.addresses import without_password
 
 if TYPE_CHECKING:
     from mdvec.interfaces.daemon.place import DaemonInfo, DaemonPlace
@@ -222,7 +224,12 @@ def _place(session: Session) -> DaemonPlace:
 def _command(session: Session, address: str | None, token_file: Path | None) -> list[str]:
     http = [] if address is None else ["--http", address]
     token = [] if token_file is None else ["--token-file", str(token_file)]
-    return [sys.executable, "-m", "mdvec", "daemon", "run", *session.arguments(), *http, *token]
+    arguments = session.arguments()
+    if any(without_password(each) != each for each in arguments):
+        msg = "the daemon's command line, which others can see, would contain a password"
+        raise UsageError(msg, hint="Leave the password to ~/.pgpass, or set [store] location.")
+    # -P keeps the folder it starts in from standing in for Python's own modules.
+    return [sys.executable, "-P", "-m", "mdvec", "daemon", "run", *arguments, *http, *token]
 
 
 def _added(log: Path, at: int) -> Iterator[str]:

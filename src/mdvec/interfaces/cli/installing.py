@@ -18,7 +18,7 @@ from mdvec.interfaces.cli.common_options import EXISTING_FOLDER, FILE, Command, 
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write_documents
 from mdvec.interfaces.clients.catalogue import CLIENTS, Client
-from mdvec.interfaces.clients.variables import check_variable, token_variable, variables_written
+from mdvec.interfaces.clients.variables import check_variable, endpoint, token_variable, variables_written
 from mdvec.text.addresses import scheme_of, without_password
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def install(
         entry = client.stdio_entry(command, env, references)
     else:
         _check_only_url(session, env, references)
-        entry = client.http_entry(url, token_name)
+        entry = client.http_entry(endpoint(url), token_name)
     folder_was_there = path.parent.is_dir()
     try:
         changed = _change(path, dry_run, lambda old: installed(old, client, name, entry), env)

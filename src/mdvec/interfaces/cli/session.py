@@ -18,6 +18,7 @@ from mdvec.interfaces.cli.progress import shown_progress
 from mdvec.interfaces.cli.terminal import note, print_step, warn, write, write_json
 from mdvec.interfaces.passage import visible
 from mdvec.run import Run
+from mdvec.text.addresses import without_password
 
 if TYPE_CHECKING:  # the engine is loaded when a command needs it
     from mdvec.config import Config, LoadedConfig
@@ -166,8 +167,8 @@ class Session:
         return [*given, "--verbose"] if self.verbose else given
 
     def command(self, *words: str) -> str:
-        """Return a command that works on the same index, for a person to run."""
-        return shlex.join(["mdvec", *words, *self.arguments()])
+        """Return a command for a person that works on the same index; passwords are left to fill in."""
+        return shlex.join(["mdvec", *words, *map(without_password, self.arguments())])
 
     @contextmanager
     def reading(self, *names: str | None, makes: bool = False) -> Iterator[tuple[Workspace, Config]]:

@@ -84,11 +84,26 @@ def uninstalled(file: ClientFile, client: Client, name: str) -> str | None:
     expected = {**data, client.servers_key: rest}
     text = _toml_without(file.text, client, name) if client.is_toml else _json_text(expected, file.text)
     text = _checked(file, client, text, expected)
-    # A file that is older than the entry has a first copy without it.
-    oldest = backup_path(file.path)
-    is_ours = not oldest.exists() or name.encode() in oldest.read_bytes()
     is_empty = not _filled(expected, client) and "#" not in text
-    return None if is_ours and is_empty else text
+    return None if is_empty and _is_made_by_install(file, client, name) else text
+
+
+def _is_made_by_install(file: ClientFile, client: Client, name: str) -> bool:
+    """Return True if a file began with an entry as ``mdvec install`` writes it, and nothing else."""
+    if file.path.is_symlink():
+        return False
+    oldest = backup_path(file.path)  # as the file was before its first change
+    try:
+        text = oldest.read_text(encoding="utf-8") if oldest.exists() else file.text
+        data, servers = _load(replace(file, text=text), client)
+    except (OSError, ValueError, ClientFileError):
+        return False
+    entry = servers.get(name)
+    if not isinstance(entry, dict) or not entry.keys() <= LAUNCH_KEYS:
+        return False
+    rest = {key: value for key, value in servers.items() if key != name}
+    is_alone = not _filled({**data, client.servers_key: rest}, client)
+    return is_alone and ("command" not in entry or "mdvec" in entry.get("args", ()))
 
 
 def snippet(client: Client, name: str, entry: Mapping[str, Any]) -> str:
@@ -103,10 +118,12 @@ def _load(file: ClientFile, client: Client) -> tuple[_JsonObject, _JsonObject]:
         if client.is_toml:
             data: Any = tomllib.loads(file.text)
         else:
-            data = json.loads(file.text if file.text.strip() else "{}", object_pairs_hook=_unique)
+            text = file.text if file.text.strip() else "{}"
+            data = json.loads(text, object_pairs_hook=_unique, parse_constant=_refused)
+            _check_numbers(text, data)
     except (ValueError, RecursionError) as error:
         form = "TOML" if client.is_toml else "JSON without comments and trailing commas"
-        msg = f"{file.path}: mdvec edits {form}, but this is not: {error}"
+        msg = f"{file.path}: mdvec edits {form} without loss, which is not possible here: {error}"
         raise ClientFileError(msg) from error
     servers = data.get(client.servers_key, {}) if isinstance(data, dict) else None
     if not isinstance(servers, dict):
@@ -121,6 +138,26 @@ def _unique(pairs: list[tuple[str, Any]]) -> _JsonObject:
         msg = "an object has a key twice"
         raise ValueError(msg)
     return data
+
+
+def _refused(constant: str) -> None:
+    msg = f"{constant} is no JSON"
+    raise ValueError(msg)
+
+
+def _check_numbers(text: str, data: object) -> None:
+    """Raise if a number would be written in another way than it is, which may be another number.
+
+    Raises:
+        ValueError: If one would.
+    """
+
+    def as_written(text: str) -> object:
+        return json.loads(text, parse_int=str, parse_float=str)
+
+    if as_written(text) != as_written(json.dumps(data)):
+        msg = "a number in it would be written in another way"
+        raise ValueError(msg)
 
 
 def _merged(old: _JsonObject, entry: Mapping[str, Any]) -> _JsonObject:

@@ -71,6 +71,12 @@ def token_variable(url: str | None, name: str | None, env: Mapping[str, str]) ->
     return name
 
 
+def endpoint(url: str) -> str:
+    """Return the URL at which a server speaks MCP; an address without a path is that of the whole server."""
+    base = url.rstrip("/")
+    return base if urlsplit(base).path else f"{base}/mcp"
+
+
 def _checked_host(url: str) -> str:
     try:
         parts = urlsplit(url)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mdvec.interfaces.daemon.place import DaemonError, DaemonPlace
+from mdvec.text.addresses import without_password
 
 _LABEL = "mdvec"
 # Secrets do not belong into a file that starts a program.
@@ -51,13 +52,17 @@ def unit_for(
         platform: As in :data:`sys.platform`.
 
     Raises:
-        DaemonError: If this system has neither.
+        DaemonError: If this system has neither, or a variable contains a password.
     """
     kept = {
         name: value
         for name, value in env.items()
         if name in _KEPT or (name.startswith("MDVEC_") and name not in _SECRETS)
     }
+    secret = next((name for name, value in kept.items() if without_password(value) != value), None)
+    if secret is not None:
+        msg = f"{secret} contains a password, which the unit's file would contain, too"
+        raise DaemonError(msg, hint="Leave the password to ~/.pgpass, or set [store] location.")
     name = f"{_LABEL}-{place.folder.name}"
     if platform == "linux":
         path = Path(

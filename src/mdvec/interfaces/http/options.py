@@ -127,8 +127,8 @@ def server_options(
         msg = f"{place.host} can be reached from other machines, but no token is set"
         raise UsageError(
             msg,
-            hint=f"Give --token-file FILE or set {TOKEN_VARIABLE}, or listen at 127.0.0.1; "
-            "--insecure lets everybody in.",
+            hint=f"Give --token-file FILE or set {TOKEN_VARIABLE}, or listen at 127.0.0.1. "
+            "To let everybody in, run 'mdvec serve' with --insecure.",
         )
     return ServerOptions(
         place,

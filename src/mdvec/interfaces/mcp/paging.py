@@ -92,8 +92,9 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
     left = most_tokens
     for number, hit in enumerate(result.hits, 1):
         whole = without_gaps(hit.text)
-        # The first hit is worth all the room there is; a later one leaves some for the others.
-        room = left - _EXCERPT_TOKENS * (len(result.hits) - number) if hits else left
+        # The first hit is worth all the room there is; a later one leaves some for the others, half at most.
+        others = min(_EXCERPT_TOKENS * (len(result.hits) - number), left // 2)
+        room = left - others if hits else left
         text, tokens = _start_of(whole, max(0, room))
         cut = hit.cut_lines
         if len(text) < len(whole) and hits:

@@ -111,15 +111,22 @@ def check(arguments: Mapping[str, object], schema: Schema) -> dict[str, object]:
 
 
 def _understood(arguments: Mapping[str, object], taken: Mapping[str, Schema]) -> dict[str, object]:
-    """Return the arguments that are not null, under the tool's own names, a single value as a list of one."""
+    """Return the arguments that are not null, under the tool's own names.
+
+    A single value becomes a list of one where a list is wanted, and the other way round.
+    """
     understood: dict[str, object] = {}
     for given, value in arguments.items():
         others = (each for each in _SAME_ARGUMENT.get(given, ()) if each in taken and each not in arguments)
         name = given if given in taken else next(others, given)
         if value is None and name in taken:  # many clients send what they leave out so
             continue
-        is_one = taken.get(name, {}).get("type") == "array" and not isinstance(value, list | dict)
-        understood[name] = [value] if is_one else value
+        is_list = taken.get(name, {}).get("type") == "array"
+        if is_list and not isinstance(value, list | dict):
+            value = [value]
+        elif not is_list and name in taken and isinstance(value, list) and len(value) == 1:
+            (value,) = value
+        understood[name] = value
     return understood
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from mdvec.types.report import ListedDocument, Passage
 # Comparing takes quadratic time in the length, for each heading.
 _MAX_COMPARED_HEADINGS = 1_000
 _MAX_HEADING_CHARS = 80
+
+_ID = re.compile(r"\{#([^{}\s]+)\}\s*$")
 
 
 def page_of_documents(
@@ -121,8 +124,9 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
 
     Args:
         document: The document.
-        wanted: The heading, without regard to case, ``#`` marks and surrounding space; with headings above it
-            and the title before it if ``›`` stands between, as hits show them. The first such section counts.
+        wanted: The heading, without regard to case, ``#`` marks and surrounding space, plain or with markup;
+            with headings above it and the title before it if ``›`` stands between, as hits show them; or the
+            anchor of a link to it. The first such section counts.
 
     Returns:
         Its first and last line.
@@ -131,16 +135,22 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
         DocumentNotFoundError: If there is no such heading; the hint names those there are.
     """
     from mdvec.documents.parse import parse_document  # Markdown is read for this alone
+    from mdvec.documents.targets import slug
 
     parsed = parse_document(document.path, document.body)
-    name = f" › {wanted.lstrip('#').strip()}".casefold()
+    name = wanted.lstrip("#").strip()
+    # As it stands in the document: with markup, and with an id.
+    plain = next((each.heading for each in parse_document("x.md", f"# {name}\n").sections if each.level), "")
+    headed = [each for each in parsed.sections if each.level]
+    by_link = (each for each in headed if name in (slug(each.heading), _id_of(each, document.body)))
     section = next(
         (
-            item
-            for item in parsed.sections
-            if item.level and " › ".join(("", parsed.title, *item.heading_path)).casefold().endswith(name)
+            each
+            for ending in dict.fromkeys(f" › {each}".casefold() for each in (name, plain) if each)
+            for each in headed
+            if " › ".join(("", parsed.title, *each.heading_path)).casefold().endswith(ending)
         ),
-        None,
+        next(by_link, None),
     )
     if section is None:
         msg = f"{document.path} has no section {wanted!r}"
@@ -149,6 +159,13 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
     text = with_comments(document.body, document.comments)[section.start : section.subtree_end].rstrip()
     first = document.body.count("\n", 0, section.start) + 1
     return first, first + text.count("\n")
+
+
+def _id_of(section: Section, body: str) -> str:
+    """Return the id that stands behind a heading, as in ``## Heading {#id}``; empty without one."""
+    first_line = body[section.start : section.end].lstrip().partition("\n")[0]
+    found = _ID.search(first_line)
+    return found[1] if found else ""
 
 
 def outline_of(document: StoredDocument) -> Outline:

@@ -15,6 +15,7 @@ from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.search.where import narrowed, not_found, spellings
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
+from mdvec.stores.restricted import RestrictedView
 from mdvec.text.links import link_key, resolve
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
 from mdvec.types.document import Lines, Link, LinkKind
@@ -28,6 +29,7 @@ _FILE_SCHEME = "file://"
 # Spaces at either end of a file's name.
 _UNSEEN = re.compile(r"(?:(?<=/)|\A)\s+|\s+(?=\.\w+\Z|\Z)")
 _LINES = re.compile(r"(?::|#L)(\d{1,9})(?:[-:]L?(\d{1,9}))?:?")
+_WIKILINK = re.compile(r"!?\[\[(?P<target>[^\[\]|]+)(?:\|[^\[\]]*)?\]\](?P<lines>\S*)")
 _MAX_NAMED = 5
 
 
@@ -44,6 +46,10 @@ def find(path: str, collection: str | None, collections: Collections, view: View
     try:
         return find_reference(path, places, view)
     except DocumentNotFoundError as error:
+        name, _, section = _without_brackets(path).partition("#")
+        if name.strip() and section.strip():
+            with suppress(DocumentNotFoundError):
+                return replace(find_reference(name, places, view), section=section)
         if not any(view.counts(place.id, None).documents for place in places):
             error.hint = collections.first_step(places) or error.hint
         raise
@@ -56,11 +62,13 @@ class Reference(Struct, frozen=True):
         document: The document.
         collection: The collection it is in.
         lines: The lines that were named with it; None without any.
+        section: The heading that was named with it, as a link does; None without one.
     """
 
     document: StoredDocument
     collection: Collection
     lines: Lines | None = None
+    section: str | None = None
 
 
 class _Reading(Struct, frozen=True):
@@ -77,15 +85,17 @@ def find_reference(text: str, places: Sequence[Collection], view: View) -> Refer
     These are understood: ``path``, ``collection/path``, ``collection: path``, ``mdvec://collection/path`` and
     the absolute path of a file, each also with ``:12``, ``:14-21`` or ``#L14-L21`` behind it; then paths in
     another case, and the end of a path or a note's name alone, as a link would name it, if only one document
-    has it. Space around the text is left out where it is not part of a name. A document whose path is exactly
-    what was given comes first.
+    has it. Double brackets, and space around the text where it is not part of a name, are left out. A
+    document whose path is exactly what was given comes first. Those who may read only some collections give
+    no absolute paths: what is found would tell where files are.
 
     Raises:
         DocumentNotFoundError: If there is no such document; the hint names the nearest paths.
         UsageError: If more than one document is meant.
     """
-    spelled = dict.fromkeys((text, text.strip()))
-    readings = [reading for each in spelled for reading in _readings(each, places)]
+    spelled = dict.fromkeys((text, text.strip(), _without_brackets(text)))
+    on_disk = not isinstance(view, RestrictedView)
+    readings = [reading for each in spelled for reading in _readings(each, places, on_disk=on_disk)]
     for reading in readings:
         found = [
             Reference(document, place, reading.lines)
@@ -120,15 +130,24 @@ def where_of(
     return narrowed(filters, places, versions, view)
 
 
-def _readings(text: str, places: Sequence[Collection]) -> Iterator[_Reading]:
+def _without_brackets(text: str) -> str:
+    """Return the target of a wikilink with the lines behind it; any other text as it is, stripped."""
+    found = _WIKILINK.fullmatch(text.strip())
+    return text.strip() if found is None else found["target"].strip() + found["lines"]
+
+
+def _readings(text: str, places: Sequence[Collection], *, on_disk: bool) -> Iterator[_Reading]:
     found = re.search(rf"{_LINES.pattern}\Z", text)
-    yield from _places_in(text, places, None)
+    yield from _places_in(text, places, None, on_disk=on_disk)
     if found is not None and found.start():
         first = int(found[1])
-        yield from _places_in(text[: found.start()], places, (first, int(found[2] or first)))
+        lines = first, int(found[2] or first)
+        yield from _places_in(text[: found.start()], places, lines, on_disk=on_disk)
 
 
-def _places_in(text: str, places: Sequence[Collection], lines: Lines | None) -> Iterator[_Reading]:
+def _places_in(
+    text: str, places: Sequence[Collection], lines: Lines | None, *, on_disk: bool
+) -> Iterator[_Reading]:
     yield _Reading(text, places, lines)
     plain = text
     if text.startswith((_SCHEME, _FILE_SCHEME)):
@@ -136,10 +155,11 @@ def _places_in(text: str, places: Sequence[Collection], lines: Lines | None) -> 
         plain = unquote_to_bytes(text.removeprefix(scheme)).decode("utf-8", "replace")
     for place in places:
         for joint in ("/", ": ", ":"):
-            if plain.startswith(f"{place.name}{joint}"):
-                yield _Reading(plain.removeprefix(f"{place.name}{joint}"), (place,), lines)
+            before = f"{place.name}{joint}"
+            if plain[: len(before)].casefold() == before.casefold():
+                yield _Reading(plain[len(before) :], (place,), lines)
         root = place.source.location
-        if place.source.kind == DEFAULT_SOURCE and Path(plain).is_absolute():
+        if on_disk and place.source.kind == DEFAULT_SOURCE and Path(plain).is_absolute():
             for absolute in dict.fromkeys((plain, str(Path(plain).resolve()))):
                 if absolute.startswith(f"{root.rstrip('/')}/"):
                     yield _Reading(absolute[len(root.rstrip("/")) + 1 :], (place,), lines)

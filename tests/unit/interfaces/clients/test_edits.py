@@ -111,3 +111,24 @@ def test_toml_in_another_form_is_refused(text: str) -> None:
     """An entry that is not written as tables of its own is not removed, whatever the text looks like."""
     with pytest.raises(ClientFileError, match="cannot be edited safely"):
         uninstalled(file(text), CODEX, "mdvec")
+
+
+@pytest.mark.parametrize("value", ["NaN", "1e400", "0.10", "1e5", "12345678901234567890.123456789"])
+def test_a_number_that_would_be_written_in_another_way_is_refused(value: str) -> None:
+    """The whole file is written anew, and it may be another number then."""
+    with pytest.raises(ClientFileError, match="without loss"):
+        installed(file(f'{{"x": {value}}}'), CURSOR, "mdvec", ENTRY)
+
+
+def test_a_file_goes_only_where_install_made_it(tmp_path: Path) -> None:
+    """One written by hand stays, with an entry by hand or as the target of a link."""
+    path = tmp_path / "mcp.json"
+    for entry, is_gone in ((ENTRY, True), ({"command": "/usr/bin/mdvec"}, False), ({**ENTRY, "x": 1}, False)):
+        text = json.dumps({"mcpServers": {"mdvec": entry}})
+        path.write_text(text, encoding="utf-8")
+        left = uninstalled(ClientFile(path, text.encode(), text), CURSOR, "mdvec")
+        assert (left is None) is is_gone
+    link = tmp_path / "link.json"
+    link.symlink_to(path)
+    text = json.dumps({"mcpServers": {"mdvec": ENTRY}})
+    assert uninstalled(ClientFile(link, text.encode(), text), CURSOR, "mdvec") is not None

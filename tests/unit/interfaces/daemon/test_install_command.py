@@ -61,7 +61,7 @@ def test_a_systemd_unit_is_written_and_removed(
     lines = unit.read_text("utf-8").splitlines()
     [start] = [each.removeprefix("ExecStart=") for each in lines if each.startswith("ExecStart=")]
     database = str(home / "i.sqlite")
-    run_in_foreground = [sys.executable, "-m", "mdvec", "daemon", "run"]
+    run_in_foreground = [sys.executable, "-P", "-m", "mdvec", "daemon", "run"]
     assert shlex.split(start) == [*run_in_foreground, "--database", database, "--http", "127.0.0.1:9000"]
     assert f"WorkingDirectory={home}" in lines
     assert 'Environment="MDVEC_SEARCH_K=7"' in lines
@@ -84,7 +84,7 @@ def test_a_launchd_agent_is_written_and_removed(
     assert agent.parent == home / "Library" / "LaunchAgents"
     content = plistlib.loads(agent.read_bytes())
     assert content["Label"] == agent.stem
-    command = [sys.executable, "-m", "mdvec", "daemon", "run", "--database", str(home / "i.sqlite")]
+    command = [sys.executable, "-P", "-m", "mdvec", "daemon", "run", "--database", str(home / "i.sqlite")]
     assert content["ProgramArguments"] == command
     assert err == f"next: launchctl load -w '{agent}'\n"
 
@@ -102,6 +102,19 @@ def test_installing_again_replaces_the_file(
     assert daemon("install")[0] == 0
     [unit] = files(home)
     assert "9000" not in unit.read_text("utf-8")
+
+
+@pytest.mark.parametrize("command", ["install", "start"])
+def test_a_password_is_no_part_of_a_command_line(
+    home: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """Every user of the machine sees it."""
+    address = "postgresql://me:hidden@h/db"
+    assert run(["daemon", command, "--database", address], env={"HOME": str(home)}, cwd=home) == 2
+    err = capsys.readouterr().err
+    assert "password" in err
+    assert "hidden" not in err
+    assert not any(b"hidden" in each.read_bytes() for each in files(home))
 
 
 def test_there_is_nothing_to_remove(home: Path, daemon: Command, monkeypatch: pytest.MonkeyPatch) -> None:

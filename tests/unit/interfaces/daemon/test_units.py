@@ -42,6 +42,15 @@ def test_a_launchd_agent_runs_the_command_as_it_is() -> None:
     assert agent["EnvironmentVariables"] == {"MDVEC_SEARCH_K": "7", "XDG_CONFIG_HOME": "/c"}
 
 
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_a_password_in_a_variable_is_refused(platform: str) -> None:
+    """The file would contain it."""
+    env = {**ENV, "MDVEC_STORE_LOCATION": "postgresql://me:hidden@h/db"}
+    with pytest.raises(DaemonError, match="MDVEC_STORE_LOCATION") as raised:
+        unit_for(PLACE, COMMAND, cwd=Path("/notes"), env=env, platform=platform)
+    assert "hidden" not in str(raised.value)
+
+
 def test_other_systems_have_no_such_file() -> None:
     """The error names what to do instead."""
     with pytest.raises(DaemonError) as raised:

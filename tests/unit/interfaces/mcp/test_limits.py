@@ -155,3 +155,14 @@ def test_errors_repeat_little_of_what_they_received(workspace: FakeWorkspace) ->
     with pytest.raises(MCPError) as caught:
         talk(Missing(), lambda client: client.read_resource(f"mdvec://notes/{path}"))
     assert len(str(caught.value)) < 3_000
+
+
+def test_the_first_hits_are_whole_while_there_is_room() -> None:
+    """Each leaves at most half of the room for those behind it."""
+    text = "word " * 100
+    hits = tuple(replace(HIT, rank=rank, text=text, chunk_text=text) for rank in range(1, 11))
+    found = fitted(replace(RESULT, hits=hits), 1_000).hits
+    whole = [len(each.text) == len(text) for each in found]
+    assert whole[0]
+    assert whole[1]
+    assert whole == sorted(whole, reverse=True)
