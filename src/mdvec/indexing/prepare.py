@@ -14,7 +14,7 @@ from mdvec.text.encodings import Decoded, decode
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.indexed_terms import once, terms_of
 from mdvec.text.properties import property_text
-from mdvec.text.prose import Prose, is_unspaced_prose, part_addresses, skeletons
+from mdvec.text.prose import Prose, is_fragment, is_unspaced_prose, part_addresses, skeletons
 from mdvec.types.change import Exclusion, SourceEntry
 from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document
@@ -91,6 +91,8 @@ def prepare_text(
         chunks = tuple(
             replace(chunk, context=context) for chunk, context in zip(chunks, contexts, strict=True)
         )
+    fragments = _fragments(chunks)
+    chunks = tuple(replace(each, context="") if each.ordinal in fragments else each for each in chunks)
     record = make_record(entry, content_hash, recipe.fingerprint, document, chunks)
     return Prepared(record, (*document.warnings, *cut.warnings))
 
@@ -99,6 +101,7 @@ def make_record(
     entry: SourceEntry, content_hash: bytes, fingerprint: str, document: Document, chunks: tuple[Chunk, ...]
 ) -> DocumentRecord:
     """Return the record of a document and its chunks, with their terms."""
+    fragments = _fragments(chunks)
     # Bounded, since the terms are written with every chunk.
     names = first_names(document.names)
     headings = ["\n".join(chunk.heading_path) for chunk in chunks]
@@ -116,10 +119,23 @@ def make_record(
         document=document,
         chunks=chunks,
         text_hashes=tuple(text_hash(each.embedded_text) for each in chunks),
-        terms=tuple(terms_of_chunks(names, headings, texts)),
+        terms=tuple(
+            ChunkTerms("", "", each.body, "") if ordinal in fragments else each
+            for ordinal, each in enumerate(terms_of_chunks(names, headings, texts))
+        ),
         unspaced=is_unspaced_prose(document.title, document.body[document.content_start :]),
         skeletons=tuple(text_hash(each) if each else b"" for each in bare),
     )
+
+
+def _fragments(chunks: Sequence[Chunk]) -> frozenset[int]:
+    """Return the chunks that names and headings must not find, by ordinal; none if there are no others.
+
+    They hold nothing but pieces of an address that was too long for one chunk, or of encoded data. The title
+    and the headings above would make each of them as good an answer as the text that they belong to.
+    """
+    found = frozenset(each.ordinal for each in chunks if is_fragment(each.text))
+    return found if len(found) < len(chunks) else frozenset()
 
 
 def terms_of_chunks(

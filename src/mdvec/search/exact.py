@@ -10,6 +10,7 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
 from mdvec.text.links import resolve
 from mdvec.text.phrases import is_heading, phrase_finder
+from mdvec.text.prose import is_fragment
 from mdvec.text.terms import phrase_terms
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
@@ -51,7 +52,11 @@ def exact_matches(text: str, words: LexicalEvidence, where: Where, view: View) -
         scores = dict(words.ranking[:_READ])
         stored = view.chunks([*scores])
         chunks = [stored[chunk] for chunk in scores if chunk in stored]
-        headed = [each for each in chunks if each.heading_path and is_heading(text, each.heading_path[-1])]
+        headed = [
+            each
+            for each in chunks
+            if each.heading_path and is_heading(text, each.heading_path[-1]) and not is_fragment(each.text)
+        ]
         found = [_pointed_at(each, chunks, scores, view) for each in headed]
         found = found or [each for each in chunks if holds(each.text)]
         if not found and words.all_known and words.max_score < _LITTLE:

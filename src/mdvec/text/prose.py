@@ -32,6 +32,10 @@ _ASCII_LETTERS = {code: " " for code in range(128) if not _LETTERS.match(chr(cod
 _SPACE = 0x20
 _LETTER, _OTHER = 1, 2
 
+# Longer than any word: a piece of an address or of encoded data.
+_UNBROKEN = re.compile(r"[A-Za-z0-9+/=_%&.-]{100,}+")
+_FRAGMENT_SHARE = 0.5
+
 # A document can be megabytes long; its beginning shows what it is written in.
 _SAMPLE_CHARS = 50_000
 
@@ -46,6 +50,12 @@ def is_unspaced_prose(title: str, body: str) -> bool:
         return False
     prose = part_addresses(_CODE.sub(" ", FENCE.sub(" ", sample))).text
     return is_unspaced(f"{title}\n{_TAG.sub(' ', prose).strip()}")
+
+
+def is_fragment(text: str) -> bool:
+    """Return True if a text is mostly a piece of a long address or of encoded data, which nobody reads."""
+    unbroken = sum(map(len, _UNBROKEN.findall(text)))
+    return unbroken > _FRAGMENT_SHARE * len(text)
 
 
 class Prose(NamedTuple):

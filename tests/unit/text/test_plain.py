@@ -28,6 +28,7 @@ from mdvec.text.plain import plain_text
         ("- [Setup](setup.md)\n- do this", "→ Setup\n• do this"),
         ("2 * 3 * 4 < 5 and a_b_c", "2 * 3 * 4 < 5 and a_b_c"),
         ("Tom &amp; Jerry", "Tom & Jerry"),
+        (f"{'SiedefSaPZ0mn/HFG5' * 9}) Text.", "…) Text."),
         ("> [!tip] Outer\n> text\n>\n> > [!warning] Inner\n> > more", "text\n\n\nmore"),
         ("**太字**と`コード`の説明です。", "太字とコードの説明です。"),
     ],
