@@ -61,6 +61,6 @@ def open_workspace(
         came_with=root if is_inside else None,
         choice=choice or FolderChoice(),
         makes=makes,
-        is_named=place != database_place(config.store.location, database=None, docs_dir=root, data_dir=None),
+        is_named=place != database_place(None, database=None, docs_dir=root, data_dir=None),
     )
     return workspace_at(wanted, config, embedder)

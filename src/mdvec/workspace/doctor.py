@@ -200,11 +200,12 @@ def _about_collection(status: CollectionStatus, collections: Collections) -> Ite
     in_order = f"{quantity(counts.documents, 'document')}, {quantity(counts.chunks, 'chunk')}, up to date"
     yield from list(_about_state(status, collections)) or [Finding(Severity.OK, name, in_order)]
     if counts.superseded:
+        files = collections.place.command("status", "-n", name)
         yield Finding(
             Severity.OK,
             name,
             f"{quantity(counts.superseded, 'older version')} hidden: other documents name them as 'previous'",
-            f"'mdvec status -n {name}' lists them; a search with --include-superseded finds them.",
+            f"'{files}' lists them; a search with --include-superseded finds them.",
         )
 
 
@@ -218,6 +219,7 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
 
     is_new = status.collection.last_indexed_ms is None
     update = collections.place.import_command([name], ImportMode.NEW if is_new else ImportMode.UPDATE)
+    files = collections.place.command("status", "-n", name)
     complete = f"{PUBLISH_AGAIN.capitalize()}." if collections.is_published else f"Run '{update}'."
     if status.is_unreachable:
         yield note(
@@ -232,7 +234,7 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
             Severity.PROBLEM,
             name,
             f"{quantity(counts.failed, 'file')} could not be read",
-            f"Run 'mdvec status -n {name}' to see which and why.",
+            f"Run '{files}' to see which and why.",
         )
     if status.check is not None and not status.check.in_sync:
         check = status.check
@@ -240,6 +242,6 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
         yield note(f"{quantity(differing, 'difference')} between the files and the index", f"Run '{update}'.")
     if odd := [each.path for each in status.files if each.state is DocumentState.READY and each.reason]:
         more = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
-        yield note(f"something was odd in {odd[0]}{more}", f"Run 'mdvec status -n {name}' to see what.")
+        yield note(f"something was odd in {odd[0]}{more}", f"Run '{files}' to see what.")
     if counts.pending_chunks:
         yield note(f"{counts.pending_chunks:,} of {counts.chunks:,} chunks have no vector", complete)

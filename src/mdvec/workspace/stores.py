@@ -213,7 +213,9 @@ class Stores:
             space_id = self._parts.model(collection).space_id(collection, view)
         if space_id is None:
             msg = f"the collection {name!r} has no vectors yet"
-            raise StoreError(msg, hint=f"Run 'mdvec import -n {name}' first.")
+            raise StoreError(
+                msg, hint=f"Run '{self._collections.place.import_command([name], ImportMode.UPDATE)}' first."
+            )
         return store.make_views(collection, space_id)
 
     def _shared(self) -> SharedStore:

@@ -172,7 +172,9 @@ class Database:
             if connection is not None:
                 connection.close()
             msg = "the database was moved, deleted or replaced while it was open"
-            raise StoreUnavailableError(msg, hint="Put it back, or start mdvec again.")
+            raise StoreUnavailableError(
+                msg, hint="Put it back, or start mdvec again; end a daemon with 'mdvec daemon stop'."
+            )
         if connection is None:
             with translated(self.path):
                 connection = connect(self.path, self._access, follow_links=self._follow_links)

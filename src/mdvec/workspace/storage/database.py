@@ -30,7 +30,7 @@ class Place(Struct, frozen=True):
         came_with: The folder that it may have come with, and so be somebody else's; None elsewhere.
         choice: How to index ``docs_dir``, where that is to change.
         makes: Whether to make a database that is not there.
-        is_named: Whether it is another one than the configuration or the folder says.
+        is_named: Whether it is not the usual one, so that a command has to name it.
     """
 
     location: Path | str
@@ -57,9 +57,11 @@ class Place(Struct, frozen=True):
             words += [] if mode is ImportMode.NEW else ["-m", mode.value]
         else:
             words = ["--docs-dir", str(self.docs_dir)]
-        if self.is_named:
-            words += ["--database", self.shown]
-        return shlex.join(["mdvec", "import", *words])
+        return self.command("import", *words)
+
+    def command(self, *words: str) -> str:
+        """Return a command that works on this database, for a person to run."""
+        return shlex.join(["mdvec", *words, *(("--database", self.shown) if self.is_named else ())])
 
 
 class Database:
