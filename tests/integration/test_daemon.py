@@ -289,6 +289,17 @@ def test_a_daemon_of_another_version_is_not_used(home: Home) -> None:
     assert (home.info["version"], home.info["pid"] != info["pid"]) == (__version__, True)
 
 
+def test_a_daemon_without_its_socket_is_replaced(home: Home) -> None:
+    """What cleans up temporary files may remove it; then the daemon helps nobody."""
+    home.run("daemon", "start")
+    info = home.info
+    Path(info["socket"]).unlink()
+    assert "is gone" in home.run("daemon", "status").stderr
+    assert "is gone: restarting it" in home.run("daemon", "start").stderr
+    assert home.info["pid"] != info["pid"]
+    assert Path(info["socket"]).exists()
+
+
 def test_a_daemon_with_other_settings_is_not_used(home: Home) -> None:
     """What is configured here counts, though how results are shown does not matter to a daemon."""
     home.run("daemon", "start")

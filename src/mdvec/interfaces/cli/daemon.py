@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mdvec import __version__
 from mdvec.errors import UsageError
 from mdvec.interfaces.cli.common_options import EXISTING_FILE, Group, format_option
 from mdvec.interfaces.cli.serving import USUAL_ADDRESS, load_door, opened_for_http
@@ -51,16 +50,17 @@ def daemon() -> None:
 def start(session: Session, address: str | None, token_file: Path | None) -> None:
     """Start it, unless it runs."""
     from mdvec.interfaces.daemon import control
-    from mdvec.interfaces.daemon.place import DaemonError
+    from mdvec.interfaces.daemon.place import DaemonError, why_not
 
     place = _place(session)
     with control.one_at_a_time(place):
         info = control.running(place)
-        if info is not None and info.version == __version__:
+        problem = "" if info is None else why_not(info, info.settings)
+        if info is not None and not problem:
             note(f"the daemon runs already: process {info.pid}, {info.url}")
             return
         if info is not None:
-            note(f"the daemon runs mdvec {info.version}: restarting it")
+            note(f"{problem}: restarting it")
             control.stop(place, info)
         command = _command(session, address, token_file)
         info = control.start(place, command, cwd=session.cwd, env=session.env)

@@ -33,7 +33,7 @@ _KEY_VARIABLES = {
     "openai": ("OPENAI_API_KEY",),
     "voyage": ("VOYAGE_API_KEY",),
 }
-# A shorter value is no key, and hiding it would hide parts of other words.
+# A shorter value may be a part of other words.
 _MIN_HIDDEN_CHARS = 8
 
 _shared_options = combined(
@@ -268,6 +268,8 @@ def _change(
 
 def _hide(text: str, secrets: Mapping[str, str]) -> str:
     for name, value in secrets.items():
+        quoted = json.dumps(value, ensure_ascii=False)
+        text = text.replace(quoted, f'"<{name}>"')
         if len(value) >= _MIN_HIDDEN_CHARS:
-            text = text.replace(json.dumps(value, ensure_ascii=False)[1:-1], f"<{name}>")
+            text = text.replace(quoted[1:-1], f"<{name}>")
     return text

@@ -139,6 +139,8 @@ def why_not(info: DaemonInfo, settings: str) -> str:
     """Return why commands do not use a daemon, for people; empty if they do."""
     if info.version != __version__:
         return f"the daemon runs mdvec {info.version}, and this is {__version__}"
+    if not Path(info.socket).exists():  # what cleans up temporary files may have removed it
+        return f"the daemon's socket {info.socket} is gone"
     return "" if info.settings == settings else "the daemon was started with other settings"
 
 

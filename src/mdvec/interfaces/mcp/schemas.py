@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -36,6 +37,7 @@ _MANY_COUNTS = 4
 # An agent corrects what it reads; a list of a thousand problems is no help.
 _MAX_PROBLEMS = 5
 _MAX_SHOWN_CHARS = 40
+_NUMBER = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
 
 # As JSON writes them.
 _LITERALS = {"None": "null", "True": "true", "False": "false"}
@@ -113,7 +115,8 @@ def check(arguments: Mapping[str, object], schema: Schema) -> dict[str, object]:
 def _understood(arguments: Mapping[str, object], taken: Mapping[str, Schema]) -> dict[str, object]:
     """Return the arguments that are not null, under the tool's own names.
 
-    A single value becomes a list of one where a list is wanted, and the other way round.
+    A single value becomes a list of one where a list is wanted, and the other way round. Models also write
+    numbers and truth values as texts, and lines as a number.
     """
     understood: dict[str, object] = {}
     for given, value in arguments.items():
@@ -126,8 +129,21 @@ def _understood(arguments: Mapping[str, object], taken: Mapping[str, Schema]) ->
             value = [value]
         elif not is_list and name in taken and isinstance(value, list) and len(value) == 1:
             (value,) = value
-        understood[name] = value
+        understood[name] = _typed(value, taken.get(name, {}).get("type"))
     return understood
+
+
+def _typed(value: object, kind: str | None) -> object:
+    """Return a value in the type that is wanted if it can mean only one; else as it is."""
+    match kind, value:
+        case "integer" | "number", str() if _NUMBER.fullmatch(value):
+            return float(value)
+        case "boolean", "true" | "false":
+            return value == "true"
+        case "string", int() if not isinstance(value, bool):
+            return str(value)
+        case _:
+            return value
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

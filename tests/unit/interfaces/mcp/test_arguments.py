@@ -33,7 +33,7 @@ def problem(**arguments: Any) -> str:
         ({"query": "x", "limt": 3}, "unknown argument `limt`; did you mean `limit`?"),
         ({"query": "x", "Mode": "dense"}, "unknown argument `Mode`; did you mean `mode`?"),
         ({"limit": 3}, "`query` is missing"),
-        ({"query": 3}, "`query` must be text, not 3"),
+        ({"query": {"a": 3}}, "`query` must be text, not {'a': 3}"),
         ({"query": "x", "limit": "five"}, "`limit` must be a whole number, not 'five'"),
         ({"query": "x", "limit": True}, "`limit` must be a whole number, not true"),
         ({"query": "x", "limit": 1_000_000}, "`limit` must be from 1 to 100, not 1000000"),
@@ -52,6 +52,13 @@ def problem(**arguments: Any) -> str:
 def test_each_problem_is_a_sentence(arguments: dict[str, Any], said: str) -> None:
     """It names the argument, what it must be, and what it is."""
     assert problem(**arguments).startswith(said)
+
+
+def test_a_value_that_can_mean_only_one_thing_is_taken() -> None:
+    """Models write numbers and truth values as texts, and one value as a list."""
+    given = {"query": 3, "limit": "3", "threshold": "0.5", "include_superseded": "true", "mode": ["dense"]}
+    expected = {"query": "3", "limit": 3, "threshold": 0.5, "include_superseded": True, "mode": "dense"}
+    assert check(given, SCHEMA) == expected
 
 
 def test_null_stands_for_an_argument_that_is_left_out() -> None:
