@@ -190,11 +190,11 @@ def open_store(address: str, **settings: Any) -> Any:
 
 
 def test_the_location_shows_no_password() -> None:
-    """Nor the user; what libpq takes from the environment is not in it at all."""
+    """The user stays; what libpq takes from the environment is not in it at all."""
     address = shared_server().replace("postgres:@", "postgres:s3cret@")
     store = open_store(address, schema=new_schema())
     assert "s3cret" not in store.location
-    assert store.location.startswith("postgresql://***@/postgres")
+    assert store.location.startswith("postgresql://postgres:***@/postgres")
     store.close()
 
 
