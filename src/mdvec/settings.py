@@ -30,8 +30,8 @@ class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of the configuration."""
 
 
-# Infinity is no number of anything.
-_LARGEST = 1e12
+LARGEST_NUMBER = 1e12
+"""More than any size or time; infinity is refused."""
 
 # The description is what an error message says is allowed.
 Count = Annotated[int, Meta(ge=1, description="a whole number of at least 1")]
@@ -42,8 +42,8 @@ Levels = Annotated[
     tuple[Annotated[int, Meta(ge=1, le=6)], ...],
     Meta(min_length=1, description="a list of levels of headings, from 1 to 6"),
 ]
-Minutes = Annotated[float, Meta(ge=0, le=_LARGEST, description="a number of at least 0")]
-Seconds = Annotated[float, Meta(gt=0, le=_LARGEST, description="a number above 0")]
+Minutes = Annotated[float, Meta(ge=0, le=LARGEST_NUMBER, description="a number of at least 0")]
+Seconds = Annotated[float, Meta(gt=0, le=LARGEST_NUMBER, description="a number above 0")]
 Name = Annotated[str, Meta(min_length=1, description="a name")]
 Text = Annotated[str, Meta(description="a text")]
 # Lower case is refused, so that a key written here by mistake is.

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from mdvec.settings import (
+    LARGEST_NUMBER,
     PRIVATE,
     TRUSTING,
     ChunkTokens,
@@ -31,7 +32,7 @@ from mdvec.types.query import Expansion, SearchMode
 Limit = Annotated[int, Meta(ge=1, le=1000, description="a whole number from 1 to 1000")]
 Milliseconds = Annotated[int, Meta(ge=0, le=60_000, description="a whole number from 0 to 60000")]
 LogFile = Annotated[Path, Meta(description="a path", extra={TRUSTING: "it is written to"})]
-Megabytes = Annotated[float, Meta(gt=0, le=1e12, description="a number above 0")]
+Megabytes = Annotated[float, Meta(gt=0, le=LARGEST_NUMBER, description="a number above 0")]
 Share = Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")]
 Similarity = Annotated[float, Meta(ge=-1, le=1, description="a number from -1 to 1")]
 Day = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", description="a day such as '2026-05-01'")]

@@ -10,7 +10,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _CREDENTIALS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(\S*)@")
 # An address by itself may contain anything.
 _WHOLE_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.*)@", re.DOTALL)
-# Of a database the user is no secret, and whoever runs a command again needs it. Elsewhere it may be a token.
+# The user of a database is not a secret, and a suggested command needs it. Elsewhere it may be a token.
 _USER = re.compile(r"[\w.%-]+")
 _SECRETS = re.compile(r"(?<=[?&])([^=&\s]*(?:pass|key|token|secret)[^=&\s]*)=[^&\s\"']+", re.IGNORECASE)
 

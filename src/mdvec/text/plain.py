@@ -42,8 +42,9 @@ _INLINE = re.compile(
 )
 _EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_\n]++)(?<=\S)\1(?![\w*_])")
 _MARKS = re.compile(r"\*\*|__|==|~~|^[ \t]*+(?:>[ \t]?)++|(?<=\s)\^[\w-]++$", re.MULTILINE)
-# What is left of a long address that was cut, or encoded data.
-_UNBROKEN = re.compile(r"[A-Za-z0-9+/=_%&.-]{100,}+")
+UNBROKEN = re.compile(r"[A-Za-z0-9+/=_%&.-]{100,}+")
+"""A piece of a long address or of encoded data: longer than any word."""
+
 _BLANKS = re.compile(r"(?<=\S)[ \t]{2,}+(?=\S)")
 
 
@@ -80,6 +81,6 @@ def _prose(text: str) -> str:
     text = _MARKS.sub("", _INLINE.sub(shown, text.replace("\0", " ")))
     text = html.unescape(_EMPHASIS.sub(r"\2", text))
     pieces = text.split("\0")
-    shortened = (_UNBROKEN.sub("…", piece) for piece in pieces)
+    shortened = (UNBROKEN.sub("…", piece) for piece in pieces)
     whole = "".join(piece + each for piece, each in zip(shortened, [*code, ""], strict=True))
     return _BLANKS.sub(" ", whole)

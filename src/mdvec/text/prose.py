@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from mdvec.text.folding import beyond_ascii, fold_name
 from mdvec.text.joined import PART, CharacterKinds, folded_codes, in_batches, join_texts, text_of
+from mdvec.text.plain import UNBROKEN
 from mdvec.text.scripts import holds_unspaced, is_unspaced
 
 FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,}).*?(?:^[ \t>]*\2[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -32,8 +33,7 @@ _ASCII_LETTERS = {code: " " for code in range(128) if not _LETTERS.match(chr(cod
 _SPACE = 0x20
 _LETTER, _OTHER = 1, 2
 
-# Longer than any word: a piece of an address or of encoded data.
-_UNBROKEN = re.compile(r"[A-Za-z0-9+/=_%&.-]{100,}+")
+# A text with more of it in such pieces is a fragment.
 _FRAGMENT_SHARE = 0.5
 
 # A document can be megabytes long; its beginning shows what it is written in.
@@ -53,8 +53,8 @@ def is_unspaced_prose(title: str, body: str) -> bool:
 
 
 def is_fragment(text: str) -> bool:
-    """Return True if a text is mostly a piece of a long address or of encoded data, which nobody reads."""
-    unbroken = sum(map(len, _UNBROKEN.findall(text)))
+    """Return True if most of a text is part of a long address or encoded data."""
+    unbroken = sum(map(len, UNBROKEN.findall(text)))
     return unbroken > _FRAGMENT_SHARE * len(text)
 
 
