@@ -152,8 +152,8 @@ def test_other_ids_are_refused(number: Any) -> None:
     ("params", "words"),
     [
         ({"minuend": 1}, "`subtrahend` is missing"),
-        ({"minuend": 1, "subtrahend": "x"}, "`subtrahend` must be a whole number, not text"),
-        ({"minuend": 1, "subtrahent": 2}, "did you mean 'subtrahend'?"),
+        ({"minuend": 1, "subtrahend": "x"}, "`subtrahend` must be a whole number, not 'x'"),
+        ({"minuend": 1, "subtrahent": 2}, "did you mean `subtrahend`?"),
         ([1, 2, 3], "there are 3 parameters, and the method takes 2"),
     ],
 )

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import datetime
-from enum import EnumType
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 from msgspec import Meta, Struct
 
 from mdvec.errors import UsageError
@@ -30,18 +26,6 @@ if TYPE_CHECKING:
     from mdvec.config.schema import SearchSettings
 
 _MAX_SHOWN_CHARS = 40
-_MISSING = re.compile(r"Object missing required field `(.*)`")
-_OTHER_TYPE = re.compile(r"Expected `(.+?)`(.*?)(?:, got `(.+)`)?")
-_OTHER_VALUE = re.compile(r"Invalid enum value (.*)")
-_TYPE = re.compile(r"\w+")
-_TYPES = {
-    "array": "a list",
-    "bool": "true or false",
-    "float": "a number",
-    "int": "a whole number",
-    "object": "an object",
-    "str": "text",
-}
 _CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", re.DOTALL)
 _QUOTES = "\"'"
 _LINES = re.compile(r"(\d{0,18})([:-]?)(\d{0,18})")  # Python reads no number of thousands of digits
@@ -99,65 +83,6 @@ class CollectionRequest(Struct, frozen=True, kw_only=True):
 
 class NoArguments(Struct, frozen=True):
     """A request without arguments."""
-
-
-def understood(given: Mapping[str, object], kind: type[Struct]) -> dict[str, object]:
-    """Return parameters as they are meant.
-
-    Null is left out, a single value is a list of one, and 5.0 is 5: JSON has one kind of number.
-    """
-    fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
-    return {
-        name: _meant(value, fields[name].type) if name in fields else value
-        for name, value in given.items()
-        if value is not None or name not in fields or fields[name].required
-    }
-
-
-def _meant(value: object, kind: Any) -> object:
-    bare = get_args(kind)[0] if hasattr(kind, "__metadata__") else kind
-    if get_origin(bare) is tuple and not isinstance(value, list):
-        return [value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def what_is_wrong(
-    error: msgspec.ValidationError, kind: type[Struct], names: Mapping[str, str] = MappingProxyType({})
-) -> str:
-    """Return why parameters cannot be used, with the one that is wrong.
-
-    Args:
-        error: The exception of msgspec.
-        kind: What the parameters were to become.
-        names: What a door calls fields of a request that have another name there.
-    """
-    what, _, place = str(error).partition(" - at `$")
-    place = place.strip(".`")
-    missing = _MISSING.fullmatch(what)
-    if missing is not None:
-        name = ".".join(filter(None, (place, missing[1])))
-        return f"`{names.get(name, name)}` is missing"
-    shown = f"`{names.get(place, place)}`" if place else "it"
-    if other := _OTHER_TYPE.fullmatch(what):
-        expected = other[1].removesuffix(" | null").replace(" | ", " or ")
-        got = f", not {_in_words(other[3])}" if other[3] else ""
-        return f"{shown} must be {_in_words(expected)}{other[2]}{got}"
-    if (other := _OTHER_VALUE.fullmatch(what)) and (values := _values(kind, place)):
-        return f"{shown} must be one of {', '.join(values)}, not {other[1]}"
-    return f"{shown}: {what}"
-
-
-def _in_words(types: str) -> str:
-    return _TYPE.sub(lambda found: _TYPES.get(found[0], found[0]), types)
-
-
-def _values(kind: type[Struct], name: str) -> list[str]:
-    """Return the words of a field that is one of several."""
-    found = next((field.type for field in msgspec.structs.fields(kind) if field.encode_name == name), None)
-    words: list[str] = []
-    for each in (found, *get_args(found)):  # an enumeration, one or null, or a literal
-        words += each if isinstance(each, EnumType) else [each] if isinstance(each, str) else []
-    return words
 
 
 def search_query(request: SearchRequest, defaults: SearchSettings) -> SearchQuery:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
 from anyio import CapacityLimiter, to_thread
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -13,12 +12,13 @@ from starlette.routing import Route
 
 from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces import operations, wire
+from mdvec.interfaces.arguments import parse
 from mdvec.interfaces.encoding import to_json
 from mdvec.interfaces.errors import OnBug, translate_for_client
 from mdvec.interfaces.http.app import WebDoor
 from mdvec.interfaces.http.guard import MAX_REQUESTS, problem, status_of
 from mdvec.interfaces.http.options import ServerOptions
-from mdvec.interfaces.requests import SearchRequest, what_is_wrong
+from mdvec.interfaces.requests import SearchRequest
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
 
 SEARCH_PATH = "/search"
 """The path of a search."""
-
-_LISTS = frozenset({"collections", "tags", "where", "depth"})
-_NAMES = {"q": "query", "k": "limit", "collection": "collections", "tag": "tags"}
-_SHOWN = {"query": "q"}
-_KNOWN = [_SHOWN.get(name, name) for name in SearchRequest.__struct_fields__]
 
 
 def query_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: OnBug) -> WebDoor:
@@ -62,19 +57,8 @@ def _request(parameters: QueryParams) -> SearchRequest:
     Raises:
         InvalidArgumentsError: If one of them is unknown, cannot be used, or stands twice.
     """
-    given: dict[str, object] = {}
-    for name in parameters:
-        field = _NAMES.get(name, name)
-        values = parameters.getlist(name)
-        if field not in SearchRequest.__struct_fields__:
-            msg = f"there is no parameter {name!r}"
-            raise InvalidArgumentsError(msg, hint=f"There are: {', '.join(_KNOWN)}.")
-        if field in given or (len(values) > 1 and field not in _LISTS):
-            msg = f"`{_SHOWN.get(field, field)}` is given more than once"
-            raise InvalidArgumentsError(msg)
-        given[field] = values if field in _LISTS else values[0]
+    given = {name: parameters.getlist(name) for name in parameters}
     try:
-        return msgspec.convert(given, SearchRequest, strict=False)
-    except msgspec.ValidationError as error:
-        msg = what_is_wrong(error, SearchRequest, _SHOWN)
-        raise InvalidArgumentsError(msg, hint="Give a search as /search?q=WORDS&limit=5.") from error
+        return parse(given, SearchRequest)
+    except InvalidArgumentsError as error:
+        raise InvalidArgumentsError(str(error), hint="Give a search as /search?q=WORDS&limit=5.") from error

@@ -24,9 +24,9 @@ from mcp_types import (
 )
 
 from mdvec.interfaces import document_lists, requests, wire
+from mdvec.interfaces.arguments import nearest, shown
 from mdvec.interfaces.mcp import schemas
 from mdvec.interfaces.mcp.paging import MAX_DESCRIPTION_CHARS
-from mdvec.interfaces.mcp.schemas import nearest, shown
 from mdvec.interfaces.passage import one_line
 from mdvec.text.scripts import holds_unspaced
 from mdvec.types.collection import RESERVED_NAMES, Collection

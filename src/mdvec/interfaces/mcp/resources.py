@@ -29,12 +29,12 @@ from mcp_types import (
 
 from mdvec.errors import CollectionNotFoundError, NotFoundError
 from mdvec.interfaces import wire
+from mdvec.interfaces.arguments import nearest, shown
 from mdvec.interfaces.encoding import iso_time, to_json
 from mdvec.interfaces.errors import shortened
 from mdvec.interfaces.mcp.definitions import ANSWER, Context
 from mdvec.interfaces.mcp.failures import MAX_LINE_CHARS
 from mdvec.interfaces.mcp.paging import MAX_RESOURCE_CHARS, described, name_line
-from mdvec.interfaces.mcp.schemas import nearest, shown
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.interfaces.passage import one_line
 from mdvec.interfaces.steps import hint_for_client

@@ -21,6 +21,7 @@ from mcp_types import (
 from msgspec.structs import replace
 
 from mdvec.interfaces import document_lists, operations, requests, wire
+from mdvec.interfaces.arguments import check, nearest, shown
 from mdvec.interfaces.encoding import to_json
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.mcp import wording
@@ -35,7 +36,6 @@ from mdvec.interfaces.mcp.paging import (
     outlined,
     parse_part,
 )
-from mdvec.interfaces.mcp.schemas import check, nearest, shown
 from mdvec.interfaces.mcp.threads import CallProgress, Threads
 from mdvec.interfaces.steps import hint_for_client
 from mdvec.types.collection import Collection

@@ -18,8 +18,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from mdvec.errors import ImportStoppedError, UsageError
+from mdvec.interfaces.arguments import first_problem
 from mdvec.interfaces.errors import OnBug, translate_for_client
-from mdvec.interfaces.requests import what_is_wrong
 from mdvec.interfaces.rpc.params import InvalidParamsError, read_params
 from mdvec.interfaces.steps import hint_for_client
 from mdvec.interfaces.streams import decode_json
@@ -159,8 +159,8 @@ class Client:
         """Begin one request; ``answer`` receives the response, or None when it gets none."""
         try:
             request = msgspec.convert(item, _Request)
-        except msgspec.ValidationError as error:
-            answer(_failed(_id_of(item), INVALID_REQUEST, f"not a request: {what_is_wrong(error, _Request)}"))
+        except msgspec.ValidationError:
+            answer(_failed(_id_of(item), INVALID_REQUEST, f"not a request: {first_problem(item, _Request)}"))
             return
         number = None if request.id is UNSET else request.id
 

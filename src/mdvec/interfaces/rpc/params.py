@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from mdvec.errors import InvalidArgumentsError
-from mdvec.interfaces.requests import understood, what_is_wrong
+from mdvec.interfaces.arguments import parse
 
 _Params = TypeVar("_Params", bound=Struct)
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
@@ -36,16 +34,10 @@ def read_params(params: dict[str, Any] | list[Any], kind: type[_Params]) -> _Par
             msg = f"there are {len(params)} parameters, and the method takes {len(names)}"
             raise InvalidParamsError(msg, hint=_known(names))
         params = dict(zip(names, params, strict=False))
-    named = with_snake_case(params)
-    unknown = next((name for name in named if name not in names), None)
-    if unknown is not None:
-        near = get_close_matches(unknown[:40], names, n=1)
-        msg = f"there is no parameter {unknown[:100]!r}" + (f"; did you mean {near[0]!r}?" if near else "")
-        raise InvalidParamsError(msg, hint=_known(names))
     try:
-        return msgspec.convert(understood(named, kind), kind)
-    except msgspec.ValidationError as error:
-        raise InvalidParamsError(what_is_wrong(error, kind), hint=_known(names)) from error
+        return parse(with_snake_case(params), kind)
+    except InvalidArgumentsError as error:
+        raise InvalidParamsError(str(error), hint=_known(names)) from error
 
 
 def with_snake_case(value: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What agents are told of arguments that a tool does not take."""
+"""What clients are told of arguments that mdvec does not take."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces import requests
-from mdvec.interfaces.mcp.schemas import check, input_schema, search_input
+from mdvec.interfaces.arguments import check, first_problem, parse
+from mdvec.interfaces.mcp.schemas import input_schema, search_input
+from mdvec.interfaces.rpc.sections import SectionsParams
 
 SCHEMA = search_input(limit=5)
 JSON = st.recursive(
@@ -40,8 +42,9 @@ def problem(**arguments: Any) -> str:
         ({"query": "x", "limit": 0}, "`limit` must be from 1 to 100, not 0"),
         ({"query": "x", "max_tokens": 0}, "`max_tokens` must be at least 1, not 0"),
         ({"query": "x", "tags": {"a": 1}}, "`tags` must be a list, not {'a': 1}"),
-        ({"query": "x", "tags": ["a", 2]}, "`tags[1]` must be text, not 2"),
+        ({"query": "x", "tags": ["a", {}]}, "`tags[1]` must be text, not {}"),
         ({"query": None}, "`query` is missing"),
+        ({"query": "x", "limit": 3, "top_k": 5}, "`limit` is given more than once"),
         ({"query": "x", "zzzzz": None}, "unknown argument `zzzzz`; it takes"),
         (
             {"query": "x", "mode": "densee"},
@@ -59,6 +62,40 @@ def test_a_value_that_can_mean_only_one_thing_is_taken() -> None:
     given = {"query": 3, "limit": "3", "threshold": "0.5", "include_superseded": "true", "mode": ["dense"]}
     expected = {"query": "3", "limit": 3, "threshold": 0.5, "include_superseded": True, "mode": "dense"}
     assert check(given, SCHEMA) == expected
+
+
+def test_a_request_is_parsed_as_it_is_meant() -> None:
+    """The same at every door; what an address repeats comes as a list."""
+    sent = {"q": ["x"], "tag": "ai", "depth": ["1", 2.0], "k": 5.0, "where": None, "path": None}
+    wanted = requests.SearchRequest(query="x", tags=("ai",), depth=(1, 2), limit=5)
+    assert parse(sent, requests.SearchRequest) == wanted
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        (3, "`sections[0]` must be an object, not 3"),
+        ({"content": ""}, "`sections[0].document_path` is missing"),
+        (
+            {"document_path": "a.md", "content": "", "depth": 7},
+            "`sections[0].depth` must be from 0 to 3, not 7",
+        ),
+        (
+            {"document_path": "a.md", "content": "", "updated_at": []},
+            "`sections[0].updated_at` must be text or a number, not []",
+        ),
+        (
+            {"document_path": "a.md", "content": "", "depht": 1},
+            "unknown argument `sections[0].depht`; did you mean `depth`?",
+        ),
+    ],
+)
+def test_a_problem_inside_a_list_of_objects_is_named_with_its_place(section: object, said: str) -> None:
+    """Position and field."""
+    with pytest.raises(InvalidArgumentsError) as caught:
+        parse({"sections": [section]}, SectionsParams)
+    assert str(caught.value) == said
+    assert first_problem({"sections": [section]}, SectionsParams) == said
 
 
 def test_null_stands_for_an_argument_that_is_left_out() -> None:
@@ -91,10 +128,20 @@ def test_long_values_and_long_lists_of_problems_are_cut() -> None:
     assert many.splitlines()[-1] == "and 96 more"
 
 
-@given(st.dictionaries(st.sampled_from([*SCHEMA["properties"], "other"]), JSON))
-def test_whatever_is_sent_is_taken_or_refused_in_words(arguments: dict[str, Any]) -> None:
+@given(st.dictionaries(st.sampled_from([*SCHEMA["properties"], "k", "other"]), JSON))
+def test_whatever_is_sent_is_parsed_or_refused_in_words(arguments: dict[str, Any]) -> None:
     """No arguments make the check itself fail; what is refused is named."""
+    for read in (lambda: check(arguments, SCHEMA), lambda: parse(arguments, requests.SearchRequest)):
+        try:
+            read()
+        except InvalidArgumentsError as refused:
+            assert str(refused)  # noqa: PT017 - whether it is refused is what varies
+
+
+@given(JSON)
+def test_whatever_stands_in_a_section_is_parsed_or_refused_in_words(section: object) -> None:
+    """What fits the schema fits the class, too."""
     try:
-        check(arguments, SCHEMA)
+        parse({"sections": [section]}, SectionsParams)
     except InvalidArgumentsError as refused:
         assert str(refused)  # noqa: PT017 - whether it is refused is what varies
