@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 
@@ -143,3 +144,12 @@ class SearchQuery(Struct, frozen=True):
     expand_tokens: int = 10_000
     as_passages: bool = True
     max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        """Take the words of an enumeration, too: ``mode="lexical"``.
+
+        Raises:
+            ValueError: If it is none of them.
+        """
+        force_setattr(self, "mode", SearchMode(self.mode))
+        force_setattr(self, "expand", Expansion(self.expand))
