@@ -280,20 +280,41 @@ def test_a_folder_without_documents_is_not_to_be_imported_again(tmp_path: Path) 
     assert "import" not in result.hint
 
 
-def test_a_path_as_answers_show_it_is_explained(tmp_path: Path) -> None:
-    """They show ``docs/a.md``; a filter by path begins below ``docs/``."""
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.md").write_text("quagga\n", encoding="utf-8")
+def test_a_filter_takes_a_path_as_answers_show_it(tmp_path: Path) -> None:
+    """With the collection before it, as an address, or absolute; a folder of that name comes first."""
+    inner = tmp_path / "docs" / "inner"
+    inner.mkdir(parents=True)
+    (inner.parent / "a.md").write_text("quagga outside\n", encoding="utf-8")
+    (inner / "b.md").write_text("quagga inside\n", encoding="utf-8")
     with open_workspace(docs_dir=tmp_path / "docs", embedder=HashingEmbedder()) as workspace:
-        shown = workspace.search(
-            SearchQuery("quagga", filters=Filters(path="docs/*.md")), wait_for_vectors=True
-        )
-        other = workspace.search(SearchQuery("quagga", filters=Filters(path="b.md")))
-        listed = workspace.browse.unmet(Filters(path="docs/a.md"))
-    assert (shown.hits, other.hits) == ((), ())
-    assert "Leave 'docs/' out of the path" in str(shown.hint)
-    assert "Leave 'docs/' out of the path" in listed
-    assert other.hint == "No document is at the path 'b.md'."
+
+        def found(path: str, query: str = "quagga") -> list[str]:
+            answer = workspace.search(SearchQuery(query, filters=Filters(path=path)), wait_for_vectors=True)
+            listed = [each.path for each in workspace.browse.newest(Filters(path=path))]
+            assert sorted(listed) == sorted(hit.path for hit in answer.hits)
+            return sorted(listed)
+
+        for path in (
+            "docs/inner/b.md",
+            "docs/inner",
+            "DOCS/inner/*.md",
+            "mdvec://docs/inner/b.md",
+            str(inner),
+        ):
+            assert found(path) == ["inner/b.md"]
+        assert found("docs/") == ["a.md", "inner/b.md"]
+        answers = [
+            workspace.search(SearchQuery(each))
+            for each in ("quagga path:docs/inner", "quagga -path:docs/inner")
+        ]
+        assert [[hit.path for hit in each.hits] for each in answers] == [["inner/b.md"], ["a.md"]]
+        missing = workspace.search(SearchQuery("quagga", filters=Filters(path="docs/c.md")))
+        assert missing.hint == "No document is at the path 'docs/c.md'."
+
+        (inner.parent / "docs").mkdir()
+        (inner.parent / "docs" / "c.md").write_text("quagga below\n", encoding="utf-8")
+        workspace.import_collection("docs")
+        assert found("docs/*.md") == ["docs/c.md"]
 
 
 def test_a_collection_that_was_never_imported_is_told_from_one_that_was_stopped(

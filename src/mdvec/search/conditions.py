@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.search.filters import folder_or_glob
+from mdvec.search.where import at_path
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
 from mdvec.text.folding import fold_name, normalise
@@ -105,7 +106,7 @@ def _documents_with(operator: Operator, where: Where, view: View) -> Sequence[Do
     match operator.field:
         case Field.PATH:
             filters = Filters(path=folder_or_glob(operator.text))
-            return [*view.documents_inside(replace(everywhere, filters=filters))]
+            return [*view.documents_inside(at_path(replace(everywhere, filters=filters), view))]
         case Field.TAG:
             return [*view.documents_inside(replace(everywhere, filters=Filters(tags=(operator.text,))))]
         case _:

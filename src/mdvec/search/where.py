@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError
 from mdvec.stores.interface import View
+from mdvec.stores.restricted import RestrictedView
 from mdvec.text.folding import fold_characters, nfc
 from mdvec.text.links import file_key, link_key, resolve
 from mdvec.text.undecodable import spelled
-from mdvec.types.collection import Collection
+from mdvec.types.collection import DEFAULT_SOURCE, Collection
 from mdvec.types.document import Link, LinkKind
 from mdvec.types.ids import CollectionId, DocumentId
 from mdvec.types.links import PlacedLink, Versions
 from mdvec.types.query import Filters, Where
+
+_SCHEME = "mdvec://"
+_FILE_SCHEME = "file://"
 
 
 def narrowed(
@@ -39,10 +45,62 @@ def narrowed(
     where = Where(tuple(collection.id for collection in collections), filters)
     if filters.linked_to is not None:
         where = replace(where, only=_linking_to(filters.linked_to, collections, view))
+    where = at_path(where, view)
     if not filters.include_superseded:
         superseded = (versions[collection.id].superseded for collection in collections)
         where = replace(where, hidden=frozenset().union(*superseded))
     return where
+
+
+def at_path(where: Where, view: View) -> Where:
+    """Return where to look if the path of the filters names a collection, as doors print paths.
+
+    A pattern that matches a document as it is given comes first.
+    """
+    pattern = where.filters.path
+    if pattern is None:
+        return where
+    places = [each for each in view.collections() if each.id in where.collections]
+    meant = [*readings(pattern, places, on_disk=not isinstance(view, RestrictedView))]
+    if len(meant) == 1:  # the pattern as it is given
+        return where
+    for path, inside in meant:
+        found = Where(tuple(each.id for each in inside), Filters(path=path or None))
+        if not view.newest_documents(found, limit=1):
+            continue
+        if path == pattern:
+            break
+        documents = frozenset(view.documents_inside(found))
+        only = documents if where.only is None else documents & where.only
+        return replace(where, filters=replace(where.filters, path=None), only=only)
+    return where
+
+
+def readings(
+    text: str, places: Sequence[Collection], *, on_disk: bool
+) -> Iterator[tuple[str, Sequence[Collection]]]:
+    """Yield the paths that a text may stand for, each with the collections it may be in.
+
+    Args:
+        text: A path; or one with its collection, an address, or the absolute path of a file.
+        places: The collections.
+        on_disk: Whether absolute paths are understood.
+    """
+    yield text, places
+    plain = text
+    if text.startswith((_SCHEME, _FILE_SCHEME)):
+        scheme = _SCHEME if text.startswith(_SCHEME) else _FILE_SCHEME
+        plain = unquote_to_bytes(text.removeprefix(scheme)).decode("utf-8", "replace")
+    for place in places:
+        for joint in ("/", ": ", ":"):
+            before = f"{place.name}{joint}"
+            if plain[: len(before)].casefold() == before.casefold():
+                yield plain[len(before) :], (place,)
+        root = place.source.location
+        if on_disk and place.source.kind == DEFAULT_SOURCE and Path(plain).is_absolute():
+            for absolute in dict.fromkeys((plain, str(Path(plain).resolve()))):
+                if absolute.startswith(f"{root.rstrip('/')}/"):
+                    yield absolute[len(root.rstrip("/")) + 1 :], (place,)
 
 
 def backlinks_of(collection_id: CollectionId, path: str, view: View) -> list[PlacedLink]:
@@ -92,21 +150,16 @@ def spellings(path: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((path, wanted, wanted.replace("\\", "/"))))
 
 
-def unmet(filters: Filters, collections: Sequence[Collection], where: Where, view: View) -> str:
+def unmet(filters: Filters, where: Where, view: View) -> str:
     """Return what to change in filters that no document meets; empty if one meets them.
 
     Args:
         filters: The filters of a query.
-        collections: The collections that are searched.
         where: Where these look.
         view: The snapshot.
     """
     if filters == Filters() or view.newest_documents(where, limit=1):
         return ""
-    path = filters.path or ""
-    for name in (each.name for each in collections if path.startswith(f"{each.name}/")):
-        # Answers show "notes/a.md", and paths are compared below "notes/".
-        return f"Leave '{name}/' out of the path: it starts below the collection's name."
     known = [each.tag for each in view.tags(Where(where.collections))] if filters.tags else []
     for tag in filters.tags:
         below = f"{fold_characters(tag)}/"

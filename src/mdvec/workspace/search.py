@@ -322,7 +322,7 @@ def _unmatched(query: SearchQuery, operators: Sequence[str]) -> str:
 def _unmet(
     filters: Filters, searched: Sequence[Collection], replaced: Mapping[CollectionId, Versions], view: View
 ) -> str:
-    return unmet(filters, searched, where_of(filters, searched, replaced, view), view) if searched else ""
+    return unmet(filters, where_of(filters, searched, replaced, view), view) if searched else ""
 
 
 @contextmanager

@@ -16,7 +16,6 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
 from mdvec.stores.versions import VersionCache
 from mdvec.text.globs import compile_glob
-from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchResult
 from mdvec.types.outline import Outline
 from mdvec.types.query import Filters, SearchQuery, Where
@@ -80,7 +79,7 @@ class Browse:
             UsageError: If a condition cannot be met by anything.
         """
         with self._collections.store().read() as view:
-            _, _, where = self._meant(filters, collections, view)
+            _, where = self._meant(filters, collections, view)
             return view.newest_documents(where, limit=limit)
 
     def unmet(self, filters: Filters, collections: Sequence[str] = ()) -> str:
@@ -88,13 +87,11 @@ class Browse:
         with self._collections.store().read() as view:
             return unmet(*self._meant(filters, collections, view), view)
 
-    def _meant(
-        self, filters: Filters, names: Sequence[str], view: View
-    ) -> tuple[Filters, Sequence[Collection], Where]:
+    def _meant(self, filters: Filters, names: Sequence[str], view: View) -> tuple[Filters, Where]:
         places = self._collections.chosen(tuple(names), view)
         cleaned, _ = clean(SearchQuery("*", filters=filters))
         replaced = self._versions.of((each.id for each in places), view)
-        return cleaned.filters, places, where_of(cleaned.filters, places, replaced, view)
+        return cleaned.filters, where_of(cleaned.filters, places, replaced, view)
 
     def outline(self, path: str, *, collection: str | None = None) -> Outline:
         """Return the sections of a document, without their text.

@@ -5,27 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
-from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError, UsageError
-from mdvec.search.where import narrowed, not_found, spellings
+from mdvec.search.where import narrowed, not_found, readings, spellings
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
 from mdvec.stores.restricted import RestrictedView
 from mdvec.text.links import link_key, resolve
-from mdvec.types.collection import DEFAULT_SOURCE, Collection
+from mdvec.types.collection import Collection
 from mdvec.types.document import Lines, Link, LinkKind
 from mdvec.types.ids import CollectionId
 from mdvec.types.links import Versions
 from mdvec.types.query import Filters, Where
 from mdvec.workspace.collections import Collections
 
-_SCHEME = "mdvec://"
-_FILE_SCHEME = "file://"
 # Spaces at either end of a file's name.
 _UNSEEN = re.compile(r"(?:(?<=/)|\A)\s+|\s+(?=\.\w+\Z|\Z)")
 _LINES = re.compile(r"(?::|#L)(\d{1,9})(?:[-:]L?(\d{1,9}))?:?")
@@ -95,8 +91,8 @@ def find_reference(text: str, places: Sequence[Collection], view: View) -> Refer
     """
     spelled = dict.fromkeys((text, text.strip(), _without_brackets(text)))
     on_disk = not isinstance(view, RestrictedView)
-    readings = [reading for each in spelled for reading in _readings(each, places, on_disk=on_disk)]
-    for reading in readings:
+    meant = [reading for each in spelled for reading in _readings(each, places, on_disk=on_disk)]
+    for reading in meant:
         found = [
             Reference(document, place, reading.lines)
             for place in reading.places
@@ -104,7 +100,7 @@ def find_reference(text: str, places: Sequence[Collection], view: View) -> Refer
         ]
         if found:
             return _only(text, found)
-    for reading in readings:
+    for reading in meant:
         found = [
             Reference(document, place, reading.lines)
             for place in reading.places
@@ -138,31 +134,12 @@ def _without_brackets(text: str) -> str:
 
 def _readings(text: str, places: Sequence[Collection], *, on_disk: bool) -> Iterator[_Reading]:
     found = re.search(rf"{_LINES.pattern}\Z", text)
-    yield from _places_in(text, places, None, on_disk=on_disk)
+    for path, inside in readings(text, places, on_disk=on_disk):
+        yield _Reading(path, inside, None)
     if found is not None and found.start():
         first = int(found[1])
-        lines = first, int(found[2] or first)
-        yield from _places_in(text[: found.start()], places, lines, on_disk=on_disk)
-
-
-def _places_in(
-    text: str, places: Sequence[Collection], lines: Lines | None, *, on_disk: bool
-) -> Iterator[_Reading]:
-    yield _Reading(text, places, lines)
-    plain = text
-    if text.startswith((_SCHEME, _FILE_SCHEME)):
-        scheme = _SCHEME if text.startswith(_SCHEME) else _FILE_SCHEME
-        plain = unquote_to_bytes(text.removeprefix(scheme)).decode("utf-8", "replace")
-    for place in places:
-        for joint in ("/", ": ", ":"):
-            before = f"{place.name}{joint}"
-            if plain[: len(before)].casefold() == before.casefold():
-                yield _Reading(plain[len(before) :], (place,), lines)
-        root = place.source.location
-        if on_disk and place.source.kind == DEFAULT_SOURCE and Path(plain).is_absolute():
-            for absolute in dict.fromkeys((plain, str(Path(plain).resolve()))):
-                if absolute.startswith(f"{root.rstrip('/')}/"):
-                    yield _Reading(absolute[len(root.rstrip("/")) + 1 :], (place,), lines)
+        for path, inside in readings(text[: found.start()], places, on_disk=on_disk):
+            yield _Reading(path, inside, (first, int(found[2] or first)))
 
 
 def _at(path: str, place: Collection, view: View) -> StoredDocument | None:
