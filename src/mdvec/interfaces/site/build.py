@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -33,6 +34,7 @@ _TEMPLATE = {
 }
 _LANGUAGES = tuple(WORDS)
 _DEAD_LINKS = "dead-links.txt"
+_BASE_PART = re.compile(r"[-_.]*[A-Za-z0-9][-\w.]*", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -136,54 +138,72 @@ def _write_pages(
 ) -> None:
     titles = {entry.path: entry.title for entry in shown}
     names = page_names(titles)
-    tagged: dict[str, list[PageEntry]] = {}
-    spelled: dict[str, str] = {}
-    for entry in shown:
-        for tag in entry.tags:
-            tagged.setdefault(spelled.setdefault(fold_characters(tag), tag), []).append(entry)
+    tagged = _by_tag(shown)
     addresses = SiteAddresses(workspace, base=base, pages=names, tags=tagged)
-    anchors = Anchors()
-    for path, name in names.items():
-        page = workspace.pages.read(path, collection, addresses)
-        output.write(f"pages/{name}.md", note_page(page, titles, addresses, language).encode())
-        anchors.read(path, addresses.document(collection, path) or "", page.html)
-        report.dead_links.extend(_dead_links(page, titles))
-    for path, file in addresses.missing:
-        text = workspace.read(path, collection=collection).text
-        report.dead_links.extend((place, file) for place in _places_of(file, path, text))
-    report.dead_links.extend(anchors.missing())
-    report.dead_links.sort(key=_in_reading_order)
-    if report.dead_links:
-        listed = "".join(f"{place}\t{target}\n" for place, target in report.dead_links)
-        output.write(_DEAD_LINKS, listed.encode())
     described = workspace.collection(collection)
-    title = described.name
+    report.dead_links = _write_notes(workspace, collection, titles, names, addresses, language, output)
     if "index" not in names.values():
-        home = home_page(title, described.description, shown, addresses, language)
+        home = home_page(described.name, described.description, shown, addresses, language)
         output.write("pages/index.md", home.encode())
     output.write(f"pages/{NOTES}.md", all_notes_page(titles, addresses, language).encode())
     for place, text in tag_pages(tagged, collection, addresses, language).items():
         output.write(f"pages/{place}.md", text.encode())
     report.tags, report.files = len(tagged), len(addresses.files)
     folders = json.dumps(sidebar(names, titles), ensure_ascii=False).encode()
-    sidebar_address = addresses.add_file("sidebar.json", folders)
-    icon_address = addresses.add_file("icon.svg", _icon())
-    for place, content in addresses.files.items():
-        output.write(f"pages/public/{place}", content)
     words = WORDS[language]
     site = {
         "base": base,
         "language": language,
-        "title": title,
+        "title": described.name,
         "description": described.description,
         "nav": [
             {"text": words["all"], "link": f"/{NOTES}.html"},
             *([{"text": words["tags"], "link": f"/{TAGS}/"}] if tagged else []),
         ],
-        "sidebarAddress": sidebar_address,
-        "iconAddress": icon_address,
+        "sidebarAddress": addresses.add_file("sidebar.json", folders),
+        "iconAddress": addresses.add_file("icon.svg", _icon()),
     }
+    for place, content in addresses.files.items():
+        output.write(f"pages/public/{place}", content)
     output.write(".vitepress/site.json", json.dumps(site, ensure_ascii=False, indent=1).encode())
+
+
+def _by_tag(entries: Sequence[PageEntry]) -> dict[str, list[PageEntry]]:
+    """Return the pages of each tag, in its first spelling."""
+    tagged: dict[str, list[PageEntry]] = {}
+    spelled: dict[str, str] = {}
+    for entry in entries:
+        for tag in entry.tags:
+            tagged.setdefault(spelled.setdefault(fold_characters(tag), tag), []).append(entry)
+    return tagged
+
+
+def _write_notes(
+    workspace: Workspace,
+    collection: str,
+    titles: Mapping[str, str],
+    names: Mapping[str, str],
+    addresses: SiteAddresses,
+    language: str,
+    output: Output,
+) -> list[tuple[str, str]]:
+    """Write the page of each note, and list the links that lead to nothing."""
+    dead: list[tuple[str, str]] = []
+    anchors = Anchors()
+    for path, name in names.items():
+        page = workspace.pages.read(path, collection, addresses)
+        output.write(f"pages/{name}.md", note_page(page, titles, addresses, language).encode())
+        anchors.read(path, addresses.document(collection, path) or "", page.html)
+        dead.extend(_dead_links(page, titles))
+    for path, file in addresses.missing:
+        text = workspace.read(path, collection=collection).text
+        dead.extend((place, file) for place in _places_of(file, path, text))
+    dead.extend(anchors.missing())
+    dead.sort(key=_in_reading_order)
+    if dead:
+        listed = "".join(f"{place}\t{target}\n" for place, target in dead)
+        output.write(_DEAD_LINKS, listed.encode())
+    return dead
 
 
 def _dead_links(page: Page, titles: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -216,13 +236,7 @@ def _icon() -> bytes:
 
 def _checked_base(base: str) -> str:
     inner = base.strip("/")
-    if (
-        not all(
-            part and part.isascii() and part.replace("-", "").replace("_", "").replace(".", "").isalnum()
-            for part in inner.split("/")
-        )
-        and inner
-    ):
+    if inner and not all(map(_BASE_PART.fullmatch, inner.split("/"))):
         msg = f"{base!r} is not the path of a site"
         raise UsageError(msg, hint="Write it as in the address of the site, such as /notes/.")
     return f"/{inner}/" if inner else "/"
