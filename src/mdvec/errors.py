@@ -53,6 +53,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 
+def sentences(message: object, hint: str = "") -> str:
+    """Return a message, and what to do about it, as sentences."""
+    text = str(message)
+    stop = "" if text.endswith((".", "?", "…")) else "."
+    return f"{text}{stop} {hint}".rstrip()
+
+
 class MdvecError(Exception):
     """An operation of mdvec failed."""
 

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Paths as people write them, and files that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ import contextlib
 import os
 import tempfile
 from pathlib import Path
+
+
+def expanded(path: str | Path) -> Path:
+    """Return a path with the home directory for a leading ``~``; that of an unknown user stays as it is."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
 
 
 def write_whole(path: Path, content: bytes, *, by_way_of: Path | None = None) -> None:

@@ -24,6 +24,7 @@ from tests.waiting import HANG_S, wait_until
 
 from mdvec import __version__
 from mdvec.interfaces.cli.main import run
+from mdvec.interfaces.daemon import client
 from mdvec.interfaces.daemon.client import METHOD
 from mdvec.types.report import ImportOptions
 from mdvec.workspace import open_workspace
@@ -233,7 +234,10 @@ def test_two_starts_are_one_daemon(home: Home) -> None:
     assert "started: process" in home.run("daemon", "start").stderr
     pid = home.info["pid"]
     again = home.run("daemon", "start")
-    assert (again.returncode, f"runs already: process {pid}" in again.stderr) == (0, True)
+    assert (again.returncode, f"is already running: process {pid}" in again.stderr) == (0, True)
+    other = home.run("daemon", "start", "--http", "127.0.0.1:1")
+    assert (other.returncode, f"already running: process {pid}" in other.stderr) == (1, True)
+    assert "first run: mdvec daemon stop" in other.stderr
     foreground = home.run("daemon", "run")
     assert foreground.returncode == 1
     assert f"error: the daemon of this database is already running: process {pid}" in foreground.stderr
@@ -247,7 +251,7 @@ def test_two_starts_at_once_are_one_daemon(home: Home) -> None:
     assert [each.returncode for each in starts] == [0, 0]
     pid = home.info["pid"]
     assert all(f"process {pid}," in each.stderr for each in starts)
-    assert sum("runs already" in each.stderr for each in starts) == 1
+    assert sum("already running" in each.stderr for each in starts) == 1
 
 
 def test_stop_ends_the_process_and_leaves_nothing(home: Home) -> None:
@@ -272,6 +276,8 @@ def test_a_killed_daemon_is_not_missed_and_starts_again(home: Home) -> None:
     found = home.run("search", "green", "--mode", "lexical", "--format", "paths")
     assert (found.returncode, found.stdout) == (0, f"{home.folder}/notes/tea.md\n")
     assert home.run("daemon", "status").returncode == 1
+    Path(before["socket"]).unlink()  # as when the machine starts again
+    assert "daemon" not in home.run("search", "green", "--mode", "lexical").stderr
     assert home.run("daemon", "start").returncode == 0
     assert home.info["pid"] != before["pid"]
     assert home.info["socket"] == before["socket"]
@@ -307,6 +313,23 @@ def test_a_daemon_with_other_settings_is_not_used(home: Home) -> None:
     assert "the daemon was started with other settings" in other.stderr
     same = home.run("search", "green", "--mode", "lexical", MDVEC_DISPLAY_DEFAULT_FORMAT="paths")
     assert (same.stdout, "daemon" in same.stderr) == (f"{home.folder}/notes/tea.md\n", False)
+
+
+def test_a_daemon_that_hangs_is_not_waited_for(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked first, whatever database a command is for; after a while the command does the work."""
+    home.run("daemon", "start")
+    pid = home.info["pid"]
+    monkeypatch.setattr(client, "_ANSWER_TIMEOUT_S", 0.2)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with monkeypatch.context() as patched:
+            for name, value in home.environment.items():
+                patched.setenv(name, value)
+            assert (
+                client.outcome_of(["search", "x"], env=home.environment, cwd=home.folder, columns=80) is None
+            )
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 def test_a_daemon_that_cannot_start_says_why(home: Home) -> None:

@@ -367,7 +367,7 @@ def test_a_collection_keeps_the_model_of_its_first_import(
         report = second.import_collection("fresh")
         told = (
             "the configured model is hashing:second@16, but fresh uses hashing:first@16: "
-            "'mdvec model use hashing:second@16 -n fresh' changes it"
+            f"'mdvec model use hashing:second@16 -n fresh --database {second.database}' changes it"
         )
         assert report.warnings == second.status("fresh").collections[0].warnings == (told,)
         assert dense(second, "guitar strings", "fresh")

@@ -254,6 +254,13 @@ def test_mdvecs_own_methods_answer_as_its_json_does(
     assert program.call("mdvec.tags")["tags"] == [{"tag": "drink", "documents": 1}]
     status = program.call("mdvec.status", collection="notes", check=True)["collections"][0]
     assert (status["check"]["in_sync"], [each["path"] for each in status["files"]]) == (True, ["tea.md"])
+    gone = notes.parent / "gone"
+    gone.mkdir()
+    workspace.add_collection("gone", "Gone", str(gone))
+    gone.rmdir()
+    both = {each["collection"]: each["error"] for each in program.call("mdvec.reindex")["collections"]}
+    assert both["notes"] is None
+    assert str(gone) in both["gone"]
     error = program.call("mdvec.get", path="tee.md")
     assert (error["code"], error["data"]["code"], error["data"]["hint"]) == (
         -32000,

@@ -192,6 +192,28 @@ def test_a_folder_of_others_is_left_alone(vault: Vault) -> None:
     assert [path.name for path in vault.output.iterdir()] == ["thesis.docx"]
 
 
+def test_what_another_made_of_a_project_leads_nowhere_else(vault: Vault) -> None:
+    """Neither its list of files nor a link in it reaches a file outside."""
+    vault.build()
+    kept = vault.output.parent / "kept.md"
+    kept.write_text("years of work", encoding="utf-8")
+    manifest = vault.output / ".vitepress" / "mdvec-files.json"
+    written = manifest.read_text(encoding="utf-8")
+    for place in ("../kept.md", str(kept)):
+        manifest.write_text(json.dumps([place, *json.loads(written)]), encoding="utf-8")
+        with pytest.raises(SiteError, match="is outside"):
+            vault.build()
+        assert kept.exists()
+    manifest.write_text(written, encoding="utf-8")
+    elsewhere = vault.output.parent / "elsewhere"
+    (vault.output / "pages").rename(elsewhere)
+    (vault.output / "pages").symlink_to(elsewhere)
+    before = {each: each.read_bytes() for each in elsewhere.rglob("*.md")}
+    with pytest.raises(SiteError, match="is outside"):
+        vault.build()
+    assert {each: each.read_bytes() for each in elsewhere.rglob("*.md")} == before
+
+
 @pytest.mark.parametrize("base", ["/a b/", "https://host.example/", "/../", "/x?/"])
 def test_a_base_is_a_path(vault: Vault, base: str) -> None:
     """What is no path of a site is refused before anything is written."""

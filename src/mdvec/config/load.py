@@ -18,7 +18,6 @@ from mdvec.config.paths import (
     config_in,
     default_cache_dir,
     default_database,
-    expanded,
     find_config,
     folder_of,
     own_config,
@@ -39,7 +38,8 @@ from mdvec.config.validation import (
     suggestion,
     usable,
 )
-from mdvec.errors import ConfigError, UntrustedConfigError
+from mdvec.errors import ConfigError, UntrustedConfigError, sentences
+from mdvec.files import expanded
 from mdvec.settings import TRUSTING
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def _from_env(
         try:
             place = _place_of(variable.upper(), schema)
         except ConfigError as error:
-            problems.append(f"{variable}: {error}. {error.hint}")
+            problems.append(f"{variable}: {sentences(error, error.hint)}")
             continue
         if place is None:
             continue

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import platformdirs
 
+from mdvec.files import expanded
 from mdvec.text.addresses import scheme_of, without_password
 
 _APP = "mdvec"
@@ -22,14 +23,6 @@ CONFIG_NAMES = ("mdvec.toml", "mdvec.yaml", "mdvec.yml", "mdvec.json")
 
 SEARCH_DOCS_NAMES = (".search-docs.json", ".search-docs/config.json")
 """Files of another program that hold settings for the documents beside them; ours win."""
-
-
-def expanded(path: str | Path) -> Path:
-    """Return a path with the home directory for a leading ``~``; that of an unknown user stays as it is."""
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:
-        return Path(path)
 
 
 def absolute_location(location: str, directory: Path) -> str:

@@ -50,11 +50,12 @@ def trust(folder: Path) -> bool:
         ConfigError: If the other trusted folders cannot be read.
         OSError: If it cannot be remembered.
     """
-    trusted = trusted_folders()
-    if folder.resolve() in trusted:
-        return False
-    _write((*trusted, folder.resolve()))
-    return True
+    with _one_at_a_time():
+        trusted = trusted_folders()
+        if folder.resolve() in trusted:
+            return False
+        _write((*trusted, folder.resolve()))
+        return True
 
 
 def distrust(folder: Path) -> bool:
@@ -64,16 +65,17 @@ def distrust(folder: Path) -> bool:
         ConfigError: If the trusted folders cannot be read.
         OSError: If it cannot be forgotten.
     """
-    trusted = trusted_folders()
-    gone = {folder.resolve(), folder.absolute()}
-    if not gone & {*trusted}:
-        return False
-    _write(tuple(each for each in trusted if each not in gone))
-    return True
+    with _one_at_a_time():
+        trusted = trusted_folders()
+        gone = {folder.resolve(), folder.absolute()}
+        if not gone & {*trusted}:
+            return False
+        _write(tuple(each for each in trusted if each not in gone))
+        return True
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder that is its owner's alone, or take one of ours away from all other users.
+    """Create a folder that only its owner can use; if it exists and is ours, remove the others' access.
 
     Raises:
         OSError: If it cannot be made.
@@ -100,7 +102,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def only_one(path: Path) -> Iterator[None]:
-    """Keep other processes out that hold the same file, where the system can do that.
+    """Hold the lock of a file, for which other processes wait, where the file system has locks.
 
     Raises:
         OSError: If the file cannot be made.
@@ -109,6 +111,10 @@ def only_one(path: Path) -> Iterator[None]:
     with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "rb") as file:
         lock_if_possible(file)
         yield
+
+
+def _one_at_a_time() -> contextlib.AbstractContextManager[None]:
+    return only_one(_file().with_suffix(".lock"))
 
 
 def _file() -> Path:

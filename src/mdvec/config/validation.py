@@ -14,9 +14,10 @@ import msgspec
 from msgspec import Struct
 
 from mdvec import registry
-from mdvec.config.paths import absolute_location, expanded
+from mdvec.config.paths import absolute_location
 from mdvec.config.schema import EXTENDED_SECTIONS, NO_SETTINGS, section_of
-from mdvec.errors import ConfigError
+from mdvec.errors import ConfigError, sentences
+from mdvec.files import expanded
 from mdvec.settings import PLACE, PRIVATE, Section, settings_kind
 from mdvec.text.addresses import without_password
 
@@ -305,7 +306,7 @@ def _written(
         try:
             inner = schema.find(dotted(section, path[-1]))
         except ConfigError as error:
-            problems.append(f"{file.place(*path)}: [{'.'.join(path)}]: {error}. {error.hint}")
+            problems.append(f"{file.place(*path)}: [{'.'.join(path)}]: {sentences(error, error.hint)}")
             continue
         if inner is None:
             problems.append(f"{file.place(*path)}: {schema.unknown(path[-1], section, value)}")

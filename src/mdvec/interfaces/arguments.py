@@ -35,7 +35,7 @@ _SAME_ARGUMENT = {
 # A client corrects what it reads; a list of a thousand problems is no help.
 _MAX_PROBLEMS = 5
 _MAX_SHOWN_CHARS = 40
-_NUMBER = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,2})?", re.ASCII)
 
 # As JSON writes them.
 _LITERALS = {"None": "null", "True": "true", "False": "false"}
@@ -100,7 +100,7 @@ def shown(value: object) -> str:
 
 @cache
 def _schema(kind: type[Struct]) -> Schema:
-    return schema_of(kind, "cli")
+    return schema_of(kind, "programs")
 
 
 def _understood(given: Mapping[str, object], schema: Schema) -> dict[str, object]:
@@ -142,7 +142,7 @@ def _meant(value: object, schema: Schema) -> object:
     if kind != "array" and isinstance(value, list) and len(value) == 1:
         (value,) = value
     match kind, value:
-        case "integer" | "number", str() if _NUMBER.fullmatch(value):
+        case "integer" | "number", str() if len(value) <= _MAX_SHOWN_CHARS and _NUMBER.fullmatch(value):
             return _meant(float(value), wanted)
         case "integer", float() if value.is_integer():
             return int(value)

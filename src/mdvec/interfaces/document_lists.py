@@ -20,7 +20,7 @@ class Listed(Struct, frozen=True):
     path: str
     title: str
     updated: Annotated[str, doc("ISO 8601, UTC; empty if unknown")]
-    size: Annotated[int, doc("bytes", "cli")]
+    size: Annotated[int, doc("bytes", "programs")]
 
 
 class Documents(Struct, frozen=True):

@@ -15,8 +15,11 @@ from mdvec.text.undecodable import spelled
 
 JsonObject = dict[str, Any]
 
-Door = Literal["cli", "mcp"]
-"""A way into mdvec; some fields are for one of them only."""
+Door = Literal["programs", "mcp"]
+"""Who reads an answer: programs (``--format json``, JSON-RPC, ``GET /search``), or agents over MCP.
+
+Some fields are for one of them only.
+"""
 
 _DOOR = "door"  # the key in a field's schema that names its door
 
@@ -31,7 +34,7 @@ def doc(description: str = "", door: Door | None = None) -> Meta:
     return Meta(description=description or None, extra_json_schema={_DOOR: door} if door else None)
 
 
-def to_json(value: object, door: Door = "cli") -> Any:
+def to_json(value: object, door: Door = "programs") -> Any:
     """Return a value as JSON has it: objects, lists, text, numbers, true, false and null.
 
     Args:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, assert_never
 from urllib.parse import quote
 
+from mdvec.errors import sentences
 from mdvec.interfaces.passage import one_line, without_gaps
 from mdvec.run import Stage
 from mdvec.text.quantity import quantity
@@ -228,12 +229,17 @@ def model_notes(models: Sequence[ListedModel]) -> Iterator[str]:
     hints: dict[str, list[str]] = {}
     for model in models:
         if model.problem:
-            hints.setdefault(f"{model.problem}. {model.hint}", []).append(model.spec)
+            hints.setdefault(sentences(model.problem, model.hint), []).append(model.spec)
     yield from (f"{', '.join(specs)}: {hint}" for hint, specs in hints.items())
 
 
-def model_change_line(change: ModelChange) -> str:
-    """Return the outcome of a change of the model in words."""
+def model_change_line(change: ModelChange, import_command: str) -> str:
+    """Return the outcome of a change of the model in words.
+
+    Args:
+        change: The outcome.
+        import_command: What imports the collection.
+    """
     from mdvec.types.model_report import ModelChangeOutcome
 
     match change.outcome:
@@ -243,8 +249,7 @@ def model_change_line(change: ModelChange) -> str:
                 f"{quantity(change.total_chunks, 'chunk')} embedded, in {change.elapsed_ms / 1000:.1f} s"
             )
         case ModelChangeOutcome.CHOSEN:
-            next_step = f"next: mdvec import -n {change.collection}"
-            return f"{change.collection}: {change.model} will embed it; {next_step}"
+            return f"{change.collection}: {change.model} will embed it; next: {import_command}"
         case ModelChangeOutcome.SAME:
             return f"{change.collection}: {_model_in_use(change)}; nothing to change"
         case ModelChangeOutcome.CANCELLED:

@@ -42,7 +42,7 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     collections: Annotated[tuple[str, ...], doc("default all")] = ()
     tags: Annotated[tuple[str, ...], doc("a also finds a/b")] = ()
     tag_match: TagMatch = TagMatch.ANY
-    alias_prefix: Annotated[str | None, doc("start of an alias", "cli")] = None
+    alias_prefix: Annotated[str | None, doc("start of an alias", "programs")] = None
     path: Annotated[str | None, doc("glob such as 2026/**")] = None
     where: Annotated[tuple[str, ...], doc("properties: author=Ann, rating>=4")] = ()
     depth: Annotated[tuple[_Depth, ...], doc("heading levels")] = ()
@@ -91,7 +91,7 @@ def search_query(request: SearchRequest, defaults: SearchSettings) -> SearchQuer
     Raises:
         UsageError: If a time cannot be read.
     """
-    now = datetime.now().astimezone()
+    now = datetime.now()  # noqa: DTZ005 - the offset of a local time depends on its date
     since, until = request.updated_since, request.updated_until
     return SearchQuery(
         text=request.query,

@@ -48,7 +48,8 @@ def parse_since(text: str, *, now: datetime) -> int:
     Args:
         text: A period such as ``2026-05-01``, ``2026-05`` or ``last week``, an ISO 8601 time, or an age such
             as ``12h``, ``7d`` or ``2 weeks ago``. A time without an offset is in the time zone of ``now``.
-        now: What an age counts back from; must carry its time zone.
+        now: What an age counts back from. Without a time zone it is local time, whose offset may change
+            with the season.
 
     Returns:
         Nanoseconds since 1970.
@@ -64,7 +65,7 @@ def parse_until(text: str, *, now: datetime) -> int:
 
     Args:
         text: As written.
-        now: What an age counts back from; must carry its time zone.
+        now: As for :func:`parse_since`.
 
     Returns:
         Nanoseconds since 1970, one past the period: after a day the start of the next.
@@ -89,7 +90,8 @@ def _parse(text: str, now: datetime) -> tuple[int, int]:
 def _age(text: str, now: datetime) -> tuple[datetime, datetime] | None:
     for pattern in _AGES:
         if age := pattern.fullmatch(text):
-            moment = now - timedelta(hours=int(age[1]) * _HOURS[age[2][0]])
+            hours = int(age[1]) * _HOURS[age[2][0]]
+            moment = datetime.fromtimestamp(now.timestamp() - hours * 3600, now.tzinfo)
             return moment, moment
     return None
 

@@ -35,26 +35,26 @@ _USD_DIGITS = 6
 class Hit(Struct, frozen=True):
     """A passage that was found; see :class:`mdvec.types.hit.SearchHit`."""
 
-    rank: Annotated[int, doc("from 1", "cli")]
+    rank: Annotated[int, doc("from 1", "programs")]
     collection: str
     path: Annotated[str, doc("of the document")]
     title: Annotated[str, doc("of the document")]
-    heading: Annotated[str, doc("nearest heading", "cli")]
+    heading: Annotated[str, doc("nearest heading", "programs")]
     heading_path: Annotated[tuple[str, ...], doc("headings, outermost first")]
-    depth: Annotated[int, doc("0 to 3", "cli")]
+    depth: Annotated[int, doc("0 to 3", "programs")]
     start_line: Annotated[int, doc("from 1")]
     end_line: int
-    start: Annotated[int, doc("first character in the document", "cli")]
-    end: Annotated[int, doc("one past the last character", "cli")]
+    start: Annotated[int, doc("first character in the document", "programs")]
+    end: Annotated[int, doc("one past the last character", "programs")]
     score: Annotated[float, doc("0 to 1, higher is better")]
     similarity: Annotated[float | None, doc("cosine; null without vectors")]
-    dense_rank: Annotated[int | None, doc("rank by meaning", "cli")]
-    lexical_rank: Annotated[int | None, doc("rank by words", "cli")]
+    dense_rank: Annotated[int | None, doc("rank by meaning", "programs")]
+    lexical_rank: Annotated[int | None, doc("rank by words", "programs")]
     text: Annotated[str, doc("the passage")]
     stale: Annotated[bool, doc("the file has changed since it was indexed")]
     supersedes: Annotated[tuple[str, ...], doc("paths of older versions")]
-    superseded_by: Annotated[tuple[str, ...], doc("paths of newer versions", "cli")]
-    file: Annotated[str | None, doc("absolute path", "cli")]
+    superseded_by: Annotated[tuple[str, ...], doc("paths of newer versions", "programs")]
+    file: Annotated[str | None, doc("absolute path", "programs")]
     chunk_index: Annotated[int, doc("from 0")]
     folder_contexts: Annotated[tuple[str, ...], doc("what its folders hold")]
     cut_lines: Annotated[tuple[str, ...], doc("lines that did not fit")]
@@ -76,13 +76,13 @@ class SearchAnswer(Struct, frozen=True):
     total_chunks: Annotated[int, doc("passages that were searched")]
     pending_chunks: Annotated[int, doc("passages without a vector")]
     last_indexed: Annotated[str | None, doc("ISO 8601, UTC")]
-    elapsed_ms: Annotated[float, doc("milliseconds", "cli")]
+    elapsed_ms: Annotated[float, doc("milliseconds", "programs")]
     warnings: tuple[str, ...]
     hint: Annotated[str | None, doc("next step when there is no hit")]
     confidence: Annotated[Confidence, doc("that the documents answer the query")]
-    corrections: Annotated[tuple[Correction, ...], doc("words taken for mistyped", "cli")]
-    unknown_words: Annotated[tuple[str, ...], doc("no document contains them", "cli")]
-    left_out: Annotated[int, doc("hits that did not fit", "cli")]
+    corrections: Annotated[tuple[Correction, ...], doc("words taken for mistyped", "programs")]
+    unknown_words: Annotated[tuple[str, ...], doc("no document contains them", "programs")]
+    left_out: Annotated[int, doc("hits that did not fit", "programs")]
 
 
 def hit(value: hits.SearchHit) -> Hit:
@@ -155,18 +155,18 @@ class ImportReport(Struct, frozen=True):
     deleted: int = 0
     unchanged: int = 0
     failed: int = 0
-    excluded: Annotated[int, doc("files and folders left out", "cli")] = 0
-    total_documents: Annotated[int, doc("documents afterwards", "cli")] = 0
+    excluded: Annotated[int, doc("files and folders left out", "programs")] = 0
+    total_documents: Annotated[int, doc("documents afterwards", "programs")] = 0
     total_chunks: int = 0
-    embedded_chunks: Annotated[int, doc("went through the model", "cli")] = 0
-    cached_chunks: Annotated[int, doc("had a vector already", "cli")] = 0
+    embedded_chunks: Annotated[int, doc("went through the model", "programs")] = 0
+    cached_chunks: Annotated[int, doc("had a vector already", "programs")] = 0
     pending_chunks: int = 0
-    superseded: Annotated[int, doc("older versions, left out of results", "cli")] = 0
-    new_model: Annotated[str | None, doc("model since this import", "cli")] = None
-    warnings: Annotated[tuple[str, ...], doc(door="cli")] = ()
-    elapsed_ms: Annotated[float, doc("milliseconds", "cli")] = 0.0
-    error: Annotated[str | None, doc("why it is not up to date", "mcp")] = None
-    embedded_names: Annotated[int, doc("names that went through the model", "cli")] = 0
+    superseded: Annotated[int, doc("older versions, left out of results", "programs")] = 0
+    new_model: Annotated[str | None, doc("model since this import", "programs")] = None
+    warnings: Annotated[tuple[str, ...], doc(door="programs")] = ()
+    elapsed_ms: Annotated[float, doc("milliseconds", "programs")] = 0.0
+    embedded_names: Annotated[int, doc("names that went through the model", "programs")] = 0
+    error: Annotated[str | None, doc("why it is not up to date")] = None
 
 
 class Reindexed(Struct, frozen=True):
@@ -228,16 +228,16 @@ class Collection(Struct, frozen=True):
 
     name: str
     description: str
-    source: Annotated[str, doc(door="cli")]
-    include: Annotated[tuple[str, ...], doc("globs", "cli")]
-    exclude: Annotated[tuple[str, ...], doc("globs", "cli")]
+    source: Annotated[str, doc(door="programs")]
+    include: Annotated[tuple[str, ...], doc("globs", "programs")]
+    exclude: Annotated[tuple[str, ...], doc("globs", "programs")]
     enabled: bool
-    created: Annotated[str | None, doc("when it was registered", "cli")]
-    updated: Annotated[str | None, doc("when its registration last changed", "cli")]
+    created: Annotated[str | None, doc("when it was registered", "programs")]
+    updated: Annotated[str | None, doc("when its registration last changed", "programs")]
     last_indexed: str | None
-    revision: Annotated[str | None, doc("commit that was imported, or a digest of what a bucket held", "cli")]
-    preset: Annotated[str | None, doc(door="cli")]
-    chunker: Annotated[str, doc(door="cli")]
+    revision: Annotated[str | None, doc("commit that was imported, or a digest of a bucket", "programs")]
+    preset: Annotated[str | None, doc(door="programs")]
+    chunker: Annotated[str, doc(door="programs")]
 
 
 class FolderContext(Struct, frozen=True):
@@ -245,7 +245,7 @@ class FolderContext(Struct, frozen=True):
 
     folder: Annotated[str, doc("empty for the root")]
     text: str
-    from_file: Annotated[bool, doc("read from .mdvec-context", "cli")]
+    from_file: Annotated[bool, doc("read from .mdvec-context", "programs")]
 
 
 class Moved(Struct, frozen=True, rename={"old": "from", "new": "to"}):
@@ -275,13 +275,13 @@ class CollectionStatus(Collection, frozen=True):
     pending_chunks: int
     dirty: Annotated[int, doc("documents that changed since they were indexed")]
     superseded: Annotated[int, doc("older versions, left out of results")]
-    check: Annotated[Check | None, doc("null unless requested", "cli")]
-    check_error: Annotated[str | None, doc("why it could not be compared", "cli")]
-    files: Annotated[tuple[FileStatus, ...], doc("empty unless requested", "cli")]
-    model: Annotated[str, doc(door="cli")]
-    change: Annotated[ChangeProgress | None, doc("change to another model", "cli")]
-    activity: Annotated[str | None, doc("what a process does to it now", "cli")]
-    warnings: Annotated[tuple[str, ...], doc(door="cli")]
+    check: Annotated[Check | None, doc("null unless requested", "programs")]
+    check_error: Annotated[str | None, doc("why it could not be compared", "programs")]
+    files: Annotated[tuple[FileStatus, ...], doc("empty unless requested", "programs")]
+    model: Annotated[str, doc(door="programs")]
+    change: Annotated[ChangeProgress | None, doc("change to another model", "programs")]
+    activity: Annotated[str | None, doc("what a process does to it now", "programs")]
+    warnings: Annotated[tuple[str, ...], doc(door="programs")]
     folder_contexts: Annotated[tuple[FolderContext, ...], doc("what folders hold")]
 
 
@@ -299,7 +299,7 @@ class Status(Struct, frozen=True):
     size_bytes: int
     model: str
     published: Annotated[Published | None, doc("the version that is searched of a published workspace")]
-    watcher: Annotated[str | None, doc("processes that keep it up to date", "cli")]
+    watcher: Annotated[str | None, doc("processes that keep it up to date", "programs")]
     collections: tuple[CollectionStatus, ...]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
+from mdvec.files import expanded
 from mdvec.sources.events import watched_folders
 from mdvec.sources.files import read_regular, reason
 from mdvec.sources.interface import Source
@@ -59,7 +60,7 @@ class FolderSource(Source):
             SourceMissingError: If there is no such folder.
         """
         try:
-            path = Path(location).expanduser()
+            path = expanded(location)
         except RuntimeError:  # of an unknown user
             path = Path(location)
         if not path.is_dir():

@@ -20,6 +20,7 @@ from mdvec.types.links import Versions
 from mdvec.types.report import CollectionStatus, Finding, ImportMode, Severity
 from mdvec.workspace.collections import PUBLISH_AGAIN, Collections
 from mdvec.workspace.status import describe_all
+from mdvec.workspace.storage.database import Place
 from mdvec.workspace.wiring.parts import Parts
 
 # Folders that sync clients copy file by file: a database and its log must not be copied apart.
@@ -37,7 +38,7 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
     Returns:
         The findings, in the order of a reader's interest.
     """
-    findings = [_about_machine(), *_about_place(collections.place.shown)]
+    findings = [_about_machine(), *_about_place(collections.place)]
     try:
         store = collections.store()
     except MdvecError as error:
@@ -98,14 +99,16 @@ def _about_machine() -> Finding:
     return Finding(Severity.OK, "machine", f"{text}, {available_cores()} cores")
 
 
-def _about_place(database: str) -> Iterator[Finding]:
-    synced = [part for part in Path(database).parts if part.casefold().startswith(_SYNCED_FOLDERS)]
+def _about_place(place: Place) -> Iterator[Finding]:
+    synced = [part for part in Path(place.shown).parts if part.casefold().startswith(_SYNCED_FOLDERS)]
     if synced:
         yield Finding(
             Severity.NOTE,
             "place",
             f"the database lies in {synced[0]}, which may be copied while it is written",
-            "Keep it elsewhere: set [store] location in mdvec.toml.",
+            "Keep it elsewhere: give --data-dir."
+            if place.docs_dir
+            else "Keep it elsewhere: set [store] location in mdvec.toml.",
         )
 
 

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from msgspec.structs import replace
 
 from mdvec import run
-from mdvec.errors import EmbeddingError, WriterBusyError
+from mdvec.errors import EmbeddingError, WriterBusyError, sentences
 from mdvec.indexing.work import Work
 from mdvec.stores.vectors.following import update_vector_index
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec
 from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.model_change import resume_change
+from mdvec.workspace.storage.database import Place
 from mdvec.workspace.wiring.embedders import Model
 from mdvec.workspace.wiring.parts import Parts, set_only
 
@@ -67,7 +68,7 @@ def import_into(name: str, options: ImportOptions, *, collections: Collections, 
         raise report.failure
     if not options.embed:
         return report
-    return _with_warnings(report, tuple(_model_warnings(collections.named(name), parts)))
+    return _with_warnings(report, tuple(_model_warnings(collections.named(name), parts, collections.place)))
 
 
 @contextmanager
@@ -110,7 +111,7 @@ def _with_warnings(report: ImportReport, warnings: tuple[str, ...]) -> ImportRep
     return replace(report, warnings=(*report.warnings, *warnings)) if warnings else report
 
 
-def configured_otherwise(collection: Collection, parts: Parts) -> tuple[str, ...]:
+def configured_otherwise(collection: Collection, parts: Parts, place: Place) -> tuple[str, ...]:
     """Return a warning when the configuration names another model than the collection has."""
     embedders, own = parts.embedders, collection.embedding
     if own is None or not embedders.is_chosen:
@@ -122,20 +123,21 @@ def configured_otherwise(collection: Collection, parts: Parts) -> tuple[str, ...
         return ()
     return (
         f"the configured model is {wanted}, but {collection.name} uses {own}: "
-        f"'mdvec model use {wanted} -n {collection.name}' changes it",
+        f"'{place.command('model', 'use', str(wanted), '-n', collection.name)}' changes it",
     )
 
 
-def _model_warnings(collection: Collection, parts: Parts) -> Iterator[str]:
+def _model_warnings(collection: Collection, parts: Parts, place: Place) -> Iterator[str]:
     model, following = parts.model(collection), parts.next_model(collection)
     if model.problem is not None:
-        yield f"{model.problem}. {model.problem.hint}"
+        yield sentences(model.problem, model.problem.hint)
     if following is not None and following.problem is not None:
-        yield f"the change to {following.spec} waits: {following.problem}. {following.problem.hint}"
+        problem = sentences(following.problem, following.problem.hint)
+        yield f"the change to {following.spec} waits: {problem}"
     if model.embedder is not None:
         yield from model.embedder.warnings
     if following is None:
-        yield from configured_otherwise(collection, parts)
+        yield from configured_otherwise(collection, parts, place)
 
 
 def _pinned(collection: Collection, model: Model, parts: Parts, *, embed: bool) -> EmbeddingSpec | None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mdvec import registry
 from mdvec.config.schema import PriceSettings
-from mdvec.errors import ConfigError, EmbeddingError, MdvecError, SourceError, UsageError
+from mdvec.errors import ConfigError, EmbeddingError, MdvecError, SourceError, UsageError, sentences
 from mdvec.indexing.work import Work
 from mdvec.types.collection import Collection, EmbeddingSpec, parse_embedding_spec
 from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange, ModelChangeOutcome
@@ -90,7 +90,7 @@ class Models:
             changes = find_changes(collection, store=store, source=source, recipe=recipe, options=options)
             rebuild = options.mode is ImportMode.REPLACE
             outlook = look_ahead(collection, changes, embedder, space_id, rebuild=rebuild)
-        problems = () if model.problem is None else (f"{model.problem}. {model.problem.hint}",)
+        problems = () if model.problem is None else (sentences(model.problem, model.problem.hint),)
         try:
             spec = self._parts.embedders.pinned(model.spec)
         except (ConfigError, EmbeddingError):

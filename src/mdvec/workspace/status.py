@@ -18,6 +18,7 @@ from mdvec.types.collection import Collection
 from mdvec.types.report import ChangeProgress, CollectionStatus, DiskCheck, WorkspaceStatus
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.imports import configured_otherwise
+from mdvec.workspace.storage.database import Place
 from mdvec.workspace.wiring.embedders import Model
 from mdvec.workspace.wiring.parts import Parts
 
@@ -32,7 +33,7 @@ def describe_all(
     store = collections.store()
     with store.read() as view:
         chosen = collections.chosen(names, view, include_disabled=True)
-        statuses = [_describe(each, view, parts, files=files) for each in chosen]
+        statuses = [_describe(each, view, parts, collections.place, files=files) for each in chosen]
         watchers = tuple(each for each in view.activities() if not each.collection)
     if statuses and store.warnings:  # once, for all of them
         statuses[0] = replace(statuses[0], warnings=(*store.warnings, *statuses[0].warnings))
@@ -49,7 +50,9 @@ def describe_all(
     )
 
 
-def _describe(collection: Collection, view: View, parts: Parts, *, files: bool) -> CollectionStatus:
+def _describe(
+    collection: Collection, view: View, parts: Parts, place: Place, *, files: bool
+) -> CollectionStatus:
     model, following = parts.model(collection), parts.next_model(collection)
     space_id = model.space_id(collection, view)
     change = None
@@ -63,7 +66,7 @@ def _describe(collection: Collection, view: View, parts: Parts, *, files: bool) 
         tuple(view.file_states(collection.id, space_id)) if files else (),
         model=_described(model),
         change=change,
-        warnings=configured_otherwise(collection, parts),
+        warnings=configured_otherwise(collection, parts, place),
         activity=activity,
     )
 

@@ -178,8 +178,8 @@ class FakeBrowse(Browse):
         return self._workspace.listed[offset : offset + limit]
 
     def unmet(self, filters: Filters, collections: Sequence[str] = ()) -> str:
-        """Return a hint on filters by tags."""
-        return "No document has the tag 'x'." if filters.tags else ""
+        """Return a hint on filters by tags, else the one that is set."""
+        return "No document has the tag 'x'." if filters.tags else self._workspace.unmet
 
     def outline(self, path: str, *, collection: str | None = None) -> Outline:
         """Return an outline of one section."""
@@ -257,6 +257,7 @@ class FakeWorkspace(Workspace):
         self.passage = Passage("notes", "a.md", "A", ("x",), 1, 2, "# A\ntext\n", stale=False)
         self.found_links = DocumentLinks("notes", "a.md", "A", (), (), (), ())
         self.known = [COLLECTION]
+        self.unmet = ""
         self.size_bytes = 1_234_567
         self.found_tags = [TagCount("旅行", 1200), TagCount("x", 3)]
         self.statuses = (CollectionStatus(COLLECTION, CollectionCounts(3, 1, 2, 9, 4)),)

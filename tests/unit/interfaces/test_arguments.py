@@ -81,6 +81,10 @@ def test_a_request_is_parsed_as_it_is_meant() -> None:
             "`sections[0].depth` must be from 0 to 3, not 7",
         ),
         (
+            {"document_path": "a.md", "content": "", "token_count": 10**20},
+            "`sections[0].token_count` must be from 0 to 2147483647, not 100000000000000000000",
+        ),
+        (
             {"document_path": "a.md", "content": "", "updated_at": []},
             "`sections[0].updated_at` must be text or a number, not []",
         ),
@@ -96,6 +100,24 @@ def test_a_problem_inside_a_list_of_objects_is_named_with_its_place(section: obj
         parse({"sections": [section]}, SectionsParams)
     assert str(caught.value) == said
     assert first_problem({"sections": [section]}, SectionsParams) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [(".5", 0.5), ("1e-3", 0.001), ("-0.12345678901", -0.12345678901)]
+)
+def test_numbers_are_read_as_people_write_them(text: str, number: float) -> None:
+    """An address and a model write them as texts."""
+    assert parse({"query": "x", "threshold": text}, requests.SearchRequest).threshold == number
+    assert (
+        parse({"query": "x", "max_tokens": "9999999999"}, requests.SearchRequest).max_tokens == 9_999_999_999
+    )
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "1e999", "0x10", "1_000", "٣", "", "9" * 1000])
+def test_what_is_no_number_stays_a_text(text: str) -> None:
+    """Python would read some of them."""
+    with pytest.raises(InvalidArgumentsError, match="`max_tokens` must be a whole number"):
+        parse({"query": "x", "max_tokens": text}, requests.SearchRequest)
 
 
 def test_null_stands_for_an_argument_that_is_left_out() -> None:

@@ -25,7 +25,7 @@ IMPORT_KEYS = [
     "collection", "added", "updated", "moved", "deleted", "unchanged", "failed", "excluded",
     "total_documents", "total_chunks", "embedded_chunks", "cached_chunks", "pending_chunks", "superseded",
     "new_model",
-    "warnings", "elapsed_ms", "embedded_names",
+    "warnings", "elapsed_ms", "embedded_names", "error",
 ]  # fmt: skip
 
 

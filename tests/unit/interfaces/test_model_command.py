@@ -68,7 +68,8 @@ def test_use(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
 )
 def test_outcomes(outcome: ModelChangeOutcome, model: str, said: str) -> None:
     """Each is said in its own words."""
-    assert present.model_change_line(replace(CHANGE, outcome=outcome, model=model)) == said
+    change = replace(CHANGE, outcome=outcome, model=model)
+    assert present.model_change_line(change, "mdvec import -n notes") == said
 
 
 def test_warnings_go_to_standard_error(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -47,6 +48,21 @@ def test_ends_of_a_stretch_of_time(text: str, moment: datetime) -> None:
     """A day is counted in; a time and an age are the end themselves."""
     assert parse_until(text, now=NOW) == round(moment.timestamp() * 1_000_000) * 1000
     assert parse_until("9999-12-31", now=NOW) == 2**63 - 1
+
+
+def test_a_local_date_has_the_offset_of_its_season(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Midnight of a day in July is that of summer time, asked in November."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        now = datetime(2026, 11, 15, 12)  # noqa: DTZ001 - local
+        since = parse_since("2026-07-01", now=now)
+        until = parse_until("2026-07", now=now)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert since == datetime(2026, 6, 30, 22, tzinfo=UTC).timestamp() * 10**9
+    assert until == datetime(2026, 7, 31, 22, tzinfo=UTC).timestamp() * 10**9
 
 
 @pytest.mark.parametrize(("text", "since_ns"), [("99999w", 0), ("0001-01-01", 0), ("9999-12-31", 2**63 - 1)])

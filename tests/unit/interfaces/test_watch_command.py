@@ -38,7 +38,7 @@ def test_it_watches_until_it_is_ended(
     outcome = mdvec("watch", "-n", "notes", MDVEC_WATCH_ENABLED="false")
     assert (outcome.code, outcome.out) == (0, "")
     assert outcome.err == "keeping the index up to date; press Ctrl-C to end\n"
-    assert workspace.calls == [("watch", {"names": ("notes",), "force": True})]
+    assert workspace.calls[0] == ("watch", {"names": ("notes",), "force": True})
     assert workspace.closed
     assert signal.getsignal(signal.SIGTERM) is before
 

@@ -12,6 +12,7 @@ from mdvec.config.schema import ChunkingSettings, Limit, Patterns, Similarity
 from mdvec.config.syntax import ConfigFile, read_config
 from mdvec.config.validation import nearest, read_settings
 from mdvec.errors import ConfigError
+from mdvec.files import expanded
 from mdvec.settings import Count, Name, Section, Text
 from mdvec.types.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
 
@@ -87,7 +88,7 @@ def load_preset(name: str, *, cwd: Path) -> Preset:
         ConfigError: If there is no such preset, or something in it cannot be used.
     """
     if name.endswith(_SUFFIX):
-        path = cwd / Path(name).expanduser()
+        path = cwd / expanded(name)
         if not path.is_file():
             msg = f"there is no preset file {name}"
             raise ConfigError(msg, hint="'mdvec preset show folder' prints one to start from.")

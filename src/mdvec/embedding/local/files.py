@@ -12,6 +12,7 @@ from msgspec import Struct
 from mdvec import run
 from mdvec.embedding.local.layout import OTHER_FOLDERS, SETTINGS, WEIGHTS, has_weights, identity
 from mdvec.errors import EmbedderUnavailableError
+from mdvec.files import expanded
 
 _HUB_ID = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
 _MAIN = "main"
@@ -189,7 +190,7 @@ def locate(
         offline: Whether nothing is fetched.
         provider: Its settings are named in errors.
     """
-    path = Path(model).expanduser()
+    path = expanded(model)
     if model.startswith((".", "~")) or path.is_absolute() or path.is_dir() or not _HUB_ID.fullmatch(model):
         return FolderFiles(path.absolute())
     return HubFiles(model, hub_dir, revision or _MAIN, offline=offline, provider=provider)

@@ -12,6 +12,7 @@ from mdvec.embedding.local.inference import Engine, Prompts
 from mdvec.embedding.local.layout import Layout
 from mdvec.embedding.local.local_embedder import LocalEmbedder, check_dimension
 from mdvec.embedding.local.model_settings import LocalModelSettings
+from mdvec.files import expanded
 from mdvec.settings import Text, declares
 
 PROVIDER = "sentence-transformers"
@@ -93,7 +94,7 @@ def make_sentence_transformers(
             trust_remote_code=trust_remote_code,
         )
 
-    is_folder = Path(name).expanduser().is_dir()
+    is_folder = expanded(name).is_dir()
     files = locate(
         known.hub_id if known is not None and not is_folder else name,
         hub_dir=hub_dir,

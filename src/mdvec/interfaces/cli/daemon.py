@@ -20,6 +20,7 @@ from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.text.addresses import without_password
 
 if TYPE_CHECKING:
+    from mdvec.config import Config
     from mdvec.interfaces.daemon.place import DaemonInfo, DaemonPlace
 
 _LAST_LINES = 20
@@ -48,7 +49,7 @@ def daemon() -> None:
 @_token_option
 @click.pass_obj
 def start(session: Session, address: str | None, token_file: Path | None) -> None:
-    """Start it, unless it runs."""
+    """Start it, unless it is already running."""
     from mdvec.interfaces.daemon import control
     from mdvec.interfaces.daemon.place import DaemonError, why_not
 
@@ -57,7 +58,11 @@ def start(session: Session, address: str | None, token_file: Path | None) -> Non
         info = control.running(place)
         problem = "" if info is None else why_not(info, info.settings)
         if info is not None and not problem:
-            note(f"the daemon runs already: process {info.pid}, {info.url}")
+            running = f"the daemon is already running: process {info.pid}, {info.url}"
+            if address is not None or token_file is not None:
+                again = session.command("daemon", "stop")
+                raise DaemonError(running, hint=f"To start it with these options, first run: {again}")
+            note(running)
             return
         if info is not None:
             note(f"{problem}: restarting it")
@@ -120,7 +125,7 @@ def stop(session: Session) -> None:
 @format_option("text", "json")
 @click.pass_context
 def status(ctx: click.Context) -> None:
-    """Show whether it runs, and where; exit with 1 if it does not."""
+    """Show whether it is running, and where; exit with 1 if it is not."""
     from mdvec.interfaces.daemon import control
     from mdvec.interfaces.daemon.place import settings_id, why_not
     from mdvec.interfaces.present import moment
@@ -128,33 +133,43 @@ def status(ctx: click.Context) -> None:
     session: Session = ctx.obj
     config = session.load_config().config
     place = _place(session)
+    log = _log(place, config)
     info = control.running(place)
     problem = "" if info is None else why_not(info, settings_id(config, session.docs_dir))
     if session.output == "json":
-        shown = {"running": info is not None, "used": info is not None and not problem, "log": str(place.log)}
+        shown = {"running": info is not None, "used": info is not None and not problem, "log": str(log)}
         write_json({**shown, "problem": problem or None, "daemon": info})
     elif info is None:
         write("the daemon is not running\n")
     else:
         write(
             f"process: {info.pid}, mdvec {info.version}, since {moment(info.started_ms)}\n"
-            f"database: {info.database}\nHTTP: {info.url}\nsocket: {info.socket}\nlog: {place.log}\n"
+            f"database: {info.database}\nHTTP: {info.url}\nsocket: {info.socket}\nlog: {log}\n"
         )
         if problem:
             warn(f"commands do not use the daemon: {problem}")
-            note("hint: Run 'mdvec daemon stop' and 'mdvec daemon start'.")
+            stop, start = (session.command("daemon", verb) for verb in ("stop", "start"))
+            note(f"hint: Run '{stop}' and '{start}'.")
     if info is None:
         ctx.exit(EXIT_FAILED)
 
 
 @daemon.command()
-@click.option("-n", "--lines", type=click.IntRange(min=1), default=_LAST_LINES, show_default=True)
+@click.option(
+    "-n",
+    "--lines",
+    type=click.IntRange(min=1),
+    default=_LAST_LINES,
+    show_default=True,
+    help="How many lines to print.",
+)
 @click.option("-f", "--follow", is_flag=True, help="Follow the log until Ctrl-C.")
 @click.pass_obj
 def logs(session: Session, lines: int, follow: bool) -> None:
     """Print the end of its log."""
     place = _place(session)
-    log = place.log if place.log.exists() else place.output
+    log = _log(place, session.load_config().config)
+    log = log if log.exists() else place.output
     if not log.exists():
         note("there is no log yet")
         return
@@ -199,6 +214,11 @@ def uninstall(session: Session) -> None:
     unit.path.unlink()
     write(f"{unit.path}\n")
     note(f"next, if it runs: {unit.stop}")
+
+
+def _log(place: DaemonPlace, config: Config) -> Path:
+    """Return the file of a daemon's log."""
+    return place.log if config.log.file is None else Path(config.log.file)
 
 
 def running_daemon(session: Session) -> DaemonInfo | None:

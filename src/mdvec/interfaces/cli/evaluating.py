@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -288,6 +287,5 @@ def feedback(
         f"{len(paths)} {word}" for paths, word in ((written.good, "good"), (written.bad, "bad")) if paths
     ]
     write(printable(f"{', '.join(judged)} written to {written.file}") + "\n")
-    command = ["mdvec", "eval", *([str(written.file)] if file else [])]
-    command += ["--docs-dir", str(session.docs_dir)] if session.docs_dir else []
-    note(f"hint: Measure your questions with: {printable(shlex.join(command))}")
+    command = session.command("eval", *([str(written.file)] if file else []))
+    note(f"hint: Measure your questions with: {printable(command)}")

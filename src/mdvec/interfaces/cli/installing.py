@@ -175,9 +175,8 @@ def _note_missing_keys(session: Session, env: Container[str]) -> None:
     providers = {config.embedding.provider}
     # The file is written by now, and a database that cannot be read is reported by other commands.
     with suppress(MdvecError), session.open() as (workspace, _):
-        if workspace.database.exists():
-            specs = (each.embedding for each in workspace.collections(include_disabled=True))
-            providers |= {spec.provider for spec in specs if spec is not None}
+        specs = (each.embedding for each in workspace.collections(include_disabled=True))
+        providers |= {spec.provider for spec in specs if spec is not None}
     for provider in sorted(providers):
         settings = config.extension_sections.get(f"embedding.{provider}")
         own = getattr(settings, "api_key_env", None)

@@ -67,24 +67,24 @@ def use(
         raise UsageError(msg, hint="'mdvec model ls' lists the models.")
     wanted = None if spec is None else parse_embedding_spec(spec)
     with session.open() as (workspace, _):
-        output = session.output
         if wanted is None:
-            _print(workspace.models.cancel(names), output)
+            _print(workspace.models.cancel(names), session)
             return
         if not workspace.collections(include_disabled=True):
             msg = "there is no collection whose model could be changed"
             raise UsageError(msg, hint=f"Add one with 'mdvec tool add --embedder {spec}'.")
         with reporting_interruption(workspace, names):
-            _print(workspace.models.use(wanted, names, wait_s=wait), output)
+            _print(workspace.models.use(wanted, names, wait_s=wait), session)
 
 
-def _print(changes: Iterable[ModelChange], output: str) -> None:
+def _print(changes: Iterable[ModelChange], session: Session) -> None:
     from mdvec.interfaces import wire
 
     for change in changes:
-        if output == "json":
+        if session.output == "json":
             write_json(wire.model_change(change))
             continue
         for warning in change.warnings:
             warn(warning)
-        write(present.model_change_line(change) + "\n")
+        next_step = session.command("import", "-n", change.collection)
+        write(present.model_change_line(change, next_step) + "\n")

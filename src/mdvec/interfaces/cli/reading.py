@@ -107,12 +107,19 @@ def _print_outline(session: Session, path: str, name: str | None) -> None:
 @click.pass_obj
 def tags(session: Session, names: tuple[str, ...]) -> None:
     """List the tags, most used first."""
+    from mdvec.types.query import Filters
+
     with session.reading(*names) as (workspace, _):
         found = workspace.tags(names)
+        hint = "" if found else workspace.browse.unmet(Filters(), names)
     if session.output == "json":
         write_json(found)
     elif found:
         write_table(("tag", "documents"), [(each.tag, f"{each.documents:,}") for each in found])
+    else:
+        note("no tags")
+        if hint:
+            note(f"hint: {hint}")
 
 
 def links_text(found: DocumentLinks) -> str:

@@ -106,6 +106,10 @@ def watch(session: Session, names: tuple[str, ...]) -> None:
     ended = threading.Event()
     with session.open(serves=True) as (workspace, _):
         workspace.freshness.watch(names, force=True)
+        for each in workspace.collections():
+            if each.last_indexed_ms is None and (not names or each.name in names):
+                command = session.command("import", *(() if session.docs_dir else ("-n", each.name)))
+                warn(f"{each.name} is not watched, as it was never imported; run '{command}' first")
         before = signal.signal(signal.SIGTERM, lambda *_: ended.set())
         try:
             note("keeping the index up to date; press Ctrl-C to end")

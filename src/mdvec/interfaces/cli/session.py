@@ -199,10 +199,15 @@ class Session:
             return
         from mdvec.interfaces.daemon.place import place_of, settings_id, why_not
 
-        info = place_of(self.database_place(config)).read()
+        place = place_of(self.database_place(config))
+        info = place.read()
         problem = "" if info is None else why_not(info, settings_id(config, self.docs_dir))
-        if problem:
-            note(f"note: {problem}; run 'mdvec daemon status' for details")
+        if not problem:
+            return
+        from mdvec.interfaces.daemon import control
+
+        if control.running(place) is not None:  # the description of one that was killed stays
+            note(f"note: {problem}; for details run '{self.command('daemon', 'status')}'")
 
     @contextmanager
     def open(

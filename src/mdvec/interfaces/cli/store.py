@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from mdvec import registry
@@ -183,7 +185,7 @@ def publish(session: Session, target: str, names: tuple[str, ...], keep: int | N
         f"{report.sent_bytes / _BYTES_PER_MB:,.1f} MB sent, {report.size_bytes / _BYTES_PER_MB:,.1f} MB here "
         "and on every machine that searches it\n"
         + (f"{quantity(report.removed, 'old version')} removed\n" if report.removed else "")
-        + f"To search it: mdvec search --database {location} QUERY\n",
+        + f"To search it: {shlex.join(('mdvec', 'search', '--database', location))} QUERY\n",
     )
 
 

@@ -208,18 +208,18 @@ def context(session: Session, name: str, folder: str | None, text: str | None, r
     """
     if (folder is None) is not (text is None and not remove) or (text is not None and remove):
         msg = "PATH needs a sentence, or --remove"
-        raise UsageError(msg, hint=f'Write: mdvec tool context -n {name} PATH "What it holds."')
+        raise UsageError(msg, hint=f"Write: {_context_command(session, name)}")
     with session.open() as (workspace, _):
         if folder is not None and text is not None:
             made = workspace.folders.set_context(name, folder, text)
             note(f"{name}/{made.folder}: {made.text}")
             if not workspace.folders.holds_documents(name, made.folder):
-                note(f"note: no document of {name} is in {made.folder or 'it'} yet")
+                note(f"note: {name}/{made.folder} holds no documents yet")
         elif folder is not None:
             workspace.folders.remove_context(name, folder)
             note(f"removed the context of {name}/{folder}")
         else:
-            _print_contexts(workspace.collection(name), session.output)
+            _print_contexts(workspace.collection(name), session)
 
 
 @tool.command("ls")
@@ -257,11 +257,15 @@ def list_(session: Session, include_disabled: bool, only_names: bool) -> None:
     )
 
 
-def _print_contexts(collection: Collection, output: str) -> None:
+def _context_command(session: Session, name: str) -> str:
+    return session.command("tool", "context", "-n", name, "PATH", "What it holds.")
+
+
+def _print_contexts(collection: Collection, session: Session) -> None:
     from mdvec.interfaces import wire
 
     contexts = shown_contexts(collection.folder_contexts)
-    if output == "json":
+    if session.output == "json":
         write_json([wire.folder_context(each) for each in contexts])
     elif contexts:
         write_table(
@@ -273,7 +277,7 @@ def _print_contexts(collection: Collection, output: str) -> None:
         )
     else:
         note("no contexts")
-        note(f'hint: Write: mdvec tool context -n {collection.name} PATH "What it holds."')
+        note(f"hint: Write: {_context_command(session, collection.name)}")
 
 
 def _confirmed(question: str) -> bool:

@@ -23,6 +23,8 @@ _REFUSING = {"--no-daemon", "--verbose"}
 _PASSED_PREFIX = "MDVEC_"
 _PASSED_NAMES = ("NO_COLOR", "TERM")
 _CONNECT_TIMEOUT_S = 2.0
+# A daemon that hangs must not keep others from their work: the command then runs in this process.
+_ANSWER_TIMEOUT_S = 60.0
 
 
 def outcome_of(
@@ -146,7 +148,7 @@ def _answer(path: str, request: bytes) -> dict[str, Any]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_CONNECT_TIMEOUT_S)
         connection.connect(path)
-        connection.settimeout(None)
+        connection.settimeout(_ANSWER_TIMEOUT_S)
         connection.sendall(request)
         with connection.makefile("rb") as lines:
             result: dict[str, Any] = json.loads(lines.readline())["result"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mdvec.config.trust import make_private_folder
-from mdvec.interfaces.daemon.place import DaemonInfo, DaemonPlace
+from mdvec.interfaces.daemon.place import DaemonError, DaemonInfo, DaemonPlace
 from mdvec.locks import locked
 
 _START_WAIT_S = 60.0
@@ -53,7 +53,10 @@ def start(
         env: The environment.
 
     Returns:
-        What it says about itself; None if it was not ready in time. What it printed is in ``place.output``.
+        What it says about itself; None if it ended. What it printed is in ``place.output``.
+
+    Raises:
+        DaemonError: If it was not ready in time.
     """
     with os.fdopen(os.open(place.output, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as output:
         process = subprocess.Popen(  # noqa: S603 - this program itself
@@ -65,16 +68,26 @@ def start(
             stderr=output,
             start_new_session=True,
         )
-    return _wait_for(lambda: _answering(place, process.pid), process)
+    info = _wait_for(lambda: _answering(place, process.pid), process)
+    if info is None and process.poll() is None:
+        msg = f"the daemon is not ready after {_START_WAIT_S:.0f} seconds: process {process.pid}"
+        raise DaemonError(msg, hint=f"It may still become ready. What it does is in {place.log}.")
+    return info
 
 
 def stop(place: DaemonPlace, info: DaemonInfo) -> None:
-    """End a daemon by SIGTERM, then by SIGKILL."""
+    """End a daemon by SIGTERM, then by SIGKILL.
+
+    Raises:
+        DaemonError: If it runs on.
+    """
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.kill(info.pid, number)
         if _wait_for(lambda: running(place) is None, None, most_s=_STOP_WAIT_S):
             return
+    msg = f"the daemon did not stop: process {info.pid}"
+    raise DaemonError(msg, hint="It may wait for a disk; end the process yourself.")
 
 
 def _answering(place: DaemonPlace, pid: int) -> DaemonInfo | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -115,7 +116,8 @@ def server_options(
         token = _checked_token(token_file.read_text(encoding="utf-8", errors="replace"), str(token_file))
         # Windows has no such mode.
         if sys.platform != "win32" and token_file.stat().st_mode & 0o077:
-            warnings.append(f"{token_file} can be read by other users; run 'chmod 600 {token_file}'")
+            command = shlex.join(("chmod", "600", str(token_file)))
+            warnings.append(f"{token_file} can be read by other users; run '{command}'")
     elif TOKEN_VARIABLE in env:
         token = _checked_token(env[TOKEN_VARIABLE], TOKEN_VARIABLE)
     rights = rights_of(token, access)

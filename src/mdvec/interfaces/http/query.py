@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from mdvec.errors import InvalidArgumentsError
+from mdvec.errors import InvalidArgumentsError, sentences
 from mdvec.interfaces import operations, wire
 from mdvec.interfaces.arguments import parse
 from mdvec.interfaces.encoding import to_json
@@ -39,7 +39,7 @@ def query_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: 
                 result = operations.search(workspace, request)
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
             failure = translate_for_client(error, on_bug)
-            detail = f"{failure.message.removesuffix('.')}. {failure.hint}".strip()
+            detail = sentences(failure.message, failure.hint)
             return problem(
                 status_of(error), detail, code=failure.code, hint=failure.hint, retry=failure.retry
             )

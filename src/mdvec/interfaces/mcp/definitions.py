@@ -104,7 +104,7 @@ def _tools(collections: tuple[_Named, ...], limit: int, collection_tools: bool) 
     tools = list(_general_tools(collections, limit, named=not collection_tools))
     if collection_tools:
         tools += [
-            _collection_tool(name, description, limit)
+            _collection_tool(name, description)
             for name, description in sorted(collections)
             if name not in RESERVED_NAMES
         ]
@@ -181,13 +181,13 @@ def _places(collections: Sequence[_Named]) -> str:
     return "".join(f"\n- {name}: {one_line(description, room)}" for name, description in collections)
 
 
-def _collection_tool(name: str, description: str, limit: int) -> Tool:
+def _collection_tool(name: str, description: str) -> Tool:
     return Tool(
         name=name,
         title=f"Search {name}",
         # Without one a model would have to guess from the name alone what the tool does.
         description=_described(name, description) or f"Find passages in the collection {name}.",
-        input_schema=schemas.search_input(limit=limit, only=("query", "limit")),
+        input_schema=schemas.search_input(limit=None, only=("query", "limit")),
         annotations=_READING,
     )
 

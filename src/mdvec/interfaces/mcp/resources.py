@@ -27,7 +27,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from mdvec.errors import CollectionNotFoundError, NotFoundError
+from mdvec.errors import CollectionNotFoundError, NotFoundError, sentences
 from mdvec.interfaces import wire
 from mdvec.interfaces.arguments import nearest, shown
 from mdvec.interfaces.encoding import iso_time, to_json
@@ -144,7 +144,7 @@ class Resources:
         try:
             passage = await self._threads.call(lambda: self._workspace.read(path, collection=collection))
         except NotFoundError as error:
-            message = shortened(f"{error}. {hint_for_client(error.hint)}".strip(), named)
+            message = shortened(sentences(error, hint_for_client(error.hint)), named)
             data = {"uri": address}
             raise MCPError(INVALID_PARAMS, one_line(message, MAX_LINE_CHARS), data) from error
         return _contents(address, _mime_type(passage.path), _text(passage))

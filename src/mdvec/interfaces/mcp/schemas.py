@@ -23,17 +23,17 @@ FILTERS = (
 """The arguments of a search that choose documents."""
 
 
-def search_input(*, limit: int, only: Sequence[str] = (), least: Sequence[str] = ("query",)) -> Schema:
+def search_input(*, limit: int | None, only: Sequence[str] = (), least: Sequence[str] = ("query",)) -> Schema:
     """Return the schema of a search's arguments.
 
     Args:
-        limit: Hits when a client names no number, as configured.
+        limit: Hits when a client names no number; None where a collection may have a number of its own.
         only: The arguments that are taken; all when empty.
         least: Those that are needed.
     """
     schema = input_schema(requests.SearchRequest)
     taken = schema["properties"]
-    taken["limit"] |= {"maximum": MAX_HITS, "default": min(limit, MAX_HITS)}
+    taken["limit"] |= {"maximum": MAX_HITS} | ({} if limit is None else {"default": min(limit, MAX_HITS)})
     needed = {"required": [*least]} if least else {}
     others = {key: value for key, value in schema.items() if key != "required"}
     return {**others, "properties": {name: taken[name] for name in only or taken}, **needed}

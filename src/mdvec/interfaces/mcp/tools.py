@@ -20,6 +20,7 @@ from mcp_types import (
 )
 from msgspec.structs import replace
 
+from mdvec.errors import sentences
 from mdvec.interfaces import document_lists, operations, requests, wire
 from mdvec.interfaces.arguments import check, nearest, shown
 from mdvec.interfaces.encoding import to_json
@@ -36,9 +37,11 @@ from mdvec.interfaces.mcp.paging import (
     outlined,
     parse_part,
 )
+from mdvec.interfaces.mcp.schemas import MAX_HITS
 from mdvec.interfaces.mcp.threads import CallProgress, Threads
-from mdvec.interfaces.steps import hint_for_client
+from mdvec.interfaces.steps import hint_for_client, text_for_client
 from mdvec.types.collection import Collection
+from mdvec.types.query import SearchQuery
 from mdvec.types.report import TagCount, WorkspaceStatus
 
 if TYPE_CHECKING:
@@ -127,8 +130,7 @@ class Tools:
                 return await call_long(session, lambda _: self._search(request))
 
     def _search(self, request: requests.SearchRequest) -> CallToolResult:
-        defaults = self._workspace.search_settings(request.collections)
-        query = requests.search_query(request, defaults)
+        query = _limited(requests.search_query(request, self._workspace.search_settings(request.collections)))
         most_tokens = min(self._config.mcp.max_tokens, query.max_tokens or self._config.mcp.max_tokens)
         # What does not fit becomes an excerpt here, so the search leaves no hit out.
         query = replace(query, max_tokens=None, expand_tokens=min(query.expand_tokens, most_tokens // 2 or 1))
@@ -150,12 +152,13 @@ class Tools:
         return _answer(wire.passage(passage, next_lines), wording.passage_text(passage, next_lines))
 
     def _list_docs(self, request: requests.SearchRequest) -> CallToolResult:
-        query = requests.search_query(request, self._config.search)
+        query = _limited(requests.search_query(request, self._config.search))
         found = self._workspace.browse.newest(query.filters, query.collections, limit=query.limit + 1)
+        hint = "" if found else self._workspace.browse.unmet(query.filters, query.collections)
         more = len(found) > query.limit
         page = [replace(each, title=name_line(each.title)) for each in found[: query.limit]]
         documents = document_lists.documents(page, more=more)
-        return _answer(documents, wording.documents_text(documents))
+        return _answer(documents, wording.documents_text(documents, text_for_client(hint)))
 
     def _get_outline(self, request: requests.OutlineRequest) -> CallToolResult:
         outline = self._workspace.browse.outline(request.path, collection=request.collection)
@@ -178,7 +181,7 @@ class Tools:
 
         reports, failures = operations.reindex(self._workspace, names, on_part=begin)
         errors = {
-            name: note_lines([f"{error}. {hint_for_client(error.hint)}".rstrip()])[0]
+            name: note_lines([sentences(error, hint_for_client(error.hint))])[0]
             for name, error in failures.items()
         }
         warnings = note_lines([f"{each.collection}: {text}" for each in reports for text in each.warnings])
@@ -193,6 +196,11 @@ class Tools:
 
 def _by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
     return {tool.name: tool for tool in tools}
+
+
+def _limited(query: SearchQuery) -> SearchQuery:
+    """Return a query for no more hits than an agent can read, whatever is configured."""
+    return replace(query, limit=min(query.limit, MAX_HITS))
 
 
 def _names(arguments: Arguments) -> tuple[str, ...]:

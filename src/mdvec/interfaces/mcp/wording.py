@@ -19,11 +19,6 @@ _MIN_FENCE = 3
 # Enough around a hit to understand it.
 _LINES_AROUND = 20
 _MAX_FOLDERS = 30
-_NO_DOCUMENT = (
-    "no document fits\n"
-    "hint: Take fewer conditions. A path starts below the collection's name, `list_tags` shows the tags, "
-    "and properties have the names that the frontmatter gives them."
-)
 
 
 def search_text(result: SearchResult, *, never_indexed: Sequence[str] = ()) -> str:
@@ -71,13 +66,15 @@ def passage_text(passage: Passage, next_lines: str | None) -> str:
     return "\n".join(lines)
 
 
-def documents_text(found: Documents) -> str:
+def documents_text(found: Documents, hint: str = "") -> str:
     """Write a list of documents, one a line."""
     lines = [
         f"{each.updated} {each.collection}/{each.path} · {each.title}".lstrip() for each in found.documents
     ]
     more = ["there are more: narrow the list, or raise `limit`"] if found.more else []
-    return "\n".join(map(one_line, [*lines, *more])) or _NO_DOCUMENT
+    if not lines:
+        return f"no documents\nhint: {hint}" if hint else "no documents"
+    return "\n".join(map(one_line, [*lines, *more]))
 
 
 def outline_text(found: Map) -> str:

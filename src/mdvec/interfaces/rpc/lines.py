@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -30,6 +31,7 @@ _LAST_ANSWERS_S = 30.0
 _LOOK_EVERY_S = 0.5
 
 _MAX_CONNECTIONS = 256
+_RETRY_AFTER_S = 0.2
 # A program that does not read its answers must not keep a thread for ever.
 _SEND_TIMEOUT_S = 60.0
 MoreMethods = Mapping[str, tuple[type[Struct], Callable[[Any], object]]]
@@ -102,28 +104,32 @@ def serve_rpc_socket(
     free = threading.Semaphore(_MAX_CONNECTIONS)
     open_now: set[socket.socket] = set()
 
-    def accept() -> None:
-        with suppress(OSError):  # closed at the end
-            while True:
-                connection, _ = listener.accept()
-                if not free.acquire(blocking=False):
-                    connection.close()
-                    continue
-                open_now.add(connection)
-                threading.Thread(target=talk, args=(connection,), name="mdvec-rpc-read", daemon=True).start()
+    def take(connection: socket.socket) -> None:
+        if not free.acquire(blocking=False):
+            connection.close()
+            return
+        open_now.add(connection)
+        try:
+            threading.Thread(target=talk, args=(connection,), name="mdvec-rpc-read", daemon=True).start()
+        except RuntimeError:
+            end(connection)
+            raise
+
+    def end(connection: socket.socket) -> None:
+        connection.close()
+        open_now.discard(connection)
+        free.release()
 
     def talk(connection: socket.socket) -> None:
         client = Client(methods, sender(connection), on_bug, around=workspace.explaining)
         try:
-            with connection:
-                for line in read_lines(connection.fileno()):
-                    client.receive(line)
+            for line in read_lines(connection.fileno()):
+                client.receive(line)
         finally:
             client.close()
-            open_now.discard(connection)
-            free.release()
+            end(connection)
 
-    threading.Thread(target=accept, name="mdvec-rpc-accept", daemon=True).start()
+    threading.Thread(target=_accept, args=(listener, take), name="mdvec-rpc-accept", daemon=True).start()
     try:
         yield
     finally:
@@ -131,6 +137,16 @@ def serve_rpc_socket(
         for connection in [*open_now]:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
+
+
+def _accept(listener: socket.socket, take: Callable[[socket.socket], None]) -> None:
+    """Take connections until the listener is closed."""
+    while listener.fileno() >= 0:
+        try:
+            connection, _ = listener.accept()
+            take(connection)
+        except (OSError, RuntimeError):  # out of files or threads: later there may be some
+            time.sleep(_RETRY_AFTER_S)
 
 
 def sender(connection: socket.socket) -> Callable[[bytes], None]:

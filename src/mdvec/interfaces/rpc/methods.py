@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mdvec.errors import sentences
 from mdvec.interfaces import operations, wire
 from mdvec.interfaces.encoding import to_json
 from mdvec.interfaces.requests import (
@@ -53,7 +54,7 @@ def own_methods(workspace: Workspace) -> dict[str, Method]:
         names = [each.name for each in workspace.collections()] if named is None else [named]
         reports, failures = operations.reindex(workspace, names)
         errors = {
-            name: f"{error}. {hint_for_client(error.hint, prefix=PREFIX)}".rstrip(". ") + "."
+            name: sentences(error, hint_for_client(error.hint, prefix=PREFIX))
             for name, error in failures.items()
         }
         warnings = [f"{each.collection}: {text}" for each in reports for text in each.warnings]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _Depth = Annotated[int, Meta(ge=0, le=3)]
 _Limit = Annotated[int, Meta(ge=1, le=1000)]
+_Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _Moment = str | float | None
 
 
@@ -34,9 +35,9 @@ class GivenSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     id: str = ""
     heading: str = ""
     depth: _Depth = 0
-    token_count: Annotated[int, Meta(ge=0)] = 0
+    token_count: _Count = 0
     parent_id: str | None = None
-    order: int = 0
+    order: _Count = 0
     is_dirty: bool = False
     document_hash: str = ""
     created_at: _Moment = None

@@ -51,8 +51,8 @@ class Output:
         Raises:
             SiteError: If it cannot be written.
         """
-        path = self._folder / PurePosixPath(place)
         self._now.add(place)
+        path = self._path(place)
         try:
             if path.is_file() and path.read_bytes() == content:
                 return
@@ -63,8 +63,20 @@ class Output:
             raise SiteError(msg, hint="Choose another folder with -o.") from error
         self.written += 1
 
-    def _remove(self, place: str) -> None:
+    def _path(self, place: str) -> Path:
+        """Return the file of a place, which no link and no foreign manifest leads out of the folder.
+
+        Raises:
+            SiteError: If it is elsewhere.
+        """
         path = self._folder / PurePosixPath(place)
+        if not path.resolve().is_relative_to(self._folder.resolve()):
+            msg = f"{path} is outside {self._folder}"
+            raise SiteError(msg, hint="Somebody else made this project. Choose an empty folder with -o.")
+        return path
+
+    def _remove(self, place: str) -> None:
+        path = self._path(place)
         path.unlink(missing_ok=True)
         self.removed += 1
         for folder in path.parents:

@@ -92,7 +92,7 @@ class DocumentPage:
         )
         if page.file is not None:
             await self._site.call(lambda: _reveal(Path(page.file or "")))
-        return RedirectResponse(document_url(collection, path), HTTPStatus.SEE_OTHER)
+        return Response(status_code=HTTPStatus.NO_CONTENT)  # the browser stays on the page
 
 
 def _marked(lines: str, query: str) -> Marked | None:

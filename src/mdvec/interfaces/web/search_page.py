@@ -165,7 +165,7 @@ class SearchPage:
     async def _facets(self, form: Form) -> Facets:
         """Return the counts beside the filters; what a wrong filter leaves is empty."""
         # To the hour, so that the counts of one visit can be kept.
-        now = datetime.now().astimezone().replace(minute=0, second=0, microsecond=0)
+        now = datetime.now().replace(minute=0, second=0, microsecond=0)  # noqa: DTZ005 - local time
         periods = {name: parse_since(name, now=now) for name in PERIODS}
         count = self._site.workspace.browse.facets
         try:

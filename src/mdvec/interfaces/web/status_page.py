@@ -11,6 +11,7 @@ import time
 import unicodedata
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -130,14 +131,15 @@ class StatusPage:
     async def _changes(self, request: Request) -> AsyncIterator[str]:
         last, quiet_s, generation = "", 0.0, -1
         while True:
-            now = await self._site.call(self._site.workspace.generation)
-            if now != generation or any(each.running for each in self._imports.values()) or last == "":
-                generation = now
-                values = await self._site.call(self._values)
-                text = self._site.text(request, "_collections.html", **values)
-                if text != last:
-                    last, quiet_s = text, 0.0
-                    yield "".join(f"data: {line}\n" for line in text.splitlines()) + "\n"
+            with suppress(MdvecError):  # the store is away; it is asked again
+                now = await self._site.call(self._site.workspace.generation)
+                if now != generation or any(each.running for each in self._imports.values()) or last == "":
+                    values = await self._site.call(self._values)
+                    generation = now
+                    text = self._site.text(request, "_collections.html", **values)
+                    if text != last:
+                        last, quiet_s = text, 0.0
+                        yield "".join(f"data: {line}\n" for line in text.splitlines()) + "\n"
             if quiet_s >= _KEEP_ALIVE_S:
                 quiet_s = 0.0
                 yield ":\n\n"
@@ -204,7 +206,7 @@ def _title_of(folder: str) -> str:
 def _free_name(folder: str, taken: Collection[str]) -> str:
     """Return a name for the collection of a folder: its own, as far as possible, with a number if taken."""
     plain = unicodedata.normalize("NFKD", _title_of(folder)).encode("ascii", "ignore").decode().lower()
-    name = _NOT_IN_NAME.sub("-", plain).strip("-_0123456789")[:60] or "notes"
+    name = _NOT_IN_NAME.sub("-", plain).strip("-_").lstrip("-_0123456789")[:60] or "notes"
     numbered = (f"{name}-{number}" for number in itertools.count(2))
     return next(each for each in itertools.chain([name], numbered) if each not in taken)
 

@@ -83,8 +83,11 @@ class Browse:
             return view.newest_documents(where, limit=limit)
 
     def unmet(self, filters: Filters, collections: Sequence[str] = ()) -> str:
-        """Return what to change in conditions that no document meets; empty if one meets them."""
+        """Return what to change in conditions that no document meets, or how to index any; else nothing."""
         with self._collections.store().read() as view:
+            places = self._collections.chosen(tuple(collections), view)
+            if not any(view.counts(each.id, None).documents for each in places):
+                return self._collections.first_step(places)
             return unmet(*self._meant(filters, collections, view), view)
 
     def _meant(self, filters: Filters, names: Sequence[str], view: View) -> tuple[Filters, Where]:
@@ -135,6 +138,8 @@ class Browse:
         Raises:
             CollectionNotFoundError: If there is no such collection.
         """
+        cleaned, _ = clean(SearchQuery("*", filters=filters))
+        filters = cleaned.filters
         with self._collections.store().read() as view:
             enabled = self._collections.chosen((), view)
             chosen = self._collections.chosen(tuple(names), view)

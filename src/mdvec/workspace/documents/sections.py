@@ -196,7 +196,7 @@ class Sections:
         """Make the missing vectors of a collection in a thread, which ends when nothing is missing."""
         with self._guard:
             self._wanted.add(name)
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._embed, name="mdvec-pushed", daemon=True)
                 self._thread.start()
 

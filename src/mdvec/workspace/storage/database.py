@@ -52,16 +52,16 @@ class Place(Struct, frozen=True):
 
     def import_command(self, names: Sequence[str], mode: ImportMode) -> str:
         """Return the command that imports some collections, or the folder whose index this is."""
-        if self.docs_dir is None:
-            words = [word for name in names for word in ("-n", name)]
-            words += [] if mode is ImportMode.NEW else ["-m", mode.value]
-        else:
-            words = ["--docs-dir", str(self.docs_dir)]
-        return self.command("import", *words)
+        if self.docs_dir is not None:
+            return self.command("import")
+        words = [word for name in names for word in ("-n", name)]
+        return self.command("import", *words, *([] if mode is ImportMode.NEW else ["-m", mode.value]))
 
     def command(self, *words: str) -> str:
         """Return a command that works on this database, for a person to run."""
-        return shlex.join(["mdvec", *words, *(("--database", self.shown) if self.is_named else ())])
+        folder = () if self.docs_dir is None else ("--docs-dir", str(self.docs_dir))
+        database = ("--database", self.shown) if self.is_named else ()
+        return shlex.join(["mdvec", *words, *folder, *database])
 
 
 class Database:

@@ -55,13 +55,14 @@ def test_tools_are_made_once_for_the_same_collections() -> None:
 
 
 def test_a_tool_is_described_as_its_collection() -> None:
-    """After English words where it is Japanese. It takes a query and a limit, and no more."""
+    """After English words where it is Japanese. It takes a query and a limit, whose default is its own."""
     tools = {tool.name: tool for tool in defined()}
     notes = tools["notes"]
     assert tools["work"].description == THREE[0].description
     assert notes.description == f"Search the user's documents in notes: {THREE[1].description}"
     everything = tools["search"].input_schema["properties"]
-    assert notes.input_schema["properties"] == {name: everything[name] for name in ("query", "limit")}
+    limit = {key: value for key, value in everything["limit"].items() if key != "default"}
+    assert notes.input_schema["properties"] == {"query": everything["query"], "limit": limit}
 
 
 def test_collections_without_tools_are_named_by_search() -> None:

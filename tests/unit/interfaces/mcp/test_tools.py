@@ -288,7 +288,10 @@ def test_documents_are_listed_by_filters(workspace: FakeWorkspace) -> None:
     filters = Filters(tags=("x",), properties=(PropertyCondition("a", Comparison.AT_LEAST, "1"),))
     assert asked(workspace, "newest") == [{"filters": filters, "collections": ("notes",), "limit": 2}]
     workspace.listed = []
-    assert text_of(call(workspace, "list_docs")).startswith("no document fits\nhint: Take fewer conditions.")
+    workspace.unmet = "Nothing is indexed yet. Run 'mdvec import -n notes'."
+    assert text_of(call(workspace, "list_docs")) == (
+        'no documents\nhint: Nothing is indexed yet. Run `reindex` with collection="notes".'
+    )
 
 
 def test_an_outline_comes_with_links(workspace: FakeWorkspace) -> None:

@@ -42,7 +42,7 @@ async function search({ mode = "", push = false } = {}) {
   const url = (how) => `/results${wanted}${how ? `${wanted ? "&" : "?"}mode=${how}` : ""}`;
   results.setAttribute("aria-busy", "true");
   let answered = false;
-  const words = setTimeout(async () => {
+  const words = mode === "lexical" ? 0 : setTimeout(async () => {
     const html = await fetchPart(url("lexical"), signal).catch(() => null);
     if (html !== null && !answered) show(html);
   }, PATIENCE_MS);
@@ -66,11 +66,11 @@ async function search({ mode = "", push = false } = {}) {
   }
 }
 
-async function refreshFilters() {
+async function refreshFilters(query = address()) {
   const open = filters.querySelector("details")?.open;
   const focused = document.activeElement;
   const key = focused && filters.contains(focused) ? [focused.name, focused.value] : null;
-  const html = await fetchPart(`/filters${address()}`).catch(() => null);
+  const html = await fetchPart(`/filters${query}`).catch(() => null);
   if (html === null) return;
   filters.innerHTML = html;
   filters.querySelector("details").open = open;
@@ -121,15 +121,11 @@ filters.addEventListener("click", (event) => {
 
 // --- history ------------------------------------------------------------------------------------------------
 
-addEventListener("popstate", () => {
-  const parameters = new URLSearchParams(location.search);
-  field.value = parameters.get("q") ?? "";
-  for (const each of filters.querySelectorAll("input")) {
-    const values = parameters.getAll(each.name);
-    each.checked = each.type === "radio" && !each.value ? !values.length : values.includes(each.value);
-  }
+// The server knows the filters of an address; the page may not list them all now.
+addEventListener("popstate", async () => {
+  field.value = new URLSearchParams(location.search).get("q") ?? "";
+  await refreshFilters(location.search);
   search();
-  refreshFilters();
 });
 
 // --- keys ---------------------------------------------------------------------------------------------------
