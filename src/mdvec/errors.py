@@ -353,7 +353,7 @@ class ServiceAnswerError(ServiceError):
 
 
 class NotAllowedError(MdvecError):
-    """This token may read, and change nothing."""
+    """This token may read, but not change anything."""
 
     code = "not_allowed"
     default_hint = "Use the server's own token, or a command on its machine."

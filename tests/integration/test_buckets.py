@@ -82,7 +82,7 @@ def test_a_bucket_is_published_to_and_followed(
         with open_workspace(settings, database=PLACE, embedder=embedder) as published:
             found = published.search(SearchQuery("retry"))
             assert len(found.hits) == 2
-            assert "whether there is a newer version than 2 is not known" in found.warnings[0]
+            assert "cannot tell whether there is a newer version than 2" in found.warnings[0]
         with pytest.raises(StoreUnavailableError):
             open_workspace(config(endpoint, tmp_path / "empty"), database=PLACE).search(SearchQuery("retry"))
 

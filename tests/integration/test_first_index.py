@@ -250,8 +250,8 @@ def test_a_large_folder_is_searched_by_words_first(tmp_path: Path) -> None:
     assert (len(first.hits), first.mode, first.pending_chunks) == (5, SearchMode.LEXICAL, documents)
     assert embedder.embedded == []
     [warning] = first.warnings
-    assert "2,000 chunks have no vector yet; the same command again makes vectors" in warning
-    assert f"'mdvec import --docs-dir {docs}' makes all" in warning
+    assert "2,000 chunks have no vector yet; run the same command again to make vectors" in warning
+    assert f"'mdvec import --docs-dir {docs}' for all" in warning
     with open_workspace(docs_dir=docs, embedder=embedder) as workspace:
         second = workspace.search(TOMATOES)
     assert (second.mode, second.pending_chunks, second.warnings) == (SearchMode.HYBRID, 0, ())

@@ -93,9 +93,7 @@ def test_a_response_that_breaks_off_is_not_called_unreachable(
 ) -> None:
     """The address is right and somebody is there: who looks for the reason looks elsewhere."""
     server.failures.extend([failure] * 2)
-    with pytest.raises(
-        ServiceUnavailableError, match=r"Test does not answer to the end at 127\.0\.0\.1:\d+: "
-    ):
+    with pytest.raises(ServiceUnavailableError, match=r"Test breaks off its response at 127\.0\.0\.1:\d+: "):
         client.request("POST", "x", json={}, retry=RetryPolicy(attempts=2))
 
 

@@ -189,7 +189,7 @@ def test_a_new_version_is_followed(workspace: Workspace, folder: Path, tmp_path:
     assert len(paths(store)) == 4
     assert len([*(tmp_path / "cache").rglob("*.sqlite")]) == 2
     shutil.rmtree(place)
-    unknown = f"newer version than 3 is not known: {place} does not exist"
+    unknown = f"newer version than 3: {place} does not exist"
     wait_until(lambda: any(unknown in warning for warning in store.warnings))
     assert len(paths(store)) == 4
     store.close()

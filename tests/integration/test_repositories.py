@@ -196,7 +196,7 @@ def test_a_repository_out_of_reach_is_no_problem_once_it_is_indexed(
     server.answer = lambda asked: _USED_UP  # type: ignore[method-assign]
     found = {each.subject: each for each in on_github.doctor()}
     assert found[NAME].severity is Severity.NOTE
-    assert found[NAME].message.startswith("cannot be reached now, what was indexed is searched: ")
+    assert found[NAME].message.startswith("cannot be reached now; searches use what was indexed: ")
     assert found[NAME].hint == (
         f"Run 'mdvec import -n notes -m update --database {on_github.database}' when it can be reached again."
     )

@@ -178,7 +178,7 @@ WRITES: dict[str, Callable[[Workspace], object]] = {
 @pytest.mark.parametrize("write", WRITES)
 def test_nothing_can_be_written(narrow: Workspace, write: str) -> None:
     """Whatever writes is refused with the same words."""
-    with pytest.raises(NotAllowedError, match="may read, and change nothing"):
+    with pytest.raises(NotAllowedError, match="may read, but not change anything"):
         WRITES[write](narrow)
 
 

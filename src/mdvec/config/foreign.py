@@ -26,7 +26,7 @@ class Renamed(Struct, frozen=True):
         section: Its section here.
         key: Its name here.
         convert: Makes its value here.
-        also: What it means besides.
+        also: Further settings that it implies.
     """
 
     section: str

@@ -175,8 +175,8 @@ def _foreign_settings(
     if others:
         folder = shlex.quote(str(folder_of(file.path)))
         warnings.append(
-            f"{file.path}: not taken over, since the file was only found: {', '.join(others)}; "
-            f"'mdvec trust {folder}' allows it"
+            f"{file.path}: ignored {', '.join(others)}, because mdvec found the file by itself; "
+            f"to allow them, run 'mdvec trust {folder}'"
         )
     return harmless
 
@@ -296,7 +296,7 @@ def _untrusted_error(file: Path, untrusted: Sequence[str]) -> UntrustedConfigErr
     if len(untrusted) > len(shown):
         shown.append(f"and {len(untrusted) - len(shown)} more")
     names = "\n".join(f"  {each}" for each in shown)
-    msg = f"{file} was found on the way, and sets more than how documents are cut and shown:\n{names}"
+    msg = f"mdvec found {file} by itself, and it sets more than how documents are cut and shown:\n{names}"
     hint = (
         f"If you trust its author, run 'mdvec trust {shlex.quote(str(file.parent))}', or name the file with "
         f"--config or {_ENV_CONFIG}. Otherwise set what you need in {own_config()}."

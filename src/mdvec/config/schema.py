@@ -99,8 +99,8 @@ NO_SETTINGS = frozenset({"extension_sections", "from_environment"})
 class DisplayFormat(StrEnum):
     """The default form of results.
 
-    ``text`` and ``table`` are the same: what people read. ``jsonl``, ``md`` and ``paths`` are formats
-    of ``search``; other commands print for people then.
+    ``text`` and ``table`` are the same: what people read. A command without such a format prints for people;
+    one without ``jsonl`` prints ``json`` for it.
     """
 
     TEXT = "text"

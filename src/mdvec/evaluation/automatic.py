@@ -118,7 +118,7 @@ def automatic_task(sources: Mapping[str, SourceSpec], indexing: Indexing, *, lim
         msg = f"no question can be made from {len(documents):,} documents in {', '.join(sources)}"
         raise NotFoundError(
             msg,
-            hint="It takes documents with a title of two words or a first sentence, and text below it.",
+            hint="mdvec needs documents with a title of two words or a first sentence, and text below it.",
         )
     kinds = Counter(held.kind for held in chosen.values())
     note = (

@@ -28,8 +28,8 @@ _CODE: Final = re.compile(r"<Code>(\w+)</Code>")
 # What is asked for a role when no key is given; and what is said when half of one is.
 _NO_CREDENTIALS: Final = re.compile(r"/latest/(api/token|meta-data)|Missing (AccessKeyId|SecretAccessKey)")
 _GIVE_CREDENTIALS: Final = (
-    "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where a role is attached, that may list and "
-    "read it, and to publish also write and delete."
+    "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run on a machine with a role. The key or the role "
+    "must be allowed to list and read objects, and to publish, also to write and delete them."
 )
 
 _MAX_TRIES: Final = 6

@@ -295,7 +295,7 @@ class HttpClient:
         if isinstance(error, httpx2.TimeoutException):
             detail = f"no complete response in time ({type(error).__name__})"
         where = "" if place in self._service else f" at {place}"
-        what = "does not answer to the end" if isinstance(error, _BROKEN_OFF) else "cannot be reached"
+        what = "breaks off its response" if isinstance(error, _BROKEN_OFF) else "cannot be reached"
         return ServiceUnavailableError(f"{self._service} {what}{where}: {detail}")
 
     def _give_up(self, failure: ServiceError, requested_s: float) -> NoReturn:

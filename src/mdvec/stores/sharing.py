@@ -91,7 +91,7 @@ class SharedStore(Protocol):
         """
 
     def revoke(self, collection: Collection, role: str) -> None:
-        """Take the right to read a collection back; a role that had none is no error."""
+        """Revoke the right to read a collection; a role that had none is no error."""
 
     def make_views(self, collection: Collection, space_id: SpaceId) -> list[str]:
         """Show a collection in views and a function that other programs query; return their names.

@@ -55,7 +55,7 @@ class Completeness(Struct, frozen=True):
     def hint(self, mode: SearchMode, collections: Collections) -> str:
         """Return what to do before anything can be found; empty if something can."""
         if not self.chunks:
-            empty = "There is no text to search: the folders hold no document that is taken."
+            empty = "There is no text to search: the folders contain no document to index."
             return collections.first_step(self.searched) or empty
         if mode is SearchMode.DENSE and self.pending_chunks == self.chunks:
             return "There is no vector yet. Search in mode hybrid or lexical."

@@ -226,7 +226,7 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
     complete = f"{PUBLISH_AGAIN.capitalize()}." if collections.is_published else f"Run '{update}'."
     if status.is_unreachable:
         yield note(
-            f"cannot be reached now, what was indexed is searched: {status.check_error}",
+            f"cannot be reached now; searches use what was indexed: {status.check_error}",
             f"Run '{update}' when it can be reached again.",
         )
     if is_new:

@@ -196,8 +196,8 @@ class FirstIndex:
         everything = self._collections.place.import_command([DOCS_COLLECTION], ImportMode.UPDATE)
         return replace(query, mode=SearchMode.LEXICAL), (
             *warnings,
-            f"searched by words only: {counts.pending_chunks:,} chunks have no vector yet; the same command "
-            f"again makes vectors for {_VECTORS_BUDGET_S:.0f} seconds, '{everything}' makes all",
+            f"searched by words only: {counts.pending_chunks:,} chunks have no vector yet; run the same "
+            f"command again to make vectors for {_VECTORS_BUDGET_S:.0f} seconds, or '{everything}' for all",
         )
 
     def _embed(self, budget_s: float | None) -> tuple[str, ...]:

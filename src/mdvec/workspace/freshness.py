@@ -140,7 +140,7 @@ class Freshness:
         except WriterBusyError as error:
             return f"{name} has changed, and is not up to date yet: {error}"
         except MdvecError as error:
-            return f"whether {name} changed is not known: {error}"
+            return f"mdvec cannot tell whether {name} has changed: {error}"
         finally:
             ended = time.monotonic()
             self._look_again_at[collection.id] = ended + (ended - started) / _LOOKING_SHARE

@@ -294,7 +294,7 @@ def _too_long(query: SearchQuery, left_out: int) -> tuple[str, ...]:
     if not left_out:
         return ()
     hits = "1 more hit is" if left_out == 1 else f"{left_out:,} more hits are"
-    return (f"{hits} left out: max_tokens is {query.max_tokens:,}; take more, or a lower limit",)
+    return (f"{hits} left out: max_tokens is {query.max_tokens:,}; raise it, or lower the limit",)
 
 
 def _hidden(query: SearchQuery, similarities: Sequence[float]) -> str:

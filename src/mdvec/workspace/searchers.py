@@ -95,7 +95,7 @@ class Searchers:
         return bool(idle)
 
     def close(self) -> None:
-        """End all processes, each after the search that it is at."""
+        """End all processes, each after its current search."""
         self._most = 0
         self.end_idle(0)
         with self._changed:
@@ -145,7 +145,7 @@ class _Searcher:
         first: What it answers before anything else, so that all is loaded that a search needs.
 
     Attributes:
-        is_busy: Whether it is at a search.
+        is_busy: Whether it is answering a search.
         used_at: When it was last asked, on the clock of ``time.monotonic``.
         has_ended: Whether it can answer no more.
 

@@ -192,7 +192,7 @@ class Stores:
         self._shared().grant(self._collections.named(name), role)
 
     def revoke(self, name: str, role: str) -> None:
-        """Take the right to read a collection back.
+        """Revoke the right to read a collection.
 
         Raises:
             ConfigError: If the store is not on a server.

@@ -164,5 +164,5 @@ def test_mdvec_toml_counts_in_the_folder_that_is_served(tmp_path: Path) -> None:
     loaded = load_config(cwd=tmp_path / "elsewhere", env={}, docs_dir=tmp_path / "docs")
     assert (loaded.path, loaded.config.search.k) == (tmp_path / "docs" / "mdvec.toml", 9)
     write(tmp_path / "docs" / "mdvec.toml", '[embedding]\nprovider = "voyage"\n')
-    with pytest.raises(ConfigError, match="was found on the way"):
+    with pytest.raises(ConfigError, match="by itself, and it sets more than"):
         load_config(cwd=tmp_path / "elsewhere", env={}, docs_dir=tmp_path / "docs")

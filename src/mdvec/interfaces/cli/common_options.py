@@ -144,7 +144,7 @@ daemon_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=lambda ctx, param, value: _remember(ctx, param, value or None),
-    help="Do the work here even if the daemon of the database runs.",
+    help="Do the work here even if the database's daemon is running.",
 )
 """``--no-daemon`` of the commands that a daemon answers."""
 wait_option = click.option(

@@ -62,7 +62,7 @@ def path(session: Session) -> None:
 @format_option("text", "json")
 @click.pass_obj
 def import_(session: Session, file: Path) -> None:
-    """Show what the settings of another program's file are called here.
+    """Translate another program's settings into those of mdvec.
 
     The text is TOML and can be saved as mdvec.toml.
     """
@@ -75,20 +75,22 @@ def import_(session: Session, file: Path) -> None:
         msg = f"{file} is not a configuration that mdvec can import"
         raise UsageError(msg, hint="It takes .search-docs.json, and config.yaml or config.toml of searches.")
     settings = {dotted(*place): each for place, each in sorted(foreign_settings(read).items())}
-    fates = list(translated(read))
+    translations = list(translated(read))
     if session.output == "json":
         write_json(
             {
                 "settings": {key: each.value for key, each in settings.items()},
-                "left_out": {each.name: each.reason for each in fates if each.place is None and each.reason},
-                "unknown": [each.name for each in fates if each.place is None and not each.reason],
+                "left_out": {
+                    each.name: each.reason for each in translations if each.place is None and each.reason
+                },
+                "unknown": [each.name for each in translations if each.place is None and not each.reason],
             }
         )
         return
-    names = {dotted(*each.place): each.name for each in fates if each.place is not None}
+    names = {dotted(*each.place): each.name for each in translations if each.place is not None}
     values = {key: each.value for key, each in settings.items()}
     write(_as_toml(values, {key: names.get(key, "follows from the others") for key in settings}))
-    for each in fates:
+    for each in translations:
         if each.place is None:
             note(str(each))
 

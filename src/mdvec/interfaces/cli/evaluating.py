@@ -73,7 +73,7 @@ def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
     "--questions",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"With --auto: at most so many questions.  [default: {_DEFAULT_QUESTIONS}]",
+    help=f"With --auto: maximum number of questions.  [default: {_DEFAULT_QUESTIONS}]",
 )
 @names_option("Search this collection; may be repeated.")
 @click.option(

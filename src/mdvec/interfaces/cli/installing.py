@@ -131,9 +131,9 @@ def install(
 def uninstall(
     session: Session, client_name: str, project: Path | None, name: str, file: Path | None, dry_run: bool
 ) -> None:
-    """Take mdvec out of an MCP client's file.
+    """Remove mdvec from an MCP client's configuration file.
 
-    Only the entry goes; a file that was made for it and holds nothing else goes, too.
+    Only the entry is removed. A file that was created for it and contains nothing else is deleted.
     """
     from mdvec.interfaces.clients.edits import uninstalled
 

@@ -22,14 +22,17 @@ _ANY_PORT = "127.0.0.1:0"
 @click.command("open", cls=Command)
 @click.argument("query", nargs=-1)
 @click.option(
-    "--http", "address", metavar="HOST:PORT", help=f"Where to serve it.  [default: {USUAL_ADDRESS}]"
+    "--http",
+    "address",
+    metavar="HOST:PORT",
+    help=f"Where to serve it.  [default: {USUAL_ADDRESS}, or a free port]",
 )
 @click.option("--no-browser", is_flag=True, help="Only serve the page.")
 @click.pass_context
 def open_(ctx: click.Context, /, query: tuple[str, ...], address: str | None, no_browser: bool) -> None:
     """Search and read in a browser.
 
-    Opens the page of the daemon if that runs, else serves it until Ctrl-C. Words after the command are
+    Opens the page of the daemon if it is running, else serves it until Ctrl-C. Words after the command are
     searched at once.
     """
     session: Session = ctx.obj

@@ -182,7 +182,7 @@ def _written(kind: LinkKind, target: str, fragment: str, text: str) -> str:
     type=click.IntRange(1, 1000),
     default=_DEFAULT_LIMIT,
     show_default=True,
-    help="Most documents.",
+    help="Maximum number of documents.",
 )
 @format_option("table", "json", "jsonl", "paths")
 @daemon_option
@@ -236,13 +236,18 @@ def ls(session: Session, /, **options: Any) -> None:
 @click.argument("path")
 @path_name_option
 @click.option(
-    "-k", "--limit", type=click.IntRange(1, 100), default=5, show_default=True, help="Most documents."
+    "-k",
+    "--limit",
+    type=click.IntRange(1, 100),
+    default=5,
+    show_default=True,
+    help="Maximum number of documents.",
 )
 @format_option("text", "json", "jsonl", "paths")
 @daemon_option
 @click.pass_obj
 def related(session: Session, path: str, name: str | None, limit: int) -> None:
-    """Find the documents that are about the same as one."""
+    """Find documents on the same subject as a given one."""
     with session.reading(name) as (workspace, config):
         result = workspace.browse.related(path, collection=name, limit=limit)
     if session.output != "json":

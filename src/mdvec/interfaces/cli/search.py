@@ -47,16 +47,22 @@ _MIN_COLUMNS = 30
     "--depth",
     type=click.IntRange(0, 3),
     multiple=True,
-    help="Only passages below a heading of this level (0: below none); may be repeated.",
+    help="Only passages under a heading of this level (0: above the first one); may be repeated.",
 )
 @click.option("--mode", type=choice_of(SearchMode), help="How to search.  [default: hybrid]")
-@click.option("-k", "--limit", type=click.IntRange(1, 1000), help="Most hits.  [default: 5]")
+@click.option("-k", "--limit", type=click.IntRange(1, 1000), help="Maximum number of hits.  [default: 5]")
 @click.option("--threshold", type=click.FloatRange(-1, 1), help="Minimum cosine similarity of a hit.")
 @click.option(
-    "--per-document", type=click.IntRange(min=1), help="Most hits of one document.  [default: no limit]"
+    "--per-document",
+    type=click.IntRange(min=1),
+    help="Maximum number of hits of one document.  [default: no limit]",
 )
-@click.option("--expand", type=choice_of(Expansion), help="How much text around a hit.  [default: chunk]")
-@click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of text in all hits together.")
+@click.option(
+    "--expand",
+    type=choice_of(Expansion),
+    help="How much text to return around a hit.  [default: chunk]",
+)
+@click.option("--max-tokens", type=click.IntRange(min=1), help="Maximum tokens of text in all hits together.")
 @click.option("--explain", is_flag=True, help="Show why each hit was found.")
 @format_option("text", "json", "jsonl", "md", "paths")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), help="When to colour words.")

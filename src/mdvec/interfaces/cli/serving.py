@@ -101,7 +101,7 @@ def rpc(ctx: click.Context) -> None:
 def watch(session: Session, names: tuple[str, ...]) -> None:
     """Keep the index up to date until Ctrl-C.
 
-    'mdvec serve' does the same while it runs. Of several processes one does it, and the others stand by.
+    'mdvec serve' does the same while it runs. Of several processes, one does the work; the others stand by.
     """
     ended = threading.Event()
     with session.open(serves=True) as (workspace, _):

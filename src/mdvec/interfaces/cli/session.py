@@ -70,7 +70,7 @@ class Session:
         config: Configuration file to read instead of looking for one.
         database: Database to use instead of the configured one: an absolute path or an address.
         verbose: Print the duration of each step.
-        no_daemon: Do the work here even if a daemon of the database runs.
+        no_daemon: Do the work here even if the database's daemon is running.
         choice: The options by name that say how the folder is indexed.
         format_name: The value of ``--format``; None without it.
         formats: The formats of the command; the first is the one for people.

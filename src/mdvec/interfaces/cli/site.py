@@ -16,6 +16,16 @@ from mdvec.text.quantity import quantity
 _DEFAULT_FOLDER = Path("mdvec-site")
 _MAX_DEAD_LINKS = 10
 
+_output_option = click.option(
+    "-o",
+    "--output",
+    type=FOLDER,
+    default=_DEFAULT_FOLDER,
+    show_default=True,
+    metavar="DIR",
+    help="The folder of the site's project.",
+)
+
 
 @click.group(cls=Group)
 def site() -> None:
@@ -24,7 +34,7 @@ def site() -> None:
 
 @site.command()
 @name_option(required=True)
-@click.option("-o", "--output", type=FOLDER, default=_DEFAULT_FOLDER, show_default=True, metavar="DIR")
+@_output_option
 @click.option("--base", default="/", show_default=True, metavar="PATH", help="Path of the site on its host.")
 @click.option("--language", metavar="en|ja", help="Language of the site's own words.  [default: the titles']")
 @click.option("--project-only", is_flag=True, help="Write the VitePress project, but do not build it.")
@@ -59,8 +69,10 @@ def build(
 
 
 @site.command()
-@click.option("-o", "--output", type=FOLDER, default=_DEFAULT_FOLDER, show_default=True, metavar="DIR")
-@click.option("--port", type=click.IntRange(1, 65535), default=4173, show_default=True)
+@_output_option
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=4173, show_default=True, help="Where to serve it."
+)
 @click.pass_context
 def preview(ctx: click.Context, output: Path, port: int) -> None:
     """Show a built site in the browser, served to this machine only."""

@@ -22,7 +22,7 @@ _name_option = name_option(required=True)
 
 @click.command(cls=Group)
 def store() -> None:
-    """Look after the store."""
+    """Manage the store."""
 
 
 @store.command("ls")
@@ -102,7 +102,7 @@ def move(session: Session, target: str) -> None:
         "To use it, set in the configuration:\n"
         f"  [store]\n  location = '{location}'\n"
         + ("Write your user and password in place of ***.\n" if HIDDEN in location else "")
-        + "Then the old one can be deleted.\n",
+        + "After that, you can delete the old store.\n",
     )
 
 
@@ -135,7 +135,7 @@ def views(session: Session, name: str) -> None:
 @_name_option
 @click.pass_obj
 def grant(session: Session, role: str, name: str) -> None:
-    """Let a role of PostgreSQL read a collection, and no other one."""
+    """Grant a PostgreSQL role read access to a collection."""
     with session.open() as (workspace, _):
         workspace.stores.grant(name, role)
     note(f"{visible(role)} may read {name}")
@@ -146,7 +146,7 @@ def grant(session: Session, role: str, name: str) -> None:
 @_name_option
 @click.pass_obj
 def revoke(session: Session, role: str, name: str) -> None:
-    """Take the right to read a collection back."""
+    """Revoke a PostgreSQL role's read access to a collection."""
     with session.open() as (workspace, _):
         workspace.stores.revoke(name, role)
     note(f"{visible(role)} may not read {name} any more")
@@ -165,10 +165,10 @@ def revoke(session: Session, role: str, name: str) -> None:
 @format_option("text", "json")
 @click.pass_obj
 def publish(session: Session, target: str, names: tuple[str, ...], keep: int | None, full: bool) -> None:
-    """Publish collections as a new version, to be searched by others.
+    """Publish collections as a new version that others can search.
 
-    TARGET is a folder or s3://BUCKET/PATH. The version is there at once or not at all, and only what has
-    changed is sent; if nothing has, no version is made. Who can read TARGET can read the documents in it.
+    TARGET is a folder or s3://BUCKET/PATH. A version appears as a whole or not at all, and only what has
+    changed is sent; if nothing has, no version is made. Anyone who can read TARGET can read its documents.
     """
     if not target.strip():  # a variable that is not set
         msg = "the place to publish to is empty"

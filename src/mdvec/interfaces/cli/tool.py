@@ -107,7 +107,7 @@ def add(
     "--per-document",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="Most hits of one document when it is searched alone.",
+    help="Maximum number of hits of one document when it is searched alone.",
 )
 @click.pass_obj
 def update(
@@ -202,7 +202,7 @@ def disable(session: Session, name: str) -> None:
 @format_option("table", "json")
 @click.pass_obj
 def context(session: Session, name: str, folder: str | None, text: str | None, remove: bool) -> None:
-    """Say what a folder holds, in a sentence that hits show.
+    """Describe in a sentence what a folder contains; hits show it.
 
     PATH is relative to the source, '.' for all of it. Without PATH, list the contexts of the collection.
     """

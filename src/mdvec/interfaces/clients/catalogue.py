@@ -66,7 +66,7 @@ class Client:
         """
         if project is not None:
             if not self.project_file:
-                msg = f"{self.title} has no servers for single projects"
+                msg = f"{self.title} does not support servers for single projects"
                 raise UsageError(msg, hint="Leave out --project.")
             return project / self.project_file
         variable, folder = self.root or _APPLICATION_DATA.get(platform, _XDG)

@@ -72,7 +72,7 @@ def guarded(
     the browser then sends that name.
 
     Args:
-        app: What those are served who may do everything; see :func:`serving`. Its lifespan is that of all.
+        app: The application for requests that may do everything; see :func:`serving`. Its lifespan is that of all.
         options: Which requests to accept.
         port: The port the server really listens at.
         restricted: The same for tokens that may read only these collections. Nothing is shared with other
@@ -188,7 +188,7 @@ def _misdirected(scope: Scope, options: ServerOptions, port: int) -> Response | 
     headers = Headers(scope=scope)
     hosts = headers.getlist("host")
     if len(hosts) != 1 or not options.accepts_host(hosts[0], port):
-        detail = "This server is not known under the name in the Host header; --allowed-host adds one."
+        detail = "This server is not known by the name in the Host header; --allowed-host adds one."
         return problem(HTTPStatus.MISDIRECTED_REQUEST, detail)
     if not all(options.accepts_origin(value, port) for value in headers.getlist("origin")):
         detail = "Pages of this origin may not use this server; --allowed-origin adds one."

@@ -131,7 +131,7 @@ def status_text(status: WorkspaceStatus) -> str:
             f"{_revision(each.collection.revision)} · {each.collection.description}"
         )
         if each.collection.name in RESERVED_NAMES:
-            lines.append(f"{each.collection.name}: has no tool of its own, another has its name; use search")
+            lines.append(f"{each.collection.name}: has no tool of its own; another has its name. Use search")
     lines = [one_line(each) for each in lines]
     contexts = [line for each in status.collections for line in _folder_lines(each.collection)]
     if contexts:

@@ -89,7 +89,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "why_score": ("Score", "スコア"),
     "why_found_words": ("Words found", "見つかった語"),
     "why_no_words": ("none: it is close in meaning", "なし（意味が近い）"),
-    "not_found_so": ("not among the nearest", "上位になし"),
+    "not_found_so": ("not found", "上位になし"),
     "recent": ("Recently changed", "最近の更新"),
     "try": (
         "Ask a question or type a few words. Press ? for the keyboard.",
@@ -174,9 +174,9 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "welcome": ("Search what you have written", "書いたものを検索する"),
     "welcome_text": (
         "mdvec searches folders of Markdown and text on this machine, by meaning and by words, in English "
-        "and Japanese. Nothing leaves the machine, and your files are only read.",
+        "and Japanese. It only reads your files, and sends nothing elsewhere unless you configure a service.",
         "mdvec は、このマシンのフォルダにある Markdown とテキストを、意味と言葉の両方で検索します。"
-        "データが外に出ることはなく、ファイルは読み取るだけです。",
+        "ファイルは読み取るだけです。外部のサービスを設定しない限り、データが外に出ることはありません。",
     ),
     "add_folder": ("Add a folder", "フォルダを追加"),
     "folder_path": ("Path of the folder", "フォルダのパス"),
@@ -188,7 +188,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     ),
     "folder_description": ("What it holds", "内容の説明"),
     "folder_description_hint": (
-        "agents choose by it where to search",
+        "agents use it to decide where to search",
         "エージェントが検索先を選ぶ手がかりになります",
     ),
     "add": ("Add and index", "追加して索引を作成"),

@@ -74,7 +74,7 @@ def grant(connection: Connection, schema: str, collection_id: CollectionId, role
 
 
 def revoke(connection: Connection, collection_id: CollectionId, role: str) -> None:
-    """Take the right to read a collection back, inside a transaction."""
+    """Revoke the right to read a collection, inside a transaction."""
     removed = "DELETE FROM access WHERE role = %s AND collection_id = %s"
     if connection.execute(removed, (role, collection_id)).rowcount:
         connection.execute(NEW_EPOCH)  # in memory is what could be read before

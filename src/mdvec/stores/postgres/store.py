@@ -162,7 +162,7 @@ class PostgresStore:
             access.grant(connection, self._database.settings.schema, collection.id, role)
 
     def revoke(self, collection: Collection, role: str) -> None:
-        """Take the right to read a collection back."""
+        """Revoke the right to read a collection."""
         with self._database.writing() as connection:
             access.revoke(connection, collection.id, role)
 

@@ -120,7 +120,7 @@ class PublishedStore:
         if not self._problem:
             return ()
         number = self._held.copy.manifest.number
-        return (f"whether there is a newer version than {number} is not known: {self._problem}",)
+        return (f"mdvec cannot tell whether there is a newer version than {number}: {self._problem}",)
 
     @contextmanager
     def read(self) -> Iterator[View]:
@@ -253,5 +253,5 @@ def _nothing(place: Place) -> StoreError:
     msg = f"nothing is published in {place.location}"
     hint = f"Run 'mdvec publish -n NAME {place.location}' first, or name another place."
     if not scheme_of(place.location):
-        hint += " A disk that is not connected looks so, too."
+        hint += " A disk that is not connected also looks like this."
     return NotADatabaseError(msg, hint=hint)

@@ -158,7 +158,7 @@ class Database:
             connection.execute("PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY")
             busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
             if busy:
-                msg = f"{self.path} is compact, and its log follows when no other process reads it"
+                msg = f"{self.path} is compact, but its log is only emptied when no other process uses it"
                 raise WriterBusyError(msg)
 
     def close(self) -> None:

@@ -125,8 +125,8 @@ class SqliteStore:
         if not self._database.ignores_log:
             return ()
         return (
-            f"the latest changes of {self.path} are missing: they are in {self.path.name}-wal, which is not "
-            "read where nothing can be written; copy both files to a folder that can be written",
+            f"the latest changes of {self.path} are missing: they are in {self.path.name}-wal, which cannot "
+            "be read in a read-only place; copy both files to a writable folder",
         )
 
     @contextmanager

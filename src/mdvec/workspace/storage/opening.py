@@ -217,7 +217,7 @@ def _set_aside(path: Path, folder: Path) -> None:
         hint = f"Keep the index elsewhere with --data-dir, or run '{trust}' to use this one."
         raise ForeignDatabaseError(msg, hint=hint) from error
     run.current().warn(
-        f"{path} was not made by mdvec here, and is not used: it may say anything of your documents. It was "
+        f"{path} was not made by mdvec here, and is not used: it may misrepresent your documents. It was "
         f"renamed to {target.name}, and a new one is made. If you trust it, run '{trust}' and rename it back"
     )
 

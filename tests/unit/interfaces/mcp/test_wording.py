@@ -118,7 +118,7 @@ def test_status_tells_of_a_collection_without_a_tool() -> None:
         "model: e5",
         "search (disabled): 3 documents, 9 chunks, 4 without a vector, 1 failed, 2 excluded, "
         "last indexed 2026-05-01T09:30:00Z · My notes",
-        "search: has no tool of its own, another has its name; use search",
+        "search: has no tool of its own; another has its name. Use search",
     ]
 
 
