@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.property.markdown import markdown_texts
 
@@ -50,6 +50,9 @@ def test_blocks_hold_all_text_in_order(text: str, path: str) -> None:
 
 
 @settings(max_examples=150, deadline=None)
+@example("\u3000%%%%")
+@example("\xa0%%%%\n")
+@example("%%\n%%\xa0<!-- a -->")
 @given(markdown_texts())
 def test_comments_hide_themselves_and_nothing_else(text: str) -> None:
     """Comments do not overlap, the body differs in them alone, and with them it is the file again."""

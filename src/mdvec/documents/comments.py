@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +21,8 @@ _RUN = re.compile(r"`+")
 _BLANK_LINE = re.compile(r"\n(?=[ \t]*(?:\n|\Z))")
 # White space between the beginning of a line and its first mark; CommonMark knows only spaces and tabs.
 _BEFORE_FIRST_MARK = re.compile(r"^(?P<blank>[ \t]*)[^\S\n]*(?=[%`])", re.MULTILINE)
-_NOT_LINE_END = re.compile(r"[^\n]")
+
+_Part = tuple[int, Span]  # where its line starts, and where it is
 
 
 def has_comments(text: str) -> bool:
@@ -71,41 +73,42 @@ def blank_out(text: str, comments: Sequence[Comment]) -> str:
     """Replace comments by white space, so that every other character stays in its place and line.
 
     Beside other text in a line, they become no-break spaces: plain spaces could turn what follows into code.
+    A line with nothing but comments becomes truly blank, since CommonMark counts no-break spaces as text.
     """
-    if not comments:
-        return text
-    pieces: list[str] = []
-    position = 0
-    for comment in comments:
-        pieces += text[position : comment.start], _NOT_LINE_END.sub("\N{NO-BREAK SPACE}", comment.text)
-        position = comment.end
-    blanked = "".join((*pieces, text[position:]))
-    return "".join(_blank_lines(blanked, dict.fromkeys(_line_starts(text, comments))))
+    parts = [*_parts(text, comments)]
+    blank = _filled(text, parts, " ")
+    return _filled(blank, _beside_text(blank, parts), "\N{NO-BREAK SPACE}")
 
 
-def _blank_lines(text: str, line_starts: Iterable[int]) -> Iterator[str]:
-    """Make lines with nothing but a comment truly blank; CommonMark counts no-break spaces as text."""
-    position = 0
-    for line in line_starts:
-        end = text.find("\n", line)
-        end = len(text) if end < 0 else end
-        yield text[position:line]
-        yield text[line:end] if text[line:end].strip() else " " * (end - line)
-        position = end
-    yield text[position:]
-
-
-def _line_starts(text: str, comments: Iterable[Comment]) -> Iterator[int]:
-    """Yield the start of each line with a comment, ascending; once for each comment on it."""
+def _parts(text: str, comments: Iterable[Comment]) -> Iterator[_Part]:
+    """Yield the line starts that comments are at, with what they take of the lines, ascending."""
     line = position = 0
     for comment in comments:
         line_end = text.rfind("\n", position, comment.start)
         line = line if line_end < 0 else line_end + 1
-        yield line
-        for match in re.finditer("\n", comment.text):
-            line = comment.start + match.end()
-            yield line
-        position = comment.end
+        position = comment.start
+        for number, part in enumerate(comment.text.split("\n")):
+            if number:  # after a line end
+                line = position = position + 1
+            yield line, (position, position + len(part))
+            position += len(part)
+
+
+def _beside_text(text: str, parts: Iterable[_Part]) -> Iterator[_Part]:
+    """Yield the parts on lines with something else than spaces and tabs."""
+    for line, on_line in itertools.groupby(parts, key=lambda part: part[0]):
+        end = text.find("\n", line)
+        if text[line : len(text) if end < 0 else end].strip(" \t"):
+            yield from on_line
+
+
+def _filled(text: str, parts: Iterable[_Part], character: str) -> str:
+    pieces: list[str] = []
+    position = 0
+    for _, (start, end) in parts:
+        pieces += text[position:start], character * (end - start)
+        position = end
+    return "".join((*pieces, text[position:]))
 
 
 class _Lines:

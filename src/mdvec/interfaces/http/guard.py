@@ -72,7 +72,8 @@ def guarded(
     the browser then sends that name.
 
     Args:
-        app: The application for requests that may do everything; see :func:`serving`. Its lifespan is that of all.
+        app: The application for requests that may do everything; see :func:`serving`. All of them share
+            its lifespan.
         options: Which requests to accept.
         port: The port the server really listens at.
         restricted: The same for tokens that may read only these collections. Nothing is shared with other
