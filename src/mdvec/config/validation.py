@@ -150,9 +150,10 @@ class Schema:
 
     def key_hint(self, key: str, section: str) -> str:
         """Return where a service's key goes, for those who write it here; empty for another key."""
-        if key.lower() not in _KEYS or _KEY_VARIABLE not in self.keys(section):
+        if key.lower() not in _KEYS or (section != "embedding" and _KEY_VARIABLE not in self.keys(section)):
             return ""
-        return f"keys are not kept in settings; {section}.{_KEY_VARIABLE} names the variable that holds it"
+        service = f"{section}.PROVIDER" if section == "embedding" else section
+        return f"keys are not kept in settings; {service}.{_KEY_VARIABLE} names the variable that holds it"
 
     def unknown(self, name: str, section: str, value: object) -> str:
         """Return what is wrong with a name that is not known in a section, or above all sections."""

@@ -117,7 +117,7 @@ class Collections:
             hint = (
                 f"Known: {', '.join(known)}."
                 if known
-                else "Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'."
+                else "Add one with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'."
             )
             msg = f"there is no collection {missing!r} in {self.place.shown}"
             raise CollectionNotFoundError(msg, hint=hint)
@@ -145,7 +145,7 @@ class Collections:
         """Return how to get something to search; empty when all that was searched was imported."""
         if not searched:
             return (
-                "No collection is enabled. Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'; "
+                "No collection is enabled. Add one with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'; "
                 "'mdvec tool ls --all' shows those that are disabled."
             )
         new = [each.name for each in searched if each.last_indexed_ms is None]

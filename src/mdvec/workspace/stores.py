@@ -126,7 +126,7 @@ class Stores:
 
         collections = self._collections.chosen(names)
         if not collections:
-            raise NoIndexError(hint="Add a collection with 'mdvec tool add -n NAME -d TEXT -s DIR'.")
+            raise NoIndexError(hint="Add a collection with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")
         chosen = [each.name for each in collections]
         arguments = self._config.arguments("stores", "published", registry.load("stores", "published"))
         where = {name: arguments[name] for name in ("region", "endpoint") if name in arguments}

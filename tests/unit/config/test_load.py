@@ -309,6 +309,12 @@ def test_a_key_is_not_a_setting_and_not_shown(cwd: Path) -> None:
     ]
 
 
+def test_a_key_beside_the_provider_is_told_where_it_goes(cwd: Path) -> None:
+    """That is the first place one would think of."""
+    [found] = problems(cwd, "[embedding]\napi_key = 'secret'\n")
+    assert found.endswith("embedding.PROVIDER.api_key_env names the variable that holds it")
+
+
 TRUSTING = (
     "[embedding.gemini]\nbase_url = 'https://example.com'\n[embedding.plamo]\ntrust_remote_code = true\n"
 )

@@ -87,7 +87,7 @@ def import_(
         session.open(makes=session.docs_dir is not None) as (workspace, _),
         _embedding_on(cluster, workspace, session),
     ):
-        names = names or tuple(each.name for each in workspace.collections())
+        names = tuple(dict.fromkeys(names)) or tuple(each.name for each in workspace.collections())
         if not names:
             note_no_collections()
         for name in names:

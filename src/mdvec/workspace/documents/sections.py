@@ -169,7 +169,9 @@ class Sections:
             place = self._collections.named(name)
             if place.source.kind != _PUSH:
                 msg = f"{name} takes no sections from clients: its source is not push:"
-                raise UsageError(msg, hint="Add one for clients: mdvec tool add -n NAME -d TEXT -s push:")
+                raise UsageError(
+                    msg, hint="Add one for clients: mdvec tool add -n NAME -d DESCRIPTION -s push:"
+                )
             return place
         places = [each for each in self._collections.chosen(()) if each.source.kind == _PUSH]
         if len(places) > 1:
