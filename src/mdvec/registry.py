@@ -65,7 +65,7 @@ _BUILTIN = {
         "rpc-socket": "mdvec.interfaces.rpc.lines:serve_rpc_socket",
         "http": "mdvec.interfaces.http.app:serve_http",
         "site": "mdvec.interfaces.site.build:build_site",
-        "site-preview": "mdvec.interfaces.site.build:preview_site",
+        "site-preview": "mdvec.interfaces.site.preview:preview_site",
         "daemon": "mdvec.interfaces.daemon.process:run_daemon",
     },
     # What the HTTP server serves, see mdvec.interfaces.http.app.WebDoor.

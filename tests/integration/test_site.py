@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from mdvec import Workspace, open_workspace
 from mdvec.errors import CollectionNotFoundError, SiteError, UsageError
-from mdvec.interfaces.site.build import SiteReport, build_site, preview_site
+from mdvec.interfaces.site.build import SiteReport, build_site
 from mdvec.interfaces.site.names import TAGS, file_name, flat, page_names, safe_name
+from mdvec.interfaces.site.preview import preview_site, static_app
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec
 
@@ -235,7 +237,7 @@ def test_what_cannot_be_built(vault: Vault, tmp_path: Path) -> None:
                 vault.workspace, name, vault.output, base="/", language=None, project_only=True, note=print
             )
     with pytest.raises(SiteError, match="no built site"):
-        preview_site(vault.output, 4173)
+        preview_site(vault.output, 4173, note=print)
 
 
 def test_project(vault: Vault) -> None:
@@ -289,3 +291,40 @@ def test_long_names() -> None:
     assert len(f"{TAGS}_{safe_name('x/' + title)[2:]}.md.QK87YyGH.lean.js".encode()) <= 255
     assert file_name("図" * 84 + ".png") == "図" * 72 + ".png"
     assert file_name("図?.txt") == "図-.txt"
+
+
+def test_a_built_site_is_served_as_a_host_would(tmp_path: Path) -> None:
+    """At its base, with names of any characters, to this machine alone, also while it is built again."""
+    built = tmp_path / "dist"
+    (built / "tags").mkdir(parents=True)
+    for name in ("index.html", "C++.html", "Q&A.html", "100%.html", "tags/index.html", "404.html"):
+        (built / name).write_text(name, encoding="utf-8")
+    client = TestClient(static_app(built, "/notes/"), base_url="http://127.0.0.1:4173")
+    for path, found in (
+        ("/", "index.html"),
+        ("/notes/", "index.html"),
+        ("/notes/C%2B%2B.html", "C++.html"),
+        ("/notes/C++.html", "C++.html"),
+        ("/notes/Q%26A.html", "Q&A.html"),
+        ("/notes/100%25.html", "100%.html"),
+        ("/notes/tags/", "tags/index.html"),
+    ):
+        answer = client.get(path)
+        assert (answer.status_code, answer.text) == (200, found)
+    missing = client.get("/notes/none.html")
+    assert (missing.status_code, missing.text) == (404, "404.html")
+    (built / "C++.html").unlink()
+    assert client.get("/notes/C%2B%2B.html").status_code == 404
+    assert client.get("/notes/../../secret").status_code == 404
+    assert client.get("/notes/", headers={"host": "evil.example"}).status_code == 400
+
+
+def test_a_project_inside_its_folder_is_no_note_of_it(vault: Vault) -> None:
+    """Else the next import would index the site, and the next build contain it."""
+    vault.output = vault.folder / "site"
+    vault.build()
+    pages = vault.pages
+    report = vault.workspace.import_collection("vault")
+    assert (report.added, report.updated) == (0, 0)
+    vault.build()
+    assert vault.pages == pages

@@ -79,6 +79,7 @@ def _and_first(value: object) -> object:
 _HNSW = 'vectors are searched exactly; with [store] vectors = "chroma" it goes into [store.chroma]'
 _HEADINGS: Mapping[Place, object] = {("chunking", "strategy"): "headings"}
 _SECTIONS: Mapping[Place, object] = {("chunking", "strategy"): "sections"}
+_WINDOWS: Mapping[Place, object] = {("chunking", "strategy"): "windows"}
 
 _LOCAL_RAG: dict[str, Renamed | str] = {
     "embedding.model": Renamed("embedding", "model", also={("embedding", "provider"): "gemini"}),
@@ -103,8 +104,8 @@ _LOCAL_RAG: dict[str, Renamed | str] = {
 }
 _VECTOR_DB: dict[str, Renamed | str] = {
     "database.path": Renamed("store", "location"),
-    "chunking.size": Renamed("chunking", "max_tokens"),
-    "chunking.overlap": Renamed("chunking", "overlap_tokens"),
+    "chunking.size": Renamed("chunking", "max_tokens", also=_WINDOWS),
+    "chunking.overlap": Renamed("chunking", "overlap_tokens", also=_WINDOWS),
     "display.default_format": Renamed("display", "default_format"),
     "search.k": Renamed("search", "k"),
     "model.auto_unload_minutes": Renamed("embedding", "auto_unload_minutes"),

@@ -15,8 +15,20 @@ from mdvec.types.document import Link, LinkKind
 
 _PREVIOUS_KEY = "previous"
 _NEXT_KEY = "next"
-# A day, a week, a month, a quarter or a year, perhaps with more behind it.
-_DATED_NAME = re.compile(r"\d{4}(?:[-_.]?(?:\d{1,2}|W\d{1,2}|Q[1-4])(?:[-_.]?\d{1,2})?)?(?!\d)")
+# A name that is a day, a week, a month, a quarter or a year, in any order, perhaps with a weekday or the kind
+# of note. One that says anything else, such as "2026-05-01 Plan", is none.
+_DATED_NAME = re.compile(
+    r"""(?=.*\d{4})(?:
+    (?:\d{8}|\d{6}|\d{4}|\d{1,2})(?!\d)(?:(?:st|nd|rd|th)\b)?
+    |(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?
+    |oct(?:ober)?|nov(?:ember)?|dec(?:ember)?
+    |mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:rs(?:day)?)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?
+    |daily|weekly|monthly|diary|journal|notes?|week|w\d{1,2}|q[1-4])(?![^\W_])
+    |[月火水木金土日](?:曜日?)?|[年第週]|日記|日報|週報|月報
+    |[-_./,()（）\s]
+    )++""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _PREVIOUS_LINE = re.compile(r"""^["']?previous["']?[ \t]*[:=]""", re.IGNORECASE)
 # Keys that people and plug-ins write at every change come first; the date of creation does not count.
 _UPDATED_KEYS = (
@@ -95,7 +107,8 @@ def updated_ns(frontmatter: Mapping[str, object]) -> int | None:
 
 
 def _is_dated(path: str) -> bool:
-    return _DATED_NAME.match(path.rpartition("/")[2]) is not None
+    name = path.rpartition("/")[2].removesuffix(".md")
+    return _DATED_NAME.fullmatch(name) is not None
 
 
 def _lines_of_previous(lines: list[str]) -> tuple[int, int]:

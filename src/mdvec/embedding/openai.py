@@ -233,7 +233,7 @@ def make_openai(
         known_models=tuple(_MODELS),
         dimension_parameter=_dimension_parameter(facts, dimension, chosen.send_dimensions),
         revision=preparation.revision,
-        warnings=_prefix_warnings(name, preparation),
+        warnings=_prefix_warnings(provider, name, preparation),
     )
     protocol = OpenAiProvider(service, preparation, base_url)
     return RemoteEmbedder(protocol, chosen)
@@ -284,13 +284,14 @@ def _dimension_parameter(
     return DimensionParameter.NEVER if is_own else DimensionParameter.ALWAYS
 
 
-def _prefix_warnings(model: str, preparation: Preparation) -> tuple[str, ...]:
+def _prefix_warnings(provider: str, model: str, preparation: Preparation) -> tuple[str, ...]:
     """Return a warning if the model finds less without prefixes."""
     if preparation.revision != _UNPREPARED:
         return ()
     return tuple(
-        f"{model} wants a prefix before each text: set [embedding.openai] query_prefix = {_quoted(query)} "
-        f"and document_prefix = {_quoted(document)}, unless its server adds them."
+        f"{model} needs a prefix before each text: in [embedding.{provider}], "
+        f"set query_prefix = {_quoted(query)} and document_prefix = {_quoted(document)}, "
+        "unless its server adds them"
         for name, query, document in _PREFIXED
         if name in model.lower()
     )

@@ -21,6 +21,7 @@ class Listed(Struct, frozen=True):
     title: str
     updated: Annotated[str, doc("ISO 8601, UTC; empty if unknown")]
     size: Annotated[int, doc("bytes", "programs")]
+    file: Annotated[str | None, doc("absolute path", "programs")]
 
 
 class Documents(Struct, frozen=True):
@@ -50,4 +51,4 @@ def documents(values: Sequence[ListedDocument], *, more: bool) -> Documents:
 def _listed(value: ListedDocument) -> Listed:
     # A repository has no times.
     updated = iso_time(value.changed_ns // 1_000_000 or None) or ""
-    return Listed(value.collection, value.path, value.title, updated, value.size)
+    return Listed(value.collection, value.path, value.title, updated, value.size, value.file)

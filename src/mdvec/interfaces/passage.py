@@ -85,10 +85,10 @@ def best_passage(query: str, text: str, *, width: int, lines: int) -> list[list[
         when the last line is cut.
     """
     from mdvec.text.highlight import match_spans
-    from mdvec.text.plain import plain_text
+    from mdvec.text.plain import plain_text, without_addresses
 
     text = printable(without_gaps(text), keep_newlines=True)
-    text = _unwrapped(plain if (plain := plain_text(text)).strip() else text)
+    text = _unwrapped(plain if (plain := plain_text(text)).strip() else without_addresses(text))
     spans = match_spans(query, text)
     start = _best_start(text, spans, width, lines)
     rows = list(islice(_readable(text, width, start), lines))

@@ -115,7 +115,7 @@ def context_line(hit: SearchHit) -> str:
 
 
 def hits_markdown(result: SearchResult) -> str:
-    """Return hits as a Markdown list of links, relative to the collection's folder; empty without hits."""
+    """Return hits as a Markdown list of links to their files; empty without hits."""
     return "".join(f"{line}\n" for hit in result.hits for line in _hit_markdown(hit))
 
 
@@ -191,7 +191,7 @@ def embedded_so_far(report: ImportReport) -> str:
 
 def _hit_markdown(hit: SearchHit) -> Iterator[str]:
     label = trail(hit).translate(_LABEL_ESCAPES)
-    target = hit.path.translate(_TARGET_ESCAPES)
+    target = (hit.file or f"{hit.collection}/{hit.path}").translate(_TARGET_ESCAPES)
     yield f"- [{label}](<{target}#L{hit.start_line}>) ({hit.score:.2f})"
     if versions := versions_line(hit):
         yield f"  ({versions.translate(_LABEL_ESCAPES)})"

@@ -23,6 +23,7 @@ class Interpretation(Struct, frozen=True):
         operators: The operators as typed.
         corrections: From mistyped words to the known words that replace them.
         unknown_words: Words that no document of the searched collections contains.
+        as_text: What would be operators in a shorter query, as typed.
     """
 
     text: str
@@ -31,6 +32,7 @@ class Interpretation(Struct, frozen=True):
     operators: tuple[str, ...] = ()
     corrections: Mapping[str, str] = field(default_factory=dict)
     unknown_words: tuple[str, ...] = ()
+    as_text: tuple[str, ...] = ()
 
 
 def interpret(query: str, where: Where, view: View) -> Interpretation:
@@ -54,4 +56,5 @@ def interpret(query: str, where: Where, view: View) -> Interpretation:
         operators=tuple(each.typed for each in parsed.operators),
         corrections=spelling.corrections,
         unknown_words=spelling.unknown,
+        as_text=parsed.as_text,
     )

@@ -206,7 +206,10 @@ def not_found(path: str, collections: Sequence[Collection], view: View) -> Docum
     from difflib import get_close_matches
 
     wanted = spellings(path)[-1]
-    known = [item for collection in collections for item in view.known_documents(collection.id)]
+    listed = [
+        (collection.name, item) for collection in collections for item in view.known_documents(collection.id)
+    ]
+    known = [item for _, item in listed]
     near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)]
     near = near or _called(wanted, Where(tuple(each.id for each in collections)), len(known), view)
     near = near or get_close_matches(wanted, known, n=3)
@@ -217,7 +220,14 @@ def not_found(path: str, collections: Sequence[Collection], view: View) -> Docum
         item for item in known if wanted and f"/{wanted}".casefold() in f"/{item}".casefold()
     )
     places = ", ".join(item.name for item in collections) or "any collection"
-    hint = f"Did you mean {', '.join(near[:3])}?" if near else None
+    # A path that several collections have needs the name of one.
+    named = [
+        f"{name}/{item}" if known.count(item) > 1 else item
+        for each in dict.fromkeys(near)
+        for name, item in listed
+        if item == each
+    ]
+    hint = f"Did you mean {', '.join(named[:3])}?" if named else None
     return DocumentNotFoundError(f"no document {spelled(path)!r} in {places}", hint=hint)
 
 

@@ -129,11 +129,15 @@ class DocumentTables(TableReader):
     def newest_documents(self, where: Where, *, limit: int) -> list[ListedDocument]:
         """List documents inside ``where``, the last updated first, then by collection and path."""
         condition = self.document_condition(where)
-        sql = f"""SELECT k.name, d.path, d.title, d.size, d.mtime_ns, d.updated_ns
+        sql = f"""SELECT k.name, d.path, d.title, d.size, d.mtime_ns, d.updated_ns, d.locator
             FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
             WHERE {condition.text} ORDER BY coalesce(d.updated_ns, d.mtime_ns) DESC, k.name, d.path
             LIMIT ?"""
-        return [ListedDocument(*row) for row in self.rows(sql, *condition.arguments, limit)]
+        rows = self.rows(sql, *condition.arguments, limit)
+        return [
+            ListedDocument(name, path, title, size, modified_ns, updated_ns, locator_of(locator))
+            for name, path, title, size, modified_ns, updated_ns, locator in rows
+        ]
 
     def documents_inside(self, where: Where) -> dict[DocumentId, str]:
         """Return the titles of the documents inside ``where``, by id, the last updated first, then by id."""

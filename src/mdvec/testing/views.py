@@ -139,6 +139,7 @@ class MemoryView(VectorView):
                 each.entry.size,
                 each.entry.mtime_ns,
                 each.record.document.updated_ns,
+                each.entry.locator,
             )
             for each in self._documents()
             if document_inside(each, where)

@@ -70,9 +70,11 @@ class ParsedQuery(Struct, frozen=True):
 
     Attributes:
         parts: Operators and the text between them, in order; joined as typed, they are the query.
+        as_text: What would be operators in a shorter query, as typed.
     """
 
     parts: tuple[str | Operator, ...]
+    as_text: tuple[str, ...] = ()
 
     @property
     def operators(self) -> tuple[Operator, ...]:
@@ -116,7 +118,9 @@ def parse_query(query: str) -> ParsedQuery:
     if end < len(query):
         parts.append(query[end:])
     if _is_sentence("".join(part for part in parts if isinstance(part, str))):
+        plain = [part.typed for part in parts if isinstance(part, Operator) and part.field is None]
         parts = [part if isinstance(part, str) or part.field is not None else part.typed for part in parts]
+        return ParsedQuery(tuple(parts), tuple(plain))
     return ParsedQuery(tuple(parts))
 
 

@@ -12,9 +12,9 @@ _FENCED = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|\{/\*.{0,2000}?\*/\}", re.DOTALL)
-# Headings, rules, the line below a table's head, directives, callouts, and the imports of components.
+# Headings, rules, the line below a table's head, directives, callouts, inclusions, imports of components.
 _DROPPED_LINE = re.compile(
-    r"^(?:[-=*_|: \t]{3,}+|[ \t]*+(?:#{1,6}(?:[ \t].*)?|:{3}.*|(?:>[ \t]*+)*+\[!.*)"
+    r"^(?:[-=*_|: \t]{3,}+|[ \t]*+(?:#{1,6}(?:[ \t].*)?|:{3}.*|(?:>[ \t]*+)*+\[!.*|\{[*%].*[*%]\}[ \t]*+)"
     r"|import[ \t][^\n'\"]*+['\"][^\n'\"]*+['\"];?[ \t]*+|export[ \t]++(?:const|default|function)\b.*)$",
     re.MULTILINE,
 )
@@ -28,16 +28,19 @@ _LINK_ITEM = re.compile(
 _BULLET = re.compile(r"^[ \t]*+[-*+][ \t]++(?:\[.\][ \t]++)?", re.MULTILINE)
 _TABLE_ROW = re.compile(r"^[ \t]*+\|(.*)\|[ \t]*+$", re.MULTILINE)
 _ADDRESS_LINE = re.compile(r"^[ \t]*+(?:[-*+•→][ \t]++)?<?https?://\S++[ \t]*+$", re.MULTILINE)
+_TAG = re.compile(
+    r"</?[A-Za-z]"
+    r"(?:\{(?:[^{}]|\{[^{}]{0,400}+\}){0,400}+\}|\"[^\"]{0,400}+\"|'[^'\n]{0,400}+'|[^<>{}\"']){0,400}+>"
+)
 _INLINE = re.compile(
     r"(?<!`)(?P<ticks>`++)(?P<code>[^`\n]++)(?P=ticks)"
     r"|(?P<image>!\[\[[^\[\]\n]*\.(?:png|jpe?g|gif|svg|webp|avif|bmp|mp4|pdf)[^\[\]\n]*+\]\]"
-    r"|!\[[^\[\]\n]*+\]\([^()\n]*+\))"
+    r"|!\[(?P<alternative>[^\[\]\n]*+)\](?:\([^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)?\)|\[[^\[\]\n]*+\]))"
     r"|!?\[\[(?:[^\[\]\n|]*+\|)?(?P<note>[^\[\]\n|]++)\]\]"
     r"|\[(?P<label>[^\[\]\n]*+)\](?:\([^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)?\)|\[[^\[\]\n]*+\])"
     r"|(?P<footnote>\[\^[^\[\]\n]++\]:?)"
     r"|<?(?P<address>https?://[^\s<>\"'`)\]}、。]++)>?"
-    r"|(?P<tag></?[A-Za-z]"
-    r"(?:\{(?:[^{}]|\{[^{}]{0,400}+\}){0,400}+\}|\"[^\"]{0,400}+\"|'[^'\n]{0,400}+'|[^<>{}\"']){0,400}+>)"
+    rf"|(?P<tag>{_TAG.pattern})"
     r"|(?P<attributes>[ \t]?\{:?[ \t]*+[#.][^{}\n]*+\})"
 )
 _EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_\n]++)(?<=\S)\1(?![\w*_])")
@@ -62,6 +65,11 @@ def plain_text(text: str) -> str:
     return "".join([*parts, _prose(text[position:])])
 
 
+def without_addresses(text: str) -> str:
+    """Return a Markdown text with links and images as their labels, for one that has no prose."""
+    return _INLINE.sub(lambda found: found["alternative"] or _label(found) or found["code"] or "", text)
+
+
 def _prose(text: str) -> str:
     for pattern in (_COMMENT, _UNDERLINED, _DROPPED_LINE, _ADDRESS_LINE):
         text = pattern.sub("", text)
@@ -74,9 +82,7 @@ def _prose(text: str) -> str:
         if found["code"] is not None:
             code.append(found["code"].strip())
             return "\0"
-        if found["address"] is not None:
-            return urlsplit(found["address"]).netloc
-        return found["note"] or found["label"] or ""
+        return _label(found)
 
     text = _MARKS.sub("", _INLINE.sub(shown, text.replace("\0", " ")))
     text = html.unescape(_EMPHASIS.sub(r"\2", text))
@@ -84,3 +90,11 @@ def _prose(text: str) -> str:
     shortened = (UNBROKEN.sub("…", piece) for piece in pieces)
     whole = "".join(piece + each for piece, each in zip(shortened, [*code, ""], strict=True))
     return _BLANKS.sub(" ", whole)
+
+
+def _label(found: re.Match[str]) -> str:
+    """Return what stands for a link or an address; nothing for an image, a footnote or HTML."""
+    if found["address"] is not None:
+        return urlsplit(found["address"]).netloc
+    # The text of a link may hold HTML; it holds no other link.
+    return found["note"] or _TAG.sub("", found["label"] or "")

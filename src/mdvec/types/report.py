@@ -214,6 +214,8 @@ class ListedDocument(Struct, frozen=True):
         size: Bytes of the file.
         modified_ns: When the file was last changed, in nanoseconds since 1970.
         updated_ns: The same by its frontmatter, where the list is one by time; None if that says nothing.
+        locator: Where the source has it, where the list is one by time.
+        file: Absolute path of its file; None when it is none of this machine, or in another list.
     """
 
     collection: str
@@ -222,6 +224,8 @@ class ListedDocument(Struct, frozen=True):
     size: int
     modified_ns: int
     updated_ns: int | None = None
+    locator: str = ""
+    file: str | None = None
 
     @property
     def changed_ns(self) -> int:

@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from mdvec.search.forms import Vectors
 
 
+# More than a person types.
+_MAX_AS_TEXT = 3
+
+
 class Search(Struct, frozen=True):
     """A query, and what only the process that received it knows. It can be pickled.
 
@@ -99,6 +103,7 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
     """
     started = time.perf_counter()
     cleaned, warnings = clean(search.query)
+    query = cleaned.text
     with collections.store().read() as view:
         searched = collections.chosen(search.query.collections, view)
         replaced = versions.of((each.id for each in searched), view)
@@ -130,6 +135,7 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
         warnings=(
             *warnings,
             *embedded.warnings,
+            *_not_operators(query, meant.as_text),
             *_too_long(cleaned, found.left_out),
             *index.warnings(embedded.mode, collections, activities, importing=search.importing),
         ),
@@ -295,6 +301,13 @@ def _too_long(query: SearchQuery, left_out: int) -> tuple[str, ...]:
         return ()
     hits = "1 more hit is" if left_out == 1 else f"{left_out:,} more hits are"
     return (f"{hits} left out: max_tokens is {query.max_tokens:,}; raise it, or lower the limit",)
+
+
+def _not_operators(query: str, as_text: Sequence[str]) -> tuple[str, ...]:
+    """Return a warning about operators that a sentence makes plain text, unless it is a pasted one."""
+    if not as_text or len(as_text) > _MAX_AS_TEXT or "\n" in query:
+        return ()
+    return (f"read as plain text in a whole sentence: {' '.join(as_text)}; a query of a few words uses it",)
 
 
 def _hidden(query: SearchQuery, similarities: Sequence[float]) -> str:

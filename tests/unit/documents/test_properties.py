@@ -59,6 +59,19 @@ def test_previous_lists_older_versions(frontmatter: str, found: list[tuple[str, 
     assert all(kind is LinkKind.PREVIOUS for kind, *_ in links)
 
 
+DAYS = [
+    ("02-05-2026", "01-05-2026"),
+    ("02.05.2026", "01.05.2026"),
+    ("2 May 2026", "1 May 2026"),
+    ("May 2nd, 2026", "May 1st, 2026"),
+    ("Daily 2026-05-02", "Daily 2026-05-01"),
+    ("Saturday, May 2nd 2026", "Friday, May 1st 2026"),
+    ("2026年5月2日（土）", "2026年5月1日（金）"),
+    ("2026-Q2", "2026-Q1"),
+    ("2026", "2025"),
+]
+
+
 @pytest.mark.parametrize(
     ("path", "frontmatter", "versions"),
     [
@@ -69,12 +82,31 @@ def test_previous_lists_older_versions(frontmatter: str, found: list[tuple[str, 
         ("2026-05-02 Sat.md", 'previous: "[[daily/2026-05-01 Fri|Friday]]"', True),
         ("2026-W18.md", 'previous: "[[2026-W17]]"', True),
         ("20260502.md", 'previous: "[[20260501]]"', True),
+        *((f"{name}.md", f'previous: "[[{before}]]"', True) for name, before in DAYS),
     ],
 )
 def test_previous_may_be_an_ordinary_link(path: str, frontmatter: str, versions: bool) -> None:
     """In a series and between the notes of days it names what came before, and nowhere an older version."""
     (link, *_) = parse_document(path, f"---\n{frontmatter}\n---\n", versions=versions).links
     assert link.kind is LinkKind.WIKI
+
+
+@pytest.mark.parametrize(
+    ("path", "previous"),
+    [
+        ("20251231_design.md", "20251201_design.md"),
+        ("1984 essay v2.md", "1984 essay v1"),
+        ("2026-05-02 Plan.md", "2026-05-01 Plan"),
+        ("2026 marketing.md", "2025 marketing"),
+        ("1" * 100_000 + "x.md", "2026"),
+        ("2.md", "1"),
+    ],
+    ids=["design", "essay", "plan", "marketing", "long", "number"],
+)
+def test_a_name_with_a_date_and_more_may_have_older_versions(path: str, previous: str) -> None:
+    """It is no note of a day; a long name takes no longer."""
+    (link,) = parse_document(path, f"---\nprevious: '{previous}'\n---\n", versions=True).links
+    assert link.kind is LinkKind.PREVIOUS
 
 
 def test_a_dated_note_may_be_an_older_version_of_one_without_a_date() -> None:

@@ -479,7 +479,8 @@ def test_store_rebuild_names_the_index_and_counts(mdvec: Mdvec) -> None:
 
 def test_documents_are_listed_for_people_and_programs(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """A table by time, one object, lines, or what ``get`` takes; options are those of a search."""
-    workspace.listed = [ListedDocument("notes", "a.md", "京都", 9, 1_777_627_800 * 10**9)]
+    document = ListedDocument("notes", "a.md", "京都", 9, 1_777_627_800 * 10**9, file="/notes/a.md")
+    workspace.listed = [document]
     table = mdvec("ls", "--tag", "x", "--where", "a=b", "--path", "2026/", "-k", "3").out.splitlines()
     assert table[0].split() == ["UPDATED", "PATH", "TITLE"]
     assert table[1].split()[2:] == ["a.md", "京都"]
@@ -487,16 +488,18 @@ def test_documents_are_listed_for_people_and_programs(mdvec: Mdvec, workspace: F
     filters = Filters(tags=("x",), path="2026/", properties=(PropertyCondition("a", Comparison.EQUAL, "b"),))
     assert details == {"filters": filters, "collections": (), "limit": 4}
     listed = {
-        "collection": "notes", "path": "a.md", "title": "京都", "updated": "2026-05-01T09:30:00Z", "size": 9
+        "collection": "notes", "path": "a.md", "title": "京都", "updated": "2026-05-01T09:30:00Z", "size": 9,
+        "file": "/notes/a.md",
     }  # fmt: skip
     assert json.loads(mdvec("ls", "--format", "json").out) == {"documents": [listed], "more": False}
     assert json.loads(mdvec("ls", "--format", "jsonl").out) == listed
+    assert mdvec("ls", "--format", "paths").out == "/notes/a.md\n"
+    workspace.listed = [replace(document, modified_ns=0, file=None)]  # of a repository
     assert mdvec("ls", "--format", "paths").out == "notes/a.md\n"
-    workspace.listed = [
-        ListedDocument("notes", "a.md", "京都", 9, 0)
-    ]  # of a repository, which knows no times
     assert mdvec("ls").out.splitlines()[1].split() == ["a.md", "京都"]
-    assert json.loads(mdvec("ls", "--format", "json").out)["documents"] == [{**listed, "updated": ""}]
+    assert json.loads(mdvec("ls", "--format", "json").out)["documents"] == [
+        {**listed, "updated": "", "file": None}
+    ]
     workspace.listed = []
     assert (mdvec("ls").out, mdvec("ls").err) == ("", "no documents\n")
     assert mdvec("ls", "--tag", "x").err == "no documents\nhint: No document has the tag 'x'.\n"

@@ -139,7 +139,8 @@ def test_markdown_is_a_list_of_links(mdvec: Mdvec, workspace: FakeWorkspace) -> 
     """``md`` links each hit to its line, whatever is in title and path."""
     workspace.result = replace(RESULT, hits=(replace(HIT, title="[a] b", heading_path=(), path="a b#c.md"),))
     assert mdvec("search", "宿", "--format", "md").out == (
-        "- [\\[a\\] b](<a b%23c.md#L12>) (0.88)\n  > ## 宿\n  > 四条の宿に泊まった。\n  > 朝は静かだった。\n"
+        "- [\\[a\\] b](<notes/a b%23c.md#L12>) (0.88)\n"
+        "  > ## 宿\n  > 四条の宿に泊まった。\n  > 朝は静かだった。\n"
     )
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from mdvec.text.plain import plain_text
+from mdvec.text.plain import plain_text, without_addresses
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,9 @@ from mdvec.text.plain import plain_text
         ("- [Setup](setup.md)\n- do this", "→ Setup\n• do this"),
         ("2 * 3 * 4 < 5 and a_b_c", "2 * 3 * 4 < 5 and a_b_c"),
         ("Tom &amp; Jerry", "Tom & Jerry"),
+        ("See [<button id=HH>Open</button>](obsidian://a?b=c) now", "See Open now"),
+        ("![CI](https://a/b(c).svg) ![CI][ci] Text", "Text"),
+        ("{* ../src/a.py hl[18,21] *}\n{% include b %}\nText", "Text"),
         (f"{'SiedefSaPZ0mn/HFG5' * 9}) Text.", "…) Text."),
         ("> [!tip] Outer\n> text\n>\n> > [!warning] Inner\n> > more", "text\n\n\nmore"),
         ("**太字**と`コード`の説明です。", "太字とコードの説明です。"),
@@ -36,6 +39,14 @@ from mdvec.text.plain import plain_text
 def test_marks_are_left_out(markdown: str, read: str) -> None:
     """What a reader sees stays, in order."""
     assert plain_text(markdown).strip() == read
+
+
+def test_a_text_of_nothing_but_links_and_images_is_their_labels() -> None:
+    """A badge says what it is; its address says nothing."""
+    assert plain_text("![Downloads](https://a/b.svg)\n").strip() == ""
+    assert (
+        without_addresses("# Badges\n![Downloads](https://a/b.svg) [CI](c)\n") == "# Badges\nDownloads CI\n"
+    )
 
 
 def test_code_stays_as_it_is() -> None:

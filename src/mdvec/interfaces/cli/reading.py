@@ -212,7 +212,8 @@ def ls(session: Session, /, **options: Any) -> None:
             for each in page.documents:
                 write_json(each)
         case "paths":
-            write_documents("".join(f"{each.collection}/{each.path}\n" for each in page.documents))
+            paths = (each.file or f"{each.collection}/{each.path}" for each in page.documents)
+            write_documents("".join(f"{path}\n" for path in paths))
         case _:
             rows = [
                 (

@@ -77,4 +77,4 @@ def build(
 def preview(ctx: click.Context, output: Path, port: int) -> None:
     """Show a built site in the browser, served to this machine only."""
     preview_site = registry.load("doors", "site-preview")
-    ctx.exit(preview_site(output, port))
+    ctx.exit(preview_site(output, port, note=note))

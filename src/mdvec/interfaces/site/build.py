@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from mdvec.errors import SiteError, UsageError
+from mdvec.errors import UsageError
 from mdvec.interfaces.site.addresses import Anchors, SiteAddresses
 from mdvec.interfaces.site.names import NOTES, TAGS, page_names
 from mdvec.interfaces.site.node import find_node
@@ -34,6 +34,8 @@ _TEMPLATE = {
 }
 _LANGUAGES = tuple(WORDS)
 _DEAD_LINKS = "dead-links.txt"
+SETTINGS = ".vitepress/site.json"
+"""Of a project: what VitePress and the preview need to know."""
 _BASE_PART = re.compile(r"[-_.]*[A-Za-z0-9][-\w.]*", re.ASCII)
 
 
@@ -103,6 +105,7 @@ def build_site(
     language = language or _language_of(shown)
     report = SiteReport(pages=len(shown), left_out=len(entries) - len(shown), dead_list=folder / _DEAD_LINKS)
     with Output(folder) as output:
+        output.write(".mdvecignore", b"*\n")  # the project may lie in the folder it is made of
         for place, source in _TEMPLATE.items():
             output.write(place, _template(source))
         _write_pages(workspace, collection, shown, base, language, output, report)
@@ -113,18 +116,6 @@ def build_site(
         node.build(folder)
         report.built = folder / "dist"
     return report
-
-
-def preview_site(folder: Path, port: int) -> int:
-    """Serve a built site on loopback until it is stopped; return the exit code.
-
-    Raises:
-        SiteError: If there is none in the folder, or no Node.
-    """
-    if not (folder / "dist" / "index.html").is_file():
-        msg = f"there is no built site in {folder}"
-        raise SiteError(msg, hint="Run: mdvec site build -n NAME -o DIR")
-    return find_node().preview(folder, port)
 
 
 def _write_pages(
@@ -165,7 +156,7 @@ def _write_pages(
     }
     for place, content in addresses.files.items():
         output.write(f"pages/public/{place}", content)
-    output.write(".vitepress/site.json", json.dumps(site, ensure_ascii=False, indent=1).encode())
+    output.write(SETTINGS, json.dumps(site, ensure_ascii=False, indent=1).encode())
 
 
 def _by_tag(entries: Sequence[PageEntry]) -> dict[str, list[PageEntry]]:

@@ -59,12 +59,6 @@ class Node:
         command = [self.node, "node_modules/vitepress/bin/vitepress.js", "build"]
         self._run(command, project, "VitePress could not build the site")
 
-    def preview(self, project: Path, port: int) -> int:
-        """Serve a built site on loopback until it is stopped; return the exit code."""
-        program = "node_modules/vitepress/bin/vitepress.js"
-        command = [self.node, program, "preview", "--host", "127.0.0.1", "--port", str(port)]
-        return subprocess.run(command, cwd=project, check=False).returncode  # noqa: S603 - our own words
-
     def _run(self, command: list[str], project: Path, failure: str) -> None:
         done = subprocess.run(  # noqa: S603 - our own words
             command, cwd=project, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

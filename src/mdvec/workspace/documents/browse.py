@@ -21,7 +21,7 @@ from mdvec.types.outline import Outline
 from mdvec.types.query import Filters, SearchQuery, Where
 from mdvec.types.report import ListedDocument, TagCount
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.documents.reading import outline_of
+from mdvec.workspace.documents.reading import file_of, outline_of
 from mdvec.workspace.documents.references import find, where_of
 
 _MAX_COUNTED = 200_000
@@ -80,7 +80,9 @@ class Browse:
         """
         with self._collections.store().read() as view:
             _, where = self._meant(filters, collections, view)
-            return view.newest_documents(where, limit=limit)
+            found = view.newest_documents(where, limit=limit)
+            known = {each.name: each for each in view.collections()}
+        return [replace(each, file=file_of(each, known[each.collection])) for each in found]
 
     def unmet(self, filters: Filters, collections: Sequence[str] = ()) -> str:
         """Return what to change in conditions that no document meets, or how to index any; else nothing."""

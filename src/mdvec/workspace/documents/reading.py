@@ -51,7 +51,7 @@ def every_chunk(places: Sequence[Collection], view: View) -> Iterator[StoredChun
                 yield from view.document_chunks(document.id)
 
 
-def file_of(known: StoredDocument | StoredChunk, collection: Collection) -> str | None:
+def file_of(known: StoredDocument | StoredChunk | ListedDocument, collection: Collection) -> str | None:
     """Return the absolute path of a document's file; None when it is no file of this machine."""
     if collection.source.kind != DEFAULT_SOURCE:
         return None
