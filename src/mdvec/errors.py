@@ -50,6 +50,7 @@ whether the same call may succeed later. The docstring of a class is its default
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import ClassVar
 
 
@@ -191,7 +192,13 @@ class SourceUnavailableError(SourceError):
 
 
 class WatchError(SourceError):
-    """The system does not report changes in a folder."""
+    """The system does not report changes in a folder.
+
+    Attributes:
+        folders: The folders of which that is known; None if it may be any.
+    """
+
+    folders: Collection[str] | None = None
 
     code = "watch"
     retry = True

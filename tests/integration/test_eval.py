@@ -480,6 +480,7 @@ def test_wrong_calls(shell: Shell) -> None:
         (("eval", "--auto", "--min-grade", "2"), "for folders with a set"),
         (("eval", "set/queries.jsonl", "--suffix", "_xl"), "for folders with a set"),
         (("eval", "set", "--min-grade", "set=0"), "a whole number from 1"),
+        (("eval", "set", "--min-grade", "sett=2"), "a set that is not measured: 'sett'"),
         (("eval", "--embed-cache", "cache"), "for folders with a set"),
         (("eval", "set/qrels.tsv"), "neither a set nor a file of questions"),
     ]:
@@ -584,6 +585,30 @@ def test_feedback_is_asked_again(noted: Shell) -> None:
     ]
     report = noted.json()
     assert [ranking[0] for ranking in rankings(report)] == ["tomatoes.md", "kyoto.md"]
+
+
+def test_feedback_names_the_collection_where_another_has_the_path(noted: Shell) -> None:
+    """A document of the other one at the same path does not count as right."""
+    other = noted.write("other/kyoto.md", "# Tomatoes\n\nTomatoes need sun, much sun.\n").parent
+    noted.run("tool", "add", "-n", "other", "-d", "Others", "-s", str(other))
+    noted.run("import", "-n", "other")
+    noted.run("feedback", "tomatoes need sun", "--good", "trips/kyoto.md", "--file", "q.jsonl")
+    assert '"good": ["trips/kyoto.md"]' in (noted.cwd / "q.jsonl").read_text(encoding="utf-8")
+    [ranking] = rankings(noted.json("q.jsonl"))
+    assert ranking[0] == "other/kyoto.md"
+    assert "trips/kyoto.md" in ranking
+    noted.write("plain.jsonl", '{"query": "旅館", "good": ["trips/train.md"]}\n')
+    assert "trips/train.md" in rankings(noted.json("plain.jsonl"))[0]
+    assert "no collection has these documents" not in noted.err
+
+
+def test_a_report_replaces_no_questions(noted: Shell) -> None:
+    """They are written by hand."""
+    questions = noted.write("mine.toml", '[[question]]\nquery = "sun"\npaths = ["tomatoes.md"]\n')
+    before = questions.read_bytes()
+    noted.run("eval", "mine.toml", "--format", "json", "--output", "mine.toml", code=2)
+    assert "mine.toml holds the questions" in noted.err
+    assert questions.read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["new/q.jsonl", "new/q.toml"])

@@ -167,6 +167,18 @@ def test_nothing_private_is_published(workspace: Workspace, folder: Path, tmp_pa
     store.close()
 
 
+def test_a_folder_of_documents_is_no_place(workspace: Workspace, folder: Path) -> None:
+    """``mdvec publish docs`` may be meant to publish the folder; an empty one will do."""
+    before = sorted(folder.rglob("*"))
+    with pytest.raises(StoreError, match="holds other files, such as"):
+        workspace.stores.publish(str(folder))
+    assert sorted(folder.rglob("*")) == before
+    empty = folder.parent / "empty"
+    empty.mkdir()
+    assert workspace.stores.publish(str(empty)).version == 1
+    assert workspace.stores.publish(str(empty), full=True).version == 2
+
+
 def test_a_new_version_is_followed(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
     """The next search sees it; one that has begun ends on its version; two copies stay on the disk."""
     place = tmp_path / "published"

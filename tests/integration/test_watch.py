@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import subprocess
@@ -351,6 +352,38 @@ def test_where_events_do_not_work_it_is_polled(vault: Vault, monkeypatch: pytest
     workspace = watched(vault)
     vault.write("d0/n0.md", "zebra\n")
     wait_until(lambda: paths(workspace, "zebra") == ["d0/n0.md"])
+
+
+def test_a_name_that_is_no_utf8_concerns_its_own_collection_alone(
+    vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watch ends at its event; the other collections are watched again, and that one is polled."""
+    polled: list[str] = []
+    poll = watch_targets.Target.poll
+
+    def note(self: watch_targets.Target, reason: str) -> None:
+        polled.append(self.collection.name)
+        poll(self, reason)
+
+    monkeypatch.setattr(watch_targets.Target, "poll", note)
+    workspace = watched(vault)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "o.md").write_text("other\n")
+    workspace.add_collection("other", "", str(other))
+    workspace.import_collection("other")
+    wait_for_sweep_after_edit(vault, workspace)
+    name = os.fsencode(other) + b"/caf\xe9.md"
+    try:
+        with open(name, "w", encoding="utf-8") as file:  # noqa: PTH123 - a name in bytes
+            file.write("espresso\n")
+    except OSError:  # a file system that knows UTF-8 alone
+        return
+    wait_until(lambda: polled == ["other"])
+    wait_until(lambda: paths(workspace, "espresso") == ["caf\\xe9.md"])
+    vault.write("d0/n0.md", "zebra\n")
+    wait_until(lambda: paths(workspace, "zebra") == ["d0/n0.md"])
+    assert set(polled) == {"other"}
 
 
 def test_too_many_folders_are_polled(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from mdvec.files import write_whole
 from mdvec.text.hashing import text_hash
 from mdvec.text.undecodable import spelled
 from mdvec.types.document import DocumentState
+from mdvec.types.hit import SearchHit
 from mdvec.types.report import ImportMode, ImportOptions, WorkspaceStatus
 from mdvec.workspace import Workspace
 
@@ -61,6 +62,7 @@ class Corpus(Struct, frozen=True):
         chunks: Number of chunks.
         model: The embedding space in use, or the reason why there is none.
         warnings: Reasons to doubt the figures, for people.
+        qualified: Paths that questions name as ``collection/path``: other collections may have them, too.
     """
 
     workspace: Workspace
@@ -70,6 +72,11 @@ class Corpus(Struct, frozen=True):
     chunks: int
     model: str
     warnings: tuple[str, ...] = ()
+    qualified: frozenset[str] = frozenset()
+
+    def path_of(self, hit: SearchHit) -> str:
+        """Return the path of a hit as questions name it."""
+        return f"{hit.collection}/{hit.path}" if hit.path in self.qualified else hit.path
 
 
 class Task(Struct, frozen=True):
@@ -264,8 +271,10 @@ def _inner_path(name: str, archive: Path) -> str:
 
 
 def _paths_in(workspace: Workspace, collections: Sequence[str]) -> set[str]:
+    """Return the paths in some collections, each also with its collection before it."""
     names = collections or [each.name for each in workspace.collections()]
-    return {path for name in names for path in paths_of(workspace.status(name, files=True))}
+    paths = ((name, path) for name in names for path in paths_of(workspace.status(name, files=True)))
+    return {each for name, path in paths for each in (path, f"{name}/{path}")}
 
 
 def _home(documents: Path, indexing: Indexing) -> Path:

@@ -7,14 +7,14 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.config.syntax import toml_value
-from mdvec.errors import NotFoundError, UsageError
+from mdvec.errors import DocumentNotFoundError, NotFoundError, UsageError
 from mdvec.evaluation.corpus import Corpus, Task, unknown_documents
 from mdvec.evaluation.judgements import Question, QuestionSet, json_lines, labels_of, names_of, text_of
 from mdvec.evaluation.naming import Naming
@@ -124,6 +124,7 @@ def _as_indexed(
         documents=sum(count.documents for count in counts),
         chunks=sum(count.chunks for count in counts),
         model=statuses[0].model,
+        qualified=_qualified(questions, searched),
     )
     warnings = [*result.warnings]
     if pending := sum(count.pending_chunks for count in counts):
@@ -133,6 +134,15 @@ def _as_indexed(
         more = f" and {len(unknown) - _SHOWN_PATHS:,} more" if len(unknown) > _SHOWN_PATHS else ""
         warnings.append(f"no collection has these documents, so they count as not found: {shown}{more}")
     yield replace(corpus, warnings=tuple(warnings))
+
+
+def _qualified(questions: QuestionSet, collections: Sequence[str]) -> frozenset[str]:
+    """Return the paths that questions name with their collection, and none without it."""
+    names = {
+        name for each in questions.questions if not each.collection for name in (*each.relevant, *each.bad)
+    }
+    paths = {path for name in names for first, _, path in [name.partition("/")] if first in collections}
+    return frozenset(paths - names)
 
 
 def give_feedback(
@@ -165,7 +175,7 @@ def give_feedback(
             msg, hint="Name one that answers it with --good PATH, or one that does not with --bad PATH."
         )
     right, wrong = (
-        tuple(dict.fromkeys(workspace.read(path, collection=collection).path for path in paths))
+        tuple(dict.fromkeys(_indexed_path(workspace, path, collection) for path in paths))
         for paths in (good, bad)
     )
     for path in right:
@@ -179,6 +189,18 @@ def give_feedback(
     entry |= {"collection": collection} if collection else {}
     _append(target, entry)
     return Feedback(target, right, wrong)
+
+
+def _indexed_path(workspace: Workspace, path: str, collection: str | None) -> str:
+    """Return the path of a document, with its collection if another one that is searched has it, too."""
+    found = workspace.read(path, collection=collection)
+    if collection is None:
+        for other in workspace.collections():
+            if other.name != found.collection:
+                with suppress(DocumentNotFoundError):
+                    if workspace.read(found.path, collection=other.name).path == found.path:
+                        return f"{found.collection}/{found.path}"
+    return found.path
 
 
 # --- reading ----------------------------------------------------------------------------------

@@ -188,7 +188,8 @@ def _mode(corpus: Corpus, mode: SearchMode) -> _System:
         # Without a warning the question has operators alone, so that there is nothing to embed.
         if result.mode is not mode and result.warnings:
             raise EmbedderUnavailableError(result.warnings[0])
-        return [(hit.path, hit.text) for hit in result.hits], result.confidence.value
+        path_of = (lambda hit: hit.path) if question.collection else corpus.path_of
+        return [(path_of(hit), hit.text) for hit in result.hits], result.confidence.value
 
     return search
 

@@ -20,6 +20,7 @@ from mdvec.indexing.recipe import BINARY_RULE, POINTER_RULE, Recipe
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
 from mdvec.text.hashing import content_hash
+from mdvec.text.undecodable import spelled
 from mdvec.types.change import Exclusion, KnownDocument, Listing, Move, Plan, SourceEntry, Unreadable
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
@@ -204,6 +205,12 @@ def known_without_text(
     ]
 
 
+_LEFT_OUT = (
+    "Check the patterns ('mdvec tool update --include', '--exclude') and the ignore files. "
+    f"{SourceEmptyError.default_hint}"
+)
+
+
 def _list(source: Source, *, knows_documents: bool, allow_empty: bool) -> Listing:
     with run.current().step("scan") as details:
         try:
@@ -215,7 +222,11 @@ def _list(source: Source, *, knows_documents: bool, allow_empty: bool) -> Listin
         details.update(files=len(listing.entries), excluded=len(listing.exclusions))
     if knows_documents and not (listing.entries or listing.unreadable or listing.pushed or allow_empty):
         msg = "the source contains no documents, but the index does"
-        raise SourceEmptyError(msg)
+        if not listing.exclusions:
+            raise SourceEmptyError(msg)
+        first = listing.exclusions[0]
+        msg = f"{msg}; {spelled(first.path)}, for one, is left out ({first.rule})"
+        raise SourceEmptyError(msg, hint=_LEFT_OUT)
     return listing
 
 

@@ -231,7 +231,8 @@ class Watcher:
                 self._watched = {}
                 for target in self._targets.values():
                     gone = not all(map(os.path.isdir, target.folders))
-                    if target.folders and not gone:
+                    concerned = error.folders is None or not target.folders.keys().isdisjoint(error.folders)
+                    if target.folders and concerned and not gone:
                         target.poll(str(error))
                     target.forget_folders()
                     target.changed, target.due_at = True, 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from unicodedata import category
 
 from msgspec.structs import replace
 
@@ -14,6 +15,7 @@ from mdvec.types.query import Comparison, Filters, PropertyCondition, SearchQuer
 MAX_QUERY_CHARS = 10_000
 MAX_LIMIT = 1_000
 MAX_DEPTH = 3
+_MAX_SHOWN_CHARS = 40
 MAX_TAGS = 100  # each adds to the SQL, whose size is limited
 # Occurs in globs and file names, and rarely in the names of folders.
 _GLOB_OR_SUFFIX = re.compile(r"[*?\[\]{}]|\.\w+$")
@@ -34,6 +36,9 @@ def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
     if not text:
         msg = "the query is empty"
         raise InvalidQueryError(msg)
+    if not any(category(each)[0] in "LNS" for each in text):  # letters, numbers, and symbols such as emoji
+        msg = f"the query has no words: {text[:_MAX_SHOWN_CHARS]}"
+        raise InvalidQueryError(msg)
     warnings: tuple[str, ...] = ()
     if len(text) > MAX_QUERY_CHARS:
         warnings = (f"the query has {len(text):,} characters; only the first {MAX_QUERY_CHARS:,} are used",)
@@ -45,17 +50,7 @@ def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
     if query.threshold is not None and not -1.0 <= query.threshold <= 1.0:
         msg = f"threshold is a cosine similarity from -1 to 1, not {query.threshold}"
         raise UsageError(msg)
-    since_ns, until_ns = query.filters.updated_since_ns, query.filters.updated_until_ns
-    _check_range("updated_since_ns", since_ns, 0, _MAX_NS)
-    _check_range("updated_until_ns", until_ns, 0, _MAX_NS)
-    if since_ns is not None and until_ns is not None and until_ns <= since_ns:
-        msg = "updated-until is not later than updated-since"
-        raise UsageError(msg, hint="Give the earlier time to updated-since.")
-    for condition in query.filters.properties:
-        _check_condition(condition)
-    for depth in query.filters.depths:
-        _check_range("depth", depth, 0, MAX_DEPTH)
-    return replace(query, text=text, filters=_clean_filters(query.filters)), warnings
+    return replace(query, text=text, filters=clean_filters(query.filters)), warnings
 
 
 def _check_range(name: str, value: int | None, least: int, most: int | None) -> None:
@@ -90,7 +85,22 @@ def _check_condition(condition: PropertyCondition) -> None:
         raise UsageError(msg, hint="Write a number, or a date such as 2026-05-01; or compare with = or !=.")
 
 
-def _clean_filters(filters: Filters) -> Filters:
+def clean_filters(filters: Filters) -> Filters:
+    """Return filters in their normal form.
+
+    Raises:
+        UsageError: If nothing can meet one of them.
+    """
+    since_ns, until_ns = filters.updated_since_ns, filters.updated_until_ns
+    _check_range("updated_since_ns", since_ns, 0, _MAX_NS)
+    _check_range("updated_until_ns", until_ns, 0, _MAX_NS)
+    if since_ns is not None and until_ns is not None and until_ns <= since_ns:
+        msg = "updated-until is not later than updated-since"
+        raise UsageError(msg, hint="Give the earlier time to updated-since.")
+    for condition in filters.properties:
+        _check_condition(condition)
+    for depth in filters.depths:
+        _check_range("depth", depth, 0, MAX_DEPTH)
     tags = tuple(spelled(tag).strip().lstrip("#").strip("/") for tag in filters.tags)
     if len(tags) > MAX_TAGS:
         msg = f"a search filters by at most {MAX_TAGS} tags, not {len(tags):,}"

@@ -6,6 +6,7 @@ An event only says where something changed, not what: see :mod:`mdvec.indexing.w
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Collection, Iterator
@@ -23,6 +24,9 @@ _REMOTE = (
     "prl_fs", "smb", "vboxsf", "virtiofs", "webdav",
 )  # fmt: skip
 _LOCAL = ("fuseblk",)
+
+# What watchfiles says of the event of a file whose name is not UTF-8, after which it ends.
+_UNDECODABLE = re.compile('Unable to decode path "(.*)"')
 
 
 def watched_folders(root: str, folders: Collection[str]) -> list[str]:
@@ -62,7 +66,8 @@ def watch(folders: Collection[str], stop: threading.Event) -> Iterator[set[str]]
         comes when the watch is established.
 
     Raises:
-        WatchError: If the system refuses to watch them: one is gone, or there are too many.
+        WatchError: If the system refuses to watch them: one is gone, or there are too many; or at the event
+            of a file whose name is not UTF-8. Then its ``folders`` are those that hold the file.
     """
     import watchfiles
 
@@ -88,4 +93,7 @@ def watch(folders: Collection[str], stop: threading.Event) -> Iterator[set[str]]
                 if change is not watchfiles.Change.modified or not os.path.isdir(path)  # noqa: PTH112
             }
     except (OSError, RuntimeError) as error:  # watchfiles raises RuntimeError for unknown errors
-        raise WatchError(str(error)) from error
+        raised = WatchError(str(error))
+        if undecodable := _UNDECODABLE.search(str(error)):
+            raised.folders = [each for each in folders if undecodable[1].startswith(each + os.sep)]
+        raise raised from error

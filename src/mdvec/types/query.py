@@ -7,6 +7,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
+from mdvec.errors import UsageError
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 
 
@@ -149,7 +150,10 @@ class SearchQuery(Struct, frozen=True):
         """Take the words of an enumeration, too: ``mode="lexical"``.
 
         Raises:
-            ValueError: If it is none of them.
+            UsageError: If it is none of the enumeration.
         """
-        force_setattr(self, "mode", SearchMode(self.mode))
-        force_setattr(self, "expand", Expansion(self.expand))
+        try:
+            force_setattr(self, "mode", SearchMode(self.mode))
+            force_setattr(self, "expand", Expansion(self.expand))
+        except ValueError as error:
+            raise UsageError(str(error)) from error

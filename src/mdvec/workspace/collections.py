@@ -247,6 +247,9 @@ def source_spec(location: str | Path, include: Sequence[str], exclude: Sequence[
         SourceMissingError: If there is no such folder.
     """
     location = str(location.absolute()) if isinstance(location, Path) else location
+    if not location.strip():
+        msg = "the source is empty"
+        raise SourceMissingError(msg, hint="Give a folder, such as ~/Notes, or '.' for the current one.")
     if location.startswith(_WEB):
         msg = f"a repository needs its kind, not {location.partition('://')[0]!r} alone"
         raise SourceMissingError(msg, hint="Write github:OWNER/REPO, or git+ in front of the address.")

@@ -133,6 +133,8 @@ class Stores:
         place = places.open_place(target, **where)
         previous = None if full else dataset.latest(place)
         newest = max(dataset.numbers(place), default=0) if previous is None else previous.number
+        if not newest:
+            _check_is_free(place.location)
         number = newest + 1
         self._warn_of_pending(collections)
         with TemporaryDirectory(prefix="mdvec-publish-") as folder:
@@ -254,6 +256,22 @@ def _count(file: Path) -> tuple[int, int]:
     finally:
         store.close()
     return sum(each.documents for each in counts), sum(each.chunks for each in counts)
+
+
+def _check_is_free(location: str) -> None:
+    """Refuse to publish the first version into a folder of other files.
+
+    Raises:
+        StoreError: If it is one.
+    """
+    from mdvec.stores.published import dataset
+
+    if scheme_of(location) or not Path(location).is_dir():
+        return
+    others = {each.name for each in Path(location).iterdir()} - dataset.FOLDERS
+    if others:
+        msg = f"{location} holds other files, such as {min(others)}"
+        raise StoreError(msg, hint="Name an empty folder, or one that is not there yet.")
 
 
 def _is_same(place: Path | str, location: Path | str) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from mdvec.errors import InvalidQueryError, UsageError
 from mdvec.search.filters import MAX_QUERY_CHARS, clean
 from mdvec.text.globs import compile_glob
-from mdvec.types.query import Filters, SearchQuery
+from mdvec.types.query import Filters, SearchMode, SearchQuery
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t", "\x00", "\u3000"])
@@ -15,6 +15,26 @@ def test_a_blank_query_is_refused(text: str) -> None:
     """There is nothing to look for."""
     with pytest.raises(InvalidQueryError):
         clean(SearchQuery(text))
+
+
+@pytest.mark.parametrize("text", ["-", "---", "。", "…", "?!", '""', "* ", "( )", "_"])
+def test_a_query_without_a_word_is_refused(text: str) -> None:
+    """Nearness alone would find something, and call it likely."""
+    with pytest.raises(InvalidQueryError, match="has no words"):
+        clean(SearchQuery(text))
+
+
+@pytest.mark.parametrize("text", ["1", "🍣", "+", "€", "ー", "a"])
+def test_a_sign_with_a_meaning_is_a_query(text: str) -> None:
+    """A number, a symbol or an emoji may stand in a text."""
+    assert clean(SearchQuery(text))[0].text == text
+
+
+def test_the_words_of_an_enumeration_are_taken() -> None:
+    """Programs in Python write ``mode="lexical"``; a wrong one is an error of ours."""
+    assert SearchQuery("x", mode="lexical") == SearchQuery("x", mode=SearchMode.LEXICAL)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="'fast' is not a valid SearchMode"):
+        SearchQuery("x", mode="fast")  # type: ignore[arg-type]
 
 
 def test_a_huge_query_is_cut_with_a_warning() -> None:

@@ -128,6 +128,8 @@ def _report_usage(error: click.ClickException, args: Sequence[str]) -> int:
         hint = f"A collection is named with -n: '{path} -n NAME'. {hint}"
     if isinstance(error, click.NoSuchOption) and context and _takes_words(context.command):
         hint += f" Put -- before words that start with a dash: '{path} -- -WORD'."
+    if isinstance(error, click.MissingParameter) and context and context.command.name == "search":
+        hint = f"To list documents without a query: '{path.removesuffix('search')}ls'. {hint}"
     # click lists choices on lines of their own.
     print_failure(shortened(" ".join(error.format_message().split()), args), hint)
     return error.exit_code

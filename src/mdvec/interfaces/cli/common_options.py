@@ -22,7 +22,9 @@ class PathFromHere(click.Path):
     """A path from the working directory of the session, which may not be that of the process."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return an absolute path."""
+        """Return an absolute path; no text at all would be the folder itself."""
+        if not str(value):
+            self.fail("the path is empty", param, ctx)
         here = ctx.obj.cwd if ctx is not None and isinstance(ctx.obj, Session) else Path()
         return Path(os.fsdecode(super().convert(here / value, param, ctx)))
 

@@ -242,6 +242,10 @@ def _place(session: Session) -> DaemonPlace:
 
 
 def _command(session: Session, address: str | None, token_file: Path | None) -> list[str]:
+    from mdvec.interfaces.http.address import parse_address
+
+    if address is not None:
+        parse_address(address)  # a mistake is one here, not in the daemon's log
     http = [] if address is None else ["--http", address]
     token = [] if token_file is None else ["--token-file", str(token_file)]
     arguments = session.arguments()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,16 +27,20 @@ DEFAULT_FAILURES = 5
 """Failed questions that are listed of the user's own."""
 
 
-def check_output(output: Path, gate: Path | None) -> None:
+def check_output(output: Path, gate: Path | None, sets: Iterable[Path]) -> None:
     """Create the folder of a report, and check that the report can be written there.
 
     Raises:
-        UsageError: If it is the record of the gate, which a worse report would then replace.
+        UsageError: If it is the record of the gate, which a worse report would then replace, or one of the
+            sets that are measured.
         OSError: If it cannot be written.
     """
     if gate is not None and output.exists() and output.samefile(gate):
         msg = f"{output} is the record of --gate, and --output would replace it"
         raise UsageError(msg, hint="Give --output another file, or record again without --gate.")
+    if output.exists() and any(output.samefile(each) for each in sets if each.exists()):
+        msg = f"{output} holds the questions, and --output would replace it"
+        raise UsageError(msg, hint="Give --output another file.")
     output.parent.mkdir(parents=True, exist_ok=True)
     if not output.exists():
         output.touch()

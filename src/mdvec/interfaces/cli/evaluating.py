@@ -120,7 +120,7 @@ def eval_(
     questions.check(cached=embed_cache is not None)
     record = read_record(gate) if gate else None
     if output is not None:  # better now than after measuring
-        check_output(output, gate)
+        check_output(output, gate, questions.sets)
     options = _options(mode, by, baselines=baselines)
     with (
         session.open(makes=session.docs_dir is not None) as (workspace, config),
@@ -193,6 +193,10 @@ class _Questions(Struct, frozen=True, kw_only=True):
         """
         places = self.sets or (() if self.auto else (_feedback_file(workspace),))
         tasks = [task for place in places for task in self._tasks_of(place, workspace, indexing)]
+        unknown = sorted(self.min_grades.keys() - {"", *(task.set.name for task in tasks)})
+        if unknown:
+            msg = f"--min-grade names a set that is not measured: {unknown[0]!r}"
+            raise UsageError(msg, hint=f"These are: {', '.join(task.set.name for task in tasks)}.")
         return [*tasks, self._automatic(workspace, docs_dir, indexing)] if self.auto else tasks
 
     def _tasks_of(self, place: Path, workspace: Workspace, indexing: Indexing) -> list[Task]:

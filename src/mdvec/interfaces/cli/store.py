@@ -90,8 +90,12 @@ def move(session: Session, target: str) -> None:
     compared before the command succeeds. The old store and the configuration stay as they are.
     A copy that was interrupted is resumed.
     """
+    from mdvec.evaluation.own_questions import default_file
+
     with session.open() as (workspace, _):
         moved = workspace.stores.move(target)
+        questions = default_file(workspace)
+    kept = f"Keep {visible(str(questions))}: it holds your questions for 'mdvec eval'.\n"
     held = moved.contents
     location = visible(moved.location)
     session.write(
@@ -102,7 +106,8 @@ def move(session: Session, target: str) -> None:
         "To use it, set in the configuration:\n"
         f"  [store]\n  location = '{location}'\n"
         + ("Write your user and password in place of ***.\n" if HIDDEN in location else "")
-        + "After that, you can delete the old store.\n",
+        + "After that, you can delete the old store.\n"
+        + (kept if questions.exists() else ""),
     )
 
 

@@ -39,6 +39,8 @@ _DIGEST_BYTES: Final = 16
 _MAX_UNUSED: Final = 2  # times as many pages in all parts as in the file; then it is sent anew
 
 _VERSIONS: Final = "versions"
+FOLDERS: Final = frozenset({_VERSIONS, "parts"})
+"""What a place holds."""
 
 Number = Annotated[int, msgspec.Meta(ge=1, lt=10**10)]
 Count = Annotated[int, msgspec.Meta(ge=0)]

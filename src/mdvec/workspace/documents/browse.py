@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mdvec.search.filters import clean
+from mdvec.search.filters import clean_filters
 from mdvec.search.where import narrowed, unmet
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
@@ -94,9 +94,9 @@ class Browse:
 
     def _meant(self, filters: Filters, names: Sequence[str], view: View) -> tuple[Filters, Where]:
         places = self._collections.chosen(tuple(names), view)
-        cleaned, _ = clean(SearchQuery("*", filters=filters))
+        cleaned = clean_filters(filters)
         replaced = self._versions.of((each.id for each in places), view)
-        return cleaned.filters, where_of(cleaned.filters, places, replaced, view)
+        return cleaned, where_of(cleaned, places, replaced, view)
 
     def outline(self, path: str, *, collection: str | None = None) -> Outline:
         """Return the sections of a document, without their text.
@@ -140,8 +140,7 @@ class Browse:
         Raises:
             CollectionNotFoundError: If there is no such collection.
         """
-        cleaned, _ = clean(SearchQuery("*", filters=filters))
-        filters = cleaned.filters
+        filters = clean_filters(filters)
         with self._collections.store().read() as view:
             enabled = self._collections.chosen((), view)
             chosen = self._collections.chosen(tuple(names), view)
