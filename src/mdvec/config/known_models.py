@@ -51,4 +51,6 @@ def _model(row: dict[str, Any], benchmarks: dict[str, dict[str, str]], as_of: st
             Benchmark(benchmarks[name]["name"], value, benchmarks[name]["source"])
             for name, value in row.get("figures", {}).items()
         ),
+        licence=row.get("licence", ""),
+        good_for=row.get("good_for", ""),
     )

@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from mdvec.types.report import CollectionStatus, ImportReport
     from mdvec.types.store_report import PublishedVersion
 
-MODEL_COLUMNS = ("model", "dimension", "languages", "MB", "USD/1M", "offline", "JMTEB", "here", "used by")
+MODEL_COLUMNS = (
+    "model",
+    "dimension",
+    "languages",
+    "MB",
+    "USD/1M",
+    "offline",
+    "JMTEB",
+    "others / en",
+    "here",
+    "used by",
+)
 """The columns of :func:`model_row`."""
 
 _MAX_WORD_CHARS = 60
@@ -37,7 +48,13 @@ _STEP_WORDS: Final = {
     Stage.PUBLISH: "publishing, megabytes",
 }
 # The table has room for one figure: the one that most models publish, and for Japanese.
-_MAIN_BENCHMARK = "JMTEB retrieval, 11 sets"
+_BENCHMARKS = {
+    "JMTEB": ("JMTEB retrieval, 11 sets",),
+    "others / en": (
+        "MNanoBEIR and NanoMIRACL, languages other than English",
+        "MNanoBEIR and NanoMIRACL, English",
+    ),
+}
 # Enough to distinguish commits, as in git's own messages.
 _REVISION_CHARS = 12
 _MINUTE_S, _HOUR_S = 60, 3600
@@ -212,17 +229,29 @@ def model_row(model: ListedModel) -> tuple[str, ...]:
         "" if model.size_mb is None else str(model.size_mb),
         "" if model.price is None else f"{model.price.usd_per_million_tokens:g}",
         "yes" if model.offline else "no",
-        next((f"{each.value:.2f}" for each in model.benchmarks if each.name == _MAIN_BENCHMARK), ""),
+        *(" / ".join(map(str, values)) for values in _figures(model)),
         "no" if model.problem else "yes",
         ", ".join(model.collections),
     )
 
 
+def _figures(model: ListedModel) -> Iterator[list[float]]:
+    """Yield the published figures of a model for each column of them."""
+    known = {each.name: each.value for each in model.benchmarks}
+    for names in _BENCHMARKS.values():
+        yield [known[name] for name in names if name in known]
+
+
 def model_notes(models: Sequence[ListedModel]) -> Iterator[str]:
-    """Yield the source of the figures, the date of the prices, and how to get what is missing."""
-    figures = (each for model in models for each in model.benchmarks if each.name == _MAIN_BENCHMARK)
-    if figure := next(figures, None):
-        yield f"JMTEB: {figure.name}, mean nDCG@10 in per cent, from {figure.source}"
+    """Yield for whom models are, the sources of figures and prices, and how to get what is missing."""
+    for model in models:
+        if model.good_for:
+            yield f"{model.spec}: {model.good_for} ({model.licence})"
+    shown = {each.name: each for model in models for each in model.benchmarks}
+    for column, names in _BENCHMARKS.items():
+        if found := [shown[name] for name in names if name in shown]:
+            about = " / ".join(each.name for each in found)
+            yield f"{column}: {about}, mean nDCG@10 in per cent, from {found[0].source}"
     days = sorted({model.price.as_of for model in models if model.price is not None and model.price.as_of})
     if days:
         yield f"prices as of {', '.join(days)}; [prices] in mdvec.toml changes them"

@@ -50,6 +50,8 @@ class ListedModel(Struct, frozen=True):
             request; empty when it can.
         hint: The next step.
         collections: Names of those that use it.
+        licence: Of its weights; empty for a service, and where it is not known.
+        good_for: For whom it is worth it, in a sentence; empty for most.
     """
 
     spec: str
@@ -64,6 +66,8 @@ class ListedModel(Struct, frozen=True):
     problem: str = ""
     hint: str = ""
     collections: tuple[str, ...] = ()
+    licence: str = ""
+    good_for: str = ""
 
 
 class ModelChangeOutcome(StrEnum):

@@ -110,6 +110,8 @@ def install(
         raise
     if not changed:
         note(f"{path} already has this entry: nothing to do")
+    if url is None and (changed or dry_run):
+        _note_missing_keys(session, {*env, *references}, can_refer=client.passes_variables)
     if not changed or dry_run:
         return
     note(f"{client.title} finds mdvec as {name!r}: {path}")
@@ -117,8 +119,6 @@ def install(
         warn(f"{path.parent} did not exist: is {client.title} installed for this user?")
     if env:
         note(f"this file now contains the value of {', '.join(env)}: do not share it")
-    if url is None:
-        _note_missing_keys(session, {*env, *references})
     to_set = [*references, *([f"{token_name} to the server's token"] if token_name else [])]
     if to_set:
         note(f"next: set {', '.join(to_set)} where {client.title} starts")
@@ -169,8 +169,15 @@ def _check_only_url(session: Session, env: Mapping[str, str], references: tuple[
         raise UsageError(msg, hint="Give them to 'mdvec serve --http', and only the URL here.")
 
 
-def _note_missing_keys(session: Session, env: Container[str]) -> None:
-    """Name the keys that the models in use need and that the entry does not hold."""
+def _note_missing_keys(session: Session, env: Container[str], *, can_refer: bool) -> None:
+    """Name the keys that the models in use need and that the entry does not hold.
+
+    Args:
+        session: Chooses the models.
+        env: The variables that the entry sets or passes on.
+        can_refer: Whether the client can pass on variables of its own.
+    """
+    reference = "--env-ref {} or " if can_refer else ""
     config = session.load_config().config
     providers = {config.embedding.provider}
     # The file is written by now, and a database that cannot be read is reported by other commands.
@@ -186,7 +193,7 @@ def _note_missing_keys(session: Session, env: Container[str]) -> None:
         if keys and not any(key in env for key in keys):
             note(
                 f"{provider} needs {' or '.join(keys)}, which the entry does not set: "
-                f"add --env-ref {keys[0]} or --env {keys[0]}, unless it is set where the client starts"
+                f"add {reference.format(keys[0])}--env {keys[0]}, unless it is set where the client starts"
             )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import sys
@@ -13,10 +14,23 @@ ERRORS = 2
 
 
 def set_encodings() -> None:
-    """Give pipes and files UTF-8 on every platform, and terminals what they can show."""
+    """Give pipes and files UTF-8 on every platform, and terminals what they can show.
+
+    A file's name that is not UTF-8 goes to a pipe as its bytes, so that the program there finds the file.
+    """
+    codecs.register_error("bytes-or-escapes", _bytes_or_escapes)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
+        if isinstance(stream, io.TextIOWrapper) and stream.isatty():
+            stream.reconfigure(errors="backslashreplace")
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="bytes-or-escapes")
+
+
+def _bytes_or_escapes(error: UnicodeError) -> tuple[str | bytes, int]:
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeError:
+        return codecs.lookup_error("backslashreplace")(error)
 
 
 def columns() -> int | None:

@@ -52,6 +52,11 @@ class Client:
     reference: str = ""
     variable: re.Pattern[str] | None = None
 
+    @property
+    def passes_variables(self) -> bool:
+        """Whether an entry may name variables of the client's own environment."""
+        return bool(self.reference or self.is_toml)
+
     def file(self, project: Path | None, *, platform: str, home: Path, env: Mapping[str, str]) -> Path:
         """Return the file with its servers.
 
@@ -93,7 +98,7 @@ class Client:
             self._check(value, spelled(value))
         for name, value in env.items():
             self._check(value, f"the value of {name}")
-        if references and not (self.reference or self.is_toml):
+        if references and not self.passes_variables:
             msg = f"{self.title} cannot pass on variables"
             raise UsageError(msg, hint=f"Write the value into the entry: --env {references[0]}.")
         kind = {"type": "stdio"} if "stdio" in self.types else {}

@@ -19,6 +19,7 @@ from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.interfaces.requests import parse_lines
 from mdvec.interfaces.web.frame import PageAddresses, Site, document_url
 from mdvec.interfaces.web.search_page import Form
+from mdvec.text.undecodable import spelled
 from mdvec.types.page import IMAGE_TYPES, PASSAGE_ANCHOR, Marked, Page
 
 # An image is only an image: opened by itself, an SVG file runs and requests nothing either.
@@ -54,7 +55,7 @@ class DocumentPage:
                 return RedirectResponse(f"/file/{quote(collection)}/{quote(path)}")
             raise
         is_here = self._site.options.address.is_loopback and self._site.workspace.may_write
-        file = page.file if is_here else None
+        file = spelled(page.file) if is_here and page.file else None
         line = marked.first if marked else 1
         return self._site.page(
             request,

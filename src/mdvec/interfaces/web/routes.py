@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
     from mdvec.config import Config
     from mdvec.workspace import Workspace
 
+
+class _DocumentPath(PathConvertor):
+    """A path may hold line ends, as the names of files do."""
+
+    regex = "(?s:.*)"
+
+
+register_url_convertor("document", _DocumentPath())
+
 _STATIC_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -36,9 +46,9 @@ def page_routes(workspace: Workspace, _: Config, options: ServerOptions, *, on_b
         Route("/", site.handler(search.show)),
         Route("/results", site.handler(search.results)),
         Route("/filters", site.handler(search.filters)),
-        Route("/similar/{collection}/{path:path}", site.handler(search.similar)),
-        Route("/doc/{collection}/{path:path}", site.handler(document.show)),
-        Route("/file/{collection}/{path:path}", site.handler(document.image)),
+        Route("/similar/{collection}/{path:document}", site.handler(search.similar)),
+        Route("/doc/{collection}/{path:document}", site.handler(document.show)),
+        Route("/file/{collection}/{path:document}", site.handler(document.image)),
         Route("/status", site.handler(status.show)),
         Route("/status/{collection}", site.handler(status.files)),
         Route("/events", site.handler(status.events)),
