@@ -39,6 +39,7 @@ def test_collections_are_offered(root: Path, command: str) -> None:
     """After ``-n``, those that start as what is typed."""
     assert offered(root, command, "-n") == ["nature", "notes"]
     assert offered(root, command, "-n", incomplete="no") == ["notes"]
+    assert offered(root, "tool", "rename", incomplete="na") == ["nature"]
 
 
 def test_tags_are_offered(root: Path) -> None:
@@ -50,6 +51,7 @@ def test_tags_are_offered(root: Path) -> None:
 def test_presets_are_offered(root: Path) -> None:
     """Those that come with mdvec."""
     assert offered(root, "tool", "add", "--preset", incomplete="vault") == ["vault", "vault-voyage"]
+    assert offered(root, "preset", "show", incomplete="vault") == ["vault", "vault-voyage"]
 
 
 def test_completion_makes_no_database(tmp_path: Path) -> None:

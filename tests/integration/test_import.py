@@ -328,6 +328,21 @@ def test_replace_rebuilds_without_embedding_again(bench: Bench) -> None:
     assert bench.embedder.embedded == []
 
 
+def test_an_overlap_as_large_as_a_chunk_is_refused(bench: Bench) -> None:
+    """It would make a chunk of nearly every word."""
+    with pytest.raises(UsageError, match="an overlap of 500 tokens in chunks of 8"):
+        bench.workspace.import_collection(NAME, ImportOptions(max_tokens=8, overlap_tokens=500))
+
+
+def test_patterns_that_leave_out_everything_are_named(bench: Bench) -> None:
+    """The documents are there; to empty the index is the last thing to do."""
+    bench.sync()
+    bench.workspace.update_collection(NAME, include=["nowhere/**"])
+    with pytest.raises(SourceEmptyError, match="is left out") as caught:
+        bench.sync()
+    assert str(caught.value.hint).startswith("Check the patterns")
+
+
 def test_other_chunk_sizes_cut_again(bench: Bench) -> None:
     """The collection remembers its size, and unchanged files are cut anew."""
     long = "文章がここにあります。" * 100

@@ -142,7 +142,7 @@ def join_neighbours(
     """Join groups that are still small with a neighbour of any size that has room.
 
     A neighbour is the group of the section above, of a section right below, or of the sibling before or
-    after. The joined group is named after the larger one.
+    after: what belongs together is joined first. The joined group is named after the larger one.
 
     Args:
         groups: From :func:`group_sections`.

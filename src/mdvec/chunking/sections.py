@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import ClassVar, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import ClassVar, Final, NamedTuple
 
 from mdvec import settings
 from mdvec.chunking.context import context_line
@@ -51,7 +51,7 @@ class SectionChunker:
     Args:
         token_ends: Tokenises a text; called once per document.
         max_tokens: No chunk's text has more. The line of context and an embedder's prefix come on top.
-        min_tokens: Sections with fewer join a neighbour that has room, under the same heading; 0 joins none.
+        min_tokens: Sections with fewer join a neighbour that has room; 0 joins none.
             None joins only small siblings, up to :data:`DEFAULT_MIN_TOKENS`, so that sections of good size
             keep their subject.
         overlap_tokens: Parts of one section after the first repeat about so many tokens; at most half
@@ -99,7 +99,7 @@ class SectionChunker:
     def fingerprint(self) -> str:
         """Strategy, version and settings as one string."""
         levels = "" if self._levels == ALL_LEVELS else f":levels={_joined(self._levels)}"
-        joined = ":joined" if self._joins_neighbours else ""
+        joined = ":joined=2" if self._joins_neighbours else ""
         return (
             f"sections/{_VERSION}:max={self._max_tokens}:min={self._min_tokens}"
             f":overlap={self._overlap_tokens}{levels}{joined}:{self._tokenizer_name}"
@@ -128,13 +128,59 @@ class SectionChunker:
         )
         if self._joins_neighbours:
             groups = join_neighbours(groups, sections, tokens_between=ruler.count, **sizes)
+        pieces: Iterable[_Piece] = (
+            _Piece(start, end, group, (group,) if number == 0 else ())
+            for group in groups
+            for number, (start, end) in enumerate(
+                cutter.parts(sections[group.first].start, sections[group.last].end)
+            )
+        )
+        if self._joins_neighbours:
+            pieces = _joined_pieces(pieces, ruler.count, **sizes)
         writer = ChunkWriter(document, sections, ruler)
-        for group in groups:
-            writer.enter(group.first, group.last)
-            context = context_line(document, _shared_path(group, sections))
-            for start, end in cutter.parts(sections[group.first].start, sections[group.last].end):
-                writer.write(start, end, named=sections[group.named_after], context=context)
+        for piece in pieces:
+            for group in piece.begun:
+                writer.enter(group.first, group.last)
+            named = sections[piece.group.named_after]
+            context = context_line(document, _shared_path(piece.group, sections))
+            writer.write(piece.start, piece.end, named=named, context=context)
         return CutDocument(writer.chunks)
+
+
+class _Piece(NamedTuple):
+    """What becomes a chunk: a part of a group of sections, or several parts.
+
+    Attributes:
+        start: First character.
+        end: One past the last.
+        group: The group that it is named after.
+        begun: The groups that begin in it.
+    """
+
+    start: int
+    end: int
+    group: Group
+    begun: tuple[Group, ...]
+
+
+def _joined_pieces(
+    pieces: Iterable[_Piece], count: Callable[[int, int], int], *, max_tokens: int, min_tokens: int
+) -> Iterator[_Piece]:
+    """Yield pieces, small ones joined with the one before or after that has room, named after the larger."""
+    before: _Piece | None = None
+    for piece in pieces:
+        if before is None:
+            before = piece
+            continue
+        sizes = count(before.start, before.end), count(piece.start, piece.end)
+        if min(sizes) < min_tokens and count(before.start, piece.end) <= max_tokens:
+            group = before.group if sizes[0] >= sizes[1] else piece.group
+            before = _Piece(before.start, piece.end, group, before.begun + piece.begun)
+        else:
+            yield before
+            before = piece
+    if before is not None:
+        yield before
 
 
 def _joined(levels: Sequence[int]) -> str:

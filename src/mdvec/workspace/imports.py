@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from msgspec.structs import replace
 
 from mdvec import run
-from mdvec.errors import EmbeddingError, WriterBusyError, sentences
+from mdvec.errors import EmbeddingError, UsageError, WriterBusyError, sentences
 from mdvec.indexing.work import Work
 from mdvec.stores.vectors.following import update_vector_index
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec
@@ -103,7 +103,12 @@ def recorded_import(name: str, options: ImportOptions) -> Iterator[Callable[[Imp
 def chunking_of(collection: Collection, options: ImportOptions) -> ChunkingSpec:
     """Return how a collection is cut with the sizes in the options."""
     sizes = set_only(max_tokens=options.max_tokens, overlap_tokens=options.overlap_tokens)
-    return replace(collection.chunking, **sizes)
+    chunking = replace(collection.chunking, **sizes)
+    if chunking.max_tokens is not None and (chunking.overlap_tokens or 0) >= chunking.max_tokens:
+        sizes_in_words = f"{chunking.overlap_tokens:,} tokens in chunks of {chunking.max_tokens:,}"
+        msg = f"an overlap of {sizes_in_words} leaves no room for text"
+        raise UsageError(msg, hint="Make the overlap smaller than the chunks.")
+    return chunking
 
 
 def _with_warnings(report: ImportReport, warnings: tuple[str, ...]) -> ImportReport:

@@ -169,10 +169,22 @@ def test_a_smallest_size_holds_where_a_neighbour_has_room() -> None:
     assert [c.token_count for c in _chunks(full, min_tokens=8)] == [20, 3]
 
 
-def test_a_small_section_after_the_children_of_its_sibling_stays() -> None:
-    """Its neighbour is under another heading."""
+def test_a_small_section_after_the_children_of_its_sibling_joins_the_last_of_them() -> None:
+    """Its neighbour is under another heading, and still the only one."""
     text = f"# T\n\n{'word ' * 9}\n\n## A\n\n{'word ' * 9}\n\n### A1\n\n{'word ' * 9}\n\n## B\n\nx\n"
-    assert [c.heading for c in _chunks(text, min_tokens=8)] == ["T", "A", "A1", "B"]
+    chunks = _chunks(text, min_tokens=8)
+    assert [c.heading for c in chunks] == ["T", "A", "A1"]
+    assert chunks[-1].text.endswith("## B\n\nx")
+
+
+def test_no_small_chunk_has_a_neighbour_with_room() -> None:
+    """A part of a section that was cut counts, too, and a joined chunk is named after the larger."""
+    text = f"# T\n\n## A\n\n{'a ' * 30}\n\n{'b ' * 30}\n\n{'c ' * 6}\n\n## B\n\n{'d ' * 12}\n"
+    chunks = _chunks(text, max_tokens=34, min_tokens=10)
+    counts = [c.token_count for c in chunks]
+    for before, after in itertools.pairwise(counts):
+        assert min(before, after) >= 10 or before + after > 34
+    assert chunks[-1].heading == "B"
 
 
 def test_joined_sections_stay_within_the_limit() -> None:
@@ -338,7 +350,7 @@ def test_sections_do_not_overlap_each_other() -> None:
 def test_the_fingerprint_names_all_that_moves_a_cut() -> None:
     """Another limit, overlap or tokenizer is another fingerprint."""
     chunker = SectionChunker(token_ends=_words, max_tokens=100, min_tokens=10, tokenizer_name="e5")
-    assert chunker.fingerprint == "sections/1:max=100:min=10:overlap=0:joined:e5"
+    assert chunker.fingerprint == "sections/1:max=100:min=10:overlap=0:joined=2:e5"
     some = SectionChunker(token_ends=_words, overlap_tokens=30, levels=(2, 1), tokenizer_name="e5")
     assert some.fingerprint == "sections/1:max=400:min=60:overlap=30:levels=1,2:e5"
 

@@ -10,6 +10,7 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces.cli.common_options import EXISTING_FILE, Group, format_option
+from mdvec.interfaces.cli.filters import presets
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.text.addresses import without_password
@@ -131,7 +132,7 @@ def list_presets(session: Session) -> None:
 
 
 @preset.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=presets)
 @click.pass_obj
 def show_preset(session: Session, name: str) -> None:
     """Print a preset, to change it and save it as your own."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
 from mdvec.interfaces.cli.common_options import Group, format_option
-from mdvec.interfaces.cli.filters import name_option, presets
+from mdvec.interfaces.cli.filters import collection_names, name_option, presets
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, note_no_collections, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
@@ -148,7 +148,7 @@ def update(
 
 
 @tool.command()
-@click.argument("name")
+@click.argument("name", shell_complete=collection_names)
 @click.argument("new_name")
 @click.pass_obj
 def rename(session: Session, name: str, new_name: str) -> None:
