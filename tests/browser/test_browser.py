@@ -183,6 +183,21 @@ def test_the_address_restores_query_and_filters(tab: Tab) -> None:
     expect(page.locator("#q")).to_have_value("apple")
 
 
+def test_back_restores_a_filter_that_the_page_does_not_list(tab: Tab) -> None:
+    """Beside all files only the folders at the top are listed, and not the one that was chosen before."""
+    page = tab.page
+    page.goto("/?q=apple&folder=旅行/冬")
+    expect(page.locator(HITS)).to_have_count(0)
+    page.locator('input[name="folder"][value=""]').check()
+    expect(page).to_have_url(re.compile(r"q=apple$"))
+    expect(page.locator(HITS).first).to_contain_text("Apple")
+    expect(page.locator('input[name="folder"][value="旅行/冬"]')).to_have_count(0)
+    page.go_back()
+    expect(page.locator('input[name="folder"]:checked')).to_have_value("旅行/冬")
+    expect(page.locator(HITS)).to_have_count(0)
+    expect(page).to_have_url(re.compile(r"folder="))
+
+
 def test_an_unknown_tag_is_removed(tab: Tab) -> None:
     """What an address filters by is seen, and leaves the filters and the address once it is unchecked."""
     page = tab.page
