@@ -602,6 +602,17 @@ def test_feedback_names_the_collection_where_another_has_the_path(noted: Shell) 
     assert "no collection has these documents" not in noted.err
 
 
+def test_a_folder_named_like_its_collection_is_no_collection(noted: Shell) -> None:
+    """``trips/kyoto.md`` is that file in the folder, and the one beside the folder is another."""
+    [note] = noted.cwd.rglob("kyoto.md")
+    inner = note.parent.relative_to(noted.cwd) / "trips" / "kyoto.md"
+    noted.write(str(inner), "# Inn\n\nA quiet inn.\n")
+    noted.run("import", "-n", "trips")
+    noted.write("inner.jsonl", '{"query": "旅館", "good": ["trips/kyoto.md"]}\n')
+    [ranking] = rankings(noted.json("inner.jsonl"))
+    assert "kyoto.md" in ranking
+
+
 def test_a_report_replaces_no_questions(noted: Shell) -> None:
     """They are written by hand."""
     questions = noted.write("mine.toml", '[[question]]\nquery = "sun"\npaths = ["tomatoes.md"]\n')

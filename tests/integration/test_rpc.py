@@ -7,6 +7,7 @@ import math
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tests.conformance.servers import MDVEC, serving
 from tests.waiting import HANG_S, wait_until
 
 from mdvec.config import Config
+from mdvec.interfaces.rpc import lines
 from mdvec.interfaces.rpc.dispatcher import Client
 from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.testing.embedder import HashingEmbedder
@@ -141,6 +143,49 @@ def test_the_worker_embeds_them_and_no_sync_deletes_them(program: Program, works
     assert status.check is not None
     assert status.check.in_sync
     assert len(program.call("getSectionsByPath", documentPath="guide/retry.md")["sections"]) == 2
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_error_of_a_driver_does_not_end_the_embedding(
+    program: Program, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread ends with it; what is added later starts another one."""
+    importing = workspace.sections._import
+    failed: list[str] = []
+
+    def fail(name: str, _: object) -> object:
+        failed.append(name)
+        raise OSError(5, "a disk error")
+
+    monkeypatch.setattr(workspace.sections, "_import", fail)
+    program.call("addSections", sections=SECTIONS[:1])
+    wait_until(lambda: bool(failed) and not worker_lives())
+    monkeypatch.setattr(workspace.sections, "_import", importing)
+    program.call("addSections", sections=SECTIONS[1:])
+    wait_until(lambda: pending(workspace) == 0)
+
+
+def worker_lives() -> bool:
+    return any(each.name == "mdvec-pushed" for each in threading.enumerate())
+
+
+def test_a_socket_takes_connections_after_a_failure() -> None:
+    """Without a free file descriptor one ``accept`` fails; the next one may not."""
+    answers: list[object] = [OSError(24, "too many open files"), RuntimeError("no thread"), "first", "second"]
+    taken: list[object] = []
+
+    class Listener:
+        def fileno(self) -> int:
+            return 3 if answers else -1
+
+        def accept(self) -> tuple[object, str]:
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer, ""
+
+    lines._accept(Listener(), taken.append)  # type: ignore[arg-type]
+    assert taken == ["first", "second"]
 
 
 def test_search_reports_score_and_distance(program: Program, workspace: Workspace) -> None:

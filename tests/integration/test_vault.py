@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mdvec import SearchQuery, Workspace, open_workspace
+from mdvec.config.presets import load_preset
 from mdvec.config.schema import Config, DocumentSettings
 from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.testing.embedder import HashingEmbedder
@@ -345,3 +346,15 @@ def test_versions_of_one_collection_hide_nothing_of_another(tmp_path: Path) -> N
             ("second", "x.md"),
         }
         assert paths(workspace, Filters(linked_to="old.md"), text="text") == {"x.md"}
+
+
+def test_a_vault_without_its_own_folder_has_no_dot_folders_either(tmp_path: Path) -> None:
+    """A repository may leave out ``.obsidian``; what is in ``.github`` is still no note."""
+    write(
+        tmp_path / "v",
+        {"a.md": "# A\n", "b/.hidden/c.md": "# C\n", ".github/pull.md": "# P\n", "b/d.md": "# D\n"},
+    )
+    with open_workspace(database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.add_collection("v", "", str(tmp_path / "v"), preset=load_preset("vault", cwd=tmp_path))
+        workspace.import_collection("v")
+        assert sorted(each.path for each in workspace.browse.newest(Filters())) == ["a.md", "b/d.md"]

@@ -377,8 +377,8 @@ def test_a_name_that_is_no_utf8_concerns_its_own_collection_alone(
     try:
         with open(name, "w", encoding="utf-8") as file:  # noqa: PTH123 - a name in bytes
             file.write("espresso\n")
-    except OSError:  # a file system that knows UTF-8 alone
-        return
+    except OSError:
+        pytest.skip("this file system refuses names that are not UTF-8")
     wait_until(lambda: polled == ["other"])
     wait_until(lambda: paths(workspace, "espresso") == ["caf\\xe9.md"])
     vault.write("d0/n0.md", "zebra\n")

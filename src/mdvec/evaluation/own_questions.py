@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from mdvec.config.syntax import toml_value
 from mdvec.errors import DocumentNotFoundError, NotFoundError, UsageError
-from mdvec.evaluation.corpus import Corpus, Task, unknown_documents
+from mdvec.evaluation.corpus import Corpus, Task, paths_of, unknown_documents
 from mdvec.evaluation.judgements import Question, QuestionSet, json_lines, labels_of, names_of, text_of
 from mdvec.evaluation.naming import Naming
 from mdvec.locks import lock_if_possible
@@ -124,7 +124,7 @@ def _as_indexed(
         documents=sum(count.documents for count in counts),
         chunks=sum(count.chunks for count in counts),
         model=statuses[0].model,
-        qualified=_qualified(questions, searched),
+        qualified=_qualified(questions, workspace, searched),
     )
     warnings = [*result.warnings]
     if pending := sum(count.pending_chunks for count in counts):
@@ -136,13 +136,19 @@ def _as_indexed(
     yield replace(corpus, warnings=tuple(warnings))
 
 
-def _qualified(questions: QuestionSet, collections: Sequence[str]) -> frozenset[str]:
-    """Return the paths that questions name with their collection, and none without it."""
+def _qualified(questions: QuestionSet, workspace: Workspace, collections: Sequence[str]) -> frozenset[str]:
+    """Return the paths that questions name with their collection, and none without it.
+
+    A collection may hold a folder of its own name: what is a path as it stands is no other one.
+    """
     names = {
         name for each in questions.questions if not each.collection for name in (*each.relevant, *each.bad)
     }
-    paths = {path for name in names for first, _, path in [name.partition("/")] if first in collections}
-    return frozenset(paths - names)
+    begun = {name for name in names if name.partition("/")[0] in collections}
+    if begun:
+        statuses = (workspace.status(each, files=True) for each in collections)
+        begun -= {path for status in statuses for path in paths_of(status)}
+    return frozenset(name.partition("/")[2] for name in begun) - names
 
 
 def give_feedback(

@@ -188,8 +188,8 @@ def _mode(corpus: Corpus, mode: SearchMode) -> _System:
         # Without a warning the question has operators alone, so that there is nothing to embed.
         if result.mode is not mode and result.warnings:
             raise EmbedderUnavailableError(result.warnings[0])
-        path_of = (lambda hit: hit.path) if question.collection else corpus.path_of
-        return [(path_of(hit), hit.text) for hit in result.hits], result.confidence.value
+        found = [(hit.path if question.collection else corpus.path_of(hit), hit.text) for hit in result.hits]
+        return found, result.confidence.value
 
     return search
 

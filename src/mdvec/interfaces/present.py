@@ -47,7 +47,7 @@ _STEP_WORDS: Final = {
     Stage.INDEX: "filling the vector index",
     Stage.PUBLISH: "publishing, megabytes",
 }
-# The table has room for one figure: the one that most models publish, and for Japanese.
+# Published figures by column of the table: for Japanese, and for many languages.
 _BENCHMARKS = {
     "JMTEB": ("JMTEB retrieval, 11 sets",),
     "others / en": (
@@ -243,7 +243,7 @@ def _figures(model: ListedModel) -> Iterator[list[float]]:
 
 
 def model_notes(models: Sequence[ListedModel]) -> Iterator[str]:
-    """Yield for whom models are, the sources of figures and prices, and how to get what is missing."""
+    """Yield what models are good for, the sources of figures and prices, and how to get what is missing."""
     for model in models:
         if model.good_for:
             yield f"{model.spec}: {model.good_for} ({model.licence})"

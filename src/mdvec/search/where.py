@@ -23,6 +23,7 @@ from mdvec.types.query import Filters, Where
 
 _SCHEME = "mdvec://"
 _FILE_SCHEME = "file://"
+_MAX_NAMED = 3
 
 
 def narrowed(
@@ -61,7 +62,7 @@ def at_path(where: Where, view: View) -> Where:
     if pattern is None:
         return where
     places = [each for each in view.collections() if each.id in where.collections]
-    meant = [*readings(pattern, places, on_disk=not isinstance(view, RestrictedView))]
+    meant = [*readings(pattern, places, view)]
     if len(meant) == 1:  # the pattern as it is given
         return where
     for path, inside in meant:
@@ -77,15 +78,18 @@ def at_path(where: Where, view: View) -> Where:
 
 
 def readings(
-    text: str, places: Sequence[Collection], *, on_disk: bool
+    text: str, places: Sequence[Collection], view: View
 ) -> Iterator[tuple[str, Sequence[Collection]]]:
     """Yield the paths that a text may stand for, each with the collections it may be in.
+
+    Those who may read only some collections give no absolute paths: what is found would tell where files are.
 
     Args:
         text: A path; or one with its collection, an address, or the absolute path of a file.
         places: The collections.
-        on_disk: Whether absolute paths are understood.
+        view: The snapshot.
     """
+    on_disk = not isinstance(view, RestrictedView)
     yield text, places
     plain = text
     if text.startswith((_SCHEME, _FILE_SCHEME)):
@@ -221,13 +225,14 @@ def not_found(path: str, collections: Sequence[Collection], view: View) -> Docum
     )
     places = ", ".join(item.name for item in collections) or "any collection"
     # A path that several collections have needs the name of one.
+    nearest = list(dict.fromkeys(near))[:_MAX_NAMED]
     named = [
         f"{name}/{item}" if known.count(item) > 1 else item
-        for each in dict.fromkeys(near)
+        for each in nearest
         for name, item in listed
         if item == each
     ]
-    hint = f"Did you mean {', '.join(named[:3])}?" if named else None
+    hint = f"Did you mean {', '.join(named[:_MAX_NAMED])}?" if named else None
     return DocumentNotFoundError(f"no document {spelled(path)!r} in {places}", hint=hint)
 
 

@@ -51,7 +51,7 @@ class ListedModel(Struct, frozen=True):
         hint: The next step.
         collections: Names of those that use it.
         licence: Of its weights; empty for a service, and where it is not known.
-        good_for: For whom it is worth it, in a sentence; empty for most.
+        good_for: When to choose it, in a sentence; empty for most.
     """
 
     spec: str

@@ -307,7 +307,7 @@ def _not_operators(query: str, as_text: Sequence[str]) -> tuple[str, ...]:
     """Return a warning about operators that a sentence makes plain text, unless it is a pasted one."""
     if not as_text or len(as_text) > _MAX_AS_TEXT or "\n" in query:
         return ()
-    return (f"read as plain text in a whole sentence: {' '.join(as_text)}; a query of a few words uses it",)
+    return (f"a whole sentence has no operators, so this is plain text: {' '.join(as_text)}",)
 
 
 def _hidden(query: SearchQuery, similarities: Sequence[float]) -> str:

@@ -180,7 +180,7 @@ def _note_missing_keys(session: Session, env: Container[str], *, can_refer: bool
     reference = "--env-ref {} or " if can_refer else ""
     config = session.load_config().config
     providers = {config.embedding.provider}
-    # The file is written by now, and a database that cannot be read is reported by other commands.
+    # A database that cannot be read is reported by other commands.
     with suppress(MdvecError), session.open() as (workspace, _):
         specs = (each.embedding for each in workspace.collections(include_disabled=True))
         providers |= {spec.provider for spec in specs if spec is not None}

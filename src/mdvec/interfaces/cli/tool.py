@@ -214,7 +214,7 @@ def context(session: Session, name: str, folder: str | None, text: str | None, r
             made = workspace.folders.set_context(name, folder, text)
             note(f"{name}/{made.folder}: {made.text}")
             if not workspace.folders.holds_documents(name, made.folder):
-                note(f"note: {name}/{made.folder} holds no documents yet")
+                note(f"note: {f'{name}/{made.folder}'.rstrip('/')} holds no documents yet")
         elif folder is not None:
             workspace.folders.remove_context(name, folder)
             note(f"removed the context of {name}/{folder}")

@@ -23,12 +23,16 @@ class Output:
         removed: Files that are gone.
 
     Raises:
-        SiteError: If the folder holds something, and no build wrote it.
+        SiteError: If the folder holds something, and no build wrote it; or if what a build is said to have
+            written is outside the folder.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._inside = folder.resolve()
         self._before = self._read_manifest()
+        for place in self._before:
+            self._path(place)  # before anything is written
         self._now: set[str] = set()
         self.written = 0
         self.removed = 0
@@ -64,19 +68,19 @@ class Output:
         self.written += 1
 
     def _path(self, place: str) -> Path:
-        """Return the file of a place, which no link and no foreign manifest leads out of the folder.
+        """Return the file of a place; no link and no manifest of others may lead out of the folder.
 
         Raises:
             SiteError: If it is elsewhere.
         """
         path = self._folder / PurePosixPath(place)
-        if not path.resolve().is_relative_to(self._folder.resolve()):
+        if not path.resolve().is_relative_to(self._inside):
             msg = f"{path} is outside {self._folder}"
             raise SiteError(msg, hint="Somebody else made this project. Choose an empty folder with -o.")
         return path
 
     def _remove(self, place: str) -> None:
-        path = self._path(place)
+        path = self._folder / PurePosixPath(place)
         path.unlink(missing_ok=True)
         self.removed += 1
         for folder in path.parents:
@@ -86,13 +90,13 @@ class Output:
 
     def _read_manifest(self) -> set[str]:
         try:
-            return set(json.loads((self._folder / _MANIFEST).read_text(encoding="utf-8")))
+            return set(map(str, json.loads((self._folder / _MANIFEST).read_text(encoding="utf-8"))))
         except FileNotFoundError:
             if self._folder.is_dir() and any(self._folder.iterdir()):
                 msg = f"{self._folder} contains files that 'mdvec site build' did not write"
                 raise SiteError(msg, hint="Choose an empty folder with -o.") from None
             return set()
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError) as error:
             msg = f"{self._folder / _MANIFEST} cannot be read: {error}"
             raise SiteError(msg, hint="Remove the folder, or choose another one with -o.") from error
 

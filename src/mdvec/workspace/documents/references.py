@@ -13,7 +13,6 @@ from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.search.where import narrowed, not_found, readings, spellings
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
-from mdvec.stores.restricted import RestrictedView
 from mdvec.text.links import link_key, resolve
 from mdvec.types.collection import Collection
 from mdvec.types.document import Lines, Link, LinkKind
@@ -82,16 +81,14 @@ def find_reference(text: str, places: Sequence[Collection], view: View) -> Refer
     the absolute path of a file, each also with ``:12``, ``:14-21`` or ``#L14-L21`` behind it; then paths in
     another case, and the end of a path or a note's name alone, as a link would name it, if only one document
     has it. Double brackets, and space around the text where it is not part of a name, are left out. A
-    document whose path is exactly what was given comes first. Those who may read only some collections give
-    no absolute paths: what is found would tell where files are.
+    document whose path is exactly what was given comes first.
 
     Raises:
         DocumentNotFoundError: If there is no such document; the hint names the nearest paths.
         UsageError: If more than one document is meant.
     """
     spelled = dict.fromkeys((text, text.strip(), _without_brackets(text)))
-    on_disk = not isinstance(view, RestrictedView)
-    meant = [reading for each in spelled for reading in _readings(each, places, on_disk=on_disk)]
+    meant = [reading for each in spelled for reading in _readings(each, places, view)]
     for reading in meant:
         found = [
             Reference(document, place, reading.lines)
@@ -132,13 +129,13 @@ def _without_brackets(text: str) -> str:
     return text.strip() if found is None else found["target"].strip() + found["lines"]
 
 
-def _readings(text: str, places: Sequence[Collection], *, on_disk: bool) -> Iterator[_Reading]:
+def _readings(text: str, places: Sequence[Collection], view: View) -> Iterator[_Reading]:
     found = re.search(rf"{_LINES.pattern}\Z", text)
-    for path, inside in readings(text, places, on_disk=on_disk):
+    for path, inside in readings(text, places, view):
         yield _Reading(path, inside, None)
     if found is not None and found.start():
         first = int(found[1])
-        for path, inside in readings(text[: found.start()], places, on_disk=on_disk):
+        for path, inside in readings(text[: found.start()], places, view):
             yield _Reading(path, inside, (first, int(found[2] or first)))
 
 
