@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import mdvec.workspace
+from mdvec import open_workspace
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "use-from-python.md"
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
@@ -44,7 +48,19 @@ def test_every_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mod
     assert "1 Tomatoes" in text
     assert "beans.md 3" in text
     assert "document_not_found no document 'no such note'" in text
-    assert printed[-2:] == ["5", "lexical"]
+    assert printed[-3:] == ["5", "lexical", "['tomatoes.md', 'beans.md'] False"]
+
+
+def test_every_public_name_is_there(tmp_path: Path) -> None:
+    """Of a workspace, of its parts, and of the modules that it comes from."""
+    text = PAGE.read_text(encoding="utf-8")
+    names = [*mdvec.__all__, *mdvec.workspace.__all__]
+    with open_workspace(database=tmp_path / "index.sqlite") as workspace:
+        for name, value in inspect.getmembers(workspace):
+            if not name.startswith("_"):
+                is_part = type(value).__module__.startswith("mdvec.workspace")
+                names += [f"{name}.{each}" for each in dir(value) if each[0] != "_"] if is_part else [name]
+    assert [name for name in names if f"`{name}" not in text and f"import {name}" not in text] == []
 
 
 def test_every_example_is_typed(tmp_path: Path) -> None:

@@ -1,19 +1,50 @@
-"""The composition root: wires configuration to implementations, and is all that a door calls."""
+"""The composition root: wires configuration to implementations, and is all of the engine that a door sees."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mdvec.config.paths import database_place
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import SourceMissingError
+from mdvec.workspace.documents.browse import Facets
+from mdvec.workspace.first_index import BackgroundImport
 from mdvec.workspace.storage.database import Place
 from mdvec.workspace.storage.docs_folder import FolderChoice
 from mdvec.workspace.storage.opening import folder_with_index
 from mdvec.workspace.workspace import Workspace, workspace_at
 
-__all__ = ["FolderChoice", "Workspace", "folder_with_index", "open_workspace"]
+if TYPE_CHECKING:
+    from mdvec.workspace.restricted import RestrictedWorkspace as RestrictedWorkspace
+    from mdvec.workspace.search_processes import use_processes as use_processes
+
+__all__ = [
+    "BackgroundImport",
+    "Facets",
+    "FolderChoice",
+    "RestrictedWorkspace",
+    "Workspace",
+    "folder_with_index",
+    "open_workspace",
+    "use_processes",
+]
+
+# Only servers need these, and a command is to start at once.
+_OF_SERVERS = {
+    "RestrictedWorkspace": "mdvec.workspace.restricted",
+    "use_processes": "mdvec.workspace.search_processes",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _OF_SERVERS:
+        import importlib
+
+        return getattr(importlib.import_module(_OF_SERVERS[name]), name)
+    msg = f"module 'mdvec.workspace' has no attribute {name!r}"
+    raise AttributeError(msg)
 
 
 def open_workspace(

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mdvec import __version__
-from mdvec.embedding.machine import available_cores
 from mdvec.errors import DamagedDatabaseError, MdvecError, NoIndexError
+from mdvec.machine import available_cores
 from mdvec.stores.interface import Store
 from mdvec.stores.vectors.following import IndexedStore
 from mdvec.stores.versions import read_versions

@@ -9,7 +9,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from mdvec.config.schema import Config
-from mdvec.embedding.machine import available_cores
+from mdvec.machine import available_cores
 from mdvec.types.hit import SearchResult
 from mdvec.workspace.restricted import RestrictedWorkspace
 from mdvec.workspace.search import Search

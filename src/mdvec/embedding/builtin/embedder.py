@@ -15,8 +15,8 @@ from mdvec.embedding.builtin.engine import Engine, Prefix
 from mdvec.embedding.builtin.estimate import estimate_tokens
 from mdvec.embedding.builtin.weights import Weights, available, installed_version, weights_path
 from mdvec.embedding.interface import Embedder, Role, Runtime, TokenCounter
-from mdvec.embedding.machine import give_memory_back
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
+from mdvec.machine import give_memory_back
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.space import EmbeddingSpace
 

@@ -17,8 +17,8 @@ from mdvec.embedding.builtin.engine import Prefix
 from mdvec.embedding.builtin.graph import MEANS, WORDS
 from mdvec.embedding.builtin.tokenizer import Tokenizer
 from mdvec.embedding.builtin.weights import WORD_TABLE, Weights, dequantise
-from mdvec.embedding.machine import available_cores, processor_kind
 from mdvec.errors import EmbeddingError
+from mdvec.machine import available_cores, processor_kind
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Matrix

@@ -17,8 +17,8 @@ from safetensors import SafetensorError
 from mdvec.embedding.interface import Role
 from mdvec.embedding.local.inference import Prompts
 from mdvec.embedding.local.layout import clean
-from mdvec.embedding.machine import give_memory_back
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError
+from mdvec.machine import give_memory_back
 
 if TYPE_CHECKING:
     import numpy as np

@@ -188,7 +188,7 @@ def opened_for_http(
         UsageError: If the options contradict each other, or would let everybody in.
     """
     from mdvec.interfaces.http.options import server_options
-    from mdvec.workspace.search_processes import use_processes
+    from mdvec.workspace import use_processes
 
     config = session.load_config().config
     options = server_options(address, env=session.env, access=config.access.tokens, **http_options)

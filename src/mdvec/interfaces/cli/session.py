@@ -235,7 +235,7 @@ class Session:
         config = config or self.load_config().config
         serves = how.get("serves", False)
         if serves:
-            from mdvec.embedding.machine import share_one_heap
+            from mdvec.machine import share_one_heap
 
             share_one_heap()
         logs.configure(config.log, serves=serves, file=how.get("log_file"))

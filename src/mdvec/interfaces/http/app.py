@@ -18,7 +18,7 @@ from mdvec.interfaces.http.address import Authority
 from mdvec.interfaces.http.guard import Refusal, guarded, serving
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.http.server import bind, serve
-from mdvec.workspace.restricted import RestrictedWorkspace
+from mdvec.workspace import RestrictedWorkspace
 
 if TYPE_CHECKING:
     from mdvec.config import Config

@@ -25,7 +25,7 @@ from mdvec.text.highlight import match_spans
 from mdvec.types.hit import SearchHit, SearchResult
 from mdvec.types.page import PASSAGE_ANCHOR
 from mdvec.types.query import Filters, SearchMode, TagMatch
-from mdvec.workspace.documents.browse import Facets
+from mdvec.workspace import Facets
 
 PAGE_HITS = 10
 """Results that are shown at first, and that each further step adds."""

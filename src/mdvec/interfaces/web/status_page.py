@@ -29,7 +29,7 @@ from mdvec.interfaces.web.treemap import treemap
 from mdvec.run import Stage
 from mdvec.types.document import DocumentState
 from mdvec.types.report import Activity, CollectionStatus, ImportReport
-from mdvec.workspace.first_index import BackgroundImport
+from mdvec.workspace import BackgroundImport
 
 _LOOK_EVERY_S = 0.5
 _KEEP_ALIVE_S = 15.0

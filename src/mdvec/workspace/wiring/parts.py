@@ -11,9 +11,9 @@ from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config
 from mdvec.documents import PARSER_VERSION
 from mdvec.embedding.interface import Embedder
-from mdvec.embedding.machine import available_cores
 from mdvec.errors import ConfigError
 from mdvec.indexing.recipe import Recipe
+from mdvec.machine import available_cores
 from mdvec.settings import settings_kind
 from mdvec.sources.interface import Source, SourceFactory
 from mdvec.text.tokens import estimate_token_ends

@@ -6,11 +6,11 @@ import re
 import subprocess
 import sys
 
-from mdvec.embedding.machine import processor_kind
+from mdvec.machine import processor_kind
 
 _THREADS = """
 import ctypes, sys, threading
-from mdvec.embedding.machine import share_one_heap
+from mdvec.machine import share_one_heap
 if sys.argv[1] == "one":
     share_one_heap()
 all_have = threading.Barrier(4)
