@@ -114,8 +114,8 @@ def test_the_tools_of_a_workspace(agent: Agent) -> None:
         notes = tool.annotations
         assert notes is not None
         assert notes.read_only_hint is (tool.name != "reindex")
-        assert (notes.idempotent_hint, notes.open_world_hint) == (True, False)
-    assert set(tools[-1].input_schema["properties"]) == {"query", "limit"}
+        assert notes.open_world_hint is False
+    assert set(tools[-1].input_schema["properties"]) == {"query", "limit", "per_document"}
 
 
 @pytest.mark.parametrize(

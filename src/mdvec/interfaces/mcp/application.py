@@ -47,7 +47,7 @@ def build_server(workspace: Workspace, config: Config, *, on_bug: OnBug) -> Anno
     logging.getLogger("mcp").addHandler(logging.NullHandler())
     threads = Threads(workspace.explaining)
     tools = Tools(workspace, config, threads, on_bug)
-    resources = Resources(workspace, threads)
+    resources = Resources(workspace, threads, most_tokens=config.mcp.max_tokens)
 
     @asynccontextmanager
     async def lifespan(_: Server[None]) -> AsyncIterator[None]:

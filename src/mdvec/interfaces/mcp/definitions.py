@@ -47,7 +47,8 @@ ANSWERS: Mapping[str, type[msgspec.Struct]] = {
 }
 """The structured content of each tool. The schemas of what agents read as text are not sent: tokens count."""
 
-_READING = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+# That they are idempotent follows.
+_READING = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITING = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
@@ -187,7 +188,7 @@ def _collection_tool(name: str, description: str) -> Tool:
         title=f"Search {name}",
         # Without one a model would have to guess from the name alone what the tool does.
         description=_described(name, description) or f"Find passages in the collection {name}.",
-        input_schema=schemas.search_input(limit=None, only=("query", "limit")),
+        input_schema=schemas.search_input(limit=None, only=("query", "limit", "per_document")),
         annotations=_READING,
     )
 

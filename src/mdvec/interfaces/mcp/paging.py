@@ -21,9 +21,6 @@ from mdvec.types.links import DocumentLinks
 from mdvec.types.outline import Outline
 from mdvec.types.report import Passage, WorkspaceStatus
 
-MAX_RESOURCE_CHARS = 1_000_000
-"""Longest text of a resource, which has no parts."""
-
 MAX_DESCRIPTION_CHARS = 1_000
 """Longest description of a collection: clients send it with every question, and cut long ones."""
 

@@ -34,7 +34,7 @@ from mdvec.interfaces.encoding import iso_time, to_json
 from mdvec.interfaces.errors import shortened
 from mdvec.interfaces.mcp.definitions import ANSWER, Context
 from mdvec.interfaces.mcp.failures import MAX_LINE_CHARS
-from mdvec.interfaces.mcp.paging import MAX_RESOURCE_CHARS, described, name_line
+from mdvec.interfaces.mcp.paging import described, first_part, name_line
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.interfaces.passage import one_line
 from mdvec.interfaces.steps import hint_for_client
@@ -88,9 +88,10 @@ def document_at(address: str) -> tuple[str, str] | None:
 class Resources:
     """The handlers of ``resources/*`` and ``completion/complete`` for one workspace."""
 
-    def __init__(self, workspace: Workspace, threads: Threads) -> None:
+    def __init__(self, workspace: Workspace, threads: Threads, *, most_tokens: int) -> None:
         self._workspace = workspace
         self._threads = threads
+        self._most_tokens = most_tokens
 
     async def list_resources(
         self, _ctx: Context, params: PaginatedRequestParams | None
@@ -147,7 +148,7 @@ class Resources:
             message = shortened(sentences(error, hint_for_client(error.hint)), named)
             data = {"uri": address}
             raise MCPError(INVALID_PARAMS, one_line(message, MAX_LINE_CHARS), data) from error
-        return _contents(address, _mime_type(passage.path), _text(passage))
+        return _contents(address, _mime_type(passage.path), _text(passage, self._most_tokens))
 
     async def complete(self, _ctx: Context, params: CompleteRequestParams) -> CompleteResult:
         """Answer ``completion/complete``.
@@ -199,13 +200,14 @@ def _resource(document: ListedDocument) -> Resource:
     )
 
 
-def _text(passage: Passage) -> str:
-    text = passage.text
-    if len(text) <= MAX_RESOURCE_CHARS:
-        return text
-    part = text[:MAX_RESOURCE_CHARS]
-    line = passage.start_line + part.count("\n")
-    return f"{part}\n\n[mdvec: {len(text) - len(part):,} characters are left out; read on from line {line}]\n"
+def _text(passage: Passage, most_tokens: int) -> str:
+    """Return the text of a document, which has no parts as a resource; of a long one the first part."""
+    part, rest = first_part(passage, most_tokens)
+    if rest is None:
+        return part.text
+    left_out = len(passage.text) - len(part.text)
+    note = f"{left_out:,} characters are left out; `get_doc` with lines={rest!r} has them"
+    return f"{part.text}\n\n[mdvec: {note}]\n"
 
 
 def _contents(address: str, mime_type: str, text: str) -> ReadResourceResult:

@@ -55,14 +55,18 @@ def test_tools_are_made_once_for_the_same_collections() -> None:
 
 
 def test_a_tool_is_described_as_its_collection() -> None:
-    """After English words where it is Japanese. It takes a query and a limit, whose default is its own."""
+    """After English words where it is Japanese. Its limit has a default of its own."""
     tools = {tool.name: tool for tool in defined()}
     notes = tools["notes"]
     assert tools["work"].description == THREE[0].description
     assert notes.description == f"Search the user's documents in notes: {THREE[1].description}"
     everything = tools["search"].input_schema["properties"]
     limit = {key: value for key, value in everything["limit"].items() if key != "default"}
-    assert notes.input_schema["properties"] == {"query": everything["query"], "limit": limit}
+    assert notes.input_schema["properties"] == {
+        "query": everything["query"],
+        "limit": limit,
+        "per_document": everything["per_document"],
+    }
 
 
 def test_collections_without_tools_are_named_by_search() -> None:
@@ -98,13 +102,14 @@ def test_reserved_names_are_those_of_the_general_tools() -> None:
 
 
 def test_only_reindex_changes_anything() -> None:
-    """All tools are idempotent and closed; every one has a title."""
+    """It is idempotent, as reading is; all tools are closed, and every one has a title."""
     for tool in defined():
         hints = tool.annotations
         assert hints is not None
         assert hints.read_only_hint is (tool.name != "reindex")
-        assert (hints.idempotent_hint, hints.open_world_hint) == (True, False)
-        assert hints.destructive_hint is (False if tool.name == "reindex" else None)
+        expected = (True, False) if tool.name == "reindex" else (None, None)
+        assert (hints.idempotent_hint, hints.destructive_hint) == expected
+        assert hints.open_world_hint is False
         assert tool.title
 
 

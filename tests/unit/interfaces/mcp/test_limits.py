@@ -124,7 +124,7 @@ def test_tags_have_a_limit(workspace: FakeWorkspace) -> None:
 
 def test_a_resource_has_a_limit(workspace: FakeWorkspace) -> None:
     """It has no parts, so its last line says what is missing and where it goes on."""
-    workspace.passage = replace(workspace.passage, text="0123456789\n" * 1_000_000)
+    workspace.passage = replace(workspace.passage, text="0123456789\n" * 1_000_000, end_line=1_000_000)
 
     async def read(client: Any) -> str:
         [contents] = (await client.read_resource("mdvec://notes/a.md")).contents
@@ -132,8 +132,10 @@ def test_a_resource_has_a_limit(workspace: FakeWorkspace) -> None:
         return contents.text
 
     text = talk(workspace, read)
-    assert len(text) < 1_000_200
-    assert text.endswith("[mdvec: 10,000,000 characters are left out; read on from line 90910]\n")
+    shown, _, note = text.rpartition("\n\n")
+    assert 9_900 < estimate_token_count(shown) <= 10_000
+    left_out, rest = 11_000_000 - len(shown), f"{shown.count(chr(10)) + 1}:1000000"
+    assert note == f"[mdvec: {left_out:,} characters are left out; `get_doc` with lines={rest!r} has them]\n"
 
 
 def test_errors_repeat_little_of_what_they_received(workspace: FakeWorkspace) -> None:
