@@ -65,6 +65,8 @@ def test_exact_evidence_is_first(tmp_path: Path, model_cache: Path) -> None:
         "about.md": "# About errors\n\nValidation errors and status codes of the server.\n",
         "codes.md": "# Answers\n\nA body that does not fit gives 422 at once, with a list.\n",
         "api.md": "# API\n\n## defineProps() {#defineprops}\n\nDeclares what a component takes.\n",
+        "two.md": "# More\n\n## useSlots() & useAttrs() {#use}\n\nThey return what a parent hands down.\n",
+        "slots.md": "# Slots\n\nuseSlots is rare: useSlots is for render functions, and useSlots is late.\n",
         "blog.md": "# Props\n\nWe like defineProps: defineProps is short, and defineProps is typed.\n",
         "sync.md": "# 同期\n\n同期が途中で止まったときは、端末を再起動してからやり直してください。\n",
         "stop.md": "# 同期が止まる\n\n同期の停止には多くの理由がある。同期を止めるには設定を開く。\n",
@@ -73,6 +75,7 @@ def test_exact_evidence_is_first(tmp_path: Path, model_cache: Path) -> None:
         for mode in (SearchMode.HYBRID, SearchMode.LEXICAL):
             assert found(workspace, "422", mode)[0] == "codes.md"
             assert found(workspace, "defineProps", mode)[0] == "api.md"
+            assert found(workspace, "useSlots", mode)[0] == "two.md"
             assert found(workspace, "同期が途中で止まったときは", mode)[0] == "sync.md"
 
 

@@ -1,4 +1,4 @@
-"""Exact evidence: passages that hold the whole query word for word, or whose heading is the query."""
+"""Exact evidence: passages that hold the whole query word for word, or are headed by it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mdvec.search.fusion import LexicalEvidence
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
 from mdvec.text.links import resolve
-from mdvec.text.phrases import is_heading, phrase_finder
+from mdvec.text.phrases import is_heading, lists_name, phrase_finder
 from mdvec.text.prose import is_fragment
 from mdvec.text.terms import phrase_terms
 from mdvec.types.ids import ChunkId
@@ -36,8 +36,9 @@ _AS_GOOD = 0.6
 def exact_matches(text: str, words: LexicalEvidence, where: Where, view: View) -> frozenset[ChunkId]:
     """Return the chunks with exact evidence, if they are in few documents.
 
-    Chunks whose heading is the query take precedence over chunks that hold it. If such a section only points
-    to another document, the chunk of that document is returned instead.
+    Chunks whose heading is the query come first, then chunks whose heading lists it among other names, then
+    chunks that hold it. If a section with such a heading only points to another document, the chunk of that
+    document is returned instead.
 
     Args:
         text: The query.
@@ -52,11 +53,9 @@ def exact_matches(text: str, words: LexicalEvidence, where: Where, view: View) -
         scores = dict(words.ranking[:_READ])
         stored = view.chunks([*scores])
         chunks = [stored[chunk] for chunk in scores if chunk in stored]
-        headed = [
-            each
-            for each in chunks
-            if each.heading_path and is_heading(text, each.heading_path[-1]) and not is_fragment(each.text)
-        ]
+        sections = [each for each in chunks if each.heading_path and not is_fragment(each.text)]
+        headed = [each for each in sections if is_heading(text, each.heading_path[-1])]
+        headed = headed or [each for each in sections if lists_name(text, each.heading_path[-1])]
         found = [_pointed_at(each, chunks, scores, view) for each in headed]
         found = found or [each for each in chunks if holds(each.text)]
         if not found and words.all_known and words.max_score < _LITTLE:
