@@ -91,6 +91,11 @@ def unknown_words_missing(evidence: Evidence, _query: Query) -> Evidence:
     return replace(evidence, lexical=replace(words, max_score=max_score))
 
 
+def repetition_ignored(evidence: Evidence, _query: Query) -> Evidence:
+    """Take nothing off a text that occurs in many documents."""
+    return replace(evidence, repetitions={})
+
+
 def one_language(evidence: Evidence, _query: Query) -> Evidence:
     """Expect the words of the query in texts of either language."""
     return replace(evidence, lexical=replace(evidence.lexical, other_language=frozenset()))

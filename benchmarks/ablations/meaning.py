@@ -10,8 +10,11 @@ from msgspec.structs import replace
 
 from benchmarks.ablations.index import Index, Vector
 from benchmarks.ablations.variant import Evidence, Query
+from mdvec.embedding.interface import embed_all
 from mdvec.search.fusion import DenseEvidence
 from mdvec.search.proximity import evidence_in, nearest_in, neighbourhood
+from mdvec.text.scripts import is_unspaced_query
+from mdvec.text.words import STOP_WORDS
 from mdvec.types.ids import ChunkId
 
 # How far a question moves towards its best documents, and among how many chunks these are looked for.
@@ -21,6 +24,28 @@ _FEEDBACK_DEPTH = 100
 # What is taken off a chunk for being near to everything, and how many chunks stand for everything.
 _HUBNESS_SHARE = 0.3
 _HUBNESS_SAMPLE = 256
+
+
+def embedded_as(*, passage: float = 0.0, content: float = 0.0) -> Callable[[Query], Vector]:
+    """Return the question's vector plus those of other forms of it, unit length.
+
+    Args:
+        passage: Weight of the question as a passage; 0 leaves Japanese questions as they are shipped.
+        content: Weight of its content words, where it is English.
+    """
+
+    def aim(query: Query) -> Vector:
+        index, vector, unspaced = query.index, query.index.embed(query.text), is_unspaced_query(query.text)
+        if unspaced and not passage:
+            return query.vector
+        if passage:
+            vector = vector + passage * embed_all(index.embedder, [query.text])[0]
+        words = [word for word in query.text.split() if word.lower().strip("?,.!") not in STOP_WORDS]
+        if content and words and not unspaced:
+            vector = vector + content * index.embed(" ".join(words))
+        return np.asarray(vector / np.linalg.norm(vector), np.float32)
+
+    return aim
 
 
 def moved_towards_best(documents: int) -> Callable[[Query], Vector]:

@@ -206,12 +206,36 @@ def _of_fusion() -> Iterator[Variant]:
         Stage.FUSING,
         revise=fusions.one_language,
     )
+    yield Variant(
+        "no-repetition",
+        "a text that many documents repeat counts in full",
+        Stage.FUSING,
+        revise=fusions.repetition_ignored,
+    )
     yield Variant("no-likeness", "first hits say nothing of others", Stage.FUSING, rank=without_likeness)
     yield Variant("rrf-60", "reciprocal rank fusion", Stage.FUSING, rank=fusions.by_ranks)
 
 
 def _of_vectors() -> Iterator[Variant]:
     yield Variant("one-form", "a Japanese question is embedded in one form", Stage.FINDING, aim=in_one_form)
+    for name, change, aim in (
+        (
+            "passage-form",
+            "every question is embedded as a passage, too, with a weight of .43",
+            meaning.embedded_as(passage=0.43),
+        ),
+        (
+            "content-form",
+            "an English question's content words are embedded, too, with a weight of .7",
+            meaning.embedded_as(content=0.7),
+        ),
+        (
+            "three-forms",
+            "both of these forms beside the question",
+            meaning.embedded_as(passage=0.43, content=0.7),
+        ),
+    ):
+        yield Variant(name, change, Stage.FINDING, aim=aim)
     for count in (3, 5):
         yield Variant(
             f"feedback-{count}",

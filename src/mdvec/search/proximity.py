@@ -63,7 +63,8 @@ class QuerySpace(Struct, frozen=True):
         id: The space.
         collections: The collections that are searched in it.
         vector: The query, shape (dim,), unit length; similarities and confidence are computed from it.
-        ranked_by: The vector that ranks, if it is another one (see :mod:`mdvec.search.forms`).
+        ranked_by: The vector that ranks chunks in the query's script, if it is another one (see
+            :mod:`mdvec.search.forms`).
         measured: The similarity of unrelated texts in its model; None if it was not measured yet.
         chunks: How many chunks these collections hold.
         unspaced: Whether the query is written in a script without spaces.
@@ -188,8 +189,14 @@ def _scored(space: QuerySpace, places: Sequence[ChunkPlace], view: View) -> NDAr
     texts = texts.reshape(len(queries), 3, len(ids))
     names = view.name_similarities(space.id, queries[: len(forms)], documents)
     nearness = _nearness(texts[: len(forms)], names)
-    near, ordinary = nearness[0], np.full(len(ids), np.nan)
-    other = (np.array(unspaced, np.bool_) != space.unspaced) & ~np.isnan(near)
+    near, plain, ordinary = nearness[0], nearness[-1], np.full(len(ids), np.nan)
+    is_other = np.array(unspaced, np.bool_) != space.unspaced
+    other = is_other & ~np.isnan(near)
+    if space.ranked_by is not None and other.any():
+        # The passage form ranks passages in its own language better, and those in another one worse. What it
+        # changes on average in the former is added to the latter, so that both stay comparable.
+        changes = (near - plain)[~(is_other | np.isnan(near))]
+        near = np.where(other, plain + (changes.mean() if len(changes) else 0.0), near)
     if passages is not None and other.any():
         # Some other-language texts, such as short lists of names, are near to every question. Only the
         # difference from the mean is subtracted, so that other-language chunks are on average as near as
@@ -200,7 +207,7 @@ def _scored(space: QuerySpace, places: Sequence[ChunkPlace], view: View) -> NDAr
         near = np.where(other, near - ORDINARY_SHARE * (ordinary - np.nanmean(around.ravel()[once])), near)
     elif space.unrelated is not None:  # measured by an older version
         ordinary[other] = space.unrelated.mean
-    return np.stack([near, nearness[-1], texts[len(forms) - 1, 0], ordinary])
+    return np.stack([near, plain, texts[len(forms) - 1, 0], ordinary])
 
 
 def _nearness(texts: NDArray[np.float64], names: NDArray[np.float64]) -> NDArray[np.float64]:

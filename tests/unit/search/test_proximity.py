@@ -174,6 +174,22 @@ def test_another_vector_ranks_and_the_query_judges(world: World) -> None:
     assert found.similarities == pytest.approx(found.plain_nearness)
 
 
+def test_another_vector_does_not_rank_texts_in_the_other_writing(world: World) -> None:
+    """It moves them as far as it moves the others on average, and leaves their order as it was."""
+    first, second = world.add("a.md", ["a"]) + world.add("b.md", ["b"])
+    world.embed_toward(QUERY, {"a": 0.6, "b": 0.4})
+    alone = dense(world, ranked_by=-QUERY, unspaced=True)
+    assert alone.nearness == {first: pytest.approx(0.6, abs=1e-3), second: pytest.approx(0.4, abs=1e-3)}
+    (own,) = world.add("c.md", ["日本語の文章"])
+    world.embed_toward(QUERY, {"日本語の文章": 0.5})
+    found = dense(world, ranked_by=-QUERY, unspaced=True)
+    assert found.nearness == {
+        own: pytest.approx(-0.5, abs=1e-3),
+        first: pytest.approx(0.6 - 1.0, abs=1e-3),
+        second: pytest.approx(0.4 - 1.0, abs=1e-3),
+    }
+
+
 def test_names_count_before_neighbours_do(world: World) -> None:
     """Neighbours count with what the name of their document says of them."""
     ids = world.add("a.md", ["one", "two"])
