@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.indexing.work import Work
 from mdvec.stores.interface import View
-from mdvec.text.boilerplate import MIN_DOCUMENTS, boilerplate_of
+from mdvec.text.boilerplate import MIN_DOCUMENTS, MOST, shared_lines
 from mdvec.types.collection import Boilerplate
 from mdvec.types.query import Where
 from mdvec.types.report import CollectionCounts
@@ -34,7 +34,9 @@ def known_boilerplate(work: Work, counts: CollectionCounts) -> frozenset[str]:
     is_mostly_new = 2 * counts.pending_chunks >= counts.chunks
     if counts.documents >= MIN_DOCUMENTS and counts.pending_chunks and (has_doubled or is_mostly_new):
         with run.current().step("learn_boilerplate"), work.store.read() as view:
-            known = Boilerplate(counts.documents, boilerplate_of(_sampled_bodies(work, view)))
+            shares = shared_lines(_sampled_bodies(work, view))
+            lines = tuple(key for key, share in shares.items() if share >= MOST)
+            known = Boilerplate(counts.documents, lines, frequent=tuple(shares))
         with work.write() as writer:
             writer.change_collection(work.collection.id, lambda now: replace(now, boilerplate=known))
     return frozenset(known.lines)

@@ -18,8 +18,11 @@ _PART_CHARS = 8_000
 _MORE = "…"
 # Terminals differ in how wide they draw it.
 _MORE_COLUMNS = 2
-# Code, and list items that are nothing but a link: words in them count less than in prose.
-_ASIDE = re.compile(r"^(?P<fence>```).*?(?:^```|\Z)|^→ [^\n]*$", re.DOTALL | re.MULTILINE)
+# Code, list items that are nothing but a link, and one word after a label, such as "Plugin ID: sync": words
+# in them count less than in prose.
+_ASIDE = re.compile(
+    r"^(?P<fence>```).*?(?:^```|\Z)|^→ [^\n]*$|^[^\W\d_][\w -]{0,29}:[ \t]\S+$", re.DOTALL | re.MULTILINE
+)
 _FENCE = "```"
 # Where a sentence may begin that says what a text is about: no item of a list, long enough or with an end.
 _REAL_SENTENCE = re.compile(
@@ -230,17 +233,21 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _best_start(text: str, spans: Sequence[Span], width: int, lines: int) -> int:
-    """Return the start of the lines with the highest weight; without a match, of the first whole sentence."""
+    """Return the start of the lines with the highest weight; without a match, of the first whole sentence.
+
+    Among lines with equally many different words, those whose first line has the most of them.
+    """
     if not spans:
         found = _REAL_SENTENCE.search(text)
         return found.start() if found else 0
     part = _best_part(text, spans)
-    weights = _weights(text, part)
+    words = _words(text, part)
     reach = width * lines // 2  # so that a match is seen with what follows it
-    best, best_weight = 0, (0, 0)
+    best, best_weight = 0, (0, 0, 0)
     for start in dict.fromkeys(_beginning(text, match, reach) for match, _ in part):
-        *_, (_, end) = islice(_readable(text, width, start), lines)
-        weight = _weight(text, start, end, part, weights)
+        ends = [end for _, end in islice(_readable(text, width, start), lines)]
+        different, total = _weight(start, ends[-1], part, words)
+        weight = different, _weight(start, ends[0], part, words)[0], total
         if weight > best_weight:
             best, best_weight = start, weight
     return best
@@ -277,8 +284,10 @@ def _beginning(text: str, match: int, reach: int) -> int:
     return pause.end() if pause else match
 
 
-def _weights(text: str, spans: Sequence[Span]) -> list[int]:
-    """Return the weight of each match."""
+def _words(text: str, spans: Sequence[Span]) -> list[tuple[str, int]]:
+    """Return each match's word, the same for all forms of one, and its weight."""
+    from mdvec.text.words import is_english, stem
+
     asides = [found.span() for found in _ASIDE.finditer(text)]
     begins = [start for start, _ in asides]
 
@@ -286,23 +295,27 @@ def _weights(text: str, spans: Sequence[Span]) -> list[int]:
         index = bisect_right(begins, at) - 1
         return index >= 0 and at < asides[index][1]
 
-    return [_ASIDE_WEIGHT if is_aside(start) else _PROSE_WEIGHT for start, _ in spans]
+    words = []
+    for start, end in spans:
+        word = text[start:end].casefold()
+        weight = (_ASIDE_WEIGHT if is_aside(start) else _PROSE_WEIGHT) * (end - start)
+        words.append((stem(word) if is_english(word) else word, weight))
+    return words
 
 
 def _weight(
-    text: str, first: int, last: int, spans: Sequence[Span], weights: Sequence[int]
+    first: int, last: int, spans: Sequence[Span], words: Sequence[tuple[str, int]]
 ) -> tuple[int, int]:
     """Weigh a stretch of text: by its different words first, then by all its matches."""
-    words: dict[str, int] = {}
+    different: dict[str, int] = {}
     total = 0
     for index in range(bisect_right(spans, first, key=lambda span: span[1]), len(spans)):
-        start, end = spans[index]
-        if start >= last:
+        if spans[index][0] >= last:
             break
-        word, weight = text[start:end].casefold(), weights[index] * (end - start)
-        words[word] = max(weight, words.get(word, 0))
+        word, weight = words[index]
+        different[word] = max(weight, different.get(word, 0))
         total += weight
-    return sum(words.values()), total
+    return sum(different.values()), total
 
 
 def _segments(text: str, row: Span, spans: list[Span]) -> Iterator[Segment]:

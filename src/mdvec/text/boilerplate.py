@@ -1,4 +1,4 @@
-"""Boilerplate: lines that occur in most documents of a collection, such as navigation and licences."""
+"""Boilerplate: lines that documents of a collection share, such as navigation and licences."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from mdvec.text.prose import FENCE, part_addresses
 MIN_DOCUMENTS = 8
 """With fewer documents, repeated lines prove nothing."""
 
-# A line in a smaller share tells what kind of document it is in; removing those of a quarter made search
-# worse.
-_MIN_SHARE = 0.5
+MOST = 0.5
+"""The share of the documents from which a line is not embedded. A line in a smaller share tells what kind of
+document it is in: without the lines of a quarter, search was worse."""
+
+MANY = 0.05
+"""The share from which a line says nothing of one document to its reader."""
+
 # They are stored with the collection, which every search loads.
 _MAX_LINES = 200
 # Boilerplate stands near the ends of a document, which may be megabytes long.
@@ -27,8 +31,8 @@ _CODE_INDENTS = ("\t", "    ")
 _FRONTMATTER = re.compile(r"(---|\+\+\+)[^\n]*\n.*?^\1[^\n]*$", re.MULTILINE | re.DOTALL)
 
 
-def boilerplate_of(bodies: Iterable[str]) -> tuple[str, ...]:
-    """Return the keys of the lines that most of some documents share, the most frequent first.
+def shared_lines(bodies: Iterable[str]) -> dict[str, float]:
+    """Return the lines that many documents share: the share of each by its key, the most frequent first.
 
     Lines that differ only in addresses, numbers, punctuation and markup are equal. Headings and code are
     never boilerplate: they describe the text below or beside them.
@@ -44,9 +48,9 @@ def boilerplate_of(bodies: Iterable[str]) -> tuple[str, ...]:
         if len(text) > 2 * _END_CHARS:
             text = f"{text[:_END_CHARS]}\n{text[-_END_CHARS:]}"
         documents.update({words for _, words in _lines(text) if words})
-    least = max(MIN_DOCUMENTS, _MIN_SHARE * count)
+    least = max(MIN_DOCUMENTS, MANY * count)
     found = sorted((-times, words) for words, times in documents.items() if times >= least)
-    return tuple(_key(words) for _, words in found[:_MAX_LINES])
+    return {_key(words): -times / count for times, words in found[:_MAX_LINES]}
 
 
 def without_boilerplate(text: str, known: Collection[str]) -> str:

@@ -108,15 +108,17 @@ class SearchDefaults(Struct, frozen=True):
 
 
 class Boilerplate(Struct, frozen=True):
-    """The lines that stand in most documents of a collection.
+    """The lines that documents of a collection repeat, by their keys (see :mod:`mdvec.text.boilerplate`).
 
     Attributes:
         documents: How many documents there were when they were learned.
-        lines: Their keys; see :mod:`mdvec.text.boilerplate`.
+        lines: Those of most documents, which are not embedded.
+        frequent: Those of many documents, which no excerpt shows if it has anything else.
     """
 
     documents: int = 0
     lines: tuple[str, ...] = ()
+    frequent: tuple[str, ...] = ()
 
 
 class Collection(Struct, frozen=True):
@@ -133,7 +135,7 @@ class Collection(Struct, frozen=True):
         next_embedding: The model that replaces ``embedding`` once all its vectors are made.
         search: Defaults for searches of it alone.
         folder_contexts: What its folders hold, as far as it was set or they say it.
-        boilerplate: What is left out of the texts that are embedded.
+        boilerplate: The lines that its documents repeat.
         revision: Revision last imported, where the source has revisions, such as a commit; else empty.
         checked_up_to: The last file that the last import looked at though it looked unchanged.
         enabled: Disabled collections stay but are not searched unless named.

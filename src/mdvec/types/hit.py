@@ -40,7 +40,8 @@ class SearchHit(Struct, frozen=True):
         dense_rank: Rank by similarity alone; None when it was not among the nearest.
         lexical_rank: Rank by words alone; None when no word was found.
         text: The passage.
-        chunk_text: The best chunk of the passage, as far as the text has it.
+        chunk_text: The best chunk of the passage, as far as the text has it, without lines that many
+            documents of the collection share; all of it if only these hold words of the query.
         chunk_line: 1-based line where that chunk starts.
         stale: The file has changed (or gone) since it was indexed.
         supersedes: Paths of the older versions that the document names.

@@ -26,6 +26,8 @@ from mdvec.search.where import unmet
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
 from mdvec.stores.versions import VersionCache
+from mdvec.text.boilerplate import without_boilerplate
+from mdvec.text.highlight import match_spans
 from mdvec.text.scripts import is_unspaced_query
 from mdvec.types.collection import Collection
 from mdvec.types.folder_context import contexts_above
@@ -120,7 +122,7 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
         index = Completeness(searched, counts)
         activities = view.activities() if index.lacks_anything else []
         unmet_filter = "" if found.hits else _unmet(cleaned.filters, searched, replaced, view)
-    hits = tuple(_located(found.hits, searched, replaced, parts))
+    hits = tuple(_located(found.hits, meant.searched, searched, replaced, parts))
     if cleaned.filters.clean_only:  # a file may have changed just now, before anything could mark it
         hits = tuple(hit for hit in hits if not hit.stale)
     return SearchResult(
@@ -275,17 +277,19 @@ def _query_space(
 
 def _located(
     found: Sequence[tuple[SearchHit, StoredChunk]],
+    query: str,
     collections: Sequence[Collection],
     versions: Mapping[CollectionId, Versions],
     parts: Parts,
 ) -> Iterator[SearchHit]:
-    """Yield hits with their file, its state, its versions and the contexts of its folders."""
+    """Yield hits with their own text, their file, its state, its versions and the contexts of its folders."""
     sources = {each.id: (each, parts.source(each.source)) for each in collections}
     for hit, chunk in found:
         collection, source = sources[chunk.collection_id]
         replaced = versions[chunk.collection_id]
         yield replace(
             hit,
+            chunk_text=_own_text(query, hit.chunk_text, collection.boilerplate.frequent),
             stale=is_stale(chunk, source),
             file=file_of(chunk, collection),
             chunk_index=chunk.ordinal,
@@ -293,6 +297,12 @@ def _located(
             supersedes=replaced.older.get(chunk.document_id, ()),
             superseded_by=replaced.newer.get(chunk.document_id, ()),
         )
+
+
+def _own_text(query: str, text: str, shared: Sequence[str]) -> str:
+    """Return a text without the lines that many documents share; all of it if only these match the query."""
+    rest = without_boilerplate(text, shared)
+    return text if rest != text and match_spans(query, text) and not match_spans(query, rest) else rest
 
 
 def _too_long(query: SearchQuery, left_out: int) -> tuple[str, ...]:

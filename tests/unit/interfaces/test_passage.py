@@ -106,6 +106,13 @@ def test_prose_is_preferred_to_code_and_links() -> None:
         assert shown("css theme", f"{aside}\n\nmore\n\nand more\n\n{sentence}", lines=1) == [sentence]
 
 
+def test_of_equal_stretches_the_one_that_starts_with_the_answer_is_chosen() -> None:
+    """A label with one word, or a line with one of the words, is no start while a whole sentence follows."""
+    sentence = "It syncs the notes of your vault with git."
+    for before in ("Plugin ID: sync-vault-git", "Open in a vault"):
+        assert shown("sync vault git", f"{before}\n\n{sentence}", width=60)[0] == sentence
+
+
 def test_the_passage_starts_with_a_sentence() -> None:
     """Of a long line the sentence with the match is shown from its start, in both languages."""
     text = "これは最初の文であり、ずっと続く。宿は四条にあった。"

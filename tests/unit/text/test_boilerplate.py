@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mdvec.text.boilerplate import MIN_DOCUMENTS, boilerplate_of, without_boilerplate
+from mdvec.text.boilerplate import MIN_DOCUMENTS, MOST, shared_lines, without_boilerplate
 
 NAVIGATION = "[Home](index.md) | [All answers](all.md)"
 FOOTER = "<small>[Edit page-{at} in GitHub](https://github.com/help/edit/{at}.md)</small>"
@@ -19,11 +19,24 @@ BODIES = [
 ]
 
 
+def boilerplate_of(bodies: list[str]) -> list[str]:
+    """Return the keys of the lines of most documents."""
+    return [key for key, share in shared_lines(bodies).items() if share >= MOST]
+
+
 def test_lines_of_most_documents_are_left_out() -> None:
     """Whatever they link to; what is told of each document stays, and what a third of them say."""
     known = boilerplate_of(BODIES)
     text = f"{NAVIGATION}\n\nA note on maps.\nOnly in English.\n\n{FOOTER.format(at=99)}\n"
     assert without_boilerplate(text, known) == "A note on maps.\nOnly in English."
+
+
+@pytest.mark.parametrize(("documents", "shares"), [(100, [0.08]), (200, [])])
+def test_lines_of_many_documents_are_known_too(documents: int, shares: list[float]) -> None:
+    """What one document in twenty says tells a reader nothing of any of them."""
+    names = [f"{chr(97 + at // 26)}{chr(97 + at % 26)}" for at in range(documents)]
+    bodies = [f"A note on {name}.\n" + "See the glossary.\n" * (at < 8) for at, name in enumerate(names)]
+    assert list(shared_lines(bodies).values()) == shares
 
 
 @pytest.mark.parametrize("line", ["# Overview", CODE, "    make install", "type: concept note", "---"])
@@ -41,7 +54,7 @@ def test_a_text_of_boilerplate_alone_stays_whole() -> None:
 
 def test_a_few_documents_show_nothing() -> None:
     """What they have in common can be what they are about."""
-    assert boilerplate_of(BODIES[: MIN_DOCUMENTS - 1]) == ()
+    assert shared_lines(BODIES[: MIN_DOCUMENTS - 1]) == {}
     assert len(boilerplate_of(BODIES[:MIN_DOCUMENTS])) == 2
 
 
