@@ -17,8 +17,9 @@ from tests.unit.interfaces.fake_workspace import COLLECTION, MODEL, FakeWorkspac
 from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError
 from mdvec.interfaces import present
 from mdvec.interfaces.cli.terminal import table_text
-from mdvec.types.collection import SearchDefaults
+from mdvec.types.collection import ChunkingSpec, SearchDefaults
 from mdvec.types.document import DocumentState
+from mdvec.types.folder_context import FolderContext
 from mdvec.types.query import Comparison, Filters, PropertyCondition
 from mdvec.types.report import (
     CollectionCounts,
@@ -292,7 +293,12 @@ def test_status_of_one_collection_lists_its_files(mdvec: Mdvec, workspace: FakeW
 
 def test_status_of_one_collection_says_how_it_is_registered(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """With ``-n`` a line each for description, source, chunker, model and times, if there is one."""
-    created = replace(COLLECTION, created_ms=1_777_627_800_123)
+    created = replace(
+        COLLECTION,
+        chunking=ChunkingSpec(max_tokens=250, levels=(1, 2)),
+        search=SearchDefaults(limit=7, threshold=0.8),
+        created_ms=1_777_627_800_123,
+    )
     workspace.statuses = (CollectionStatus(created, COUNTS, model="builtin:e5@1:384:t1"),)
     lines = mdvec("status", "-n", "notes").out.splitlines()
     told = lines[lines.index("description: My notes") :]
@@ -300,11 +306,22 @@ def test_status_of_one_collection_says_how_it_is_registered(mdvec: Mdvec, worksp
         "description: My notes",
         "source: /home/me/notes",
         "include: *.md",
-        "chunker: sections",
+        "chunker: sections (max_tokens 250, levels 1 2)",
         "model: builtin:e5@1:384:t1",
     ]
-    assert [line.split()[0] for line in told[5:]] == ["created:"]
+    assert told[5] == "search: limit 7, threshold 0.8"
+    assert [line.split()[0] for line in told[6:]] == ["created:"]
     assert "description: My notes" not in mdvec("status").out
+
+
+def test_status_names_what_folders_hold(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Of every collection, without a name, too."""
+    contexts = (FolderContext("", "All notes"), FolderContext("trips", "Journeys", from_file=True))
+    workspace.statuses = (CollectionStatus(replace(COLLECTION, folder_contexts=contexts), COUNTS),)
+    for arguments in ([], ["-n", "notes"]):
+        lines = mdvec("status", *arguments).out.splitlines()
+        assert "notes: context of .: All notes" in lines
+        assert "notes: context of trips: Journeys" in lines
 
 
 def test_status_as_json(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

@@ -170,6 +170,10 @@ class Session:
         """Return a command for a person that works on the same index; passwords are left to fill in."""
         return shlex.join(["mdvec", *words, *map(without_password, self.arguments())])
 
+    def first_import(self) -> str | None:
+        """Return how to index the folder of ``--docs-dir``; None without it."""
+        return f"'{self.command('import')}' indexes the folder." if self.docs_dir is not None else None
+
     @contextmanager
     def reading(self, *names: str | None, makes: bool = False) -> Iterator[tuple[Workspace, Config]]:
         """Open the workspace for a command that a daemon can run; say why if one runs that did not.

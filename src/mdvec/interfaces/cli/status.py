@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
@@ -19,6 +20,7 @@ from mdvec.text.quantity import quantity
 from mdvec.types.folder_context import shown_contexts
 
 if TYPE_CHECKING:
+    from mdvec.types.collection import ChunkingSpec, SearchDefaults
     from mdvec.types.report import CollectionStatus, DiskCheck, Finding, WorkspaceStatus
 
 
@@ -42,7 +44,7 @@ def status(ctx: click.Context, name: str | None, check: bool, exit_code: bool) -
     if session.output == "json":
         write_json(wire.status(found))
     else:
-        _print_status(found, name)
+        _print_status(found, name, session)
     unchecked = any(each.check_error for each in found.collections)
     differs = any(each.check is not None and not each.check.in_sync for each in found.collections)
     if unchecked or (exit_code and differs):
@@ -65,13 +67,13 @@ def doctor(ctx: click.Context) -> None:
         ctx.exit(EXIT_FAILED)
 
 
-def _print_status(found: WorkspaceStatus, name: str | None) -> None:
+def _print_status(found: WorkspaceStatus, name: str | None, session: Session) -> None:
     size = f"{found.size_bytes / 1e6:,.1f} MB" if found.size_bytes else "not made yet"
     write(f"database: {visible(found.database)} ({size})\nmodel: {found.model}\n")
     if found.published is not None:
         write(f"published: {present.published_line(found.published)}\n")
     if not found.collections:
-        note_no_collections()
+        note_no_collections(session.first_import())
         return
     for watcher in found.watchers:
         write(f"watcher: {visible(str(watcher))}\n")
@@ -106,32 +108,36 @@ def _registration_lines(status: CollectionStatus) -> Iterator[str]:
         "include": ", ".join(collection.source.include),
         "exclude": ", ".join(collection.source.exclude),
         "preset": collection.preset,
-        "chunker": collection.chunking.strategy,
+        "chunker": f"{collection.chunking.strategy}{_settings(collection.chunking, ' ({})')}",
         "model": status.model,
+        "search": _settings(collection.search, "{}"),
         "created": present.moment(collection.created_ms) if collection.created_ms else "",
         "updated": present.moment(collection.updated_ms) if collection.updated_ms else "",
     }
     yield from (f"{key}: {value}" for key, value in shown.items() if value)
-    for context in shown_contexts(collection.folder_contexts):
-        yield f"context of {context.folder or '.'}: {context.text}"
+
+
+def _settings(settings: ChunkingSpec | SearchDefaults, layout: str) -> str:
+    """Return the settings that were chosen for a collection, laid out; empty without any."""
+    chosen = {key: value for key, value in msgspec.structs.asdict(settings).items() if value is not None}
+    chosen.pop("strategy", None)
+    parts = (f"{key} {_value(value)}" for key, value in chosen.items())
+    return layout.format(", ".join(parts)) if chosen else ""
+
+
+def _value(value: float | tuple[int, ...]) -> str:
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _print_details(status: CollectionStatus) -> None:
     name = status.collection.name
     for warning in status.warnings:
         warn(warning)
-    if line := present.revision_line(status.collection):
+    for line in _state_lines(status):
         write(f"\n{visible(f'{name}: {line}')}\n")
-    if status.counts.dirty:
-        write(f"\n{name}: {quantity(status.counts.dirty, 'document')} changed since the last import\n")
-    if status.activity is not None:
-        write(f"\n{visible(f'{name}: {status.activity}')}\n")
-    if hidden := status.counts.superseded:
-        write(f"\n{visible(name)}: {quantity(hidden, 'older version')} hidden\n")
-    if line := present.change_line(status):
-        write(f"\n{name}: {line}\n")
-    if status.check_error:
-        write(f"\n{name}: cannot be compared with its source: {status.check_error}\n")
+    for context in shown_contexts(status.collection.folder_contexts):
+        folder = context.folder or "."
+        write(f"\n{visible(f'{name}: context of {folder}: {context.text}')}\n")
     if status.check is not None:
         lines = list(_check_lines(status.check)) or ["index and source agree"]
         write(f"\n{name}:\n" + "".join(f"  {visible(line)}\n" for line in lines))
@@ -144,6 +150,21 @@ def _print_details(status: CollectionStatus) -> None:
                 for each in status.files
             ],
         )
+
+
+def _state_lines(status: CollectionStatus) -> Iterator[str]:
+    if line := present.revision_line(status.collection):
+        yield line
+    if status.counts.dirty:
+        yield f"{quantity(status.counts.dirty, 'document')} changed since the last import"
+    if status.activity is not None:
+        yield str(status.activity)
+    if hidden := status.counts.superseded:
+        yield f"{quantity(hidden, 'older version')} hidden"
+    if line := present.change_line(status):
+        yield line
+    if status.check_error:
+        yield f"cannot be compared with its source: {status.check_error}"
 
 
 def _check_lines(check: DiskCheck) -> Iterator[str]:

@@ -14,6 +14,7 @@ from mdvec.interfaces.cli import screen
 from mdvec.interfaces.passage import STEERING, printable, visible, wrap
 from mdvec.text.cells import cell_width
 
+_REGISTER = "Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'."
 _GAP = "  "
 _INDENT = "  "
 _BETWEEN = " · "
@@ -152,10 +153,10 @@ def note(text: str) -> None:
     _write(screen.ERRORS, visible(text, keep_newlines=True) + "\n")
 
 
-def note_no_collections() -> None:
-    """Print that there is no collection, and how to add one."""
+def note_no_collections(next_step: str | None = None) -> None:
+    """Print that there is no collection, and the next step: how to add one, if no other is given."""
     note("no collections")
-    note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")
+    note(f"hint: {next_step or _REGISTER}")
 
 
 def warn(text: str) -> None:

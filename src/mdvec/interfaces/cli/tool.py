@@ -240,7 +240,7 @@ def list_(session: Session, include_disabled: bool, only_names: bool) -> None:
         write_json([wire.collection(each) for each in collections])
         return
     if not collections:
-        note_no_collections()
+        note_no_collections(session.first_import())
         return
     write_table(
         ("name", "enabled", "description", "source", "last indexed"),
