@@ -7,8 +7,8 @@ Each set is one of SETS_DIR with its questions and judgements as they are, and i
 - ``NAME_mixed``: documents in the other writing stand among them, and some documents hold code and addresses;
 - ``NAME_repeated``: every document has navigation, a licence, an empty template and a footer with addresses.
 
-No answer is taken away, so each figure is to be compared with that of the set itself. Measure them as any
-other sets: ``python -m benchmarks.quality OUT_DIR``.
+No answer is taken away, so each figure is to be compared with that of the set itself, as
+``benchmarks.altered_quality`` does.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def main() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Boilerplate:
+class Boilerplate:
     """What stands in every document, before and after its text; ``{name}`` is the document."""
 
     before: str
     after: str
 
 
-_ENGLISH = _Boilerplate(
+_ENGLISH = Boilerplate(
     before="""[Home](index.md) | [All answers](all.md) | [Search by tag](tags.md) | [Your account](account.md)
 
 > Licensed under CC BY-SA 4.0. You may share and change this page when you name its authors and link to it.
@@ -86,7 +86,7 @@ _ENGLISH = _Boilerplate(
 [How to sync the notes of this vault with git](https://help.example.com/obsidian/sync/git/{name})</span>
 """,
 )
-_JAPANESE = _Boilerplate(
+_JAPANESE = Boilerplate(
     before="""[ホーム](index.md) | [よくある質問](faq.md) | [手続き](life.md) | [問い合わせ](contact.md)
 
 > このページの著作権は市にあります。転載するときは担当課に連絡してください。
@@ -106,6 +106,10 @@ _JAPANESE = _Boilerplate(
 [{name} を編集する](https://www.city.example.lg.jp/kurashi/tetsuzuki/shiyakusho/faq/{name}.html)
 """,
 )
+
+
+BOILERPLATES = (_ENGLISH, _JAPANESE)
+"""What the documents of ``NAME_repeated`` hold beside their own text."""
 
 
 def make_sets(sets: Path, folder: Path) -> Iterator[Path]:
