@@ -70,7 +70,7 @@ class Segment:
     matched: bool
 
 
-def best_passage(query: str, text: str, *, width: int, lines: int) -> list[list[Segment]]:
+def best_passage(query: str, text: str, *, width: int, lines: int, around: str = "") -> list[list[Segment]]:
     """Return the lines with the most different words of the query, these words marked.
 
     Marks of Markdown and headings are left out, unless nothing else is there. The lines start where a line or
@@ -79,7 +79,8 @@ def best_passage(query: str, text: str, *, width: int, lines: int) -> list[list[
 
     Args:
         query: The query.
-        text: The text of a hit, in Markdown.
+        text: The best chunk of a hit, in Markdown.
+        around: The text of the hit, which stands for a chunk that is nothing but a heading or markup.
         width: Most columns of a line; a wide character takes two.
         lines: Most lines.
 
@@ -88,10 +89,8 @@ def best_passage(query: str, text: str, *, width: int, lines: int) -> list[list[
         when the last line is cut.
     """
     from mdvec.text.highlight import match_spans
-    from mdvec.text.plain import plain_text, without_addresses
 
-    text = printable(without_gaps(text), keep_newlines=True)
-    text = _unwrapped(plain if (plain := plain_text(text)).strip() else without_addresses(text))
+    text = _unwrapped(_shown_text(text, around))
     spans = match_spans(query, text)
     start = _best_start(text, spans, width, lines)
     rows = list(islice(_readable(text, width, start), lines))
@@ -105,6 +104,14 @@ def best_passage(query: str, text: str, *, width: int, lines: int) -> list[list[
     if is_cut:
         shown[-1].append(Segment(_MORE, matched=False))
     return shown
+
+
+def _shown_text(*texts: str) -> str:
+    """Return the first of some texts that has prose or code, as its reader sees it; else the first of all."""
+    from mdvec.text.plain import plain_text, without_addresses
+
+    marked = [printable(without_gaps(each), keep_newlines=True) for each in texts]
+    return next(filter(str.strip, map(plain_text, marked)), "") or without_addresses(marked[0])
 
 
 def _readable(text: str, width: int, start: int) -> Iterator[Span]:

@@ -113,6 +113,14 @@ def test_of_equal_stretches_the_one_that_starts_with_the_answer_is_chosen() -> N
         assert shown("sync vault git", f"{before}\n\n{sentence}", width=60)[0] == sentence
 
 
+def test_a_heading_alone_is_no_excerpt() -> None:
+    """What follows in the passage is shown; without anything else the heading is."""
+    heading, around = "# Computed\n\n<Video href='a'/>", "# Computed\n\n<Video href='a'/>\n\nIt is cached."
+    for text, shown_line in ((around, "It is cached."), ("", "# Computed")):
+        [line] = best_passage("cached", heading, width=40, lines=1, around=text)
+        assert "".join(segment.text for segment in line) == shown_line
+
+
 def test_the_passage_starts_with_a_sentence() -> None:
     """Of a long line the sentence with the match is shown from its start, in both languages."""
     text = "これは最初の文であり、ずっと続く。宿は四条にあった。"

@@ -214,7 +214,9 @@ def _hit_lines(
         reasons = _reasons(hit)
         for start, end in wrap(reasons, width - len(_INDENT)):
             yield _INDENT + styled(reasons[start:end], dim=True)
-    for line in best_passage(query, hit.chunk_text, width=width - len(_INDENT), lines=_PASSAGE_LINES):
+    for line in best_passage(
+        query, hit.chunk_text, width=width - len(_INDENT), lines=_PASSAGE_LINES, around=hit.text
+    ):
         yield _INDENT + "".join(
             styled(segment.text, fg="red", bold=True) if segment.matched else segment.text for segment in line
         )

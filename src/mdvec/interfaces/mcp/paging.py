@@ -96,7 +96,7 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
         cut = hit.cut_lines
         if len(text) < len(whole) and hits:
             text, cut = (
-                _excerpt(result.searched or result.query, without_gaps(hit.chunk_text)),
+                _excerpt(result.searched or result.query, hit),
                 (f"{hit.start_line}:{hit.end_line}",),
             )
             tokens = estimate_token_count(text)
@@ -123,9 +123,10 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
     )
 
 
-def _excerpt(query: str, text: str) -> str:
-    """Return the lines of a text that answer best."""
-    lines = best_passage(query, text[:_MAX_READ_CHARS], width=_EXCERPT_COLUMNS, lines=_EXCERPT_LINES)
+def _excerpt(query: str, hit: SearchHit) -> str:
+    """Return the lines of a hit that answer best."""
+    chunk, around = hit.chunk_text[:_MAX_READ_CHARS], hit.text[:_MAX_READ_CHARS]
+    lines = best_passage(query, chunk, width=_EXCERPT_COLUMNS, lines=_EXCERPT_LINES, around=around)
     return "\n".join("".join(segment.text for segment in line) for line in lines)
 
 
