@@ -79,6 +79,19 @@ def test_exact_evidence_is_first(tmp_path: Path, model_cache: Path) -> None:
             assert found(workspace, "同期が途中で止まったときは", mode)[0] == "sync.md"
 
 
+def test_a_name_of_several_words_is_found_where_it_is_written(tmp_path: Path, model_cache: Path) -> None:
+    """Its words side by side in other texts, however often, do not come before it."""
+    others = {
+        f"stream-{word}.md": f"# Stream of {word}\n\nGenerate stream data: to generate {word}, stream it.\n"
+        for word in WORDS[:9]
+    }
+    code = "# Dependencies\n\n```python\ndef generate_stream(query):\n    yield query\n```\n"
+    with searched(tmp_path, model_cache, {**others, "dependencies.md": code}) as workspace:
+        for mode in (SearchMode.HYBRID, SearchMode.LEXICAL):
+            assert found(workspace, "generate_stream", mode)[0] == "dependencies.md"
+        assert found(workspace, "generate-stream")[0] != "dependencies.md"
+
+
 def test_exact_evidence_may_stand_in_many_passages_of_a_document(tmp_path: Path, model_cache: Path) -> None:
     """What few documents hold tells them from others, however often they hold it."""
     other = " ".join(WORDS * 4)

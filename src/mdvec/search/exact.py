@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from mdvec import run
@@ -26,6 +27,10 @@ _FEW = 10
 # ignores their order, cannot rank those. Then up to this many passages are read.
 _LITTLE = 16.0
 _MAX_HOLDERS = 400
+
+# A name of several words, such as external_docs. A phrase is found whatever signs stand in it, so many texts
+# may hold its words side by side; those that write it so come first.
+_JOINED = re.compile(r"\w+(?:[_.:/-]+\w+)+|[^\W_]+(?:_+[^\W_]+)+", re.ASCII)
 
 # A section of at most this many tokens may only point to the answer: it does if it links to a passage with at
 # least this share of its own BM25 score.
@@ -57,6 +62,10 @@ def exact_matches(text: str, words: LexicalEvidence, where: Where, view: View) -
         headed = [each for each in sections if is_heading(text, each.heading_path[-1])]
         headed = headed or [each for each in sections if lists_name(text, each.heading_path[-1])]
         found = [_pointed_at(each, chunks, scores, view) for each in headed]
+        if not found and _JOINED.fullmatch(text):
+            found = _written(text, chunks)
+            if not found and words.all_known:
+                found = _written(text, _with_all_words(text, where, view))
         found = found or [each for each in chunks if holds(each.text)]
         if not found and words.all_known and words.max_score < _LITTLE:
             chunks = _with_all_words(text, where, view)
@@ -66,6 +75,12 @@ def exact_matches(text: str, words: LexicalEvidence, where: Where, view: View) -
     if len(one_of_each) > _FEW:
         return frozenset()
     return frozenset(each.id for each in (found if len(found) <= _FEW else one_of_each.values()))
+
+
+def _written(name: str, chunks: Sequence[StoredChunk]) -> list[StoredChunk]:
+    """Return the chunks that hold a name with its signs, whole."""
+    written = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+    return [each for each in chunks if written.search(each.text)]
 
 
 def _with_all_words(text: str, where: Where, view: View) -> list[StoredChunk]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 # All of these take time in proportion to the text, whatever it is: hence the possessive quantifiers.
@@ -12,9 +13,11 @@ _FENCED = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|\{/\*.{0,2000}?\*/\}", re.DOTALL)
-# Headings, rules, the line below a table's head, directives, callouts, inclusions, imports of components.
+# Headings, rules, the line below a table's head, directives of two kinds, callouts, inclusions, imports of
+# components.
 _DROPPED_LINE = re.compile(
-    r"^(?:[-=*_|: \t]{3,}+|[ \t]*+(?:#{1,6}(?:[ \t].*)?|:{3}.*|(?:>[ \t]*+)*+\[!.*|\{[*%].*[*%]\}[ \t]*+)"
+    r"^(?:[-=*_|: \t]{3,}+"
+    r"|[ \t]*+(?:#{1,6}(?:[ \t].*)?|:{3}.*|/{3,}(?:[ \t].*)?|(?:>[ \t]*+)*+\[!.*|\{[*%].*[*%]\}[ \t]*+)"
     r"|import[ \t][^\n'\"]*+['\"][^\n'\"]*+['\"];?[ \t]*+|export[ \t]++(?:const|default|function)\b.*)$",
     re.MULTILINE,
 )
@@ -32,9 +35,10 @@ _TAG = re.compile(
     r"</?[A-Za-z]"
     r"(?:\{(?:[^{}]|\{[^{}]{0,400}+\}){0,400}+\}|\"[^\"]{0,400}+\"|'[^'\n]{0,400}+'|[^<>{}\"']){0,400}+>"
 )
+_BREAK = re.compile(r"<br[ \t]*+/?>", re.IGNORECASE)
+_CODE = re.compile(r"(?<!`)(?P<ticks>`++)(?P<code>[^`\n]++)(?P=ticks)")
 _INLINE = re.compile(
-    r"(?<!`)(?P<ticks>`++)(?P<code>[^`\n]++)(?P=ticks)"
-    r"|(?P<image>!\[\[[^\[\]\n]*\.(?:png|jpe?g|gif|svg|webp|avif|bmp|mp4|pdf)[^\[\]\n]*+\]\]"
+    r"(?P<image>!\[\[[^\[\]\n]*\.(?:png|jpe?g|gif|svg|webp|avif|bmp|mp4|pdf)[^\[\]\n]*+\]\]"
     r"|!\[(?P<alternative>[^\[\]\n]*+)\](?:\([^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)?\)|\[[^\[\]\n]*+\]))"
     r"|!?\[\[(?:[^\[\]\n|]*+\|)?(?P<note>[^\[\]\n|]++)\]\]"
     r"|\[(?P<label>[^\[\]\n]*+)\](?:\([^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)?\)|\[[^\[\]\n]*+\])"
@@ -43,6 +47,7 @@ _INLINE = re.compile(
     rf"|(?P<tag>{_TAG.pattern})"
     r"|(?P<attributes>[ \t]?\{:?[ \t]*+[#.][^{}\n]*+\})"
 )
+_PLACE = re.compile(r"\0(\d++)\0")
 _EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_\n]++)(?<=\S)\1(?![\w*_])")
 _MARKS = re.compile(r"\*\*|__|==|~~|^[ \t]*+(?:>[ \t]?)++|(?<=\s)\^[\w-]++$", re.MULTILINE)
 UNBROKEN = re.compile(r"[A-Za-z0-9+/=_%&.-]{100,}+")
@@ -67,7 +72,8 @@ def plain_text(text: str) -> str:
 
 def without_addresses(text: str) -> str:
     """Return a Markdown text with links and images as their labels, for one that has no prose."""
-    return _INLINE.sub(lambda found: found["alternative"] or _label(found) or found["code"] or "", text)
+    text, code = _without_code(text)
+    return _with_code(_INLINE.sub(lambda found: found["alternative"] or _label(found), text), code)
 
 
 def _prose(text: str) -> str:
@@ -75,21 +81,25 @@ def _prose(text: str) -> str:
         text = pattern.sub("", text)
     text = _TABLE_ROW.sub(lambda row: " · ".join(filter(None, map(str.strip, row[1].split("|")))), text)
     text = _BULLET.sub("• ", _LINK_ITEM.sub("→ ", text))
-    # Code is set aside, so that marks in it stay.
+    text, code = _without_code(text)
+    text = _MARKS.sub("", _INLINE.sub(_label, _BREAK.sub(" ", text)))
+    text = UNBROKEN.sub("…", html.unescape(_EMPHASIS.sub(r"\2", text)))
+    return _BLANKS.sub(" ", _with_code(text, code))
+
+
+def _without_code(text: str) -> tuple[str, list[str]]:
+    """Set inline code aside, so that marks in it stay: return a text with places for it, and the code."""
     code: list[str] = []
 
-    def shown(found: re.Match[str]) -> str:
-        if found["code"] is not None:
-            code.append(found["code"].strip())
-            return "\0"
-        return _label(found)
+    def place(found: re.Match[str]) -> str:
+        code.append(found["code"].strip())
+        return f"\0{len(code) - 1}\0"
 
-    text = _MARKS.sub("", _INLINE.sub(shown, text.replace("\0", " ")))
-    text = html.unescape(_EMPHASIS.sub(r"\2", text))
-    pieces = text.split("\0")
-    shortened = (UNBROKEN.sub("…", piece) for piece in pieces)
-    whole = "".join(piece + each for piece, each in zip(shortened, [*code, ""], strict=True))
-    return _BLANKS.sub(" ", whole)
+    return _CODE.sub(place, text.replace("\0", " ")), code
+
+
+def _with_code(text: str, code: Sequence[str]) -> str:
+    return _PLACE.sub(lambda found: code[int(found[1])], text)
 
 
 def _label(found: re.Match[str]) -> str:

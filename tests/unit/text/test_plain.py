@@ -33,6 +33,10 @@ from mdvec.text.plain import plain_text, without_addresses
         ("{* ../src/a.py hl[18,21] *}\n{% include b %}\nText", "Text"),
         (f"{'SiedefSaPZ0mn/HFG5' * 9}) Text.", "…) Text."),
         ("> [!tip] Outer\n> text\n>\n> > [!warning] Inner\n> > more", "text\n\n\nmore"),
+        ("Wrapped by [`<KeepAlive>`](a.md) and [`__init__`](b.md)", "Wrapped by <KeepAlive> and __init__"),
+        ("See ![`x`](a.png) `one`, [the `two`](c) and `[x](y)`", "See one, the two and [x](y)"),
+        ("/// details | More\n\nText\n\n///", "Text"),
+        ("First line<br>Second line", "First line Second line"),
         ("**太字**と`コード`の説明です。", "太字とコードの説明です。"),
     ],
 )
