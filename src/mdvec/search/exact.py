@@ -30,7 +30,7 @@ _MAX_HOLDERS = 400
 
 # A name of several words, such as external_docs. A phrase is found whatever signs stand in it, so many texts
 # may hold its words side by side; those that write it so come first.
-_JOINED = re.compile(r"\w+(?:[_.:/-]+\w+)+|[^\W_]+(?:_+[^\W_]+)+", re.ASCII)
+_JOINED = re.compile(r"_*[^\W_]+(?:[_.:/-]+[^\W_]+)+_*", re.ASCII)
 
 # A section of at most this many tokens may only point to the answer: it does if it links to a passage with at
 # least this share of its own BM25 score.
