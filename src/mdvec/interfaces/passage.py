@@ -18,18 +18,19 @@ _PART_CHARS = 8_000
 _MORE = "…"
 # Terminals differ in how wide they draw it.
 _MORE_COLUMNS = 2
-# Code, list items that are nothing but a link, and one word after a label, such as "Plugin ID: sync": words
-# in them count less than in prose.
+# Code, in which words count less than in prose; list items that are nothing but a link, and one word after a
+# label, such as "Plugin ID: sync", in which they count if no others do.
 _ASIDE = re.compile(
     r"^(?P<fence>```).*?(?:^```|\Z)|^→ [^\n]*$|^[^\W\d_][\w -]{0,29}:[ \t]\S+$", re.DOTALL | re.MULTILINE
 )
 _FENCE = "```"
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*)$", re.MULTILINE)
 # Where a sentence may begin that says what a text is about: no item of a list, long enough or with an end.
 _REAL_SENTENCE = re.compile(
     r"^(?![ \t]*(?:[•→`]|\d+[.)][ \t]))(?:[^\n]{40}|[^\n]*[.。！？!?](?:\s|\Z))", re.MULTILINE
 )
 _PROSE_WEIGHT = 2
-_ASIDE_WEIGHT = 1
+_CODE_WEIGHT = 1
 # The end of a line of prose before another one: no heading, table or row of one, fence, list, quotation or
 # property.
 _SOFT_BREAK = re.compile(
@@ -57,6 +58,33 @@ STEERING = re.compile(rf"[\x00-\x0a{_STEERERS}]")
 _NO_LINE_START = frozenset("、。，．・：；？！ー…」』）］｝〉》】〕々ぁぃぅぇぉっゃゅょァィゥェォッャュョ")
 
 
+class _Parts:
+    """The parts of a text by what words in them tell a reader.
+
+    Attributes:
+        sentences: The lines where a sentence may begin that says what the text is about.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._asides = [
+            (found.span(), _CODE_WEIGHT if found["fence"] else 0) for found in _ASIDE.finditer(text)
+        ]
+        lines = ((found.start(), _line_end(text, found.start())) for found in _REAL_SENTENCE.finditer(text))
+        self.sentences: list[Span] = [line for line in lines if self.weight(line[0]) == _PROSE_WEIGHT]
+
+    def weight(self, at: int) -> int:
+        """Return the weight of a word."""
+        index = bisect_right(self._asides, at, key=lambda aside: aside[0][0]) - 1
+        if index >= 0 and at < self._asides[index][0][1]:
+            return self._asides[index][1]
+        return _PROSE_WEIGHT
+
+    def in_sentence(self, at: int) -> bool:
+        """Return True for a place in one of the sentences."""
+        index = bisect_right(self.sentences, at, key=lambda line: line[0]) - 1
+        return index >= 0 and at < self.sentences[index][1]
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A part of a line.
@@ -75,7 +103,8 @@ def best_passage(query: str, text: str, *, width: int, lines: int, around: str =
 
     Marks of Markdown and headings are left out, unless nothing else is there. The lines start where a line or
     a sentence starts, or at a word of a sentence that is too long; without any word of the query at the first
-    whole sentence. Words in prose count more than words in code and in lists of links.
+    whole sentence. Words in prose count more than words in code and in lists of links. If a heading of
+    the chunk has all words that are found, only whole sentences count: they say what a name means.
 
     Args:
         query: The query.
@@ -90,9 +119,14 @@ def best_passage(query: str, text: str, *, width: int, lines: int, around: str =
     """
     from mdvec.text.highlight import match_spans
 
+    headings = "\n".join(_HEADING.findall(text))
     text = _unwrapped(_shown_text(text, around))
     spans = match_spans(query, text)
-    start = _best_start(text, spans, width, lines)
+    parts = _Parts(text)
+    telling = spans
+    if _different(text, spans) <= _different(headings, match_spans(query, headings)):
+        telling = [span for span in spans if parts.in_sentence(span[0])]
+    start = _best_start(text, telling, parts, width, lines)
     rows = list(islice(_readable(text, width, start), lines))
     if not rows:
         return []
@@ -239,18 +273,17 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
         yield start, start + len(line.rstrip())
 
 
-def _best_start(text: str, spans: Sequence[Span], width: int, lines: int) -> int:
+def _best_start(text: str, spans: Sequence[Span], parts: _Parts, width: int, lines: int) -> int:
     """Return the start of the lines with the highest weight; without a match, of the first whole sentence.
 
     Among lines with equally many different words, those whose first line has the most of them.
     """
     if not spans:
-        found = _REAL_SENTENCE.search(text)
-        return found.start() if found else 0
+        return next((start for start, _ in parts.sentences), 0)
     part = _best_part(text, spans)
-    words = _words(text, part)
+    words = [(_word(text[start:end]), parts.weight(start), end - start) for start, end in part]
     reach = width * lines // 2  # so that a match is seen with what follows it
-    best, best_weight = 0, (0, 0, 0)
+    best, best_weight = 0, (-1, 0, 0)
     for start in dict.fromkeys(_beginning(text, match, reach) for match, _ in part):
         ends = [end for _, end in islice(_readable(text, width, start), lines)]
         different, total = _weight(start, ends[-1], part, words)
@@ -291,37 +324,31 @@ def _beginning(text: str, match: int, reach: int) -> int:
     return pause.end() if pause else match
 
 
-def _words(text: str, spans: Sequence[Span]) -> list[tuple[str, int]]:
-    """Return each match's word, the same for all forms of one, and its weight."""
+def _different(text: str, spans: Sequence[Span]) -> set[str]:
+    """Return the different words among some matches."""
+    return {_word(text[start:end]) for start, end in spans}
+
+
+def _word(text: str) -> str:
+    """Return what all forms of a word share."""
     from mdvec.text.words import is_english, stem
 
-    asides = [found.span() for found in _ASIDE.finditer(text)]
-    begins = [start for start, _ in asides]
-
-    def is_aside(at: int) -> bool:
-        index = bisect_right(begins, at) - 1
-        return index >= 0 and at < asides[index][1]
-
-    words = []
-    for start, end in spans:
-        word = text[start:end].casefold()
-        weight = (_ASIDE_WEIGHT if is_aside(start) else _PROSE_WEIGHT) * (end - start)
-        words.append((stem(word) if is_english(word) else word, weight))
-    return words
+    word = text.casefold()
+    return stem(word) if is_english(word) else word
 
 
 def _weight(
-    first: int, last: int, spans: Sequence[Span], words: Sequence[tuple[str, int]]
+    first: int, last: int, spans: Sequence[Span], words: Sequence[tuple[str, int, int]]
 ) -> tuple[int, int]:
-    """Weigh a stretch of text: by its different words first, then by all its matches."""
+    """Weigh a stretch of text: by its different words first, then by the length of all its matches."""
     different: dict[str, int] = {}
     total = 0
     for index in range(bisect_right(spans, first, key=lambda span: span[1]), len(spans)):
         if spans[index][0] >= last:
             break
-        word, weight = words[index]
-        different[word] = max(weight, different.get(word, 0))
-        total += weight
+        word, weight, length = words[index]
+        different[word] = max(weight * length, different.get(word, 0))
+        total += max(1, weight) * length
     return sum(different.values()), total
 
 

@@ -113,6 +113,14 @@ def test_of_equal_stretches_the_one_that_starts_with_the_answer_is_chosen() -> N
         assert shown("sync vault git", f"{before}\n\n{sentence}", width=60)[0] == sentence
 
 
+def test_a_name_is_explained_before_it_is_used() -> None:
+    """Where the heading is the name, its code and its references are no start."""
+    code = "```js\nimport { onMounted }\n```"
+    text = f"## onMounted()\n\n{code}\n\nIt runs when it is there.\n\n- See onMounted.\n"
+    assert shown("onMounted", text, width=40, lines=1) == ["It runs when it is there."]
+    assert shown("mounted import", text, width=40, lines=1) == ["import { onMounted }"]
+
+
 def test_a_heading_alone_is_no_excerpt() -> None:
     """What follows in the passage is shown; without anything else the heading is."""
     heading, around = "# Computed\n\n<Video href='a'/>", "# Computed\n\n<Video href='a'/>\n\nIt is cached."
