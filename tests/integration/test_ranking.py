@@ -144,6 +144,20 @@ def test_a_footer_of_every_note_does_not_win(tmp_path: Path, model_cache: Path) 
         assert alone[0].heading == "This note in GitHub"
 
 
+def test_the_markup_of_a_footer_makes_no_word_common(tmp_path: Path, model_cache: Path) -> None:
+    """A word that only classes and targets repeat still tells its note from others that lack it."""
+    footer = '<span class="git-footer">[Edit](https://example.org/{} "git-edit-note")</span>'
+    files = {
+        f"{word}.md": f"# Notes on {word}\n\n{say} {word} with the vault.\n\n{footer.format(word)}\n"
+        for word, say in zip(WORDS, ("Sync", "Open") * 15, strict=True)
+    }
+    files["versions.md"] = f"# Versions\n\nKeep old versions with git.\n\n{footer.format('versions')}\n"
+    with searched(tmp_path, model_cache, files) as workspace:
+        first = workspace.search(SearchQuery("how to sync with git", mode=SearchMode.LEXICAL)).hits[0]
+        assert first.path == "versions.md"
+        assert first.score > 0.5  # if each note held the word, it would tell nothing
+
+
 @pytest.mark.parametrize("query", ["the", "of the"])
 def test_function_words_alone_are_no_question(tmp_path: Path, model_cache: Path, query: str) -> None:
     """Every text holds them, which says nothing."""

@@ -23,6 +23,13 @@ _TARGET = re.compile(r"[^()\s]+(?=[)\s])")
 # Rare in texts; each is part of every address, or right before the target of a link.
 _ADDRESS_SIGN = re.compile(r"://|\]\(")
 
+# What is for browsers and style sheets, in tags and after the target of a link; code stays as it is.
+_STYLED = re.compile(
+    r"(?P<code>`[^`\n]*`)|(?P<tag><[A-Za-z][^<>\n]{0,1000}>)"
+    r"|(?<=\S) +\"[a-z0-9]+(?:[-_][a-z0-9]+)+\"(?=\))"
+)
+_STYLE = re.compile(r"(?<=[\s\"'])(?:class|className|id|style|rel|target)=(?:\"[^\"\n]*\"|'[^'\n]*'|[\w-]+)")
+
 # Neither spans lines, so neither spans joined texts.
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]*\]\]")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
@@ -70,8 +77,25 @@ class Prose(NamedTuple):
     addresses: Sequence[str]
 
 
+def without_styles(text: str) -> str:
+    """Return a text without what is for style sheets: classes in tags, link titles such as "edit-note"."""
+    if "=" not in text and '")' not in text:
+        return text
+    parts: list[str] = []
+    start = 0
+    for fence in FENCE.finditer(text):
+        parts += _STYLED.sub(_bare, text[start : fence.start()]), fence[0]
+        start = fence.end()
+    return "".join((*parts, _STYLED.sub(_bare, text[start:])))
+
+
+def _bare(found: re.Match[str]) -> str:
+    return _STYLE.sub("", found["tag"]) if found["tag"] else found["code"] or ""
+
+
 def part_addresses(text: str) -> Prose:
     """Separate a text from its addresses and link targets."""
+    text = without_styles(text)
     parts: list[str] = []
     addresses: list[str] = []
     start = 0

@@ -15,7 +15,7 @@ from mdvec.text.folding import ascii_words, normalise
 from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED, compiled
 from mdvec.text.words import STEMMER_VERSION, STOP_WORDS, is_english, stem
 
-TERMS_VERSION = f"4-{STEMMER_VERSION}"
+TERMS_VERSION = f"5-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that outdated indexes are recognised."""
 
 MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"

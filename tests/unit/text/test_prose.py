@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from mdvec.text.indexed_terms import index_terms
-from mdvec.text.prose import is_unspaced_prose, part_addresses, skeletons
+from mdvec.text.prose import is_unspaced_prose, part_addresses, skeletons, without_styles
 
 
 def skeleton(text: str, names: Sequence[str]) -> str:
@@ -116,3 +116,31 @@ def test_words_of_addresses_are_minor() -> None:
     )
     assert terms.main == "see plugin"
     assert {"github", "obsidian", "sync", "git"} <= set(terms.minor.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "prose"),
+    [
+        ('<span class="git-footer" id=end>Edit</span>', "<span  >Edit</span>"),
+        ('[Edit](https://example.org/a.md "git-edit-note") it', "[Edit]( ) it"),
+        ('[Edit](a.md "Edit this note") it', '[Edit](  "Edit this note") it'),
+        ("<Card title='Git' className='big'>", "<Card title='Git' >"),
+    ],
+)
+def test_what_is_for_style_sheets_is_no_prose(text: str, prose: str) -> None:
+    """What readers may see stays."""
+    assert part_addresses(text).text == prose
+
+
+@pytest.mark.parametrize(
+    "text", ['Write `<a class="git">` here.', '```html\n<a class="git">\n```\n', 'A class="git" of 1 > 0']
+)
+def test_styles_in_code_are_what_a_text_is_about(text: str) -> None:
+    """In prose that is no tag, too."""
+    assert part_addresses(text).text == text
+
+
+@pytest.mark.parametrize("piece", ['class="a" ', "class=a ", "<a ", '[a](b "a-', '"a-b" ', "<a class='"])
+def test_styles_are_found_in_linear_time(piece: str) -> None:
+    """The steps grow with the text, whatever it is."""
+    assert len(without_styles(f"<a {piece * 100_000}")) <= 3 + len(piece) * 100_000
