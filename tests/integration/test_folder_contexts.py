@@ -58,8 +58,11 @@ def test_what_is_set_is_shown_instead_of_the_file(workspace: Workspace) -> None:
     assert found(workspace) == ("Second.",)
     workspace.folders.remove_context("notes", "trips")
     assert found(workspace) == ("Where we went. [31m",)
-    with pytest.raises(UsageError, match="no context was set"):
+    with pytest.raises(UsageError, match="no context was set") as caught:
         workspace.folders.remove_context("notes", "trips")
+    assert CONTEXT_FILE in caught.value.hint
+    with pytest.raises(UsageError, match="has 301 characters"):
+        workspace.folders.set_context("notes", "trips", "x" * 301)
 
 
 def test_a_file_that_changes_is_read(workspace: Workspace, tmp_path: Path) -> None:

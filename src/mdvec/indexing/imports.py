@@ -21,6 +21,7 @@ from mdvec.indexing.vectors import Embedded, embed_pending
 from mdvec.indexing.work import Work
 from mdvec.sources.interface import Source
 from mdvec.stores.records import DamagedRows
+from mdvec.text.quantity import quantity
 from mdvec.types.ids import SpaceId
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 
@@ -94,7 +95,7 @@ def _check_is_new(work: Work) -> None:
     with work.store.read() as view:
         documents = view.counts(collection.id, None).documents
     if documents:
-        msg = f"collection {collection.name!r} already has {documents} documents"
+        msg = f"collection {collection.name!r} already has {quantity(documents, 'document')}"
         raise CollectionNotEmptyError(msg)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdvec import run
-from mdvec.interfaces.passage import visible
+from mdvec.interfaces.printing import visible
 
 if TYPE_CHECKING:
     from mdvec.config.schema import LogSettings

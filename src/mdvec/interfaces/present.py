@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from urllib.parse import quote
 
 from mdvec.errors import sentences
-from mdvec.interfaces.passage import one_line, without_gaps
+from mdvec.interfaces.printing import one_line, without_gaps
 from mdvec.run import Stage
 from mdvec.text.quantity import quantity
 from mdvec.types.hit import Confidence, SearchHit, SearchResult

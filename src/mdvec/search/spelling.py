@@ -38,6 +38,7 @@ _COMMON_WORDS = STOP_WORDS.union(_OF_QUESTIONS.split())
 # What is part of an identifier, a path or an address is as it is.
 _TOKEN = re.compile(r"\S+")
 _OUTER_SIGNS = "\"'`()[]{}<>*!?.,;:…、。！？「」『』（）“”‘’"
+_SUFFIX = re.compile(r"(?<=\w)\.(?:md|mdx|markdown|txt)\b", re.IGNORECASE)
 _INSIDE_WORDS = frozenset("-'’")
 
 _JAPANESE_WORD = rf"[{KATAKANA}]{{2,}}|[{HAN}]{{2,}}"
@@ -94,7 +95,11 @@ def check_spelling(texts: Sequence[str], where: Where, view: View) -> Spelling:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Yield the words of scripts with spaces, as typed, without the most common English ones."""
+    """Yield the words of scripts with spaces, as typed, without the most common English ones.
+
+    The end of a file's name, as in ``notes.md``, is no word.
+    """
+    text = _SUFFIX.sub("", text)
     for match in run_pattern(text).finditer(text):
         folded = normalise(match[0])
         if not (holds_unspaced(folded) or folded in _COMMON_WORDS):

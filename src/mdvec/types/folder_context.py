@@ -12,7 +12,8 @@ CONTEXT_FILE = ".mdvec-context"
 MAX_CONTEXT_FILE_BYTES = 4_000
 """A larger file is no sentence."""
 
-_MAX_CHARS = 300
+MAX_CHARS = 300
+"""Of a context."""
 
 
 class FolderContext(Struct, frozen=True, order=True):
@@ -32,7 +33,7 @@ class FolderContext(Struct, frozen=True, order=True):
 def context_line(text: str) -> str:
     """Return a context as it is kept: one line, without control characters, and limited."""
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
-    return line if len(line) <= _MAX_CHARS else f"{line[: _MAX_CHARS - 1].rstrip()}…"
+    return line if len(line) <= MAX_CHARS else f"{line[: MAX_CHARS - 1].rstrip()}…"
 
 
 def shown_contexts(contexts: Iterable[FolderContext]) -> list[FolderContext]:

@@ -109,6 +109,7 @@ class Collections:
                 return []
             with self.store().read() as fresh:
                 return self.chosen(names, fresh, include_disabled=include_disabled)
+        names = (names,) if isinstance(names, str) else names  # it is a sequence of strings, too
         known = {each.name: each for each in self._usable(view)}
         if not names:
             return [each for each in known.values() if each.enabled or include_disabled]

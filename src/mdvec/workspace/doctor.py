@@ -243,8 +243,8 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
         check = status.check
         differing = len(check.new) + len(check.changed) + len(check.moved) + len(check.deleted)
         yield note(f"{quantity(differing, 'difference')} between the files and the index", f"Run '{update}'.")
-    if odd := [each.path for each in status.files if each.state is DocumentState.READY and each.reason]:
-        more = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
-        yield note(f"something was odd in {odd[0]}{more}", f"Run '{files}' to see what.")
+    if odd := [each for each in status.files if each.state is DocumentState.READY and each.reason]:
+        more = f"; {quantity(len(odd) - 1, 'more file')} with warnings" if len(odd) > 1 else ""
+        yield note(f"{odd[0].path}: {odd[0].reason}{more}", f"Run '{files}' to see all.")
     if counts.pending_chunks:
         yield note(f"{counts.pending_chunks:,} of {counts.chunks:,} chunks have no vector", complete)

@@ -28,6 +28,7 @@ from mdvec.stores.records import StoredChunk
 from mdvec.stores.versions import VersionCache
 from mdvec.text.boilerplate import without_boilerplate
 from mdvec.text.highlight import match_spans
+from mdvec.text.quantity import quantity
 from mdvec.text.scripts import is_unspaced_query
 from mdvec.types.collection import Collection
 from mdvec.types.folder_context import contexts_above
@@ -325,7 +326,7 @@ def _hidden(query: SearchQuery, similarities: Sequence[float]) -> str:
     if not similarities:
         return ""
     return (
-        f"The threshold of {query.threshold:g} hides {len(similarities):,} passages; "
+        f"The threshold of {query.threshold:g} hides {quantity(len(similarities), 'passage')}; "
         f"the nearest has a similarity of {similarities[0]:.3f}. Take a lower threshold."
     )
 

@@ -374,7 +374,7 @@ class Workspace:
             CollectionNotFoundError: If one of them does not exist.
         """
         with self._collections.store().read() as view:
-            searched = self._collections.chosen(tuple(collections), view)
+            searched = self._collections.chosen(collections, view)
             return view.tags(Where(tuple(collection.id for collection in searched)))
 
     def chunks(self, collections: Sequence[str] = ()) -> Iterator[StoredChunk]:
@@ -384,7 +384,7 @@ class Workspace:
             CollectionNotFoundError: If one of them does not exist.
         """
         with self._collections.store().read() as view:
-            yield from reading.every_chunk(self._collections.chosen(tuple(collections), view), view)
+            yield from reading.every_chunk(self._collections.chosen(collections, view), view)
 
     def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
         """Return what is indexed, and whether it matches the sources.

@@ -16,7 +16,7 @@ from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT, FakeWo
 
 from mdvec.errors import DocumentNotFoundError, SourceMissingError
 from mdvec.interfaces.cli.terminal import json_text
-from mdvec.interfaces.passage import STEERING, one_line, printable, visible
+from mdvec.interfaces.printing import STEERING, one_line, printable, visible
 from mdvec.types.document import DocumentState
 from mdvec.types.links import DocumentLinks
 from mdvec.types.report import CollectionCounts, CollectionStatus, FileStatus, Finding, Severity, TagCount

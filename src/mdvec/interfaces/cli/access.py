@@ -13,7 +13,7 @@ from mdvec.interfaces.cli.common_options import FOLDER, Command, Group, format_o
 from mdvec.interfaces.cli.filters import names_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json
-from mdvec.interfaces.passage import visible
+from mdvec.interfaces.printing import visible
 
 _TOKEN_BYTES = 32
 

@@ -16,7 +16,7 @@ from mdvec.interfaces.cli.terminal import (
     write,
     write_table,
 )
-from mdvec.interfaces.passage import printable
+from mdvec.interfaces.printing import printable
 
 if TYPE_CHECKING:
     from mdvec.evaluation.gate import Verdict

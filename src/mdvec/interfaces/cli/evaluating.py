@@ -23,7 +23,7 @@ from mdvec.interfaces.cli.filters import name_option, names_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write
 from mdvec.interfaces.errors import EXIT_FAILED
-from mdvec.interfaces.passage import printable
+from mdvec.interfaces.printing import printable
 from mdvec.types.query import SearchMode
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import click
 
 from mdvec.interfaces.cli import EXIT_INTERRUPTED
 from mdvec.interfaces.cli.terminal import note, transient
-from mdvec.interfaces.passage import visible
+from mdvec.interfaces.printing import visible
 from mdvec.run import ProgressListener, Stage
 from mdvec.text.quantity import quantity
 

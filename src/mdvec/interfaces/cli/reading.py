@@ -14,7 +14,7 @@ from mdvec.interfaces.cli.filters import filter_options, names_option, path_name
 from mdvec.interfaces.cli.search import write_hits
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_documents, write_json, write_table
-from mdvec.interfaces.passage import visible
+from mdvec.interfaces.printing import visible
 from mdvec.types.document import LinkKind
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink
 

@@ -21,8 +21,9 @@ from mdvec.interfaces.cli.terminal import (
     write_json,
     write_raw,
 )
-from mdvec.interfaces.passage import best_passage, printable, visible, wrap
+from mdvec.interfaces.excerpt import best_passage
 from mdvec.interfaces.present import trail, versions_line
+from mdvec.interfaces.printing import printable, visible, wrap
 from mdvec.text.cells import cell_width
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.query import Expansion, SearchMode

@@ -16,7 +16,7 @@ from mdvec import run
 from mdvec.errors import UntrustedConfigError, UsageError
 from mdvec.interfaces.cli.progress import shown_progress
 from mdvec.interfaces.cli.terminal import note, print_step, warn, write, write_json
-from mdvec.interfaces.passage import visible
+from mdvec.interfaces.printing import visible
 from mdvec.run import Run
 from mdvec.text.addresses import without_password
 

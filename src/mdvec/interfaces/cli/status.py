@@ -15,7 +15,7 @@ from mdvec.interfaces.cli.filters import name_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note_no_collections, warn, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
-from mdvec.interfaces.passage import visible
+from mdvec.interfaces.printing import visible
 from mdvec.text.quantity import quantity
 from mdvec.types.folder_context import shown_contexts
 
@@ -135,9 +135,11 @@ def _print_details(status: CollectionStatus) -> None:
         warn(warning)
     for line in _state_lines(status):
         write(f"\n{visible(f'{name}: {line}')}\n")
-    for context in shown_contexts(status.collection.folder_contexts):
-        folder = context.folder or "."
-        write(f"\n{visible(f'{name}: context of {folder}: {context.text}')}\n")
+    contexts = shown_contexts(status.collection.folder_contexts)
+    if contexts:
+        write(f"\n{name}: contexts of folders\n")
+        told = (f"  {each.folder or '.'}: {each.text}" for each in contexts)
+        write("".join(f"{visible(line)}\n" for line in told))
     if status.check is not None:
         lines = list(_check_lines(status.check)) or ["index and source agree"]
         write(f"\n{name}:\n" + "".join(f"  {visible(line)}\n" for line in lines))

@@ -12,7 +12,7 @@ from mdvec.interfaces.cli.common_options import Command, Group, format_option
 from mdvec.interfaces.cli.filters import name_option, names_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
-from mdvec.interfaces.passage import visible
+from mdvec.interfaces.printing import visible
 from mdvec.text.addresses import HIDDEN, scheme_of
 from mdvec.text.quantity import quantity
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import click
 
 from mdvec.interfaces.cli import screen
-from mdvec.interfaces.passage import STEERING, printable, visible, wrap
+from mdvec.interfaces.printing import STEERING, printable, visible, wrap
 from mdvec.text.cells import cell_width
 
 _REGISTER = "Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'."

@@ -14,7 +14,7 @@ from mdvec.interfaces.cli.filters import collection_names, name_option, presets
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, note_no_collections, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
-from mdvec.interfaces.passage import visible
+from mdvec.interfaces.printing import visible
 from mdvec.types.collection import ChunkingSpec, Collection, parse_embedding_spec
 from mdvec.types.folder_context import CONTEXT_FILE, shown_contexts
 

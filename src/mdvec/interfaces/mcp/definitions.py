@@ -27,7 +27,7 @@ from mdvec.interfaces import document_lists, requests, wire
 from mdvec.interfaces.arguments import nearest, shown
 from mdvec.interfaces.mcp import schemas
 from mdvec.interfaces.mcp.paging import MAX_DESCRIPTION_CHARS
-from mdvec.interfaces.passage import one_line
+from mdvec.interfaces.printing import one_line
 from mdvec.text.scripts import holds_unspaced
 from mdvec.types.collection import RESERVED_NAMES, Collection
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from mdvec.interfaces.errors import Failure, OnBug, shortened, translate_for_client
-from mdvec.interfaces.passage import one_line
+from mdvec.interfaces.printing import one_line
 from mdvec.interfaces.steps import hint_for_client
 
 MAX_LINE_CHARS = 1_000

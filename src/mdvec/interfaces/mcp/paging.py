@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from mdvec.errors import UsageError
 from mdvec.interfaces.document_lists import Map
-from mdvec.interfaces.passage import best_passage, one_line, without_gaps
+from mdvec.interfaces.excerpt import best_passage
 from mdvec.interfaces.present import spelling_lines
+from mdvec.interfaces.printing import one_line, without_gaps
 from mdvec.interfaces.requests import parse_lines
 from mdvec.interfaces.steps import text_for_client
 from mdvec.text.tokens import estimate_token_count, estimate_token_ends

@@ -36,7 +36,7 @@ from mdvec.interfaces.mcp.definitions import ANSWER, Context
 from mdvec.interfaces.mcp.failures import MAX_LINE_CHARS
 from mdvec.interfaces.mcp.paging import described, first_part, name_line
 from mdvec.interfaces.mcp.threads import Threads
-from mdvec.interfaces.passage import one_line
+from mdvec.interfaces.printing import one_line
 from mdvec.interfaces.steps import hint_for_client
 from mdvec.text.links import is_markdown
 from mdvec.types.report import ListedDocument, Passage

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mdvec.interfaces.document_lists import Documents, Map
 from mdvec.interfaces.encoding import iso_time
-from mdvec.interfaces.passage import one_line
 from mdvec.interfaces.present import context_line, published_line, trail, versions_line
+from mdvec.interfaces.printing import one_line
 from mdvec.types.collection import RESERVED_NAMES, Collection
 from mdvec.types.folder_context import shown_contexts
 from mdvec.types.hit import SearchHit, SearchResult

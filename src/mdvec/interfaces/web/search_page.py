@@ -16,7 +16,7 @@ from mdvec.config.schema import SearchSettings
 from mdvec.errors import CollectionNotFoundError, UsageError
 from mdvec.interfaces import operations
 from mdvec.interfaces.errors import translate_logged
-from mdvec.interfaces.passage import best_passage
+from mdvec.interfaces.excerpt import best_passage
 from mdvec.interfaces.present import trail
 from mdvec.interfaces.requests import SearchRequest, search_query
 from mdvec.interfaces.times import parse_since

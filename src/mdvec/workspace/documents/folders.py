@@ -10,7 +10,7 @@ from mdvec.errors import UsageError
 from mdvec.text.folding import nfc
 from mdvec.text.undecodable import spelled
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
-from mdvec.types.folder_context import FolderContext, context_line
+from mdvec.types.folder_context import CONTEXT_FILE, MAX_CHARS, FolderContext, context_line
 from mdvec.workspace.collections import Collections
 
 
@@ -26,12 +26,15 @@ class Folders:
         Args:
             name: The collection.
             folder: Relative to its source, empty or ``.`` for the root; or absolute, of a folder in it.
-            text: A sentence; it becomes one line of 300 characters at most.
+            text: A sentence; it becomes one line.
 
         Raises:
             CollectionNotFoundError: If there is no such collection.
-            UsageError: If the text is empty, or the folder is not in the source.
+            UsageError: If the text is empty or too long, or the folder is not in the source.
         """
+        if len(text) > MAX_CHARS:
+            msg = f"the context has {len(text):,} characters; at most {MAX_CHARS} are shown with every hit"
+            raise UsageError(msg, hint="Shorten it to a sentence.")
         line = context_line(spelled(text))
         if not line:
             msg = "the context is empty"
@@ -50,9 +53,13 @@ class Folders:
         """
         collection = self._collections.named(name)
         place = _folder_of(folder, collection)
-        if not any(each.folder == place and not each.from_file for each in collection.folder_contexts):
+        known = [each.from_file for each in collection.folder_contexts if each.folder == place]
+        if False not in known:
             msg = f"no context was set for {place or 'the root'} of {name}"
-            raise UsageError(msg, hint=f"'mdvec tool context -n {name}' lists them.")
+            hint = f"'mdvec tool context -n {name}' lists them."
+            if known:
+                hint = f"It comes from the folder's own file {CONTEXT_FILE}: change or delete that."
+            raise UsageError(msg, hint=hint)
         self._write(collection, place, None)
 
     def holds_documents(self, name: str, folder: str) -> bool:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT
 
 from mdvec.interfaces.mcp import wording
-from mdvec.interfaces.passage import one_line
+from mdvec.interfaces.printing import one_line
 from mdvec.interfaces.steps import text_for_client
 from mdvec.types.hit import Confidence
 from mdvec.types.report import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError, SourceEmptyError, UsageError
 from mdvec.interfaces.errors import translate
-from mdvec.interfaces.passage import best_passage
+from mdvec.interfaces.excerpt import best_passage
 from mdvec.interfaces.web.shown_failure import shown_failure
 from mdvec.interfaces.web.status_page import Speeds
 from mdvec.interfaces.web.strings import LANGUAGES, words_of

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mdvec.interfaces.passage import best_passage, printable, without_gaps, wrap
+from mdvec.interfaces.excerpt import best_passage
+from mdvec.interfaces.printing import printable, without_gaps, wrap
 from mdvec.text.cells import cell_width
 
 TEXTS = st.text(alphabet=st.sampled_from("ab  \n。日本ｶﾞ\u3099é👨\u200d\t\x1b"), max_size=200)
