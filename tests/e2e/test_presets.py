@@ -117,7 +117,8 @@ def test_token_windows(docs: Shell) -> None:
     imported(docs, "token-windows")
     collection = docs.json("status", "-n", "docs")["collections"][0]
     assert collection["documents"] == 2 * PAGES + 1
-    found = hits(docs, "--per-document", "9", "-k", "40")
+    many = ("-n", "docs", "--per-document", "9", "-k", "40")
+    found = docs.json("search", "how to contribute to Astro", *many)["hits"]
     joined = [hit for hit in found if estimate_token_count(hit["text"]) > 1_100]
     assert joined
     for hit in joined:
