@@ -300,6 +300,17 @@ def test_lines_of_most_documents_are_found_and_not_embedded(bench: Bench) -> Non
     assert bench.workspace.collections()[0].boilerplate.lines == ()
 
 
+def test_excerpts_leave_out_lines_of_many_documents(bench: Bench) -> None:
+    """Learned without a vector, too; where only such a line answers, it is there."""
+    for plant in ("roses", "leeks", "apples", "ferns", "mint", "beans", "figs", "moss", "kale"):
+        bench.write(f"{plant}.md", f"# {plant}\n\nEdit this page.\n\nHow to water {plant}.\n")
+    bench.sync(embed=False)
+    for query, shown in (("water ferns", ["How to water ferns."]), ("edit page", ["Edit this page."])):
+        hit = bench.workspace.search(SearchQuery(query, SearchMode.LEXICAL)).hits[0]
+        lines = [line for line in hit.chunk_text.splitlines() if line and line[0] != "#"]
+        assert lines[: len(shown)] == shown
+
+
 def test_what_is_gone_from_disk_is_gone_from_search(bench: Bench) -> None:
     """In every mode."""
     bench.sync()

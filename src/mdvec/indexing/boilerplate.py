@@ -31,8 +31,8 @@ def known_boilerplate(work: Work, counts: CollectionCounts) -> frozenset[str]:
     """
     known = work.collection.boilerplate
     has_doubled = counts.documents >= 2 * known.documents
-    is_mostly_new = 2 * counts.pending_chunks >= counts.chunks
-    if counts.documents >= MIN_DOCUMENTS and counts.pending_chunks and (has_doubled or is_mostly_new):
+    is_mostly_new = counts.pending_chunks and 2 * counts.pending_chunks >= counts.chunks
+    if counts.documents >= MIN_DOCUMENTS and (has_doubled or is_mostly_new):
         with run.current().step("learn_boilerplate"), work.store.read() as view:
             shares = shared_lines(_sampled_bodies(work, view))
             lines = tuple(key for key, share in shares.items() if share >= MOST)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from mdvec.clock import now_ms
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import CollectionNotEmptyError, DamagedDatabaseError
+from mdvec.indexing.boilerplate import known_boilerplate
 from mdvec.indexing.changes import Changes, find_changes
 from mdvec.indexing.folder_contexts import with_contexts_of_files
 from mdvec.indexing.plan import altered
@@ -83,6 +84,10 @@ def run_import(
     embedded = Embedded()
     if options.embed and embedder is not None and space_id is not None:
         embedded = _embed(work, embedder, space_id, lost)
+    else:  # excerpts leave these lines out; learned again only when the documents have doubled
+        with work.store.read() as view:
+            counts = view.counts(collection.id, space_id)
+        known_boilerplate(work, replace(counts, pending_chunks=0))
     report = _report(work, space_id, outcome, embedded, started)
     notes = (*_about_damage(damaged, pushed=changes.pushed, lost=lost), *report.warnings)
     return replace(report, warnings=notes)
