@@ -9,14 +9,13 @@ docs/decisions/0030-own-writing.md and 0031-repeated-text.md have the results.
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from benchmarks.altered import ADDED_PREFIX, BOILERPLATES, make_sets
-from benchmarks.harness import write_result
+from benchmarks.harness import sets_parser, write_result
 from mdvec import SearchQuery, open_workspace
 from mdvec.config import Config
 from mdvec.evaluation.corpus import Corpus, Indexing, indexed_set, judged_task, temporary_folder
@@ -95,13 +94,7 @@ def _share(found: Iterable[bool]) -> float:
 
 def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path, metavar="SETS_DIR")
-    parser.add_argument("--embed-cache", type=Path, metavar="DIR", help="keep the indexes here")
-    parser.add_argument("--output", type=Path, metavar="F")
-    arguments = parser.parse_args()
+    arguments = sets_parser(__doc__).parse_args()
     result: dict[str, Any] = {}
     with temporary_folder() as temporary:
         for altered in make_sets(arguments.folder, temporary / "sets"):

@@ -9,7 +9,6 @@ the tables below that lies in the folder takes part.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import write_result
+from benchmarks.harness import sets_parser, write_result
 from mdvec import SearchQuery, open_workspace
 from mdvec.config import Config
 from mdvec.evaluation.corpus import Indexing, indexed_set, temporary_folder
@@ -145,13 +144,7 @@ def measure(language: str, folder: Path, cache: Path | None, *, across: bool = F
 
 def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path, metavar="SETS_DIR")
-    parser.add_argument("--embed-cache", type=Path, metavar="DIR", help="keep the indexes here")
-    parser.add_argument("--output", type=Path, metavar="F")
-    arguments = parser.parse_args()
+    arguments = sets_parser(__doc__).parse_args()
     result = {
         f"{name} across" if across else name: measure(
             name, arguments.folder, arguments.embed_cache, across=across

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -61,6 +62,17 @@ def _git(*arguments: str) -> str:
     return subprocess.run(
         ["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.strip()
+
+
+def sets_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser of the options that benchmarks on judged sets have in common."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, metavar="SETS_DIR")
+    parser.add_argument("--embed-cache", type=Path, metavar="DIR", help="keep the indexes here")
+    parser.add_argument("--output", type=Path, metavar="F")
+    return parser
 
 
 def write_result(name: str, result: dict[str, Any], output: Path | None = None) -> Path:

@@ -8,14 +8,12 @@ any document that holds one. What more than three hold is no evidence for one of
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import write_result
+from benchmarks.harness import sets_parser, write_result
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.config import Config
 from mdvec.evaluation.corpus import Indexing, indexed_set, temporary_folder
@@ -121,13 +119,7 @@ def _first(workspace: Workspace, right: Sequence[tuple[str, frozenset[str]]], mo
 
 def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path, metavar="SETS_DIR")
-    parser.add_argument("--embed-cache", type=Path, metavar="DIR", help="keep the indexes here")
-    parser.add_argument("--output", type=Path, metavar="F")
-    arguments = parser.parse_args()
+    arguments = sets_parser(__doc__).parse_args()
     result: dict[str, Any] = {}
     for name, suffix in SETS.items():
         if not (arguments.folder / name).is_dir():

@@ -55,7 +55,7 @@ class Segment:
 
 
 class _Parts:
-    """The parts of a text by what words in them tell a reader.
+    """The parts of a text, by how much the words in them count.
 
     Attributes:
         sentences: The lines where a sentence may begin that says what the text is about.
@@ -106,10 +106,10 @@ def best_passage(query: str, text: str, *, width: int, lines: int, around: str =
     text = _unwrapped(_shown_text(text, around))
     spans = match_spans(query, text)
     parts = _Parts(text)
-    telling = spans
+    counted = spans
     if _different(text, spans) <= _different(headings, match_spans(query, headings)):
-        telling = [span for span in spans if parts.in_sentence(span[0])]
-    start = _best_start(text, telling, parts, width, lines)
+        counted = [span for span in spans if parts.in_sentence(span[0])]
+    start = _best_start(text, counted, parts, width, lines)
     rows = list(islice(_readable(text, width, start), lines))
     if not rows:
         return []
