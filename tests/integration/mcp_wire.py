@@ -212,13 +212,17 @@ class Wire:
         assert message["jsonrpc"] == "2.0"
         return dict(message)
 
+    def next_answer(self) -> dict[str, Any]:
+        """Return the next answer; what the server announces before it goes to :meth:`notices`."""
+        while "method" in (message := self.receive()):
+            self._notices.append(message)
+        return message
+
     def answer_to(self, number: int | None) -> dict[str, Any]:
         """Return the answer to a request; what arrives before it goes to :meth:`notices`."""
-        while True:
-            message = self.receive()
-            if "method" not in message and message.get("id") == number:
-                return message
+        while (message := self.next_answer()).get("id") != number:
             self._notices.append(message)
+        return message
 
     def ask(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send a request and return the whole answer."""

@@ -81,7 +81,7 @@ def test_a_line_that_is_no_request(wire: Wire, name: str) -> None:
     """It is answered with an error of the protocol, and the next line is served."""
     line, code = LINES[name]
     wire.send_bytes(line)
-    assert wire.receive()["error"]["code"] == code
+    assert wire.next_answer()["error"]["code"] == code
     assert wire.search("number1")["hits"]
 
 
@@ -89,7 +89,7 @@ def test_a_line_that_is_no_request(wire: Wire, name: str) -> None:
 def test_a_number_that_is_none(wire: Wire, number: bytes) -> None:
     """What some parsers take for a number is no number of hits."""
     wire.send_bytes(request(b'{"query":"number1","limit":' + number + b"}"))
-    answer = wire.receive()
+    answer = wire.next_answer()
     assert "error" in answer or answer["result"]["isError"]
     assert wire.search("number1")["hits"]
 
@@ -97,7 +97,7 @@ def test_a_number_that_is_none(wire: Wire, number: bytes) -> None:
 def test_half_a_character(wire: Wire) -> None:
     """What a client cut inside an emoji is a question like any other."""
     wire.send_bytes(request(b'{"query":"number1 \\ud83d"}'))
-    assert wire.receive()["result"]["structuredContent"]["hits"]
+    assert wire.next_answer()["result"]["structuredContent"]["hits"]
 
 
 def test_blank_lines(wire: Wire) -> None:
