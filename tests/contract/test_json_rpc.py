@@ -13,7 +13,7 @@ from tests.waiting import HANG_S, wait_until
 
 from mdvec import run
 from mdvec.errors import DocumentNotFoundError, EmbedderBusyError, WriterBusyError
-from mdvec.interfaces.rpc.dispatcher import MAX_IN_FLIGHT, Client, Method
+from mdvec.interfaces.rpc.dispatcher import MAX_BATCH_ANSWER_BYTES, MAX_IN_FLIGHT, Client, Method
 from mdvec.run import Stage
 
 
@@ -236,6 +236,29 @@ def test_a_request_too_many_is_told_to_come_back() -> None:
     assert (refused["id"], refused["error"]["data"]["retry"]) == (MAX_IN_FLIGHT, True)
     go.set()
     assert len(talk()) == MAX_IN_FLIGHT + 1
+
+
+def test_a_batch_of_too_many_items_gets_one_short_error() -> None:
+    """Two bytes of a client are worth a response of 160: without a limit a message of 15 MB takes 5 GB."""
+    talk = Talk()
+    [answer] = talk("[" + "0," * 1_000_000 + "0]")
+    assert plain(answer) == error(-32600)
+    assert "at most 1,000 requests, not 1,000,001" in answer["error"]["message"]
+    [*_, largest] = talk([request("get_data", number) for number in range(MAX_IN_FLIGHT)])
+    assert len(largest) == MAX_IN_FLIGHT
+
+
+def test_the_answer_to_a_batch_is_bounded() -> None:
+    """What no longer fits is an error with the id of its request; the others are answered."""
+    text, count = "x" * (MAX_BATCH_ANSWER_BYTES // 8), 20
+    talk = Talk({"text": Method(Anything, lambda _: text), "get_data": METHODS["get_data"]})
+    batch = [request("text", number) for number in range(count)]
+    [answers] = talk([*batch, request("get_data", count)])
+    assert len(json.dumps(answers)) < MAX_BATCH_ANSWER_BYTES + count * 1_000
+    assert sum("result" in each for each in answers if each["id"] != count) == 7
+    refused = [each for each in answers if "error" in each]
+    assert {each["error"]["data"]["code"] for each in refused} == {"too_large"}
+    assert sorted(each["id"] for each in answers) == [*range(count + 1)]
 
 
 def test_ten_megabytes_pass_both_ways() -> None:

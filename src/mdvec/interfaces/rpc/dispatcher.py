@@ -53,7 +53,10 @@ _NAMES = {
 }
 
 MAX_IN_FLIGHT = 1_000
-"""Most requests of one client that wait or are worked on."""
+"""Most requests of one client that wait or are worked on, and most items of a batch."""
+
+MAX_BATCH_ANSWER_BYTES = 64 * 1024 * 1024
+"""Most bytes of the responses to a batch; the requests beyond them get an error, which is short."""
 
 _MAX_CALLS = 16
 # Imports wait for each other anyway, and must leave the other calls their threads.
@@ -132,12 +135,15 @@ class Client:
             return
         if not isinstance(decoded, list):
             self._begin(decoded, self._send_some)
-        elif decoded:
+        elif not decoded:
+            self._send(_failed(None, INVALID_REQUEST, "a batch holds at least one request"))
+        elif len(decoded) > MAX_IN_FLIGHT:
+            message = f"a batch holds at most {MAX_IN_FLIGHT:,} requests, not {len(decoded):,}"
+            self._send(_failed(None, INVALID_REQUEST, message, hint="Send several batches."))
+        else:
             batch = _Batch(len(decoded), self._send)
             for each in decoded:
                 self._begin(each, batch.add)
-        else:
-            self._send(_failed(None, INVALID_REQUEST, "a batch holds at least one request"))
 
     def wait(self, most_s: float | None = None) -> bool:
         """Wait until everything is answered, for at most that many seconds; return whether it is."""
@@ -155,17 +161,19 @@ class Client:
         """Send a notification."""
         self._send(_encode({"jsonrpc": "2.0", "method": method, "params": params}))
 
-    def _begin(self, item: object, answer: Callable[[bytes | None], None]) -> None:
-        """Begin one request; ``answer`` receives the response, or None when it gets none."""
+    def _begin(self, item: object, answer: Callable[[Id, bytes | None], None]) -> None:
+        """Begin one request; ``answer`` receives its id and the response, or None when it gets none."""
         try:
             request = msgspec.convert(item, _Request)
         except msgspec.ValidationError:
-            answer(_failed(_id_of(item), INVALID_REQUEST, f"not a request: {first_problem(item, _Request)}"))
+            number = _id_of(item)
+            problem = f"not a request: {first_problem(item, _Request)}"
+            answer(number, _failed(number, INVALID_REQUEST, problem))
             return
         number = None if request.id is UNSET else request.id
 
         def respond(response: bytes) -> None:
-            answer(None if request.id is UNSET else response)
+            answer(number, None if request.id is UNSET else response)
 
         if request.method == CANCEL:
             respond(self._cancel(number, request.params))
@@ -251,7 +259,7 @@ class Client:
 
         return report
 
-    def _send_some(self, message: bytes | None) -> None:
+    def _send_some(self, _: Id, message: bytes | None) -> None:
         if message is not None:
             self._send(message)
 
@@ -265,14 +273,19 @@ class _Batch:
 
     def __init__(self, count: int, send: Send) -> None:
         self._left = count
+        self._free_bytes = MAX_BATCH_ANSWER_BYTES
         self._send = send
         self._guard = threading.Lock()
         self._responses: list[bytes] = []
 
-    def add(self, response: bytes | None) -> None:
+    def add(self, number: Id, response: bytes | None) -> None:
         with self._guard:
             self._left -= 1
             if response is not None:
+                if len(response) > self._free_bytes:
+                    message = "the responses to this batch are too large together"
+                    response = _failed(number, FAILED, message, name="too_large", hint="Send it by itself.")
+                self._free_bytes -= len(response)
                 self._responses.append(response)
             if self._left or not self._responses:
                 return
