@@ -37,6 +37,7 @@ MdvecError
 │   ├── ServiceRefusedError
 │   ├── ServiceUnavailableError
 │   └── ServiceAnswerError
+├── OutOfFilesError
 ├── NotAllowedError
 ├── ImportStoppedError
 ├── ClientFileError
@@ -356,6 +357,14 @@ class ServiceAnswerError(ServiceError):
 
     code = "service_answer"
     default_hint = "Run again later."
+    retry = True
+
+
+class OutOfFilesError(MdvecError):
+    """This process cannot open another file or connection."""
+
+    code = "out_of_files"
+    default_hint = "Try again in a moment. 'ulimit -n' shows and raises how many a process may have open."
     retry = True
 
 

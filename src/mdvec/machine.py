@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 import zlib
@@ -14,6 +15,26 @@ from pathlib import Path
 _PROCESSOR_LINES = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU ")
 _M_ARENA_MAX = -8  # of glibc's malloc.h
 _MAX_CPUINFO_CHARS = 8192  # of its first core
+
+_OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE})
+
+
+def is_out_of_files(error: BaseException | None) -> bool:
+    """Return True if an error, or one that led to it, says that no more files can be opened."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _OUT_OF_FILES:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def can_open_files() -> bool:
+    """Return False if this process, or the system, has too many files and connections open."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return not is_out_of_files(error)
+    return True
 
 
 def available_cores() -> int:

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mdvec import __version__
-from mdvec.errors import DamagedDatabaseError, MdvecError, NoIndexError
-from mdvec.machine import available_cores
+from mdvec.errors import DamagedDatabaseError, MdvecError, NoIndexError, OutOfFilesError, StoreError
+from mdvec.machine import available_cores, can_open_files, is_out_of_files
 from mdvec.stores.interface import Store
 from mdvec.stores.vectors.following import IndexedStore
 from mdvec.stores.versions import read_versions
@@ -67,18 +67,31 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
 
 @contextmanager
 def explaining(collections: Collections) -> Iterator[None]:
-    """Check the database for damage if an unexpected error is raised.
+    """Find the cause of an error: no more files can be opened, or the database is damaged.
 
     Raises:
-        DamagedDatabaseError: In place of an error that damage explains.
+        OutOfFilesError: In place of an error that it explains.
+        DamagedDatabaseError: In place of an unexpected error that damage explains.
     """
     try:
-        yield
+        with _counting_files():
+            yield
     except _UNEXPECTED as error:
         damage = _find_damage(collections)
         if damage is None:
             raise
         raise damage from error
+
+
+@contextmanager
+def _counting_files() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        # SQLite does not say why it cannot open a file.
+        if is_out_of_files(error) or (isinstance(error, StoreError) and not can_open_files()):
+            raise OutOfFilesError from error
+        raise
 
 
 def _find_damage(collections: Collections) -> DamagedDatabaseError | None:

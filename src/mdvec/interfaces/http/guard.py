@@ -21,9 +21,17 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
 from mdvec import __version__
-from mdvec.errors import MdvecError, NotAllowedError, NotFoundError, UnreadableFileError, UsageError
+from mdvec.errors import (
+    MdvecError,
+    NotAllowedError,
+    NotFoundError,
+    OutOfFilesError,
+    UnreadableFileError,
+    UsageError,
+)
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.http.rights import LOGIN_PATH, Right, bearer_token, right_of_request
+from mdvec.machine import is_out_of_files
 
 Refusal = Callable[[Request, HTTPException], Response]
 """Shows that an address is not served."""
@@ -41,6 +49,7 @@ MAX_STREAMS = 256
 """Most open streams: clients that wait for events, and cost next to nothing."""
 
 _BODY_TIMEOUT_S = 30.0
+_RETRY_AFTER_S = "1"
 _TOO_LARGE = 413
 # Most clients send a body whole before they read the response: the connection may not end until then.
 _DISCARD_S = 5.0
@@ -121,6 +130,8 @@ def serving(
     """
 
     async def fail(_: Request, error: Exception) -> Response:
+        if is_out_of_files(error):
+            return problem(HTTPStatus.SERVICE_UNAVAILABLE, str(OutOfFilesError()))
         on_bug(error)
         return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "This is a bug in mdvec.")
 
@@ -147,6 +158,8 @@ def _with_headers(send: Send) -> Send:
             headers = MutableHeaders(scope=message)
             for name, value in _HEADERS.items():
                 headers.setdefault(name, value)
+            if message["status"] == HTTPStatus.SERVICE_UNAVAILABLE:
+                headers.setdefault("retry-after", _RETRY_AFTER_S)
         await send(message)
 
     return send_with_headers
@@ -268,7 +281,7 @@ def _admitting(
             refusal = _unauthorized(scope, headers)
         elif free[kind] == 0:
             detail = f"Too many {kind} at once; try again."
-            refusal = _refusal(HTTPStatus.SERVICE_UNAVAILABLE, detail, {"Retry-After": "1"})
+            refusal = _refusal(HTTPStatus.SERVICE_UNAVAILABLE, detail, {})
         if refusal is not None:
             await _refuse(refusal, scope, receive, send)
             return

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import signal
 import socket
 from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from mdvec.errors import ListenError
+from mdvec import run
+from mdvec.errors import ListenError, OutOfFilesError
 from mdvec.interfaces.exit import EXIT_CODES, exit_soon
 from mdvec.interfaces.http.address import Authority
+from mdvec.machine import is_out_of_files
 
 # Connections that wait to be accepted.
 _BACKLOG = 128
@@ -24,6 +28,7 @@ _MAX_HEADER_BYTES = 32 * 1024
 # A connection that brings no whole request headers from one look to the next is closed.
 _LOOK_EVERY_S = 10.0
 _TICKS_PER_S = 10
+_NOTE_EVERY_S = 10.0
 # Responses that are being sent then may arrive; open streams are cut.
 _GRACE_S = 1
 
@@ -89,6 +94,7 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._ready = ready
         self._silent: set[tuple[object, object]] = set()
+        self._noted_s = 0.0
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's signature
         self.exit_code = EXIT_CODES.get(signal.Signals(sig), 0)
@@ -97,10 +103,19 @@ class _Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         if counter == 0:
+            asyncio.get_running_loop().set_exception_handler(self._note_failure)
             self._ready()
         if counter % int(_LOOK_EVERY_S * _TICKS_PER_S) == 0:
             self._close_silent()
         return await super().on_tick(counter)
+
+    def _note_failure(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log that connections wait until files can be opened; leave other failures to asyncio."""
+        if not is_out_of_files(context.get("exception")):
+            loop.default_exception_handler(context)
+        elif loop.time() - self._noted_s > _NOTE_EVERY_S:  # asyncio reports each connection that waits
+            self._noted_s = loop.time()
+            run.log("out of files", level="warning", reason=str(OutOfFilesError()))
 
     def _close_silent(self) -> None:
         """Close connections that wait for the same request's headers as at the last look."""
