@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import html
 import re
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
 import pytest
 from starlette.testclient import TestClient
-from tests.waiting import wait_until
+from tests.waiting import HANG_S, wait_until
 
 from mdvec import Workspace, open_workspace
 from mdvec.config import Config
@@ -23,6 +25,7 @@ from mdvec.interfaces.present import moment
 from mdvec.interfaces.web.frame import static_file
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.report import ImportOptions
+from mdvec.workspace.documents.pages import Pages
 
 # A search of a folder that nobody watches looks whether it has changed; here that would hide what is stale.
 CONFIG = Config(search=SearchSettings(sync_budget_ms=0), documents=DocumentSettings(versions=True))
@@ -295,6 +298,29 @@ def test_a_document_is_read_with_what_surrounds_it(page: TestClient) -> None:
     assert "obsidian://open?path=" in answer.text
     assert re.search(r'href="vscode://file/.*/retry\.md:9"', answer.text)
     assert re.search(r'class="passage"[^>]*>Five <mark class="word">retries</mark>', answer.text)
+
+
+def test_rendering_leaves_the_other_threads_alone(filled: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many documents are being rendered, the status and a search are shown meanwhile."""
+    rendering, go = [], threading.Event()
+    read = Pages.read
+
+    def slow(*arguments: Any) -> Any:
+        rendering.append(1)
+        assert go.wait(HANG_S)
+        return read(*arguments)
+
+    monkeypatch.setattr(Pages, "read", slow)
+    with client_of(filled) as browser, ThreadPoolExecutor(24) as people:
+        views = [people.submit(browser.get, "/doc/notes/retry.md") for _ in range(20)]
+        wait_until(lambda: rendering)
+        others = [people.submit(browser.get, path) for path in ("/status", "/?q=retries")]
+        try:
+            assert [each.result(HANG_S / 4).status_code for each in others] == [200, 200]
+            assert len(rendering) <= 2
+        finally:
+            go.set()
+        assert {each.result(HANG_S).status_code for each in views} == {200}
 
 
 def test_properties_lead_to_notes_and_addresses(workspace: Workspace, tmp_path: Path) -> None:

@@ -7,18 +7,20 @@ import html
 import re
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
 from mdvec.documents.inline import add_inline_rules, plain_parts, with_marks
 from mdvec.documents.line_breaks import is_hard_wrapped
 from mdvec.documents.links import WIKILINK, wikilink
-from mdvec.documents.sanitising import highlighted, sanitised
+from mdvec.documents.sanitising import sanitised
 from mdvec.documents.targets import Job, Targets, slug
 from mdvec.text.highlight import match_spans
 from mdvec.types.page import ANCHOR_PREFIX, PASSAGE_ANCHOR, Marked, OutlineHeading, RenderedDocument
@@ -80,13 +82,14 @@ def _html(text: str, job: Job) -> str:
 
 @functools.cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt(
-        "commonmark", {"html": True, "maxNesting": _MAX_NESTING, "highlight": _highlight}
-    ).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"html": True, "maxNesting": _MAX_NESTING}).enable(
+        ["table", "strikethrough"]
+    )
     parser.use(footnote_plugin)
     parser.use(dollarmath_plugin, allow_labels=False, allow_space=False, allow_digits=False)
     add_inline_rules(parser)
     parser.add_render_rule("made", lambda _, tokens, index, *__: tokens[index].content)
+    parser.add_render_rule("fence", _render_fence)
     parser.add_render_rule("embed", _render_embed)
     parser.add_render_rule("math_inline", _render_formula)
     parser.add_render_rule("math_block", _render_formula_block)
@@ -95,8 +98,12 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def _highlight(code: str, language: str, _: str) -> str:
-    return highlighted(code, language)
+def _render_fence(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+) -> str:
+    job: Job = env["job"]
+    changed: Any = {**options, "highlight": job.highlighter}
+    return renderer.fence(tokens, index, OptionsDict(changed), env)
 
 
 def _render_formula(_: object, tokens: Sequence[Token], index: int, *__: object) -> str:
@@ -203,7 +210,7 @@ def _sole_embed(inline: Token, job: Job) -> Token | None:
     found = job.targets.embedded(wikilink(match, line=1))
     if found is None:
         return None
-    inner = _html(found.text, Job(found.targets, depth=job.depth + 1))
+    inner = _html(found.text, Job(found.targets, depth=job.depth + 1, highlighter=job.highlighter))
     link = f'<a href="{html.escape(found.href)}">{html.escape(found.title)}</a>'
     embed = Token("embed", "div", 0, content=f'<div class="embed-title">{link}</div>{inner}', block=True)
     embed.map = inline.map

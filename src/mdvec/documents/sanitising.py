@@ -1,4 +1,4 @@
-"""Sanitises HTML, so that it runs and requests nothing, and highlights code."""
+"""Sanitises HTML, so that it runs and requests nothing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from pygments.token import STANDARD_TYPES
 
 from mdvec.types.page import ANCHOR_PREFIX
 
-# Colouring longer code takes too long for a page.
-_MAX_HIGHLIGHTED_CHARS = 50_000
 # fmt: off
 _TAGS = frozenset({
     "a", "abbr", "b", "bdi", "bdo", "blockquote", "br", "caption", "cite", "code", "col",
@@ -63,22 +61,6 @@ def sanitised(text: str) -> str:
         url_schemes=_SCHEMES,
         link_rel="noopener noreferrer nofollow",
     )
-
-
-def highlighted(code: str, language: str) -> str:
-    """Return the HTML of code, its parts in spans with the classes of Pygments; empty if it has none."""
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers import get_lexer_by_name
-    from pygments.util import ClassNotFound
-
-    if not language or len(code) > _MAX_HIGHLIGHTED_CHARS:
-        return ""
-    try:
-        lexer = get_lexer_by_name(language)
-    except ClassNotFound:
-        return ""
-    return str(highlight(code, lexer, HtmlFormatter(nowrap=True)))
 
 
 def _filter(tag: str, attribute: str, value: str) -> str | None:

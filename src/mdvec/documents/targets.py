@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct, field
 
+from mdvec.documents.code import Highlighter
 from mdvec.types.document import Link
 from mdvec.types.page import ANCHOR_PREFIX, Marked, OutlineHeading
 
@@ -59,6 +60,7 @@ class Job(Struct):
     keeps_breaks: bool = True
     outline: list[OutlineHeading] = field(default_factory=list)
     anchors: dict[str, int] = field(default_factory=dict)
+    highlighter: Highlighter = field(default_factory=Highlighter)
 
 
 def anchor_of(fragment: str) -> str:

@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 
 from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.interfaces.requests import parse_lines
-from mdvec.interfaces.web.frame import PageAddresses, Site, document_url
+from mdvec.interfaces.web.frame import Site, document_url
 from mdvec.interfaces.web.search_page import Form
 from mdvec.text.undecodable import spelled
 from mdvec.types.page import IMAGE_TYPES, PASSAGE_ANCHOR, Marked, Page
@@ -45,10 +45,9 @@ class DocumentPage:
         """
         collection, path = request.path_params["collection"], request.path_params["path"]
         form, lines = Form.of(request.query_params), request.query_params.get("lines", "")
-        pages = self._site.workspace.pages
         try:
             marked = _marked(lines, form.q)
-            page = await self._site.call(lambda: pages.read(path, collection, PageAddresses(), marked))
+            page = await self._site.read(path, collection, marked)
         except DocumentNotFoundError:
             # The HTML of a note names images from its own folder.
             if PurePosixPath(path).suffix.lower() in IMAGE_TYPES:
@@ -88,9 +87,7 @@ class DocumentPage:
         if not self._site.options.address.is_loopback:
             msg = "files can be shown only on the server's own machine"
             raise UsageError(msg, hint="Open the page on that machine.")
-        page = await self._site.call(
-            lambda: self._site.workspace.pages.read(path, collection, PageAddresses())
-        )
+        page = await self._site.read(path, collection)
         if page.file is not None:
             await self._site.call(lambda: _reveal(Path(page.file or "")))
         return Response(status_code=HTTPStatus.NO_CONTENT)  # the browser stays on the page

@@ -25,6 +25,7 @@ from mdvec.interfaces.present import moment
 from mdvec.interfaces.web.shown_failure import NO_PAGE, OLD_PAGE, shown_failure
 from mdvec.interfaces.web.strings import preferred_language, words_of
 from mdvec.text.templates import html_templates
+from mdvec.types.page import Marked, Page
 
 if TYPE_CHECKING:
     from mdvec.workspace import Workspace
@@ -44,6 +45,8 @@ _POLICY = (
 )
 _HEADERS = {"content-security-policy": _POLICY, "referrer-policy": "same-origin"}
 _MAX_CALLS = 16
+# Rendering takes a core, and up to a second of it: it must not take the threads of the rest.
+_MAX_RENDERINGS = 2
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -63,18 +66,28 @@ class Site:
         self.csrf = secrets.token_urlsafe(24)
         self.on_bug = on_bug
         self._limiter = CapacityLimiter(_MAX_CALLS)
+        self._renderings = CapacityLimiter(_MAX_RENDERINGS)
         self._templates = html_templates("mdvec.interfaces.web")
         self._templates.filters.update(bytes=_bytes, moment=_moment, shown=shown_failure)
         self._templates.globals.update(document_url=document_url, search_url=search_url)
 
-    async def call(self, function: Callable[[], _Answer]) -> _Answer:
+    async def call(
+        self, function: Callable[[], _Answer], *, limiter: CapacityLimiter | None = None
+    ) -> _Answer:
         """Call a function of the workspace in a thread; damage of the database is named as such."""
 
         def explained() -> _Answer:
             with self.workspace.explaining():
                 return function()
 
-        return await to_thread.run_sync(explained, limiter=self._limiter)
+        return await to_thread.run_sync(explained, limiter=limiter or self._limiter)
+
+    async def read(self, path: str, collection: str, marked: Marked | None = None) -> Page:
+        """Return a document, rendered in one of the few threads for that."""
+        pages = self.workspace.pages
+        return await self.call(
+            lambda: pages.read(path, collection, PageAddresses(), marked), limiter=self._renderings
+        )
 
     def text(self, request: Request, template: str, **values: Any) -> str:
         """Return a template in the language of a request, filled in."""
