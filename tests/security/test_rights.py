@@ -46,6 +46,7 @@ BASE = f"http://127.0.0.1:{PORT}"
 OWN = "own-token-0123456789abcdef"
 NARROW = "narrow-token-0123456789abc"
 OTHER = "other-token-0123456789abcd"
+TWIN = "twin-token-0123456789"
 
 # What a narrow token gets to see, and what it does not.
 OPEN = {
@@ -111,11 +112,11 @@ def access(token: str, *collections: str) -> AccessToken:
     return AccessToken(hash=hashlib.sha256(token.encode()).hexdigest(), collections=collections)
 
 
-ACCESS = (access(NARROW, "handbook"), access(OTHER, "secretplace"))
+ACCESS = (access(NARROW, "handbook"), access(OTHER, "secretplace"), access(TWIN, "handbook"))
 
 
 def server(workspace: Workspace, own: str | None = OWN) -> TestClient:
-    """Return a client of a server over HTTP, with a token of its own and two narrow ones."""
+    """Return a client of a server over HTTP, with a token of its own and three narrow ones."""
     env = {} if own is None else {"MDVEC_TOKEN": own}
     options = server_options(f"127.0.0.1:{PORT}", env=env, access=ACCESS)
     app = build_app(workspace, CONFIG, options, PORT, on_bug=_raise)
@@ -348,8 +349,27 @@ def test_a_session_is_that_of_its_token(whole: Workspace) -> None:
             assert second.get("/status").status_code == 401
 
 
+@pytest.mark.parametrize("token", [OWN, NARROW])
+def test_signing_out_ends_a_session(whole: Workspace, token: str) -> None:
+    """A copy of the cookie opens nothing any more; other sessions of the token go on."""
+    with server(whole) as http:
+        sessions = []
+        for _ in range(2):
+            http.cookies.clear()
+            http.post("/login", data={"token": token})
+            sessions.append(http.cookies[COOKIE])
+        page = http.get("/status")
+        csrf = re.search(r'name="csrf" value="([^"]+)"', page.text)
+        assert csrf
+        assert http.post("/logout", data={"csrf": csrf[1]}).status_code == 303
+        for session, status in zip(sessions, (200, 401), strict=True):
+            http.cookies.clear()
+            http.cookies.set(COOKIE, session)
+            assert http.get("/status").status_code == status
+
+
 def test_an_mcp_session_serves_its_token_alone(http: TestClient) -> None:
-    """Whoever learns the id of another one's session cannot use it."""
+    """Whoever learns the id of another one's session cannot use it, with a token for the same collections."""
     hello = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -366,7 +386,7 @@ def test_an_mcp_session_serves_its_token_alone(http: TestClient) -> None:
         begun = http.post("/mcp", json=hello, headers={**bearer(owner), **accepts})
         assert begun.status_code == 200
         session = {"mcp-session-id": begun.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
-        for token in (OWN, NARROW, OTHER):
+        for token in (OWN, NARROW, OTHER, TWIN):
             answer = http.post("/mcp", json=tools, headers={**bearer(token), **accepts, **session})
             assert answer.status_code == (200 if token == owner else 404)
             assert ("handbook" in answer.text) is (token == owner)

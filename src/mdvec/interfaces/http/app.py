@@ -57,12 +57,13 @@ def build_app(
 ) -> ASGIApp:
     """Return the application of all web doors behind one guard.
 
-    Tokens that may read only some collections have their own doors, to a workspace with no other collections.
+    Each token that may read only some collections has its own doors, to a workspace with no others.
     """
     doors = _doors(workspace, config, options, on_bug)
-    narrow = {each.collections for each in options.rights if each.collections is not None}
     restricted = {
-        names: _doors(RestrictedWorkspace(workspace, names), config, options, on_bug) for names in narrow
+        each.digest: _doors(RestrictedWorkspace(workspace, each.collections), config, options, on_bug)
+        for each in options.rights
+        if each.collections is not None
     }
     every = [*doors, *itertools.chain(*restricted.values())]
 
@@ -87,7 +88,7 @@ def build_app(
         app_of(doors, lifespan),
         options,
         port,
-        restricted={names: app_of(each) for names, each in restricted.items()},
+        restricted={digest: app_of(each) for digest, each in restricted.items()},
         body_limits={path: limit for door in doors for path, limit in door.body_limits.items()},
         open_paths=frozenset().union(*(door.open_paths for door in doors)),
     )

@@ -30,7 +30,7 @@ from mdvec.errors import (
     UsageError,
 )
 from mdvec.interfaces.http.options import ServerOptions
-from mdvec.interfaces.http.rights import LOGIN_PATH, Right, bearer_token, right_of_request
+from mdvec.interfaces.http.rights import LOGIN_PATH, bearer_token, right_of_request
 from mdvec.machine import is_out_of_files
 
 Refusal = Callable[[Request, HTTPException], Response]
@@ -70,7 +70,7 @@ def guarded(
     options: ServerOptions,
     port: int,
     *,
-    restricted: Mapping[frozenset[str], ASGIApp] | None = None,
+    restricted: Mapping[bytes, ASGIApp] | None = None,
     body_limits: Mapping[str, int] | None = None,
     open_paths: Collection[str] = (),
 ) -> ASGIApp:
@@ -85,15 +85,15 @@ def guarded(
             its lifespan.
         options: Which requests to accept.
         port: The port the server really listens at.
-        restricted: The same for tokens that may read only these collections. Nothing is shared with other
-            tokens: no route, no session, no cache.
+        restricted: The same for each token that may read only some collections, by its digest. Nothing is
+            shared with other tokens: no route, no session, no cache.
         body_limits: Largest body of a request in bytes, by path, where it is not ``MAX_BODY_BYTES``.
         open_paths: Paths, and beginnings of paths that end in ``/``, that need no token.
     """
-    apps: dict[frozenset[str] | None, ASGIApp] = {None: app}
+    apps: dict[bytes | None, ASGIApp] = {None: app}
     apps.update((restricted or {}).items())
     inner = CORSMiddleware(
-        _admitting(apps, options.rights, body_limits or {}, tuple(open_paths)),
+        _admitting(apps, options, body_limits or {}, tuple(open_paths)),
         allow_origins=options.allowed_origins,
         allow_methods=("GET", "POST", "DELETE"),
         allow_headers=("*",),
@@ -253,16 +253,16 @@ async def _refuse(refusal: Response, scope: Scope, receive: Receive, send: Send)
 
 
 def _admitting(
-    apps: Mapping[frozenset[str] | None, ASGIApp],
-    rights: Sequence[Right],
+    apps: Mapping[bytes | None, ASGIApp],
+    options: ServerOptions,
     body_limits: Mapping[str, int],
     open_paths: Sequence[str],
 ) -> ASGIApp:
     """Pass requests with a token on to what it may see: as many as there are places for, each with its body.
 
     Args:
-        apps: What may be seen, by the collections of a right.
-        rights: Of the tokens; empty when none is needed.
+        apps: What may be seen, by the digests of tokens; None stands for everything.
+        options: As for :func:`guarded`.
         body_limits: As for :func:`guarded`.
         open_paths: As for :func:`guarded`.
     """
@@ -273,11 +273,11 @@ def _admitting(
         if scope["path"] == HEALTH_PATH and scope["method"] in ("GET", "HEAD"):
             await apps[None](scope, receive, send)
             return
-        right = right_of_request(rights, headers)
+        right = right_of_request(options.rights, headers, options.ended)
         waits = scope["method"] == "GET" and "text/event-stream" in headers.get("accept", "")
         kind = "streams" if waits or headers.get("mcp-method") == _LISTEN_METHOD else "requests"
         refusal = None
-        if rights and right is None and not _is_open(scope["path"], open_paths):
+        if options.rights and right is None and not _is_open(scope["path"], open_paths):
             refusal = _unauthorized(scope, headers)
         elif free[kind] == 0:
             detail = f"Too many {kind} at once; try again."
@@ -285,7 +285,7 @@ def _admitting(
         if refusal is not None:
             await _refuse(refusal, scope, receive, send)
             return
-        app = apps[None if right is None else right.collections]
+        app = apps[None if right is None or right.collections is None else right.digest]
         free[kind] -= 1
         try:
             body = await _body(headers, receive, body_limits.get(scope["path"], MAX_BODY_BYTES))

@@ -6,7 +6,7 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from mdvec.interfaces.http.address import (
     parse_address,
     parse_authority,
 )
-from mdvec.interfaces.http.rights import Right, rights_of
+from mdvec.interfaces.http.rights import EndedSessions, Right, rights_of
 
 if TYPE_CHECKING:
     from mdvec.config.schema import AccessToken
@@ -46,6 +46,7 @@ class ServerOptions:
         allowed_origins: Web pages of other hosts that may use it, as browsers write them (see
             :func:`mdvec.interfaces.http.address.canonical_origin`).
         warnings: What its owner should know.
+        ended: The sessions of browsers in which somebody has signed out.
     """
 
     address: Authority
@@ -53,6 +54,7 @@ class ServerOptions:
     allowed_hosts: tuple[Authority, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    ended: EndedSessions = field(default_factory=EndedSessions, compare=False)
 
     def accepts_host(self, value: str, port: int, default_port: int = DEFAULT_PORTS["http"]) -> bool:
         """Return True if a Host header names this server.

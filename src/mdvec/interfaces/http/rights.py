@@ -87,14 +87,15 @@ def right_of_token(rights: Sequence[Right], token: str) -> Right | None:
     return found[0] if found else None
 
 
-def right_of_request(rights: Sequence[Right], headers: Headers) -> Right | None:
+def right_of_request(rights: Sequence[Right], headers: Headers, ended: EndedSessions) -> Right | None:
     """Return the right of a request: by the token it carries, else by the session of its browser."""
     token = bearer_token(headers)
     right = None if token is None else right_of_token(rights, token)
     if right is not None:
         return right
     cookies = headers.get("cookie", "")
-    return next((each for each in rights if has_session(cookies, each.session_key)), None)
+    found = next((each for each in rights if _session(cookies, each.session_key) is not None), None)
+    return None if found is None or ended.holds(cookies) else found
 
 
 def bearer_token(headers: Headers) -> str | None:
@@ -116,18 +117,43 @@ def start_session(response: Response, key: bytes) -> None:
     response.set_cookie(COOKIE, value, max_age=_LIFETIME_S, httponly=True, samesite="strict")
 
 
-def end_session(response: Response) -> None:
-    """Delete the cookie."""
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+class EndedSessions:
+    """The sessions that were ended before they expired; a copy of their cookie opens nothing.
+
+    Used by the thread of the server alone.
+    """
+
+    def __init__(self) -> None:
+        self._expiry: dict[str, int] = {}
+
+    def end(self, cookies: str, rights: Sequence[Right], response: Response) -> None:
+        """End the session in a Cookie header, and delete the cookie."""
+        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        now_s = time.time()
+        self._expiry = {body: expires_s for body, expires_s in self._expiry.items() if expires_s > now_s}
+        for each in rights:
+            expires_s = _session(cookies, each.session_key)
+            if expires_s is not None:
+                self._expiry[_body(cookies)[0]] = expires_s
+
+    def holds(self, cookies: str) -> bool:
+        """Return True if the session in a Cookie header was ended."""
+        return _body(cookies)[0] in self._expiry
 
 
-def has_session(cookies: str, key: bytes) -> bool:
-    """Return True if a Cookie header holds a session with this key that has not expired."""
-    body, _, signature = cookie_parser(cookies).get(COOKIE, "").rpartition(".")
+def _session(cookies: str, key: bytes) -> int | None:
+    """Return when the session with this key in a Cookie header expires; None without one, or if it has."""
+    body, signature = _body(cookies)
     if not body or not hmac.compare_digest(signature.encode(), _signature(body, key).encode()):
-        return False
-    expires, _, _ = body.partition(".")
-    return int(expires) > time.time()
+        return None
+    expires_s = int(body.partition(".")[0])
+    return expires_s if expires_s > time.time() else None
+
+
+def _body(cookies: str) -> tuple[str, str]:
+    """Return the session in a Cookie header, and its signature."""
+    body, _, signature = cookie_parser(cookies).get(COOKIE, "").rpartition(".")
+    return body, signature
 
 
 def _signature(body: str, key: bytes) -> str:

@@ -138,8 +138,8 @@ class Client:
         elif not decoded:
             self._send(_failed(None, INVALID_REQUEST, "a batch holds at least one request"))
         elif len(decoded) > MAX_IN_FLIGHT:
-            message = f"a batch holds at most {MAX_IN_FLIGHT:,} requests, not {len(decoded):,}"
-            self._send(_failed(None, INVALID_REQUEST, message, hint="Send several batches."))
+            problem = f"a batch holds at most {MAX_IN_FLIGHT:,} requests, not {len(decoded):,}"
+            self._send(_failed(None, INVALID_REQUEST, problem, hint="Send several batches."))
         else:
             batch = _Batch(len(decoded), self._send)
             for each in decoded:

@@ -8,7 +8,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from mdvec.interfaces.http.rights import end_session, right_of_token, start_session
+from mdvec.interfaces.http.rights import right_of_token, start_session
 from mdvec.interfaces.web.frame import Site
 
 
@@ -31,10 +31,11 @@ class LoginPage:
         start_session(response, right.session_key)
         return response
 
-    async def leave(self, _: Request, __: FormData) -> Response:
+    async def leave(self, request: Request, _: FormData) -> Response:
         """End the session."""
         response = RedirectResponse("/login", HTTPStatus.SEE_OTHER)
-        end_session(response)
+        options = self._site.options
+        options.ended.end(request.headers.get("cookie", ""), options.rights, response)
         return response
 
     def _form(self, request: Request, wanted: str, status: HTTPStatus) -> Response:
