@@ -10,7 +10,13 @@ import pytest
 from tests.fakes.s3_server import Fault, Flaky, S3Server
 
 from mdvec.config.schema import Config
-from mdvec.errors import ConfigError, NotADatabaseError, StoreError, StoreUnavailableError
+from mdvec.errors import (
+    ConfigError,
+    DamagedDatabaseError,
+    NotADatabaseError,
+    StoreError,
+    StoreUnavailableError,
+)
 from mdvec.stores.published import dataset
 from mdvec.stores.published.followed import PublishedSettings, PublishedStore
 from mdvec.stores.published.places import open_place
@@ -72,7 +78,9 @@ def test_a_bucket_is_published_to_and_followed(
     assert place.names("versions") == ["versions/0000000002.json"]
     assert not place.create("versions/0000000002.json", b"other"), "S3 refuses the second"
     assert dataset.latest(place) is not None
-    assert place.get("parts/nothing") is None
+    assert place.get("parts/nothing", 10) is None
+    with pytest.raises(DamagedDatabaseError, match="larger than 10 bytes"):
+        place.get("versions/0000000002.json", 10)
 
     def unreachable(name: str) -> list[str]:
         raise StoreUnavailableError

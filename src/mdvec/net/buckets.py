@@ -19,7 +19,13 @@ from obstore.exceptions import (
 from obstore.store import S3Store
 
 from mdvec import run
-from mdvec.errors import ConfigError, ServiceError, ServiceRefusedError, ServiceUnavailableError
+from mdvec.errors import (
+    ConfigError,
+    ServiceAnswerError,
+    ServiceError,
+    ServiceRefusedError,
+    ServiceUnavailableError,
+)
 from mdvec.text.addresses import without_password
 
 _ADDRESS: Final = re.compile(r"s3://([A-Za-z0-9][A-Za-z0-9._-]*)(?:/(.*))?", re.DOTALL)
@@ -119,16 +125,21 @@ class Bucket:
             ]
         )
 
-    def get(self, name: str, *, etag: str = "") -> bytes | None:
+    def get(self, name: str, *, etag: str = "", most_bytes: int | None = None) -> bytes | None:
         """Return an object; None if there is none, or it has another ETag than this one.
 
         Raises:
+            ServiceAnswerError: If it is larger than ``most_bytes``; it is not read.
             ServiceError: If the bucket cannot be used.
         """
 
         def get() -> bytes | None:
             try:
-                return bytes(self._store.get(name, options={"if_match": etag} if etag else None).bytes())
+                found = self._store.get(name, options={"if_match": etag} if etag else None)
+                if most_bytes is not None and found.meta["size"] > most_bytes:
+                    msg = f"{self.location}/{name} is larger than {most_bytes:,} bytes"
+                    raise ServiceAnswerError(msg)
+                return bytes(found.bytes())
             except (NotFoundError, FileNotFoundError, PreconditionError):
                 return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import random
 import signal
@@ -27,6 +28,7 @@ from mdvec.stores.published.dataset import LocalFile, Manifest
 from mdvec.stores.published.places import FolderPlace, open_place
 
 PART = 1 << 20
+HUGE = 1 << 40
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -42,10 +44,10 @@ class CountingPlace(FolderPlace):
         self.written.append(name)
         super().put(name, content)
 
-    def get(self, name: str) -> bytes | None:
+    def get(self, name: str, most_bytes: int) -> bytes | None:
         if name.startswith("parts/"):
             self.fetched.append(name)
-        return super().get(name)
+        return super().get(name, most_bytes)
 
 
 @pytest.fixture
@@ -190,7 +192,7 @@ def test_what_is_damaged_or_gone_is_an_error(place: CountingPlace, tmp_path: Pat
     """Every part is compared with its name, and a manifest names nothing but parts."""
     manifest = publish(place, tmp_path, contents([1]))
     part = f"parts/{manifest.parts[0]}"
-    content = place.get(part)
+    content = place.get(part, 2 * PART)
     for wrong in (b"", b"no zlib", (content or b"")[:-9]):
         place.put(part, wrong)
         with pytest.raises(DamagedDatabaseError, match="is damaged"):
@@ -199,7 +201,7 @@ def test_what_is_damaged_or_gone_is_an_error(place: CountingPlace, tmp_path: Pat
     with pytest.raises(StoreError, match="is gone"):
         fetched(place, tmp_path)
     name = "versions/0000000001.json"
-    text = (place.get(name) or b"").decode()
+    text = (place.get(name, PART) or b"").decode()
     place.put(name, text.replace(manifest.parts[0], "../../secret").encode())
     with pytest.raises(DamagedDatabaseError, match=r"version 1 of .* is damaged"):
         dataset.latest(place)
@@ -213,6 +215,63 @@ def test_what_is_damaged_or_gone_is_an_error(place: CountingPlace, tmp_path: Pat
     place.put(name, text.replace('"format":1', '"format":2').encode())
     with pytest.raises(NewerDatabaseError, match="newer mdvec"):
         dataset.latest(place)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"runs": [[0, 0, HUGE]]}, "names pages that no part has"),
+        ({"runs": [[0, HUGE, 1]]}, "names pages that no part has"),
+        ({"runs": []}, "not as many as those of its file"),
+        ({"runs": [[0, 0, 256]]}, "not as many as those of its file"),
+        ({"size_bytes": HUGE}, "not as many as those of its file"),
+        ({"size_bytes": 33 * PART, "runs": [[0, 0, 256]] * 33}, "too large for its parts"),
+        ({"runs": [[0, 0, -1]]}, "Expected `int` >= 0"),
+        ({"number": 2}, "calls itself version 2"),
+        ({"parts": [f"0000000001/{'a' * 64}\n"] * 2}, "matching regex"),
+        ({"pages": f"0000000001/{'a' * 64}\n"}, "matching regex"),
+    ],
+)
+def test_a_manifest_that_contradicts_itself_is_refused(
+    place: CountingPlace, tmp_path: Path, change: dict[str, object], reason: str
+) -> None:
+    """It is refused before a part is fetched or a file is written: the work would never end."""
+    publish(place, tmp_path, contents([1]))
+    path = tmp_path / "published" / "versions" / "0000000001.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(DamagedDatabaseError, match=reason):
+        dataset.latest(place)
+
+
+def test_a_nested_manifest_is_refused(place: CountingPlace, tmp_path: Path) -> None:
+    """However deep, it is damaged and no bug."""
+    publish(place, tmp_path, contents([1]))
+    (tmp_path / "published" / "versions" / "0000000001.json").write_text("[" * 200_000)
+    with pytest.raises(DamagedDatabaseError, match="version 1 of"):
+        dataset.latest(place)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "link", "large"])
+@pytest.mark.parametrize("what", ["manifest", "part"])
+def test_only_regular_files_of_a_size_are_read(
+    place: CountingPlace, tmp_path: Path, kind: str, what: str
+) -> None:
+    """A pipe, a device or a link is not opened, and of a large file no more is read than it may have."""
+    manifest = publish(place, tmp_path, contents([1]))
+    name = "versions/0000000001.json" if what == "manifest" else f"parts/{manifest.parts[0]}"
+    path = tmp_path / "published" / name
+    kept = path.rename(tmp_path / "kept")
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "large":
+        with path.open("wb") as file:
+            file.truncate(HUGE)
+    else:
+        path.symlink_to("/dev/zero" if kind == "device" else kept)
+    reason = "larger than" if kind == "large" else "not a regular file"
+    with pytest.raises(DamagedDatabaseError, match=reason) as failed:
+        fetched(place, tmp_path)
+    assert "publish --full" in failed.value.hint
 
 
 def test_a_place_is_a_folder_or_a_bucket(tmp_path: Path) -> None:

@@ -24,18 +24,19 @@ from mdvec.errors import DamagedDatabaseError, NewerDatabaseError, WriterBusyErr
 from mdvec.stores.published.parts import (
     PART_BYTES,
     PART_NAME,
-    SEND_ALL,
     THREADS,
     Sender,
     delete_parts,
     part_names,
     receive,
 )
-from mdvec.stores.published.places import Place
+from mdvec.stores.published.places import SEND_ALL, Place
 
 _FORMAT: Final = 1
 _PAGE_BYTES: Final = 4096  # as SQLite's: what changes is a page
 _DIGEST_BYTES: Final = 16
+_MAX_MANIFEST_BYTES: Final = 64 * 1024 * 1024  # of a database of several hundred gigabytes
+_MAX_REPEATED: Final = 16  # times as large as its parts: only empty pages are the same
 _MAX_UNUSED: Final = 2  # times as many pages in all parts as in the file; then it is sent anew
 
 _VERSIONS: Final = "versions"
@@ -47,7 +48,7 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 Run = tuple[Count, Count, Count]
 """Pages that follow each other in a part and in the file: index of the part, first page there, how many."""
 
-PartName = Annotated[str, msgspec.Meta(pattern=f"^{PART_NAME}$")]
+PartName = Annotated[str, msgspec.Meta(pattern=rf"\A{PART_NAME}\Z")]
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -98,12 +99,15 @@ def numbers(place: Place) -> list[int]:
 def read_manifest(place: Place, number: int) -> Manifest | None:
     """Return a version; None if it is not there any more.
 
+    Whoever can write there may have written it: what it says of the file is consistent, and no larger than
+    its parts allow.
+
     Raises:
-        DamagedDatabaseError: If it cannot be read.
+        DamagedDatabaseError: If it cannot be read, or contradicts itself.
         NewerDatabaseError: If a newer mdvec published it.
         StoreError: If the place cannot be used.
     """
-    content = place.get(_manifest_name(number))
+    content = place.get(_manifest_name(number), _MAX_MANIFEST_BYTES)
     if content is None:
         return None
     try:
@@ -111,13 +115,28 @@ def read_manifest(place: Place, number: int) -> Manifest | None:
             msg = f"version {number} of {place.location} was published by a newer mdvec"
             raise NewerDatabaseError(msg, hint="Install a newer mdvec.")
         manifest = msgspec.json.decode(content, type=Manifest)
-        if any(part >= len(manifest.parts) for part, _, _ in manifest.runs):
-            msg = "it names a part that it does not have"
-            raise msgspec.ValidationError(msg)
-    except msgspec.MsgspecError as error:
+        if problem := _contradiction(manifest, number):
+            raise msgspec.ValidationError(problem)
+    except (msgspec.MsgspecError, RecursionError) as error:
         msg = f"version {number} of {place.location} is damaged: {error}"
         raise DamagedDatabaseError(msg, hint=SEND_ALL) from error
     return manifest
+
+
+def _contradiction(manifest: Manifest, number: int) -> str:
+    """Return what cannot be true of a version; empty if all of it can."""
+    if manifest.number != number:
+        return f"it calls itself version {manifest.number}"
+    if any(part >= len(manifest.parts) for part, _, _ in manifest.runs):
+        return "it names a part that it does not have"
+    if any(first + count > PART_BYTES // _PAGE_BYTES for _, first, count in manifest.runs):
+        return "it names pages that no part has"
+    pages = sum(count for _, _, count in manifest.runs)
+    if pages != -(-manifest.size_bytes // _PAGE_BYTES):
+        return "its pages are not as many as those of its file"
+    if manifest.size_bytes > _MAX_REPEATED * PART_BYTES * len(manifest.parts):
+        return "its file is too large for its parts"
+    return ""
 
 
 def latest(place: Place) -> Manifest | None:

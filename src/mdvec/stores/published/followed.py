@@ -91,6 +91,8 @@ class PublishedStore:
         self._refreshing = threading.Lock()
         self._guard = threading.Lock()
         self._problem = ""
+        known = self._copies.newest()
+        self._highest = 0 if known is None else known.manifest.number
         self._held = self._open_first()
         self._stop = threading.Event()
         self._thread = threading.Thread(
@@ -117,10 +119,15 @@ class PublishedStore:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Why it may not be the newest version, for people."""
-        if not self._problem:
-            return ()
-        number = self._held.copy.manifest.number
-        return (f"mdvec cannot tell whether there is a newer version than {number}: {self._problem}",)
+        number, found = self._held.copy.manifest.number, []
+        if self._problem:
+            found.append(f"mdvec cannot tell whether there is a newer version than {number}: {self._problem}")
+        if number < self._highest:
+            found.append(
+                f"{self.location} has gone back from version {self._highest} to version {number}: unless its "
+                f"publisher did that, somebody else can write there"
+            )
+        return tuple(found)
 
     @contextmanager
     def read(self) -> Iterator[View]:
@@ -182,7 +189,7 @@ class PublishedStore:
             manifest = read_manifest(self._place, found[-1])
             if manifest is None:  # removed meanwhile: the next look finds another one
                 return
-            new = self._open(self._copies.bring(self._place, manifest, _upgrade))
+            new = self._open(self._copies.bring(self._place, manifest, _adopt))
             with self._guard:
                 old, self._held = self._held, new
                 if self._stop.is_set():  # closed meanwhile
@@ -207,9 +214,10 @@ class PublishedStore:
                 raise
             self._problem = str(error)
             return self._open(copy)
-        return self._open(self._copies.bring(self._place, manifest, _upgrade))
+        return self._open(self._copies.bring(self._place, manifest, _adopt))
 
     def _open(self, copy: LocalFile) -> _Held:
+        self._highest = max(self._highest, copy.manifest.number)
         return _Held(copy, registry.load("stores", "sqlite")(copy.path, read_only=True, keeps_spaces=True))
 
     def _snapshot(self, stack: ExitStack) -> View:
@@ -241,9 +249,9 @@ class PublishedStore:
                     run.log("following", version=now, before=before)
 
 
-def _upgrade(path: Path) -> None:
-    """Bring the tables of a version up to date that an older mdvec published."""
-    registry.load("stores", "sqlite").upgrade(path)
+def _adopt(path: Path) -> None:
+    """Make the file of a version ready to be searched, whoever wrote it."""
+    registry.load("stores", "sqlite").adopt(path)
 
 
 def _nothing(place: Place) -> StoreError:

@@ -11,7 +11,7 @@ from typing import Final, Self
 
 from mdvec import run
 from mdvec.errors import DamagedDatabaseError, StoreError
-from mdvec.stores.published.places import Place
+from mdvec.stores.published.places import SEND_ALL, Place
 
 PART_BYTES: Final = 1 << 20  # smaller parts cost more requests
 PART_NAME: Final = r"[0-9]{10}/[0-9a-f]{64}"
@@ -19,11 +19,12 @@ PART_NAME: Final = r"[0-9]{10}/[0-9a-f]{64}"
 
 THREADS: Final = 8
 
-SEND_ALL: Final = "Run 'mdvec publish --full' on the machine that publishes: it sends everything again."
-
 _LEVEL: Final = 1  # of zlib: texts become a third, vectors stay, and a core does 100 MB a second
 _FOLDER: Final = "parts"
 _HASH_CHARS: Final = 64
+# What cannot be compressed grows: zlib adds 5 bytes to a block of 16 kB or more, and a frame.
+_GROWTH: Final = 1000
+_FRAME_BYTES: Final = 1000
 _PART: Final = re.compile(f"{_FOLDER}/{PART_NAME}")
 
 
@@ -69,7 +70,7 @@ def receive(place: Place, name: str, most_bytes: int = PART_BYTES) -> bytes:
         DamagedDatabaseError: If it is not what its name says.
         StoreError: If it is gone, or the place cannot be used.
     """
-    content = place.get(f"{_FOLDER}/{name}")
+    content = place.get(f"{_FOLDER}/{name}", most_bytes + most_bytes // _GROWTH + _FRAME_BYTES)
     if content is None:
         msg = f"part {name} of {place.location} is gone"
         raise StoreError(msg, hint=SEND_ALL)

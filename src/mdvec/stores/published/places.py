@@ -5,18 +5,36 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mdvec import registry
-from mdvec.errors import ConfigError, DatabaseFullError, ServiceError, StoreError, StoreUnavailableError
+from mdvec.errors import (
+    ConfigError,
+    DamagedDatabaseError,
+    DatabaseFullError,
+    ServiceAnswerError,
+    ServiceError,
+    StoreError,
+    StoreUnavailableError,
+)
 from mdvec.text.addresses import scheme_of, without_password
 
 if TYPE_CHECKING:  # it is an extra
     from mdvec.net.buckets import Bucket
 
+SEND_ALL: Final = "Run 'mdvec publish --full' on the machine that publishes: it sends everything again."
+"""The next step where something of a version is damaged or gone."""
+
 _NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_READ: Final = (
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)  # of what takes the place of a file meanwhile
+    | getattr(os, "O_BINARY", 0)
+)
 
 
 class Place(Protocol):
@@ -36,10 +54,11 @@ class Place(Protocol):
             StoreError: If the place cannot be used.
         """
 
-    def get(self, name: str) -> bytes | None:
+    def get(self, name: str, most_bytes: int) -> bytes | None:
         """Return an object; None if there is none.
 
         Raises:
+            DamagedDatabaseError: If it is larger, or not a file with contents of its own.
             StoreError: If the place cannot be used.
         """
 
@@ -107,6 +126,10 @@ def translated(folder: Path, *, when_full: str, hint: str) -> Iterator[None]:
         raise StoreError(msg, hint=hint) from error
 
 
+def _refused(name: Path | str, reason: str) -> DamagedDatabaseError:
+    return DamagedDatabaseError(f"{name} {reason}", hint=SEND_ALL)
+
+
 class FolderPlace:
     """A folder, which several machines may share.
 
@@ -141,13 +164,23 @@ class FolderPlace:
                 if not name.startswith(".")
             )
 
-    def get(self, name: str) -> bytes | None:
-        """Return the content of a file; None if there is none."""
+    def get(self, name: str, most_bytes: int) -> bytes | None:
+        """Return the content of a file; None if there is none. A link, pipe or device is not opened."""
+        path = self._folder / name
         with self._translated():
             try:
-                return (self._folder / name).read_bytes()
+                if not stat.S_ISREG(path.lstat().st_mode):
+                    raise _refused(path, "is not a regular file")
+                descriptor = os.open(path, _READ)
             except FileNotFoundError:
                 return None
+            with os.fdopen(descriptor, "rb") as file:
+                if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # replaced meanwhile
+                    raise _refused(path, "is not a regular file")
+                content = file.read(most_bytes + 1)
+        if len(content) > most_bytes:
+            raise _refused(path, f"is larger than {most_bytes:,} bytes")
+        return content
 
     def put(self, name: str, content: bytes) -> None:
         """Write a file to the disk."""
@@ -220,10 +253,10 @@ class BucketPlace:
         with self._translated():
             return sorted(each.name for each in self._bucket.objects(folder))
 
-    def get(self, name: str) -> bytes | None:
+    def get(self, name: str, most_bytes: int) -> bytes | None:
         """Return an object; None if there is none."""
         with self._translated():
-            return self._bucket.get(name)
+            return self._bucket.get(name, most_bytes=most_bytes)
 
     def put(self, name: str, content: bytes) -> None:
         """Write an object; S3 shows it whole or not at all."""
@@ -244,6 +277,8 @@ class BucketPlace:
     def _translated(self) -> Iterator[None]:
         try:
             yield
+        except ServiceAnswerError as error:
+            raise DamagedDatabaseError(str(error), hint=SEND_ALL) from error
         except ServiceError as error:
             kind = StoreUnavailableError if error.retry else StoreError
             raise kind(str(error), hint=error.hint) from error

@@ -11,7 +11,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from mdvec import run
-from mdvec.stores.sqlite.checksums import DOCUMENT_CHECKSUM
+from mdvec.errors import DamagedDatabaseError
+from mdvec.stores.sqlite.attaching import attach
+from mdvec.stores.sqlite.checksums import DOCUMENT_CHECKSUM, add_functions
 from mdvec.stores.sqlite.connection import Access, Connection, connect, translated
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.schema import SCHEMA
@@ -27,8 +29,19 @@ _MAX_FREE = 0.25
 # Nothing is behind it, so that nothing is looked for where the copy is read.
 _NO_SOURCE = SourceSpec("push", "")
 
+# Of files that are not documents, and of processes.
+_PRIVATE = ("exclusions", "failures", "claims", "removed_owners")
+
 # When a collection or a document was read, which each import changes.
 _IMPORTED = ("last_indexed_ms", "indexed_at_ms")
+
+_FORGET_FILES = "".join(f"DELETE FROM {table};" for table in _PRIVATE)  # noqa: S608 - our own names
+_HAS_PRIVATE = "SELECT " + " OR ".join(f"EXISTS(SELECT 1 FROM {table})" for table in _PRIVATE)  # noqa: S608
+# What SQLite may run while a statement of ours does: all that is neither a table nor an index. The other
+# columns can be forged.
+_RUNNING = """SELECT name, sql FROM sqlite_schema WHERE sql NOT GLOB 'CREATE TABLE *'
+    AND sql NOT GLOB 'CREATE INDEX *' AND sql NOT GLOB 'CREATE UNIQUE INDEX *'"""
+_MAX_NAMED = 3
 
 # Comments are for the author; what was left out or failed names files that are not there; claims and the mark
 # are about machines. A document with comments gets a new checksum.
@@ -38,10 +51,7 @@ UPDATE contents SET comments = '[]' WHERE document_id IN (SELECT id FROM comment
 UPDATE documents AS d SET checksum = {DOCUMENT_CHECKSUM}
   WHERE id IN (SELECT id FROM commented) AND checksum IS NOT NULL;
 DROP TABLE commented;
-DELETE FROM exclusions;
-DELETE FROM failures;
-DELETE FROM claims;
-DELETE FROM removed_owners;
+{_FORGET_FILES}
 DELETE FROM meta WHERE key NOT IN ('generation', 'vector_epoch');
 """  # noqa: S608 - a constant
 
@@ -89,18 +99,50 @@ def write_copy(source: Connection, target: Path, names: AnyCollection[str], vers
         return _digest(copy)
 
 
-def upgrade(path: Path) -> None:
-    """Bring the tables of a copy that an older version wrote up to date.
+def adopt(path: Path) -> None:
+    """Make a copy that came from elsewhere ready to be searched, and believe nothing of it but its documents.
+
+    Nothing in it runs: it has no triggers, views or virtual tables but mdvec's own. It leads to nothing on
+    this machine: collections have no sources, and no files that were left out. Tables that an older version
+    wrote are brought up to date.
 
     Raises:
-        StoreError: If it is no copy, or damaged.
+        StoreError: If it is no copy, damaged, or has what could run.
     """
-    with translated(path), contextlib.closing(connect(path, Access.READ)) as connection:
+    with _reading(path) as connection:
+        unknown = {*connection.execute(_RUNNING)} - _own_running()
         is_current = int(connection.pragma("user_version")) >= SCHEMA.version
+    if unknown:
+        names = ", ".join(sorted(repr(name) for name, _ in unknown)[:_MAX_NAMED])
+        msg = (
+            f"the published database has triggers, views or virtual tables that mdvec does not make: {names}"
+        )
+        raise DamagedDatabaseError(msg, hint="Ask who publishes it; nothing of it was used.")
     if not is_current:
         Database(path).close()
         with _alone(path):
             pass
+    with _reading(path) as connection:
+        collections = Transaction(connection, None, None).collections()
+        is_clean = all(each == _without_place(each) for each in collections)
+        is_clean = is_clean and not connection.execute(_HAS_PRIVATE).get
+    if not is_clean:
+        with contextlib.closing(Database(path)) as database, database.writing() as connection:
+            writer = Transaction(connection, None, None)
+            for each in collections:
+                writer.change_collection(each.id, _without_place)
+            connection.execute(_FORGET_FILES)
+        with _alone(path):
+            pass
+
+
+def _own_running() -> set[tuple[object, ...]]:
+    """Return what may run in a database of mdvec's own."""
+    with contextlib.closing(Connection(":memory:")) as connection:
+        add_functions(connection)
+        connection.execute(SCHEMA.tables)
+        attach(connection)
+        return {*connection.execute(_RUNNING)}
 
 
 def _digest(copy: Connection) -> str:
@@ -119,6 +161,12 @@ def _digest(copy: Connection) -> str:
             total.update(repr(row).encode(errors="surrogatepass"))
         run.current().check()
     return total.hexdigest()
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[Connection]:
+    with translated(path), contextlib.closing(connect(path, Access.READ)) as connection:
+        yield connection
 
 
 @contextlib.contextmanager

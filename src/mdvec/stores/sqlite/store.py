@@ -94,15 +94,15 @@ class SqliteStore:
             return read_mark(path.absolute())
 
     @staticmethod
-    def upgrade(path: Path) -> None:
-        """Bring a file of :meth:`write_copy` up to date that an older version wrote.
+    def adopt(path: Path) -> None:
+        """Make a file of :meth:`write_copy` from elsewhere ready to be searched, whoever wrote it.
 
         Raises:
-            StoreError: If it is no such file, or damaged.
+            StoreError: If it is no such file, damaged, or has what could run.
         """
-        from mdvec.stores.sqlite.copying import upgrade
+        from mdvec.stores.sqlite.copying import adopt
 
-        upgrade(path)
+        adopt(path)
 
     @property
     def location(self) -> str:
