@@ -130,6 +130,22 @@ def test_a_role_sees_no_row_of_another_collection(workspace: Workspace, schema: 
         sql.execute(f"INSERT INTO \"{schema}\".access VALUES ('{ROLE}', 1)")
 
 
+def test_a_role_that_reads_stops_no_writer(workspace: Workspace, schema: str, docs: Path, sql: Any) -> None:
+    """It cannot take the lock of writers, and no lock that it can take is one."""
+    import psycopg
+
+    workspace.stores.grant("b", ROLE)
+    with psycopg.connect(shared_server(), autocommit=True) as reader:
+        reader.execute(f"SET SESSION AUTHORIZATION {ROLE}")
+        with reader.transaction():
+            reader.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (f"mdvec {schema}",))
+            reader.execute(f"LOCK TABLE {schema}.meta IN ACCESS SHARE MODE")
+            (docs / "b" / "new.md").write_text("# New\n")
+            assert workspace.import_collection("b").added == 1
+        with pytest.raises(psycopg.errors.InsufficientPrivilege), reader.transaction():
+            reader.execute(f"LOCK TABLE {schema}.meta IN ROW SHARE MODE")
+
+
 def test_a_role_that_may_not_read_all_has_no_vector_index(
     workspace: Workspace, schema: str, sql: Any, tmp_path: Path
 ) -> None:

@@ -79,8 +79,11 @@ def identifier(name: str) -> str:
 
 
 def lock_writers(connection: Connection, schema: str) -> None:
-    """Wait until this transaction is the only one that writes."""
-    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"mdvec {schema}",))
+    """Wait until this transaction is the only one that writes; readers go on.
+
+    Only who may write can take this lock. An advisory lock, every role of the database could take and keep.
+    """
+    connection.execute(f"LOCK TABLE {identifier(schema)}.meta IN EXCLUSIVE MODE")
 
 
 def open_first(connection: Connection, schema: str, address: str) -> Opened:
@@ -140,9 +143,14 @@ def _upgrade(connection: Connection, schema: str, opened: Opened, address: str) 
     """Make all steps in one transaction; other processes wait, and then find them done."""
     with connection.transaction():
         connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_S}s'; SET LOCAL statement_timeout = 0")
-        lock_writers(connection, schema)
         version = _version(connection, schema, address)
-        if not version:
+        if not version:  # there is no table to lock yet
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"mdvec {schema}",))
+            version = _version(connection, schema, address)
+        if version:
+            lock_writers(connection, schema)
+            version = _version(connection, schema, address)
+        else:
             # Asked first: to make what is there takes a right that is not needed.
             known = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone()
             if known is None:
