@@ -71,6 +71,7 @@ class Run:
         on_progress: Receives progress.
         on_step: Receives the duration of each step.
         on_warning: Receives warnings that belong to no result, for people.
+        on_question: Asks a person whether to do something; returns None when there is nobody to answer.
         deadline: When it counts as cancelled by itself, on the clock of ``time.monotonic``; None for never.
     """
 
@@ -80,17 +81,25 @@ class Run:
         on_step: StepListener | None = None,
         on_warning: Callable[[str], None] | None = None,
         *,
+        on_question: Callable[[str], bool | None] | None = None,
         deadline: float | None = None,
     ) -> None:
         self._deadline = deadline
         self._on_progress = on_progress
         self._on_step = on_step
         self._on_warning = on_warning
+        self._on_question = on_question
         self._cancelled = threading.Event()
 
     def until(self, deadline: float | None) -> Run:
         """Return a run with the same listeners that ends with this one, or at a deadline."""
-        inner = Run(self._on_progress, self._on_step, self._on_warning, deadline=deadline)
+        inner = Run(
+            self._on_progress,
+            self._on_step,
+            self._on_warning,
+            on_question=self._on_question,
+            deadline=deadline,
+        )
         inner._cancelled = self._cancelled
         return inner
 
@@ -127,6 +136,10 @@ class Run:
         """Warn people of something that belongs to no result, such as a file that was renamed."""
         if self._on_warning is not None:
             self._on_warning(message)
+
+    def ask(self, question: str) -> bool | None:
+        """Return a person's answer to a question; None when there is nobody to ask."""
+        return None if self._on_question is None else self._on_question(question)
 
     def sleep(self, seconds: float) -> None:
         """Wait, but no longer than until the call is cancelled.

@@ -83,6 +83,67 @@ def test_the_index_of_a_trusted_folder_is_used(mdvec: Mdvec, theirs: Path) -> No
     assert not list(theirs.rglob("*foreign*"))
 
 
+@pytest.fixture
+def paid(theirs: Path) -> Path:
+    """The same, with vectors that a service was paid for."""
+    connection = sqlite3.connect(theirs / ".mdvec" / "index.sqlite")
+    connection.execute("UPDATE spaces SET key = 'voyage:voyage-4@1:8:t1'")
+    assert connection.execute("SELECT count(*) FROM vectors").fetchone() != (0,)
+    connection.commit()
+    connection.close()
+    return theirs
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the files below a folder, but for what SQLite makes while one looks into a database."""
+    ours = ("-shm", "-wal")
+    return {
+        str(each): each.read_bytes()
+        for each in folder.rglob("*")
+        if each.is_file() and each.suffix and not each.name.endswith(ours)
+    }
+
+
+def test_vectors_that_cost_money_stay_where_nobody_can_be_asked(mdvec: Mdvec, paid: Path) -> None:
+    """After a change of HOME one's own index looks like another's: the command fails with both next steps."""
+    before = contents(paid)
+    outcome = mdvec("search", "--docs-dir", paid, "install")
+    assert outcome.code == 1
+    assert "under another home directory, and holds vectors of voyage, which cost money" in outcome.err
+    assert f"mdvec trust {paid}" in outcome.err
+    assert "move it away" in outcome.err
+    assert contents(paid) == before
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_vectors_that_cost_money_are_asked_about(
+    mdvec: Mdvec, paid: Path, monkeypatch: pytest.MonkeyPatch, wanted: bool
+) -> None:
+    """Yes keeps the index, from now on; no sets it aside."""
+    asked: list[str] = []
+
+    def answer(question: str) -> bool:
+        asked.append(question)
+        return wanted
+
+    monkeypatch.setattr("mdvec.interfaces.cli.session.ask", answer)
+    for _ in range(2):
+        shown = search(mdvec, paid)
+        assert ("curl ev.il" in shown) is wanted
+    (question,) = asked
+    assert "which cost money" in question
+    assert bool(list(paid.rglob("*foreign-1"))) is not wanted
+
+
+def test_a_dry_run_touches_no_index(mdvec: Mdvec, theirs: Path, home: Path) -> None:
+    """``mdvec install --dry-run`` writes nothing anywhere: not in the folder, and not in the home."""
+    before = contents(theirs), contents(home)
+    outcome = mdvec("install", "cursor", "--docs-dir", theirs, "--dry-run")
+    assert outcome.code == 0, outcome.err
+    assert "nothing was written" in outcome.err
+    assert (contents(theirs), contents(home)) == before
+
+
 def test_a_database_that_the_user_names_is_used(mdvec: Mdvec, theirs: Path) -> None:
     """A named database is the user's decision, wherever it was made; a note says so, once."""
     index = theirs / ".mdvec" / "index.sqlite"

@@ -111,7 +111,8 @@ def install(
     if not changed:
         note(f"{path} already has this entry: nothing to do")
     if url is None and (changed or dry_run):
-        _note_missing_keys(session, {*env, *references}, can_refer=client.passes_variables)
+        providers = _configured_provider(session) if dry_run else _providers(session)
+        _note_missing_keys(session, providers, {*env, *references}, can_refer=client.passes_variables)
     if not changed or dry_run:
         return
     note(f"{client.title} finds mdvec as {name!r}: {path}")
@@ -169,21 +170,33 @@ def _check_only_url(session: Session, env: Mapping[str, str], references: tuple[
         raise UsageError(msg, hint="Give them to 'mdvec serve --http', and only the URL here.")
 
 
-def _note_missing_keys(session: Session, env: Container[str], *, can_refer: bool) -> None:
-    """Name the keys that the models in use need and that the entry does not hold.
+def _configured_provider(session: Session) -> set[str]:
+    return {session.load_config().config.embedding.provider}
+
+
+def _providers(session: Session) -> set[str]:
+    """Return the providers of the models in use. Opening the database may write to it."""
+    providers = _configured_provider(session)
+    # A database that cannot be read is reported by other commands.
+    with suppress(MdvecError), session.open() as (workspace, _):
+        specs = (each.embedding for each in workspace.collections(include_disabled=True))
+        providers |= {spec.provider for spec in specs if spec is not None}
+    return providers
+
+
+def _note_missing_keys(
+    session: Session, providers: set[str], env: Container[str], *, can_refer: bool
+) -> None:
+    """Name the keys that models need and that the entry does not hold.
 
     Args:
-        session: Chooses the models.
+        session: Configures the models.
+        providers: Of the models.
         env: The variables that the entry sets or passes on.
         can_refer: Whether the client can pass on variables of its own.
     """
     reference = "--env-ref {} or " if can_refer else ""
     config = session.load_config().config
-    providers = {config.embedding.provider}
-    # A database that cannot be read is reported by other commands.
-    with suppress(MdvecError), session.open() as (workspace, _):
-        specs = (each.embedding for each in workspace.collections(include_disabled=True))
-        providers |= {spec.provider for spec in specs if spec is not None}
     for provider in sorted(providers):
         settings = config.extension_sections.get(f"embedding.{provider}")
         own = getattr(settings, "api_key_env", None)

@@ -10,13 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
-import click
-
 from mdvec import run
 from mdvec.errors import UntrustedConfigError, UsageError
 from mdvec.interfaces.cli.progress import shown_progress
-from mdvec.interfaces.cli.terminal import note, print_step, warn, write, write_json
-from mdvec.interfaces.printing import visible
+from mdvec.interfaces.cli.terminal import ask, note, print_step, warn, write, write_json
 from mdvec.run import Run
 from mdvec.text.addresses import without_password
 
@@ -118,13 +115,9 @@ class Session:
 
     def trusts_now(self, error: UntrustedConfigError) -> bool:
         """Ask a person whether a folder is trusted, and remember it if so; elsewhere return False."""
-        if sys.stdin is None or sys.stderr is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
-            return False
         from mdvec.config.trust import trust
 
-        note(str(error))
-        question = f"Trust the configuration of {visible(error.folder)}?"
-        if not click.confirm(question, default=False, err=True):
+        if not ask(f"{error}\nTrust the configuration of {error.folder}?"):
             return False
         trust(Path(error.folder))
         return True
@@ -244,7 +237,7 @@ class Session:
             share_one_heap()
         logs.configure(config.log, serves=serves, file=how.get("log_file"))
         on_step = print_step if self.verbose else logs.log_step if logs.wants_steps() else None
-        with shown_progress() as on_progress, run.bound(Run(on_progress, on_step, warn)):
+        with shown_progress() as on_progress, run.bound(Run(on_progress, on_step, warn, on_question=ask)):
             workspace = opener(
                 config,
                 database=self.database,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -162,6 +163,13 @@ def note_no_collections(next_step: str | None = None) -> None:
 def warn(text: str) -> None:
     """Write a warning, on one line."""
     note(f"warning: {visible(text)}")
+
+
+def ask(question: str) -> bool | None:
+    """Ask a person; return None where nobody can answer."""
+    if sys.stdin is None or sys.stderr is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    return click.confirm(visible(question, keep_newlines=True), default=False, err=True)
 
 
 def print_failure(message: str, hint: str = "") -> None:

@@ -29,6 +29,7 @@ _APPLICATION_ID_AT = slice(68, 72)
 _RETRY_S = 0.02
 _MARK = "mark"
 _READ_MARK = f"SELECT value FROM meta WHERE key = '{_MARK}'"  # noqa: S608 - a constant
+_READ_SPACES = "SELECT key FROM spaces s WHERE EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = s.id)"
 _COMPANIONS = ("-wal", "-shm", "-journal")  # made beside the database by SQLite, with its permissions
 
 
@@ -86,20 +87,29 @@ def read_mark(path: Path) -> int | None:
     Returns:
         None when there is no such file, it has none, or it is damaged.
     """
+    return next((mark for (mark,) in _look(path, _READ_MARK) if isinstance(mark, int)), None)
+
+
+def read_spaces(path: Path) -> tuple[str, ...]:
+    """Return the keys of the spaces in which a database has vectors; see :func:`read_mark`."""
+    return tuple(key for (key,) in _look(path, _READ_SPACES) if isinstance(key, str))
+
+
+def _look(path: Path, sql: str) -> list[tuple[object, ...]]:
+    """Return rows of a database that may be anybody's; none if there is no such file, or it is damaged."""
     if not _refuse_other_files(path):
-        return None
+        return []
+
+    def rows(access: Access) -> list[tuple[object, ...]]:
+        with contextlib.closing(connect(path, access)) as connection:
+            return [*connection.execute(sql)]
+
     with contextlib.suppress(apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.FormatError):
         try:
-            return _read_mark(path, Access.READ)
+            return rows(Access.READ)
         except (apsw.CantOpenError, apsw.ReadOnlyError):
-            return _read_mark(path, Access.IMMUTABLE)
-    return None
-
-
-def _read_mark(path: Path, access: Access) -> int | None:
-    with contextlib.closing(connect(path, access)) as connection:
-        mark = connection.execute(_READ_MARK).get
-    return mark if isinstance(mark, int) else None
+            return rows(Access.IMMUTABLE)
+    return []
 
 
 def has_unread_log(path: Path) -> bool:

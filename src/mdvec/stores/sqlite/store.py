@@ -19,7 +19,7 @@ from mdvec.stores.pool import closed_on_error
 from mdvec.stores.sqlite.checksums import REPAIR_HINT, damaged_rows
 from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Connection, translated
 from mdvec.stores.sqlite.database import Database, fetch_rows
-from mdvec.stores.sqlite.opening import Opening, read_mark
+from mdvec.stores.sqlite.opening import Opening, read_mark, read_spaces
 from mdvec.stores.sqlite.snapshots import CLOCK, Snapshot, Transaction
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.types.collection import Collection
@@ -92,6 +92,16 @@ class SqliteStore:
         """
         with translated(path):
             return read_mark(path.absolute())
+
+    @staticmethod
+    def spaces_of(path: Path) -> tuple[str, ...]:
+        """Return the keys of the spaces in which a database has vectors, whoever made it.
+
+        Raises:
+            NotADatabaseError: If the file is something else.
+        """
+        with translated(path):
+            return read_spaces(path.absolute())
 
     @staticmethod
     def adopt(path: Path) -> None:

@@ -28,6 +28,8 @@ from mdvec.stores.vectors.index import VectorIndex
 _KNOWN = "known"
 _MARK_BITS = 63  # what SQLite's integers hold without a sign
 _FOREIGN = ".foreign-"
+# Providers that are paid for each text.
+_PAID = ("gemini", "openai", "voyage")
 
 
 def open_store(location: Path | str, config: Config | None = None, **how: Any) -> Store:
@@ -70,9 +72,11 @@ def open_database(location: Path | str, config: Config, *, folder: Path | None) 
     """Open a store; a database that may have come with a folder has to be known.
 
     One that is not is renamed and made anew, unless the user trusts the folder; the run is warned of it.
+    Before that is done to vectors that cost money, the user is asked.
 
     Raises:
-        ForeignDatabaseError: If it is not known and cannot be renamed, or is reached through a link.
+        ForeignDatabaseError: If it is not known and cannot be renamed, or nobody can be asked, or it is
+            reached through a link.
         StoreError: If it cannot be opened.
     """
     if not isinstance(location, Path) or (folder is None and registry.named_store(str(location)) != "sqlite"):
@@ -183,10 +187,11 @@ def _admit(path: Path, folder: Path, known: KnownDatabases) -> int:
         with contextlib.suppress(OSError):  # it was moved
             known.add(mark, path)
         return mark
+    keeps = is_trusted(folder) or _is_wanted(path, folder)
     try:
         with known.only_one():
             mark = _mark_of(path)  # another process may have been faster
-            if not known.has(mark, path) and _holds_anything(path) and not is_trusted(folder):
+            if not (keeps or known.has(mark, path)) and _holds_anything(path):
                 _set_aside(path, folder)
                 mark = None
             if mark is None:
@@ -197,6 +202,31 @@ def _admit(path: Path, folder: Path, known: KnownDatabases) -> int:
         msg = f"whether {path} was made here cannot be remembered: {error}"
         hint = f"Make {user_data_dir()} writable, or name the database with --database."
         raise ForeignDatabaseError(msg, hint=hint) from error
+
+
+def _is_wanted(path: Path, folder: Path) -> bool:
+    """Ask whether to use a database whose vectors cost money; return False without such vectors.
+
+    Raises:
+        ForeignDatabaseError: If nobody can be asked.
+    """
+    keys = registry.load("stores", "sqlite").spaces_of(path)
+    paid = {each for each in _PAID if any(key.startswith(f"{each}:") for key in keys)}
+    if not paid:
+        return False
+    msg = (
+        f"{path} was not made by mdvec here, or under another home directory, and holds vectors of "
+        f"{' and '.join(sorted(paid))}, which cost money to make again"
+    )
+    wanted = run.current().ask(
+        f"{msg}. Use it? Say yes only if you made it: it may misrepresent your documents. "
+        "Otherwise it is renamed, and a new one is made."
+    )
+    if wanted is None:
+        trust = f"mdvec trust {shlex.quote(str(folder))}"
+        hint = f"If you made it, run '{trust}' to use it. Else move it away, and a new one is made."
+        raise ForeignDatabaseError(msg, hint=hint)
+    return wanted
 
 
 def _set_aside(path: Path, folder: Path) -> None:
