@@ -15,9 +15,8 @@ from benchmarks.reading_site import dead_links
 from playwright.sync_api import Browser, expect
 from tests.browser.conftest import NOTES
 
-from mdvec import open_workspace
-from mdvec.interfaces.site.build import build_site
-from mdvec.interfaces.site.node import find_node
+from mdvec import Workspace, open_workspace
+from mdvec.interfaces.site.build import SiteReport, build_site
 from mdvec.testing.embedder import HashingEmbedder
 
 pytestmark = pytest.mark.browser
@@ -39,8 +38,8 @@ _MORE = {
 
 
 @pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site of hostile and ordinary notes, and of mdvec's own documentation."""
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """Hostile and ordinary notes, and mdvec's own documentation."""
     root = tmp_path_factory.mktemp("site")
     for path, text in {**NOTES, **_MORE}.items():
         (root / "vault" / path).parent.mkdir(parents=True, exist_ok=True)
@@ -50,15 +49,32 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with open_workspace(database=root / "index.sqlite", embedder=HashingEmbedder()) as workspace:
         workspace.add_collection("vault", "Notes", str(root / "vault"))
         workspace.import_collection("vault")
-        report = build_site(
-            workspace,
-            "vault",
-            root / "out",
-            base=BASE,
-            language="ja",
-            project_only=False,
-            note=lambda _: None,
-        )
+        yield workspace
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the site goes."""
+    return tmp_path_factory.mktemp("out") / "site"
+
+
+def build(workspace: Workspace, folder: Path) -> SiteReport:
+    """Build the site."""
+    return build_site(
+        workspace,
+        "vault",
+        folder,
+        base=BASE,
+        language="ja",
+        project_only=False,
+        note=lambda _: None,
+    )
+
+
+@pytest.fixture(scope="module")
+def dist(site_packages: None, workspace: Workspace, folder: Path) -> Path:
+    """The built site."""
+    report = build(workspace, folder)
     assert report.built is not None
     return report.built
 
@@ -97,10 +113,11 @@ def test_no_page_holds_a_list_of_all_others(dist: Path) -> None:
         assert sum(name.split(".")[-3] in text for name in names) <= 1, page
 
 
-def test_the_same_notes_give_the_same_files(dist: Path) -> None:
-    """A second build of one project writes the same files, so that only what changed has to be uploaded."""
+def test_the_same_notes_give_the_same_files(dist: Path, workspace: Workspace, folder: Path) -> None:
+    """A second build writes the same files, so that only what changed has to be uploaded."""
     files = {path: path.read_bytes() for path in dist.rglob("*") if path.is_file()}
-    find_node().build(dist.parent)
+    report = build(workspace, folder)
+    assert (report.written, report.removed) == (0, 0)
     assert {path: path.read_bytes() for path in dist.rglob("*") if path.is_file()} == files
 
 
@@ -179,5 +196,6 @@ def test_every_note_is_reached_without_scripts(chromium: Browser, url: str, dist
     page.get_by_role("link", name="設定ファイル").first.click()
     assert "設定ファイル" in page.locator("h1").first.inner_text()
     context.close()
-    index = next((dist / "assets" / "chunks").glob("@localSearchIndex*")).read_text(encoding="utf-8")
+    index = (dist / "mdvec-search.json").read_text(encoding="utf-8")
+    assert "/notes/vue.html" in index
     assert "mdvec-notes.html" not in index

@@ -43,7 +43,10 @@ _CLASSES = frozenset({
 _CALLOUT_CLASS = re.compile(r"callout-[\w-]{1,30}")
 _LANGUAGE_CLASS = re.compile(r"language-[\w+#.-]{1,30}")
 _COLOURS = frozenset(STANDARD_TYPES.values())
-_HAS_HOST = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*:|[/\\]{2})")
+# Browsers drop these from an address before they read it, as the URL standard says.
+_AROUND_ADDRESS = "".join(map(chr, range(0x21)))
+_IN_ADDRESS = str.maketrans("", "", "\t\n\r")
+_HAS_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\]{2}")
 _ALIGNMENT = re.compile(r' style="text-align:(left|center|right)"')
 
 
@@ -71,7 +74,7 @@ def _filter(tag: str, attribute: str, value: str) -> str | None:
             return f"{ANCHOR_PREFIX}{value.removeprefix(ANCHOR_PREFIX)}"
         case "href" if value.startswith("#"):
             return f"#{ANCHOR_PREFIX}{value[1:].removeprefix(ANCHOR_PREFIX)}"
-        case "src" if _HAS_HOST.match(value):
+        case "src" if _HAS_HOST.match(value.strip(_AROUND_ADDRESS).translate(_IN_ADDRESS)):
             return None
         case _:
             return value

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mdvec import registry
-from mdvec.interfaces.cli.common_options import FOLDER, Group
+from mdvec.interfaces.cli.common_options import EXISTING_FOLDER, FOLDER, Group
 from mdvec.interfaces.cli.filters import name_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn
@@ -23,7 +23,7 @@ _output_option = click.option(
     default=_DEFAULT_FOLDER,
     show_default=True,
     metavar="DIR",
-    help="The folder of the site's project.",
+    help="The folder of the site.",
 )
 
 
@@ -37,12 +37,24 @@ def site() -> None:
 @_output_option
 @click.option("--base", default="/", show_default=True, metavar="PATH", help="Path of the site on its host.")
 @click.option("--language", metavar="en|ja", help="Language of the site's own words.  [default: the titles']")
+@click.option(
+    "--custom",
+    type=EXISTING_FOLDER,
+    metavar="DIR",
+    help="Folder of yours with settings and pages to add; its programs run.",
+)
 @click.option("--project-only", is_flag=True, help="Write the VitePress project, but do not build it.")
 @click.pass_obj
 def build(
-    session: Session, name: str, output: Path, base: str, language: str | None, project_only: bool
+    session: Session,
+    name: str,
+    output: Path,
+    base: str,
+    language: str | None,
+    custom: Path | None,
+    project_only: bool,
 ) -> None:
-    """Write a VitePress project and build it.
+    """Build a web site with VitePress.
 
     Links, embeds and images are resolved, and nothing of a note is run. Drafts ('draft: true', 'publish:
     false') and superseded versions are left out. A second build writes only what has changed.
@@ -50,7 +62,14 @@ def build(
     build_site = registry.load("doors", "site")
     with session.open() as (workspace, _):
         report = build_site(
-            workspace, name, output, base=base, language=language, project_only=project_only, note=note
+            workspace,
+            name,
+            output,
+            base=base,
+            language=language,
+            custom=custom,
+            project_only=project_only,
+            note=note,
         )
     for place, target in report.dead_links[:_MAX_DEAD_LINKS]:
         warn(f"{place}: link to {target!r} leads nowhere")

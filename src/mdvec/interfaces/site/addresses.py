@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mdvec.workspace import Workspace
 
 _HASH_CHARS = 12
+# Opened by themselves, these would run their scripts with the rights of the site: links lead to their text.
+_ACTIVE = (".htm", ".html", ".js", ".svg", ".xml")
 _ID = re.compile(r'\sid="([^"]*)"')
 _LINE_OR_FRAGMENT = re.compile(r'\sdata-line="(\d+)"|\shref="([^"#]*)#([^"]*)"')
 
@@ -43,7 +45,7 @@ class SiteAddresses:
         self._base = base
         self._pages = pages
         self._tag_pages = _tag_pages(tags)
-        self._known: dict[tuple[str, str], str | None] = {}
+        self._known: dict[tuple[str, str, str], str | None] = {}
         self.files: dict[str, bytes] = {}
         self.missing: dict[tuple[str, str], None] = {}
 
@@ -54,18 +56,23 @@ class SiteAddresses:
 
     def image(self, collection: str, path: str, from_path: str) -> str | None:
         """Return the address of an image; None when it is not there."""
-        return self.file(collection, path, from_path)
+        return self._address(collection, path, from_path, PurePosixPath(path).name)
 
     def file(self, collection: str, path: str, from_path: str) -> str | None:
         """Return the address of a file beside the documents; None when it is not there."""
-        key = path, from_path.rpartition("/")[0]
+        name = PurePosixPath(path).name
+        is_active = name.lower().endswith(_ACTIVE)
+        return self._address(collection, path, from_path, f"{name}.txt" if is_active else name)
+
+    def _address(self, collection: str, path: str, from_path: str, name: str) -> str | None:
+        key = path, from_path.rpartition("/")[0], name
         if key not in self._known:
             try:
                 content = self._workspace.pages.file(collection, path, from_path)
             except MdvecError:
                 self._known[key] = None
             else:
-                self._known[key] = self.add_file(PurePosixPath(path).name, content)
+                self._known[key] = self.add_file(name, content)
         if self._known[key] is None:
             self.missing[from_path, path] = None
         return self._known[key]

@@ -18,9 +18,22 @@ TAGS = "mdvec-tags"
 NOTES = "mdvec-notes"
 """The page with the titles of all notes."""
 
-# Brackets make a dynamic route in VitePress, the others are refused by Windows or cut an address short.
-_UNSAFE = re.compile(r'[\[\]#?%*:"<>|\\\x00-\x1f\x7f]')
-_RESERVED = frozenset({"public", "node_modules", FILES, TAGS, NOTES})
+PAGES = "mdvec-pages"
+"""The folder of the texts of pages, below the public files of the site."""
+
+# A name reaches VitePress as a path: what has a meaning there or in HTML, what Windows refuses, what cuts an
+# address short, and characters that are not seen or turn the direction of others.
+_UNSAFE = re.compile(
+    r"""[\[\]{}#?%*:;"<>|\\^`$\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"""
+)
+# Vite replaces marks such as __VITE_ASSET__ in the programs it writes, and these hold the names of pages.
+_MARK = re.compile("__+")
+# VitePress writes a page of its own for wrong addresses.
+_RESERVED = frozenset({"404", "public", FILES, NOTES, PAGES, TAGS})
+# VitePress finds no page in a folder with such a name.
+_IGNORED = frozenset({"dist", "node_modules"})
+# What VitePress replaces in the name of a script.
+_NOT_IN_SCRIPTS = re.compile("[/&+,=]")
 _HOME = ("index", "readme")
 # Of a whole name: VitePress calls the script of a page by its whole path and 20 bytes more; systems take 255.
 _MAX_BYTES = 220
@@ -48,7 +61,7 @@ def safe_name(path: str) -> str:
     """Return a path without its suffix that is a valid name of a page; the end of a very long one is cut."""
     whole = PurePosixPath(path)
     parts = whole.with_suffix("").parts if whole.suffix.lower() in DOCUMENT_SUFFIXES else whole.parts
-    safe = [_safe_part(part) for part in parts]
+    safe = [f"{part}-" if part.casefold() in _IGNORED else part for part in map(_safe_part, parts)]
     if safe[0].casefold() in _RESERVED:
         safe[0] += "-"
     excess = len("/".join(safe).encode()) - _MAX_BYTES
@@ -80,7 +93,7 @@ def unused(name: str, taken: Collection[str]) -> str:
 
 def flat(name: str) -> str:
     """Return a name as VitePress calls the script of a page: without folders, and here without case."""
-    return name.casefold().replace("/", "_").lstrip("_")
+    return _NOT_IN_SCRIPTS.sub("_", name.casefold()).lstrip("_")
 
 
 def address(base: str, page: str, suffix: str = ".html") -> str:
@@ -98,7 +111,7 @@ def address(base: str, page: str, suffix: str = ".html") -> str:
 
 def _safe_part(part: str) -> str:
     # A name that begins with a dot is hidden, and Windows drops dots and spaces at the end.
-    return _UNSAFE.sub("-", part).strip(" ").rstrip(".").lstrip(".") or "-"
+    return _MARK.sub("_", _UNSAFE.sub("-", part)).strip(" ").rstrip(".").lstrip(".") or "-"
 
 
 def _cut(part: str, size: int) -> str:

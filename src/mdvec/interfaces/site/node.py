@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import re
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from mdvec.config.paths import default_cache_dir
+from mdvec.config.trust import only_one
 from mdvec.errors import SiteError
 from mdvec.registry import install_command
 
@@ -24,6 +30,7 @@ _INSTALL = (
     "--loglevel=error",
 )
 _MAX_SHOWN_CHARS = 2_000
+_KEY_CHARS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +45,42 @@ class Node:
     node: str
     npm: tuple[str, ...]
 
-    def install(self, project: Path) -> None:
-        """Install the packages of a project, in the versions of its lock file, unless they are there.
+    @contextmanager
+    def project(self, packages: Mapping[str, bytes]) -> Iterator[Path]:
+        """Make a folder for a project, empty and gone afterwards, that finds its packages installed.
+
+        It is in the user's cache: tools read settings of all folders above, and none of these is another's.
+
+        Args:
+            packages: The files that name the packages, by name; their versions are installed once.
 
         Raises:
-            SiteError: If that fails; without a network, for example.
+            SiteError: If the packages cannot be installed; without a network, for example.
         """
-        lock = project / "package-lock.json"
-        installed = project / "node_modules" / ".package-lock.json"
-        if installed.exists() and installed.stat().st_mtime_ns >= lock.stat().st_mtime_ns:
-            return
-        self._run([*self.npm, *_INSTALL], project, "npm could not install VitePress")
+        key = hashlib.sha256(repr(sorted(packages.items())).encode()).hexdigest()
+        home = default_cache_dir() / "site" / key[:_KEY_CHARS]
+        try:
+            with only_one(home / "lock"):
+                if not (home / "node_modules" / ".package-lock.json").exists():
+                    for name, content in packages.items():
+                        (home / name).write_bytes(content)
+                    self._run([*self.npm, *_INSTALL], home, "npm could not install VitePress")
+            made = tempfile.TemporaryDirectory(prefix="build-", dir=home, ignore_cleanup_errors=True)
+        except OSError as error:
+            msg = f"{home} cannot be written: {error.strerror or error}"
+            raise SiteError(msg, hint="Set XDG_CACHE_HOME to a folder that can be written.") from error
+        with made as place:
+            yield Path(place)
 
-    def build(self, project: Path) -> None:
-        """Build the site into the project's folder ``dist``.
+    def build(self, project: Path) -> Path:
+        """Build a site, and return its folder.
 
         Raises:
             SiteError: If VitePress fails.
         """
-        command = [self.node, "node_modules/vitepress/bin/vitepress.js", "build"]
-        self._run(command, project, "VitePress could not build the site")
+        vitepress = project.parent / "node_modules" / "vitepress" / "bin" / "vitepress.js"
+        self._run([self.node, str(vitepress), "build"], project, "VitePress could not build the site")
+        return project / "dist"
 
     def _run(self, command: list[str], project: Path, failure: str) -> None:
         done = subprocess.run(  # noqa: S603 - our own words
@@ -66,7 +89,7 @@ class Node:
         if done.returncode:
             said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout).strip()[-_MAX_SHOWN_CHARS:]
             msg = f"{failure}: {said or f'exit code {done.returncode}'}"
-            raise SiteError(msg, hint=f"Run it again in {project}: {' '.join(command)}")
+            raise SiteError(msg, hint="Write the project with --project-only to run it by hand.")
 
 
 def find_node() -> Node:

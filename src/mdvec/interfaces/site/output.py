@@ -1,36 +1,43 @@
-"""The folder of a project: unchanged files are not written again, and files no longer needed are removed."""
+"""The folder of a site: unchanged files are not written again, and files no longer needed are removed."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import re
+import secrets
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Self
 
+from mdvec.config.paths import user_data_dir
+from mdvec.config.trust import write_private
 from mdvec.errors import SiteError
 
-_MANIFEST = ".vitepress/mdvec-files.json"
+_MARK = ".mdvec-site"
+_MARK_TEXT = re.compile(r"[0-9a-f]{32}")
 
 
 class Output:
     """Writes the files of one build; a context manager.
 
-    Files of an earlier build that this one does not write are removed at the end. Files that no build wrote,
-    such as ``node_modules`` or a theme of the user's, stay.
+    Files of an earlier build that this one does not write are removed at the end. Other files stay. What a
+    build wrote is remembered among the user's data, by a random number that is also in the folder: nothing
+    that somebody else put there passes as ours.
 
     Attributes:
         written: Files that are new or changed.
         removed: Files that are gone.
 
     Raises:
-        SiteError: If the folder holds something, and no build wrote it; or if what a build is said to have
-            written is outside the folder.
+        SiteError: If the folder holds something, and no build wrote it; or if a link in it leads outside.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._inside = folder.resolve()
-        self._before = self._read_manifest()
+        self._mark, self._before = self._remembered()
         for place in self._before:
             self._path(place)  # before anything is written
         self._now: set[str] = set()
@@ -47,7 +54,18 @@ class Output:
         if error is None:
             for place in self._before - self._now:
                 self._remove(place)
-        self._write_manifest(self._now if error is None else self._before | self._now)
+        self._remember(self._now if error is None else self._before | self._now)
+
+    def empty(self, place: str) -> None:
+        """Remove what a folder holds at the end, but for what this build writes, whoever put it there.
+
+        Raises:
+            SiteError: If the folder is elsewhere.
+        """
+        for root, folders, files in os.walk(self._path(place)):
+            links = [name for name in folders if Path(root, name).is_symlink()]
+            found = [Path(root, name).relative_to(self._folder) for name in (*files, *links)]
+            self._before.update(each.as_posix() for each in found)
 
     def write(self, place: str, content: bytes) -> None:
         """Write a file, unless it has this content.
@@ -76,31 +94,40 @@ class Output:
         path = self._folder / PurePosixPath(place)
         if not path.resolve().is_relative_to(self._inside):
             msg = f"{path} is outside {self._folder}"
-            raise SiteError(msg, hint="Somebody else made this project. Choose an empty folder with -o.")
+            raise SiteError(msg, hint="Choose an empty folder with -o.")
         return path
 
     def _remove(self, place: str) -> None:
         path = self._folder / PurePosixPath(place)
         path.unlink(missing_ok=True)
         self.removed += 1
-        for folder in path.parents:
-            if folder == self._folder or any(folder.iterdir()):
-                break
-            folder.rmdir()
+        with contextlib.suppress(OSError):  # until one that is not empty
+            for folder in path.relative_to(self._folder).parents[:-1]:
+                (self._folder / folder).rmdir()
 
-    def _read_manifest(self) -> set[str]:
-        try:
-            return set(map(str, json.loads((self._folder / _MANIFEST).read_text(encoding="utf-8"))))
-        except FileNotFoundError:
-            if self._folder.is_dir() and any(self._folder.iterdir()):
-                msg = f"{self._folder} contains files that 'mdvec site build' did not write"
-                raise SiteError(msg, hint="Choose an empty folder with -o.") from None
-            return set()
-        except (OSError, ValueError, TypeError) as error:
-            msg = f"{self._folder / _MANIFEST} cannot be read: {error}"
-            raise SiteError(msg, hint="Remove the folder, or choose another one with -o.") from error
+    def _remembered(self) -> tuple[str, set[str]]:
+        """Return the mark of the folder, and what earlier builds wrote into it.
 
-    def _write_manifest(self, places: set[str]) -> None:
-        path = self._folder / _MANIFEST
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(sorted(places), ensure_ascii=False, indent=0), encoding="utf-8")
+        Raises:
+            SiteError: If it holds something else.
+        """
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            mark = (self._folder / _MARK).read_text(encoding="ascii")
+            if _MARK_TEXT.fullmatch(mark):
+                record = json.loads(_record(mark).read_bytes())
+                if record["folder"] == str(self._inside):
+                    return mark, set(map(str, record["files"]))
+        if self._folder.is_dir() and any(self._folder.iterdir()):
+            msg = f"{self._folder} contains files that 'mdvec site build' did not write here"
+            raise SiteError(msg, hint="Choose an empty folder with -o, or remove this one.")
+        return secrets.token_hex(16), set()
+
+    def _remember(self, places: set[str]) -> None:
+        record = {"folder": str(self._inside), "files": sorted(places)}
+        write_private(_record(self._mark), json.dumps(record).encode())
+        self._folder.mkdir(parents=True, exist_ok=True)
+        (self._folder / _MARK).write_text(self._mark, encoding="ascii")
+
+
+def _record(mark: str) -> Path:
+    return user_data_dir() / "sites" / f"{mark}.json"

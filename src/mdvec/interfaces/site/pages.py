@@ -1,19 +1,17 @@
-"""The pages of a site as Markdown files whose body is finished HTML.
-
-Nothing of a note reaches the Markdown or the templates of VitePress: a body is sanitised HTML inside
-``v-pre``, on lines none of which is blank, so that it stays one block.
-"""
+"""The pages of a site: titles as text, bodies as finished HTML."""
 
 from __future__ import annotations
 
 import datetime as dt
-import json
+import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
-from mdvec.interfaces.site.names import TAGS
+from mdvec.interfaces.site.names import TAGS, address
 from mdvec.text.templates import Templates, html_templates
 from mdvec.types.page import Page, PageEntry
 
@@ -47,13 +45,24 @@ SidebarItem = dict[str, object]
 
 _RECENT = 20
 _HEADING = re.compile(r'<h([1-6])([^>]*?) id="([^"]+)"([^>]*)>(.*?)</h\1>', re.DOTALL)
-_NEWLINE_BEFORE_BLANK = re.compile(r"\n(?=[ \t]*(?:\n|$))")
-_BETWEEN_TAGS = re.compile(r"(<pre\b.*?</pre>)|(?<=>)\s*\n\s*(?=<)", re.DOTALL)
 _CREATED = ("created", "date")
 _UPDATED = ("updated", "modified", "lastmod")
 
 
-def note_page(page: Page, titles: Mapping[str, str], addresses: SiteAddresses, language: str) -> str:
+@dataclass(frozen=True, slots=True)
+class SitePage:
+    """A page of the site.
+
+    Attributes:
+        title: Text.
+        html: Its body, sanitised.
+    """
+
+    title: str
+    html: str
+
+
+def note_page(page: Page, titles: Mapping[str, str], addresses: SiteAddresses, language: str) -> SitePage:
     """Return the page of a document."""
     sources = dict.fromkeys(link.path for link in page.links.backlinks if link.path in titles)
     return _page(
@@ -69,7 +78,7 @@ def note_page(page: Page, titles: Mapping[str, str], addresses: SiteAddresses, l
 
 def tag_pages(
     tagged: Mapping[str, Sequence[PageEntry]], collection: str, addresses: SiteAddresses, language: str
-) -> dict[str, str]:
+) -> dict[str, SitePage]:
     """Return the page of each tag and that of all of them, by their place on the site."""
     pages = {}
     for tag, documents in tagged.items():
@@ -86,28 +95,29 @@ def tag_pages(
 
 def home_page(
     title: str, description: str, documents: Iterable[PageEntry], addresses: SiteAddresses, language: str
-) -> str:
+) -> SitePage:
     """Return the first page of a site whose collection has none: what changed last."""
     newest = sorted(documents, key=lambda each: (-each.updated_ns, each.path))[:_RECENT]
     listed = [(each.path, each.title) for each in newest]
     return _page("home.html", title, addresses, language, description=description, newest=listed)
 
 
-def all_notes_page(titles: Mapping[str, str], addresses: SiteAddresses, language: str) -> str:
-    """Return the page that leads to every note, also without scripts; a search does not find it."""
+def all_notes_page(titles: Mapping[str, str], addresses: SiteAddresses, language: str) -> SitePage:
+    """Return the page that leads to every note, also without scripts."""
     listed = sorted(titles.items(), key=lambda each: (each[1].casefold(), each[0]))
     title = WORDS[language]["all"]
-    page = _page("notes.html", title, addresses, language, documents=listed)
-    return page.replace("---\n", "---\nsearch: false\n", 1)
+    return _page("notes.html", title, addresses, language, documents=listed)
 
 
 def sidebar(pages: Mapping[str, str], titles: Mapping[str, str]) -> list[SidebarItem]:
-    """Return the folders of the site as VitePress lists them: folders first, then pages by title."""
+    """Return the folders of the site as VitePress lists them: folders first, then pages by title.
+
+    VitePress takes the texts for HTML.
+    """
     listed: list[tuple[str, SidebarItem]] = []
     for path in sorted(pages, key=lambda each: (titles[each].casefold(), each)):
         page = pages[path]
-        link = "/" + page.removesuffix("index") if page.endswith("index") else f"/{page}.html"
-        listed.append((page, {"text": titles[path], "link": link}))
+        listed.append((page, {"text": html.escape(titles[path]), "link": unquote(address("/", page))}))
     return _folder_items(listed)
 
 
@@ -122,21 +132,16 @@ def _folder_items(listed: Sequence[tuple[str, SidebarItem]]) -> list[SidebarItem
         else:
             pages.append(item)
     inner: list[SidebarItem] = [
-        {"text": name, "collapsed": True, "items": _folder_items(folders[name])}
+        {"text": html.escape(name), "collapsed": True, "items": _folder_items(folders[name])}
         for name in sorted(folders, key=str.casefold)
     ]
     return [*inner, *pages]
 
 
-def _page(template: str, title: str, addresses: SiteAddresses, language: str, **values: object) -> str:
+def _page(template: str, title: str, addresses: SiteAddresses, language: str, **values: object) -> SitePage:
     filled = _templates().get_template(template)
     body = filled.render(values, title=title, addresses=addresses, words=WORDS[language])
-    # Vue drops white space between two tags if it holds a newline, also where it parts two words.
-    spaced = _BETWEEN_TAGS.sub(lambda match: match[1] or " ", _with_anchors(body).strip())
-    one_block = _NEWLINE_BEFORE_BLANK.sub("&#10;", spaced)
-    # JSON is YAML.
-    frontmatter = f"---\ntitle: {json.dumps(title, ensure_ascii=False)}\n---\n\n"
-    return f'{frontmatter}<div v-pre class="note">{one_block}</div>\n'
+    return SitePage(title, _with_anchors(body).strip())
 
 
 @cache

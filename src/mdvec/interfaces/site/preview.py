@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 from mdvec.errors import ListenError, SiteError
 from mdvec.interfaces.http.address import Authority
 from mdvec.interfaces.http.server import bind, serve
-from mdvec.interfaces.site.build import SETTINGS
+from mdvec.interfaces.site.build import BUILT, SETTINGS, checked_base
 
 _HOST = "127.0.0.1"
 
@@ -36,11 +36,11 @@ def preview_site(folder: Path, port: int, *, note: Callable[[str], None]) -> int
         SiteError: If there is no built site in the folder.
         ListenError: If the port cannot be used.
     """
-    built = folder / "dist"
+    built = folder / BUILT
     if not (built / "index.html").is_file():
         msg = f"there is no built site in {folder}"
         raise SiteError(msg, hint="Run: mdvec site build -n NAME -o DIR")
-    base = str(json.loads((folder / SETTINGS).read_bytes())["base"])
+    base = checked_base(str(json.loads((folder / SETTINGS).read_bytes())["base"]))
     try:
         listener = bind(Authority(_HOST, port))
     except ListenError as error:

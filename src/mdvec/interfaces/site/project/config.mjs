@@ -1,85 +1,106 @@
-// Written by mdvec and written anew by its next build. What you add belongs into site.local.mjs beside it.
-import { existsSync, readFileSync } from 'node:fs'
+// Written by mdvec and written anew by its next build. Your own settings belong into site.local.mjs beside it.
+// All that comes from notes is data in JSON files: none of it is Markdown, a template or a part of a program.
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import MiniSearch from 'minisearch'
 import { defineConfig } from 'vitepress'
+import { indexOptions } from './theme/search.js'
 
-const site = JSON.parse(readFileSync(new URL('./site.json', import.meta.url), 'utf8'))
-const own = new URL('./site.local.mjs', import.meta.url)
-const local = existsSync(own) ? (await import(own.href)).default : {}
+const here = (place) => fileURLToPath(new URL(place, import.meta.url))
+const read = (place) => JSON.parse(readFileSync(here(place), 'utf8'))
+const hash = (text) => createHash('sha256').update(text).digest('base64')
+const site = read('./site.json')
+const japanese = site.language === 'ja'
+const local = existsSync(here('./site.local.mjs')) ? (await import(new URL('./site.local.mjs', import.meta.url))).default : {}
 
-// Japanese has no spaces: two neighbouring characters make a term, in notes and in queries.
-// VitePress sends this function to the browser, so it stands by itself.
-function tokenize(text) {
-  const unspaced = /^[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々〆〇ー]/
-  const runs = text.normalize('NFKC').toLowerCase()
-    .match(/[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々〆〇ー]+|(?:(?![\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])[\p{L}\p{M}\p{N}_])+/gu) || []
-  const terms = []
-  for (const run of runs) {
-    if (!unspaced.test(run) || run.length === 1) terms.push(run)
-    else for (let i = 0; i + 1 < run.length; i++) terms.push(run.slice(i, i + 2))
-  }
-  return terms
+const pages = here('../pages')
+const search = new MiniSearch(indexOptions)
+search.addAll(read('./search.json'))
+const index = JSON.stringify(search)
+writeFileSync(join(pages, 'public/mdvec-search.json'), index)
+const indexAddress = `${site.base}mdvec-search.json?${encodeURIComponent(hash(index))}`
+
+// The search box loads the index as data, too.
+const searchIndex = {
+  name: 'mdvec:search',
+  enforce: 'pre',
+  load: (id) => id === '/@localSearchIndex'
+    ? `export default { root: async () => ({ default: await (await fetch(${JSON.stringify(indexAddress)})).text() }) }`
+    : undefined,
 }
 
-const japanese = {
-  button: { buttonText: '検索', buttonAriaLabel: '検索' },
-  modal: {
-    displayDetails: '詳細を表示', resetButtonTitle: '消去', backButtonTitle: '閉じる',
-    noResultsText: '見つかりません:',
-    footer: { selectText: '選択', navigateText: '移動', closeText: '閉じる' },
+// The module of a page reads what it shows; a page of your own stays what VitePress makes of it.
+const pageModules = {
+  name: 'mdvec:pages',
+  enforce: 'post',
+  transform(_, id) {
+    const name = id.endsWith('.md') ? relative(pages, id).replaceAll('\\', '/').slice(0, -3) : ''
+    if (!name || !existsSync(join(pages, `public/mdvec-pages/${name}.json`))) return
+    return `import { component, pageData, read } from ${JSON.stringify(here('./theme/pages.js'))}
+const page = await read(${JSON.stringify(name)})
+export const __pageData = pageData(page)
+export default component(page)`
   },
 }
 
-export default defineConfig({
+// Scripts, styles, images and data come from the site alone; VitePress writes short scripts into the head.
+function policy(head) {
+  const scripts = [...head.matchAll(/<script(?![^>]*\ssrc=)[^>]*>([^]*?)<\/script>/g)].map((each) => `'sha256-${hash(each[1])}'`)
+  return ["default-src 'self'", ["script-src 'self'", ...scripts].join(' '), "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:", "object-src 'none'", "frame-src 'none'", "base-uri 'none'", "form-action 'none'"].join('; ')
+}
+
+const ours = {
   srcDir: 'pages',
-  // Pages enter the search index in turn, so that the same notes give the same files. It takes no longer.
+  // The same notes give the same files. It takes no longer.
   buildConcurrency: 1,
   // The names of all scripts are one file, instead of standing in each page.
   metaChunk: true,
   outDir: './dist',
   base: site.base,
-  lang: site.language === 'ja' ? 'ja-JP' : 'en-US',
+  lang: japanese ? 'ja-JP' : 'en-US',
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: site.iconAddress }]],
   title: site.title,
-  description: site.description,
-  // mdvec has resolved every link, and reports those that lead nowhere.
-  ignoreDeadLinks: true,
-  // Addresses are finished, too: the base is part of them.
-  vue: { template: { transformAssetUrls: { tags: {} } } },
-  markdown: { html: true },
+  // VitePress does not escape its own.
+  transformHead: () => [['meta', { name: 'description', content: site.description }]],
+  transformHtml: (html) => html.replace('<meta charset="utf-8">', (charset) =>
+    `${charset}\n    <meta http-equiv="Content-Security-Policy" content="${policy(html.slice(0, html.indexOf('</head>')))}">`),
+  vite: {
+    // Programs and settings of folders above are none of ours.
+    envDir: false,
+    css: { postcss: {} },
+    build: { target: 'es2022' },
+    plugins: [searchIndex, pageModules],
+  },
   themeConfig: {
     nav: site.nav,
     sidebar: [{ text: site.title, items: [] }],
     sidebarAddress: site.sidebarAddress,
-    outline: { level: [2, 3], label: site.language === 'ja' ? '目次' : 'On this page' },
+    outline: { level: [2, 3], label: japanese ? '目次' : 'On this page' },
     docFooter: { prev: false, next: false },
-    sidebarMenuLabel: site.language === 'ja' ? 'ノート' : 'Notes',
-    returnToTopLabel: site.language === 'ja' ? '先頭へ' : 'Return to top',
-    notFound: site.language === 'ja' ? {
+    sidebarMenuLabel: japanese ? 'ノート' : 'Notes',
+    returnToTopLabel: japanese ? '先頭へ' : 'Return to top',
+    notFound: japanese ? {
       title: 'ページが見つかりません', quote: 'アドレスを確かめるか、検索から探してください。',
       linkText: '最初のページへ', linkLabel: '最初のページへ',
     } : undefined,
-    darkModeSwitchLabel: site.language === 'ja' ? '表示' : 'Appearance',
+    darkModeSwitchLabel: japanese ? '表示' : 'Appearance',
     search: {
       provider: 'local',
       options: {
-        translations: site.language === 'ja' ? japanese : undefined,
-        // VitePress looks for sections by an expression that takes minutes on a page with many rules or tables,
-        // and drops tags without a space: all but headings with their links goes before.
-        async _render(source, env, md) {
-          const html = await md.render(source, env)
-          return env.frontmatter?.search === false ? '' : html
-            .replace(/<(?!h[1-6][^>]* id="|\/h[1-6]>|a class="header-anchor"|\/a>)[^>]*>/g, ' ')
-            .replace(/&(?:#\d+|\w+);/g, ' ')
-        },
-        miniSearch: {
-          options: { tokenize },
-          searchOptions: {
-            combineWith: 'AND', fuzzy: false,
-            prefix: (term) => term.length === 1 || !/[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]/.test(term),
+        translations: japanese ? {
+          button: { buttonText: '検索', buttonAriaLabel: '検索' },
+          modal: {
+            displayDetails: '詳細を表示', resetButtonTitle: '消去', backButtonTitle: '閉じる',
+            noResultsText: '見つかりません:',
+            footer: { selectText: '選択', navigateText: '移動', closeText: '閉じる' },
           },
-        },
+        } : undefined,
       },
     },
   },
-  ...local,
-})
+}
+
+export default defineConfig({ extends: ours, ...local })
