@@ -16,7 +16,8 @@ from playwright.sync_api import Browser, expect
 from tests.browser.conftest import NOTES
 
 from mdvec import Workspace, open_workspace
-from mdvec.interfaces.site.build import SiteReport, build_site
+from mdvec.interfaces.site.build import build_site
+from mdvec.interfaces.site.files import SiteReport
 from mdvec.testing.embedder import HashingEmbedder
 
 pytestmark = pytest.mark.browser

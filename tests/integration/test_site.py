@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,8 @@ from starlette.testclient import TestClient
 
 from mdvec import Workspace, open_workspace
 from mdvec.errors import CollectionNotFoundError, SiteError, UsageError
-from mdvec.interfaces.site.build import SiteReport, build_site
+from mdvec.interfaces.site.build import build_site
+from mdvec.interfaces.site.files import SiteReport
 from mdvec.interfaces.site.names import TAGS, file_name, flat, page_names, safe_name
 from mdvec.interfaces.site.preview import preview_site, static_app
 from mdvec.testing.embedder import HashingEmbedder
@@ -48,17 +50,31 @@ class Vault:
     folder: Path
     output: Path
     workspace: Workspace
+    custom: Path | None = None
 
     def build(self, base: str = "/", language: str | None = None) -> SiteReport:
         """Write the project again."""
         self.workspace.import_collection("vault")
         return build_site(
-            self.workspace, "vault", self.output, base=base, language=language, project_only=True, note=print
+            self.workspace,
+            "vault",
+            self.output,
+            base=base,
+            language=language,
+            custom=self.custom,
+            project_only=True,
+            note=print,
         )
 
-    def page(self, name: str) -> str:
-        """The text of a page."""
-        return (self.output / "pages" / f"{name}.md").read_text(encoding="utf-8")
+    def page(self, name: str) -> dict[str, str]:
+        """What a page shows."""
+        place = self.output / "pages" / "public" / "mdvec-pages" / f"{name}.json"
+        found: dict[str, str] = json.loads(place.read_bytes())
+        return found
+
+    def body(self, name: str) -> str:
+        """The HTML of a page."""
+        return self.page(name)["html"]
 
     @property
     def pages(self) -> set[str]:
@@ -93,8 +109,9 @@ def test_pages(vault: Vault) -> None:
 def test_a_page(vault: Vault) -> None:
     """A page has its title, dates, tags, resolved links and files, callouts and backlinks."""
     vault.build(base="/x/")
-    page = vault.page("plan")
-    assert page.startswith('---\ntitle: "The <b>plan"\n---\n\n<div v-pre class="note"><h1 id="title"')
+    assert vault.page("plan")["title"] == "The <b>plan"
+    page = vault.body("plan")
+    assert page.startswith('<h1 id="title" tabindex="-1">The &lt;b&gt;plan <a')
     assert "Created 2026-01-02" in page
     assert 'href="/x/mdvec-tags/work.html">#Work</a>' in page
     assert '<a class="internal" href="/x/notes/other.html"' in page
@@ -105,44 +122,48 @@ def test_a_page(vault: Vault) -> None:
     assert 'href="/x/notes/other.html">Other</a>' in page
 
 
-def test_a_page_is_one_block_that_runs_nothing(vault: Vault) -> None:
-    """No line of a body is blank, so that Markdown ends nowhere in it, and no script or include is left."""
+def test_notes_are_data(vault: Vault) -> None:
+    """What VitePress compiles is the same for every page; texts are in JSON, without scripts and includes."""
     vault.build()
+    stubs = {path.read_bytes() for path in (vault.output / "pages").rglob("*.md")}
+    assert len(stubs) == 1
     for name in vault.pages:
-        _, _, body = vault.page(name).partition("\n---\n\n")
-        assert "" not in [line.strip() for line in body.rstrip("\n").split("\n")], name
-        assert "<script" not in body
-        assert "<!--" not in body
-        assert body.startswith("<div v-pre")
-        assert body.endswith("</div>\n")
-    # What the blank line in the code was is still one for the reader.
-    assert "&lt;!-- @include: /etc/passwd --&gt;" in re.sub(r"<[^>]+>", "", vault.page("plan"))
-    assert "&#10;" in vault.page("plan")
+        assert vault.page(name).keys() == {"title", "html"}
+        assert "<script" not in vault.body(name)
+        assert "<!--" not in vault.body(name)
+    # The code of a note is still there to read, with its blank line.
+    code = re.sub(r"<[^>]+>", "", vault.body("plan"))
+    assert "&lt;!-- @include: /etc/passwd --&gt;\n\n&lt;script&gt;" in code
 
 
-def test_words_on_two_lines_stay_apart(vault: Vault) -> None:
-    """Vue drops a newline between two tags, so there is a space instead; code keeps its lines."""
-    vault.build()
-    page = vault.page("plan")
-    assert "<code>first</code><br> <code>second</code>" in page
-    assert re.search(r">one</a><br> <a [^>]+>two</a>", page)
-    without_code = re.sub(r"<pre.*?</pre>", "", page, flags=re.DOTALL)
-    assert not re.search(r">\s*\n\s*<(?!div v-pre)", without_code)
-    assert without_code != page
+def test_sections_are_found(vault: Vault) -> None:
+    """Search gets each section once, with its text and the titles above it, as HTML where they are shown."""
+    vault.build(base="/x/")
+    sections = json.loads((vault.output / ".vitepress" / "search.json").read_bytes())
+    by_id = {each["id"]: each for each in sections}
+    assert len(by_id) == len(sections)
+    part = by_id["/x/notes/other.html#note-part"]
+    assert part == {"id": part["id"], "title": "Part", "titles": ["Other"], "text": "text"}
+    plan = by_id["/x/plan.html#title"]
+    assert (plan["title"], plan["titles"]) == ("The &lt;b&gt;plan", [])
+    assert "{{ constructor }} Vec" in plan["text"]
+    assert not any("mdvec-notes" in each for each in by_id)
+    twice = [each["text"] for each in sections if each["id"].startswith("/x/twice.html#note-part")]
+    assert twice == ["text Part again"]
 
 
 def test_each_page_begins_with_its_title(vault: Vault) -> None:
     """A first heading that is another one takes no title away; one that is the title is not repeated."""
     (vault.folder / "named.md").write_text("---\ntitle: Named\n---\n# TL;DR\n\nShort.\n", encoding="utf-8")
     vault.build()
-    assert re.findall(r"<h1[^>]*>([^<]+?) ?<", vault.page("named")) == ["Named", "TL;DR"]
-    assert re.findall(r"<h1[^>]*>([^<]+?) ?<", vault.page("twice")) == ["Twice"]
+    assert re.findall(r"<h1[^>]*>([^<]+?) ?<", vault.body("named")) == ["Named", "TL;DR"]
+    assert re.findall(r"<h1[^>]*>([^<]+?) ?<", vault.body("twice")) == ["Twice"]
 
 
 def test_a_place_is_there_once(vault: Vault) -> None:
     """Of two headings with one id only the first is a section: VitePress's search refuses the second."""
     vault.build()
-    page = vault.page("twice")
+    page = vault.body("twice")
     assert page.count("<h2") == 2
     assert page.count('id="note-part"') == 1
 
@@ -178,8 +199,9 @@ def test_an_unchanged_note_is_not_written_again(vault: Vault) -> None:
     report = vault.build()
     after = {path: path.stat().st_mtime_ns for path in vault.output.rglob("*") if path.is_file()}
     changed = {str(path.relative_to(vault.output)) for path in after if after[path] != before.get(path)}
-    assert {"pages/notes/other.md", "pages/plan.md"} < changed
-    assert "pages/new.md" not in changed
+    data = "pages/public/mdvec-pages"
+    assert {f"{data}/notes/other.json", f"{data}/plan.json"} < changed
+    assert f"{data}/new.json" not in changed
     assert not (vault.output / "pages" / "public-").exists()
     assert own.exists()
     assert report.removed >= 1
@@ -194,19 +216,9 @@ def test_a_folder_of_others_is_left_alone(vault: Vault) -> None:
     assert [path.name for path in vault.output.iterdir()] == ["thesis.docx"]
 
 
-def test_what_another_made_of_a_project_leads_nowhere_else(vault: Vault) -> None:
-    """Neither its list of files nor a link in it reaches a file outside."""
+def test_what_lies_in_a_folder_leads_nowhere_else(vault: Vault) -> None:
+    """No link in the folder of a project reaches a file outside."""
     vault.build()
-    kept = vault.output.parent / "kept.md"
-    kept.write_text("years of work", encoding="utf-8")
-    manifest = vault.output / ".vitepress" / "mdvec-files.json"
-    written = manifest.read_text(encoding="utf-8")
-    for place in ("../kept.md", str(kept)):
-        manifest.write_text(json.dumps([place, *json.loads(written)]), encoding="utf-8")
-        with pytest.raises(SiteError, match="is outside"):
-            vault.build()
-        assert kept.exists()
-    manifest.write_text(written, encoding="utf-8")
     elsewhere = vault.output.parent / "elsewhere"
     (vault.output / "pages").rename(elsewhere)
     (vault.output / "pages").symlink_to(elsewhere)
@@ -214,6 +226,32 @@ def test_what_another_made_of_a_project_leads_nowhere_else(vault: Vault) -> None
     with pytest.raises(SiteError, match="is outside"):
         vault.build()
     assert {each: each.read_bytes() for each in elsewhere.rglob("*.md")} == before
+
+
+def test_a_folder_may_be_cleared_by_hand(vault: Vault) -> None:
+    """What a build wrote and somebody removed is written again, or stays gone."""
+    vault.build()
+    shutil.rmtree(vault.output / "pages")
+    (vault.folder / "public" / "x.md").unlink()
+    assert vault.build().removed > 0
+    assert "plan" in vault.pages
+    assert not (vault.output / "pages" / "public-").exists()
+
+
+def test_files_of_the_user_are_added(vault: Vault, tmp_path: Path) -> None:
+    """Settings and pages of a folder that is named are added to the project, and replace nothing in it."""
+    own = tmp_path / "own"
+    for place in (".vitepress/site.local.mjs", "pages/about.md", "node_modules/x/index.js"):
+        (own / place).parent.mkdir(parents=True, exist_ok=True)
+        (own / place).write_text("export default {}\n", encoding="utf-8")
+    vault.custom = own
+    vault.build()
+    assert (vault.output / ".vitepress" / "site.local.mjs").exists()
+    assert "about" in vault.pages
+    assert not (vault.output / "node_modules").exists()
+    (own / "pages" / "Plan.md").write_text("# Mine\n", encoding="utf-8")
+    with pytest.raises(SiteError, match=r"Plan\.md would replace a file of mdvec's"):
+        vault.build()
 
 
 @pytest.mark.parametrize("base", ["/a b/", "https://host.example/", "/../", "/x?/"])
@@ -258,10 +296,21 @@ def test_project(vault: Vault) -> None:
         "public-",
         "New",
         "Odd name",
-        "The <b>plan",
+        "The &lt;b&gt;plan",
         "Twice",
     ]
     assert sidebar[0]["items"][0] == {"text": "Other", "link": "/notes/other.html"}
+
+
+def test_a_page_is_an_index_only_by_its_whole_name(vault: Vault) -> None:
+    """The sidebar leads to a page whose name ends in 'index', and to that of a folder."""
+    for path in ("reindex.md", "folder/index.md"):
+        (vault.folder / path).parent.mkdir(exist_ok=True)
+        (vault.folder / path).write_text(f"# {path}\n", encoding="utf-8")
+    vault.build()
+    (place,) = (vault.output / "pages" / "public" / "mdvec-files").glob("*-sidebar.json")
+    links = re.findall(r'"link":"([^"]+)"', place.read_text(encoding="utf-8"))
+    assert {"/reindex.html", "/folder/"} < set(links)
 
 
 def test_names() -> None:
@@ -276,6 +325,20 @@ def test_names() -> None:
         ".md": "md",
         "index.txt": "index",
     }
+
+
+def test_names_that_mean_something_to_vitepress() -> None:
+    """No path is a mark of Vite, a folder that VitePress skips, a page of its own, or a script of another."""
+    names = page_names(
+        [
+            *("__VITE_ASSET__x__.md", "{{ x }}.md", "a/dist/b.md", "404.md", "a&b.md", "a+b.md"),
+            *("x\u2028\u202ey\x85.md", "node_modules/a.md", "\udc80.md", "mdvec-pages/a.md"),
+        ]
+    )
+    assert sorted(names.values()) == [
+        *("-", "-- x --", "404-", "_VITE_ASSET_x_", "a&b", "a+b-2", "a/dist-/b", "mdvec-pages-/a"),
+        *("node_modules-/a", "x--y-"),
+    ]
 
 
 def test_long_names() -> None:

@@ -16,7 +16,8 @@ from starlette.staticfiles import StaticFiles
 from mdvec.errors import ListenError, SiteError
 from mdvec.interfaces.http.address import Authority
 from mdvec.interfaces.http.server import bind, serve
-from mdvec.interfaces.site.build import BUILT, SETTINGS, checked_base
+from mdvec.interfaces.site.build import BUILT, checked_base
+from mdvec.interfaces.site.files import SETTINGS
 
 _HOST = "127.0.0.1"
 

@@ -32,10 +32,16 @@ def sections(page: SitePage, address: str) -> Iterator[dict[str, Any]]:
         title = html.escape(_plain(section.title) or page.title)
         above = {level: text for level, text in above.items() if level < section.level}
         text = _plain(section.text)
-        if text or section.anchor:
-            place = f"{address}#{section.anchor}" if section.anchor else address
-            yield {"id": place, "title": title, "titles": [*above.values()], "text": text}
-        above[section.level] = title
+        if section.anchor:
+            yield {
+                "id": f"{address}#{section.anchor}",
+                "title": title,
+                "titles": [*above.values()],
+                "text": text,
+            }
+            above[section.level] = title
+        elif text:  # above the first heading
+            yield {"id": address, "title": title, "titles": [], "text": text}
 
 
 class _Section:
