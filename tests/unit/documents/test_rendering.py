@@ -287,6 +287,16 @@ PAYLOADS = [
     "<img src=//evil.example/p.png>",
     "<img srcset='https://evil.example/p.png 2x' src=a.png>",
     "<img src='\\\\evil.example/p.png'>",
+    # Browsers drop white space and control characters of an address.
+    *(
+        f"<div><img{before}src=\"{address}/evil.example/p.png\"></div>"
+        for before in ("/", " alt='>' ")
+        for address in (
+            *("/&#9;", "/&#10;", "/&#13;", "&#1;/", "&#x1f;/", " &#9; /&#9;", "&#13;/&#13;"),
+            *("/&#9;\\", "\\&#10;", "&#0;&#8;/", "\x0b/", "\t/\t"),
+            *("ht&#9;tp:", "&#12;http:/", "h&#10;ttps&#13;:/", "w&#9;s:/"),
+        )
+    ),
     "<picture><source srcset='https://evil.example/p.png'></picture>",
     "<svg onload=alert(1)><script>alert(1)</script></svg>",
     "<svg><a xlink:href='javascript:alert(1)'>x</a></svg>",
@@ -362,9 +372,7 @@ class _Inspector(HTMLParser):
                 self.found.append(name)
             elif name == "href" and re.match(r"(?!https?:|mailto:)[a-z][a-z0-9+.-]*:", address):
                 self.found.append(f"href={address}")
-            elif name == "src" and (
-                re.match(r"[a-z][a-z0-9+.-]*:", address) or address[:2] in {"//", "\\\\"}
-            ):
+            elif name == "src" and (re.match(r"[a-z][a-z0-9+.-]*:|[/\\]{2}", address)):
                 self.found.append(f"src={address}")
             elif name == "id" and not address.startswith("note-"):
                 self.found.append(f"id={address}")
