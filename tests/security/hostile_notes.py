@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 RUN = "globalThis.ran=1"
+TEXT = "NOTETEXT"
+"""A word in every text of a note, and in no path."""
+_NAMES = 40  # of folders and tags
 CONTROLS = [
     *map(chr, range(0x20)),
     "\x7f",
@@ -65,7 +68,7 @@ def write_notes(folder: Path, source: random.Random, number: int, outside: Path,
 
     def some(most: int) -> str:
         chosen = source.choices([*_PIECES, *CONTROLS], k=source.randint(1, most))
-        text = source.choice(["", " "]).join(chosen)
+        text = source.choice(["", " "]).join([*chosen, TEXT])
         return text.replace("OUTSIDE", str(outside)).replace("SETUP", program)
 
     def name() -> str:
@@ -73,10 +76,16 @@ def write_notes(folder: Path, source: random.Random, number: int, outside: Path,
         return text.replace("/", "-")[:40].strip(". ") or "x"
 
     folder.mkdir(parents=True, exist_ok=True)
+    names = [name() for _ in range(_NAMES)]
     for each in range(number):
-        place = folder / source.choice(["", name()]) / f"{name()}-{each}.md"
+        place = folder / source.choice(["", source.choice(names)]) / f"{name()}-{each}.md"
         place.parent.mkdir(exist_ok=True)
-        properties = {"title": some(5), "tags": [name(), some(2)], "created": some(2), some(2): some(3)}
+        properties = {
+            "title": some(5),
+            "tags": source.choices(names, k=2),
+            "created": some(2),
+            some(2): some(3),
+        }
         lines = "".join(f"{json.dumps(key)}: {json.dumps(value)}\n" for key, value in properties.items())
         body = "\n\n".join(
             [
