@@ -62,21 +62,21 @@ def run(vault: Path) -> dict[str, Any]:
             workspace.add_collection("vault", "", str(vault), chunking=ChunkingSpec("vault"))
             workspace.import_collection("vault")
 
-            def build(*, project_only: bool) -> Any:
+            def build() -> Any:
                 return build_site(
                     workspace,
                     "vault",
                     root / "site",
                     base=_BASE,
                     language=None,
-                    project_only=project_only,
+                    project_only=False,
                     note=lambda _: None,
                 )
 
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            report = build(project_only=False)
+            report = build()
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            again = build(project_only=True)
+            again = build()
         dist = root / "site" / "dist"
         dead = dead_links(dist, _BASE)
         return {
