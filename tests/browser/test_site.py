@@ -38,6 +38,12 @@ _MORE = {
 }
 
 
+_OWN = {
+    ".vitepress/site.local.mjs": "export default { titleTemplate: ':title · Handbook' }\n",
+    "pages/about.md": "# About\n\nIt is {{ 6 * 7 }}.\n",
+}
+
+
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """Hostile and ordinary notes, and mdvec's own documentation."""
@@ -69,12 +75,16 @@ def build(workspace: Workspace, folder: Path) -> SiteReport:
         language="ja",
         project_only=False,
         note=lambda _: None,
+        custom=folder.parent / "own",
     )
 
 
 @pytest.fixture(scope="module")
 def dist(site_packages: None, workspace: Workspace, folder: Path) -> Path:
     """The built site."""
+    for place, text in _OWN.items():
+        (folder.parent / "own" / place).parent.mkdir(parents=True)
+        (folder.parent / "own" / place).write_text(text, encoding="utf-8")
     report = build(workspace, folder)
     assert report.built is not None
     return report.built
@@ -140,6 +150,26 @@ def test_japanese_is_found(chromium: Browser, url: str) -> None:
     hit.click()
     page.wait_for_url(re.compile(r"#note-"))
     page.close()
+
+
+def test_the_search_box_shows_texts(chromium: Browser, url: str) -> None:
+    """With details a hit shows the text of its section, from the data of its page."""
+    page = chromium.new_page()
+    page.goto(url, wait_until="networkidle")
+    page.keyboard.press("Control+k")
+    page.locator("#localsearch-input").fill("再試行")
+    page.locator("#localsearch-list .selected").wait_for()
+    page.locator("[title='詳細を表示']").click()
+    expect(page.locator("#localsearch-list .excerpt").first).to_contain_text("三回まで再試行する。")
+    page.close()
+
+
+def test_settings_and_pages_of_the_user_are_used(dist: Path) -> None:
+    """Settings override mdvec's, and an own page is Markdown as VitePress knows it."""
+    text = (dist / "about.html").read_text(encoding="utf-8")
+    assert "<title>About · Handbook</title>" in text
+    assert "It is 42." in text
+    assert "<title>設定ファイル · Handbook</title>" in (dist / "設定.html").read_text(encoding="utf-8")
 
 
 def test_nothing_of_a_note_runs(chromium: Browser, url: str) -> None:
