@@ -17,6 +17,7 @@ from mdvec.errors import CollectionNotFoundError, SiteError, UsageError
 from mdvec.interfaces.site.build import build_site
 from mdvec.interfaces.site.files import SiteReport
 from mdvec.interfaces.site.names import TAGS, file_name, flat, page_names, safe_name
+from mdvec.interfaces.site.output import Output
 from mdvec.interfaces.site.preview import preview_site, static_app
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec
@@ -226,6 +227,24 @@ def test_what_lies_in_a_folder_leads_nowhere_else(vault: Vault) -> None:
     with pytest.raises(SiteError, match="is outside"):
         vault.build()
     assert {each: each.read_bytes() for each in elsewhere.rglob("*.md")} == before
+
+
+def test_a_build_that_was_killed_is_done_again(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its folder is ours from the beginning, so that the next build may write there."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Output, "__exit__", lambda *_: None)
+        vault.build()
+    assert vault.build().pages == 7
+
+
+def test_a_folder_that_cannot_be_remembered(vault: Vault, tmp_path: Path) -> None:
+    """A data directory that is no folder is an error that names it."""
+    (tmp_path / "data").write_text("", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+        with pytest.raises(SiteError, match="cannot be remembered"):
+            vault.build()
+    assert not vault.output.exists()
 
 
 def test_a_folder_may_be_cleared_by_hand(vault: Vault) -> None:

@@ -45,6 +45,8 @@ class Output:
         self.removed = 0
 
     def __enter__(self) -> Self:
+        """Make the folder ours, so that a build that is killed leaves none that the next one refuses."""
+        self._remember(self._before)
         return self
 
     def __exit__(
@@ -124,9 +126,13 @@ class Output:
 
     def _remember(self, places: set[str]) -> None:
         record = {"folder": str(self._inside), "files": sorted(places)}
-        write_private(_record(self._mark), json.dumps(record).encode())
-        self._folder.mkdir(parents=True, exist_ok=True)
-        (self._folder / _MARK).write_text(self._mark, encoding="ascii")
+        try:
+            write_private(_record(self._mark), json.dumps(record).encode())
+            self._folder.mkdir(parents=True, exist_ok=True)
+            (self._folder / _MARK).write_text(self._mark, encoding="ascii")
+        except OSError as error:
+            msg = f"what is written into {self._folder} cannot be remembered: {error}"
+            raise SiteError(msg, hint=f"Make it and {user_data_dir()} writable.") from error
 
 
 def _record(mark: str) -> Path:
