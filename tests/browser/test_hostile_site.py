@@ -24,7 +24,7 @@ from mdvec.testing.embedder import HashingEmbedder
 pytestmark = pytest.mark.browser
 
 _NOTES = 2_000
-_VISITED = 30
+_VISITED = 15
 _SECRET = "the text of a file outside"
 _PLANTED = "PLANTED"
 _INLINE = ("/etc/passwd", "@/public/{}", "../public/{}", "./public/{}")

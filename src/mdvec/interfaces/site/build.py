@@ -97,8 +97,14 @@ def _build(
     with node.project(packages()) as project:
         for place, content in files:
             path = project / PurePosixPath(place)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            except OSError as error:
+                msg = f"{path} cannot be written: {error.strerror or error}"
+                raise SiteError(
+                    msg, hint="Free some space, or set XDG_CACHE_HOME to another folder."
+                ) from error
         note(f"building the site of {report.pages} pages")
         built = node.build(project)
         for path in sorted(built.rglob("*")):
