@@ -25,12 +25,11 @@ from mdvec.embedding.interface import Embedder, Runtime
 from mdvec.evaluation.corpus import Indexing, indexed_set
 from mdvec.evaluation.judgements import read_judged_set
 from mdvec.indexing.transfer import copy_store
-from mdvec.search.answer import find
-from mdvec.search.proximity import QuerySpace
+from mdvec.search.query_vectors import SearchedCollection
+from mdvec.search.search import search
 from mdvec.stores.interface import Store
 from mdvec.stores.vectors.following import update_vector_index
 from mdvec.testing.stores import MemoryStore
-from mdvec.text.scripts import is_unspaced_query
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
 from mdvec.workspace.storage.opening import open_store
@@ -47,15 +46,12 @@ def answers(store: Store, texts: Sequence[str], embedder: Embedder) -> list[list
         if space_id is None:
             msg = f"{store.location} holds no vectors of {embedder.space.key}"
             raise LookupError(msg)
-        collections = tuple(each.id for each in view.collections())
-        count = sum(view.counts(each, space_id).chunks for each in collections)
+        searched = [SearchedCollection(each, embedder, space_id) for each in view.collections()]
+        where = Where(tuple(each.collection.id for each in searched), Filters())
         for text in texts:
-            space = QuerySpace(
-                space_id, collections, embedder.embed_query(text), None, count, is_unspaced_query(text)
-            )
-            query = SearchQuery(text, SearchMode.HYBRID, limit=10)
-            found = find(query, Where(collections, Filters()), view, [space])
-            hits.append([f"{chunk.path}#{chunk.ordinal}" for _, chunk in found.hits])
+            query = SearchQuery(text, SearchMode.HYBRID, limit=10, min_score=0.0)
+            found = search(query, where, searched, view)
+            hits.append([f"{chunk.path}#{chunk.ordinal}" for _, chunk in found.shown.hits])
     return hits
 
 

@@ -151,10 +151,21 @@ def _pending(store: Any, collection: Any, space_id: Any) -> list[Any]:
 
 def search(name: str, size: int, folder: Path, address: str) -> dict[str, Any]:
     """Search a store that was filled, and return milliseconds, memory, and what was found."""
-    from mdvec.search.answer import find
-    from mdvec.search.proximity import QuerySpace
+    from mdvec.search.query_vectors import SearchedCollection
+    from mdvec.search.search import search as find
+    from mdvec.testing.embedder import HashingEmbedder
     from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
     from mdvec.types.space import EmbeddingSpace
+
+    class Prepared(HashingEmbedder):
+        """Embeds a query as the vector prepared for it."""
+
+        def __init__(self, vector: Any) -> None:
+            super().__init__(dimension=DIMENSION)
+            self._vector_of_query = vector
+
+        def embed_query(self, _: str) -> Any:
+            return self._vector_of_query
 
     asked = vectors(QUERIES + WARMING, 9)
     chance = random.Random(4)
@@ -164,15 +175,17 @@ def search(name: str, size: int, folder: Path, address: str) -> dict[str, Any]:
     started = time.perf_counter()
     store = open_named(name, folder, address)
     with store.read() as view:
-        collections = tuple(each.id for each in view.collections())
+        collections = view.collections()
+        ids = tuple(each.id for each in collections)
         space_id = view.find_space(EmbeddingSpace("bench", "bench", "1", DIMENSION))
 
     def ask(number: int, filters: Filters, mode: SearchMode = SearchMode.HYBRID) -> list[str]:
-        query = SearchQuery(texts[number % len(texts)], mode, limit=10, filters=filters)
+        query = SearchQuery(texts[number % len(texts)], mode, limit=10, filters=filters, min_score=0.0)
+        embedder = Prepared(asked[number])
+        searched = [SearchedCollection(each, embedder, space_id) for each in collections]
         with store.read() as view:
-            spaces = [QuerySpace(space_id, collections, asked[number], None, size, unspaced=False)]
-            found = find(query, Where(collections, filters), view, spaces)
-            return [f"{chunk.path}#{chunk.ordinal}" for _, chunk in found.hits]
+            found = find(query, Where(ids, filters), searched, view, is_document=True)
+            return [f"{chunk.path}#{chunk.ordinal}" for _, chunk in found.shown.hits]
 
     ask(0, Filters())
     cold_ms = (time.perf_counter() - started) * 1000

@@ -13,9 +13,11 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 from tests.postgres_server import open_postgres
 
+from mdvec.search.query_vectors import SearchedCollection
 from mdvec.stores.interface import Store, View, Writer
 from mdvec.stores.records import ChunkTerms, DocumentRecord
 from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.testing.embedder import HashingEmbedder
 from mdvec.testing.stores import MemoryStore
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.prose import is_unspaced_prose, skeletons
@@ -175,6 +177,25 @@ def vector_of(text: str, *, alike: float = 0.0) -> NDArray[np.float32]:
     """Return the vector of a text, the same whenever it is embedded; shape (DIMENSION,)."""
     vector: NDArray[np.float32] = unit_vectors(1, seed=int.from_bytes(text_hash(text)[:4]), alike=alike)[0]
     return vector
+
+
+class QueryEmbedder(HashingEmbedder):
+    """Embeds a query as a function says."""
+
+    def __init__(self, vector: Callable[[str], NDArray[np.float32]]) -> None:
+        super().__init__(dimension=DIMENSION)
+        self._vector_of_query = vector
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Return the vector that the function returns."""
+        return self._vector_of_query(text)
+
+
+def searched_in(
+    space_id: SpaceId, collections: Iterable[Collection], vector: Callable[[str], NDArray[np.float32]]
+) -> list[SearchedCollection]:
+    """Return collections as they are searched in a space, with the vectors of queries."""
+    return [SearchedCollection(each, QueryEmbedder(vector), space_id) for each in collections]
 
 
 def toward(query: NDArray[np.float32], *cosines: float) -> NDArray[np.float32]:

@@ -33,10 +33,10 @@ from tests.contract.attached_world import (
     record,
     step,
 )
+from tests.contract.store_world import searched_in
 
 from mdvec.errors import StoreError
-from mdvec.search.answer import find
-from mdvec.search.proximity import QuerySpace
+from mdvec.search.search import search
 from mdvec.stores.records import first_names
 from mdvec.stores.vectors import following
 from mdvec.stores.vectors.index import IndexedSpace, VectorChanges, VectorKind
@@ -216,15 +216,14 @@ def test_the_same_answers(full: World) -> None:
     for number, vector in enumerate(queries(30)):
         mode = (SearchMode.HYBRID, SearchMode.DENSE)[number % 2]
         filters = (Filters(), Filters(tags=("often",)), Filters(tags=("rare",)))[number % 3]
-        query = SearchQuery(" ".join(chance.choices(WORDS, k=3)), mode, limit=10, filters=filters)
+        text = " ".join(chance.choices(WORDS, k=3))
+        query = SearchQuery(text, mode, limit=10, filters=filters, min_score=0.0)
         hits = []
         for store in (full.store, full.exact):
             with store.read() as view:
-                spaces = [
-                    QuerySpace(full.space_id(), tuple(full.collections), vector, None, 2_000, unspaced=False)
-                ]
-                found = find(query, full.where(filters), view, spaces)
-                hits.append({chunk.id for _, chunk in found.hits})
+                searched = searched_in(full.space_id(), view.collections(), {query.text: vector}.__getitem__)
+                found = search(query, full.where(filters), searched, view, is_document=True)
+                hits.append({chunk.id for _, chunk in found.shown.hits})
         same += len(hits[0] & hits[1])
         total += len(hits[1])
     assert total > 150

@@ -346,27 +346,23 @@ def test_places_name_the_neighbours(store: Store, notes: Collection) -> None:
     assert read(store, lambda view: view.places([])) == []
 
 
-def test_repeated_texts_are_counted_in_their_collection(store: Store, notes: Collection) -> None:
-    """By skeleton, as many as there are now; a chunk without a skeleton repeats nothing."""
+def test_like_texts_have_equal_skeletons(store: Store, notes: Collection) -> None:
+    """Whatever their links and numbers are, in any collection; a text of links and numbers alone has none."""
     others = add_collection(store, "others")
+    texts = ["Own words", "See also [[a]]", "![[a.png]] 2026-05-01"]
     with store.write() as writer:
-        ids = put(
-            writer, notes.id, *make_document("a.md", ["Own words", "See also [[a]]", "https://a.example/"])
-        )
-        put(
-            writer,
-            notes.id,
-            *make_document("b.md", ["Other words", "See also [[b]] 2", "https://b.example/"]),
-        )
-        put(writer, others.id, *make_document("c.md", ["See also [[c]]"]))
-    assert read(store, lambda view: view.repetitions(ids)) == {ids[1]: 2}
+        own, see, _ = ids = put(writer, notes.id, *make_document("a.md", texts))
+        (alike,) = put(writer, notes.id, *make_document("b.md", ["See also [[b]] 2"]))
+        (elsewhere,) = put(writer, others.id, *make_document("c.md", ["See also [[c]]"]))
+    found = read(store, lambda view: view.skeletons([*ids, alike, elsewhere]))
+    assert found.keys() == {own, see, alike, elsewhere}
+    assert found[own] != found[see] == found[alike] == found[elsewhere]
+    assert {*map(type, found.values())} == {bytes}
+    assert read(store, lambda view: view.skeletons([own])) == {own: found[own]}
     with store.write() as writer:
-        put(writer, notes.id, *make_document("d.md", ["See also", "See also"]))
-    assert read(store, lambda view: view.repetitions(ids)) == {ids[1]: 4}
-    with store.write() as writer:
-        writer.delete_documents(notes.id, ["b.md", "d.md"])
-    assert read(store, lambda view: view.repetitions(ids)) == {}
-    assert read(store, lambda view: view.repetitions([])) == {}
+        writer.delete_documents(notes.id, ["b.md"])
+    assert read(store, lambda view: view.skeletons([see, alike])) == {see: found[see]}
+    assert read(store, lambda view: view.skeletons([])) == {}
 
 
 def test_contexts_are_those_of_chunks(store: Store, notes: Collection) -> None:

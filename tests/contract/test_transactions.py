@@ -90,7 +90,7 @@ def observed(world: World, view: View) -> dict[str, object]:
         "chunk_vectors": view.chunk_vectors(space, ids).tobytes(),
         "name_similarities": view.name_similarities(space, QUERY.reshape(1, -1), documents).tobytes(),
         "sampled_chunks": view.sampled_chunks(space, 9),
-        "repetitions": view.repetitions(ids),
+        "skeletons": view.skeletons(ids),
         "cached": view.cached(space, hashes),
         "pending": view.pending(first, space, 9),
         "pending_names": view.pending_names(first, space, 9),

@@ -84,7 +84,7 @@ def chunks_are_embedded(stage: Stage, done: int) -> bool:
 
 def dense(workspace: Workspace, text: str, *names: str) -> list[str]:
     """Search by meaning alone."""
-    query = SearchQuery(text, mode=SearchMode.DENSE, collections=names)
+    query = SearchQuery(text, mode=SearchMode.DENSE, collections=names, min_score=0.0, all_similar=True)
     return [f"{hit.collection}/{hit.path}" for hit in workspace.search(query).hits]
 
 
@@ -95,7 +95,7 @@ def test_the_old_model_answers_until_the_new_one_is_complete(workspace: Workspac
 
     def look(stage: Stage, done: int) -> None:
         with open_workspace(database=workspace.database) as other:
-            result = other.search(SearchQuery("guitar strings", limit=10))
+            result = other.search(SearchQuery("guitar strings", limit=10, min_score=0.0, all_similar=True))
             assert (len(result.hits), result.pending_chunks, result.warnings) == (10, 0, ())
             (status,) = other.status("notes").collections
         assert all("guitar" in hit.text for hit in result.hits)
@@ -245,7 +245,9 @@ def test_two_spaces_are_searched_as_one(workspace: Workspace, shelf: Shelf, tmp_
     for mode in (SearchMode.DENSE, SearchMode.HYBRID):
         for model in (shelf["old", 64], shelf["new", 32]):
             model.queries.clear()
-        result = workspace.search(SearchQuery("guitar strings tuning", mode=mode, limit=50))
+        result = workspace.search(
+            SearchQuery("guitar strings tuning", mode=mode, limit=50, min_score=0.0, all_similar=True)
+        )
         assert [len(shelf[name].queries) for name in (("old", 64), ("new", 32))] == [1, 1]
         paths = [f"{hit.collection}/{hit.path}" for hit in result.hits]
         assert len(paths) == len({*paths}) == 42
@@ -255,7 +257,11 @@ def test_two_spaces_are_searched_as_one(workspace: Workspace, shelf: Shelf, tmp_
         scores = [hit.score for hit in result.hits]
         assert scores == sorted(scores, reverse=True)
         assert (result.mode, result.pending_chunks, result.warnings) == (mode, 0, ())
-        limited = workspace.search(SearchQuery("guitar strings tuning", mode=mode, limit=50, threshold=0.5))
+        limited = workspace.search(
+            SearchQuery(
+                "guitar strings tuning", mode=mode, limit=50, threshold=0.5, min_score=0.0, all_similar=True
+            )
+        )
         assert all((hit.similarity or 1) >= 0.5 for hit in limited.hits)
 
 
@@ -264,9 +270,20 @@ def test_a_text_in_two_collections_counts_in_its_own_space(workspace: Workspace,
     workspace.add_collection("twin", "", str(tmp_path / "docs"), embedding=OLD)
     workspace.import_collection("twin")
     use(workspace, NEW, "twin")
-    result = workspace.search(SearchQuery("guitar strings", limit=50, per_document=9))
+    result = workspace.search(
+        SearchQuery("guitar strings", limit=50, per_document=9, min_score=0.0, all_similar=True)
+    )
     for name in ("notes", "twin"):
-        alone = workspace.search(SearchQuery("guitar strings", limit=50, per_document=9, collections=(name,)))
+        alone = workspace.search(
+            SearchQuery(
+                "guitar strings",
+                limit=50,
+                per_document=9,
+                collections=(name,),
+                min_score=0.0,
+                all_similar=True,
+            )
+        )
         of_alone = {hit.path: hit.similarity for hit in alone.hits}
         of_both = {hit.path: hit.similarity for hit in result.hits if hit.collection == name}
         assert of_both.items() <= of_alone.items()
@@ -277,17 +294,19 @@ def test_a_model_that_does_not_answer_leaves_its_collections_to_words(
 ) -> None:
     """The others are still searched by meaning; a search by meaning alone fails and says why."""
     shelf["old", 64].error = EmbeddingError("the server is away")
-    result = workspace.search(SearchQuery("guitar strings"))
+    result = workspace.search(SearchQuery("guitar strings", min_score=0.0, all_similar=True))
     assert (result.mode, result.warnings) == (
         SearchMode.LEXICAL,
         ("searched by words only: the server is away",),
     )
     assert result.hits
     with pytest.raises(EmbeddingError, match="away"):
-        workspace.search(SearchQuery("guitar strings", mode=SearchMode.DENSE))
+        workspace.search(
+            SearchQuery("guitar strings", mode=SearchMode.DENSE, min_score=0.0, all_similar=True)
+        )
     workspace.add_collection("twin", "", str(tmp_path / "docs"), embedding=NEW)
     workspace.import_collection("twin")
-    result = workspace.search(SearchQuery("guitar strings", limit=50))
+    result = workspace.search(SearchQuery("guitar strings", limit=50, min_score=0.0, all_similar=True))
     assert (result.mode, result.warnings) == (
         SearchMode.HYBRID,
         ("notes: searched by words only: the server is away",),
@@ -305,7 +324,7 @@ def test_vectors_of_a_model_that_cannot_be_used_now_are_not_pending(
     with open_workspace(database=workspace.database) as again:
         assert again.import_collection("notes").pending_chunks == 1
         assert again.status("notes").collections[0].counts.pending_chunks == 1
-        result = again.search(SearchQuery("guitar strings"))
+        result = again.search(SearchQuery("guitar strings", min_score=0.0, all_similar=True))
         assert (result.mode, result.pending_chunks) == (SearchMode.LEXICAL, 1)
 
 
@@ -319,13 +338,15 @@ def test_a_model_whose_files_are_gone_is_told_of(
         raise EmbedderUnavailableError(msg)
 
     monkeypatch.setattr(TryingEmbedder, "space", property(gone))
-    result = workspace.search(SearchQuery("guitar strings"))
+    result = workspace.search(SearchQuery("guitar strings", min_score=0.0, all_similar=True))
     assert (result.mode, result.warnings) == (
         SearchMode.LEXICAL,
         ("searched by words only: its files are gone",),
     )
     with pytest.raises(EmbedderUnavailableError, match="gone"):
-        workspace.search(SearchQuery("guitar strings", mode=SearchMode.DENSE))
+        workspace.search(
+            SearchQuery("guitar strings", mode=SearchMode.DENSE, min_score=0.0, all_similar=True)
+        )
 
 
 def test_what_is_missing_is_told_before_anything_is_written(
@@ -383,7 +404,7 @@ def test_a_provider_that_is_gone_leaves_words(workspace: Workspace, monkeypatch:
     """A plug-in that was uninstalled stops neither search nor status; the vectors are kept."""
     monkeypatch.undo()
     with open_workspace(database=workspace.database) as without:
-        result = without.search(SearchQuery("guitar strings"))
+        result = without.search(SearchQuery("guitar strings", min_score=0.0, all_similar=True))
         assert result.hits
         assert "there is no embedding provider 'hashing'" in result.warnings[0]
         assert "hashing" in without.status().model
@@ -460,7 +481,14 @@ def test_another_chunker_cuts_in_place(workspace: Workspace, shelf: Shelf, tmp_p
 
     def look(_stage: Stage, _done: int) -> None:
         with open_workspace(database=workspace.database) as other:
-            assert len(other.search(SearchQuery("guitar strings", limit=10)).hits) == 10
+            assert (
+                len(
+                    other.search(
+                        SearchQuery("guitar strings", limit=10, min_score=0.0, all_similar=True)
+                    ).hits
+                )
+                == 10
+            )
 
     with noting(look):
         report = workspace.import_collection("notes")
@@ -503,7 +531,7 @@ def test_a_search_that_meets_a_change_is_answered_by_one_model(
     workspace: Workspace, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its vectors go while it looks: it looks on in its snapshot, and the next search uses the new model."""
-    query = SearchQuery("guitar strings", mode=SearchMode.DENSE, limit=10)
+    query = SearchQuery("guitar strings", mode=SearchMode.DENSE, limit=10, min_score=0.0, all_similar=True)
     before = workspace.search(query)
     old = shelf["old", 64]
     real = old.embed_query

@@ -12,14 +12,13 @@ from tests.postgres_server import open_postgres
 from mdvec.config.schema import Config, StoreSettings
 from mdvec.documents.parse import parse_document
 from mdvec.indexing.transfer import copy_store
-from mdvec.search.answer import find
-from mdvec.search.proximity import QuerySpace
+from mdvec.search.query_vectors import SearchedCollection
+from mdvec.search.search import search
 from mdvec.stores.interface import Store
 from mdvec.stores.published.followed import PublishedSettings
 from mdvec.stores.vectors.following import update_vector_index
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.testing.stores import MemoryStore
-from mdvec.text.scripts import is_unspaced_query
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
 from mdvec.workspace.storage.opening import open_store
@@ -69,17 +68,14 @@ def answers(store: Store) -> Hits:
     hits = []
     with store.read() as view:
         (space_id,) = view.spaces()
-        collections = tuple(each.id for each in view.collections())
-        count = sum(view.counts(each, space_id).chunks for each in collections)
+        searched = [SearchedCollection(each, EMBEDDER, space_id) for each in view.collections()]
+        collections = tuple(each.collection.id for each in searched)
         for number, text in enumerate(questions()):
             filters = Filters(path="ja/**") if number % 3 == 2 else Filters()
             mode = SearchMode.DENSE if number % 5 == 4 else SearchMode.HYBRID
-            query = SearchQuery(text, mode, limit=10, filters=filters)
-            space = QuerySpace(
-                space_id, collections, EMBEDDER.embed_query(text), None, count, is_unspaced_query(text)
-            )
-            found = find(query, Where(collections, filters), view, [space])
-            hits.append([(chunk.path, chunk.ordinal) for _, chunk in found.hits])
+            query = SearchQuery(text, mode, limit=10, filters=filters, min_score=0.0)
+            found = search(query, Where(collections, filters), searched, view)
+            hits.append([(chunk.path, chunk.ordinal) for _, chunk in found.shown.hits])
     return hits
 
 

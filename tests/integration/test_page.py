@@ -138,7 +138,8 @@ def test_filters_narrow_and_stay_in_the_address(page: TestClient) -> None:
 
     def paths(**query: Any) -> list[str]:
         found = re.findall(
-            r'class="path">([^<]+):\d+<', page.get("/results", params={"q": "旅 retries", **query}).text
+            r'class="path">([^<]+):\d+<',
+            page.get("/results", params={"q": "旅 retries", "weak": "1", **query}).text,
         )
         return sorted(map(html.unescape, found))
 
@@ -254,11 +255,11 @@ OPERATORS = {
 
 
 def doors(page: TestClient, query: str) -> dict[str, Any]:
-    """Ask the page, ``GET /search`` and JSON-RPC; return the page's text and the answers of the others."""
-    call = {"jsonrpc": "2.0", "id": 1, "method": "mdvec.search", "params": {"query": query}}
+    """Ask the page, ``GET /search`` and JSON-RPC for all; return the page's text and the others' answers."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "mdvec.search", "params": {"query": query, "min_score": 0}}
     return {
-        "page": page.get("/results", params={"q": query}),
-        "search": page.get("/search", params={"q": query}).json(),
+        "page": page.get("/results", params={"q": query, "weak": "1"}),
+        "search": page.get("/search", params={"q": query, "min_score": "0"}).json(),
         "rpc": page.post("/rpc", json=call).json()["result"],
     }
 

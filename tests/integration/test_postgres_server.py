@@ -14,7 +14,7 @@ import numpy as np
 import psycopg
 import pytest
 from msgspec.structs import replace
-from tests.contract.store_world import SPACE, add_collection, make_document, put, unit_vectors
+from tests.contract.store_world import SPACE, add_collection, make_document, put, searched_in, unit_vectors
 from tests.postgres_server import new_schema, open_postgres, shared_server
 
 from mdvec.errors import (
@@ -26,8 +26,7 @@ from mdvec.errors import (
     StoreUnavailableError,
     WriterBusyError,
 )
-from mdvec.search.answer import find
-from mdvec.search.proximity import QuerySpace
+from mdvec.search.search import search
 from mdvec.stores.postgres import hnsw, opening
 from mdvec.text.hashing import text_hash
 from mdvec.types.query import SearchQuery, Where
@@ -483,8 +482,9 @@ def test_a_warm_search_is_one_transaction_and_few_statements(monkeypatch: pytest
     for vector in unit_vectors(3, seed=1):
         seen.clear()
         with store.read() as view:
-            spaces = [QuerySpace(space_id, (notes.id,), vector, None, 80, unspaced=False)]
-            assert find(SearchQuery("word7 all"), Where((notes.id,)), view, spaces).hits
+            searched = searched_in(space_id, [notes], {"word7 all": vector}.__getitem__)
+            found = search(SearchQuery("word7 all"), Where((notes.id,)), searched, view)
+            assert found.shown.hits
     assert [seen.count(word) for word in ("BEGIN", "COMMIT", "SET")] == [1, 1, 1]
     assert 5 < len(seen) - 2 <= 21
     store.close()

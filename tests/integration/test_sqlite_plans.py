@@ -328,7 +328,7 @@ def test_plan_of_names(filled: Filled, filters: Filters) -> None:
 
 # Lists that were bound or made by the query itself, the word index, and the handful of collections.
 SCANNED = {
-    *("j", "json_each", "l", "called", "chunks_fts", "k", "collections", "CONSTANT", "a", "asked"),
+    *("j", "json_each", "l", "called", "chunks_fts", "k", "collections", "CONSTANT"),
     "with_optional",
 }
 
@@ -351,7 +351,7 @@ def test_no_search_walks_through_a_table(filled: Filled, name: str) -> None:
         view.chunk_similarities(space_id, QUERY.reshape(1, -1), [place.id for place in places])
         view.name_similarities(space_id, QUERY.reshape(1, -1), [place.document_id for place in places])
         view.sampled_chunks(space_id, 512)
-        view.repetitions([place.id for place in places])
+        view.skeletons([place.id for place in places])
         chunks = view.chunks([*nearest, *found])
         for chunk in list(chunks.values())[:1]:
             view.document_chunks(chunk.document_id)

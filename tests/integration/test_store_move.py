@@ -203,12 +203,12 @@ def test_a_workspace_is_moved(workspace: Workspace, tmp_path: Path) -> None:
     moved = workspace.stores.move(str(tmp_path / "moved.sqlite"))
     assert (moved.contents.collections, moved.contents.documents) == (2, 133)
     assert moved.location == str(tmp_path / "moved.sqlite")
-    query = SearchQuery("old harbour", SearchMode.HYBRID, limit=10)
-    expected = [(each.path, round(each.score, 5)) for each in workspace.search(query).hits]
+    query = SearchQuery("old harbour", SearchMode.HYBRID, limit=10, min_score=0.0)
+    expected = [(each.path, round(each.score, 3)) for each in workspace.search(query).hits]
     with open_workspace(database=tmp_path / "moved.sqlite", embedder=HashingEmbedder()) as other:
         report = other.import_collection("notes", UPDATE)
         assert (report.embedded_chunks, report.added, report.updated) == (0, 0, 0)
-        assert [(each.path, round(each.score, 5)) for each in other.search(query).hits] == expected
+        assert [(each.path, round(each.score, 3)) for each in other.search(query).hits] == expected
     with pytest.raises(StoreError, match="is already there"):
         workspace.stores.move(str(tmp_path / "index.sqlite"))
 
@@ -218,7 +218,10 @@ def test_a_workspace_is_moved_to_a_server_and_back(workspace: Workspace, tmp_pat
     """By address; nothing is embedded on the way, answers stay, and the last copy is the first store."""
     server, last = PostgresPlace().address, tmp_path / "last.sqlite"
     there = workspace.stores.move(server)
-    embedder, query = HashingEmbedder(), SearchQuery("old harbour", SearchMode.HYBRID, limit=10)
+    embedder, query = (
+        HashingEmbedder(),
+        SearchQuery("old harbour", SearchMode.HYBRID, limit=10, min_score=0.0),
+    )
     with open_workspace(database=server, embedder=embedder) as team:
         back = team.stores.move(str(last))
         first, second = SqliteStore(tmp_path / "index.sqlite"), SqliteStore(last)
@@ -227,8 +230,8 @@ def test_a_workspace_is_moved_to_a_server_and_back(workspace: Workspace, tmp_pat
             each.close()
         report = team.import_collection("notes", UPDATE)
         assert (report.embedded_chunks, report.added, report.updated, report.pending_chunks) == (0, 0, 0, 0)
-        found = [(each.path, round(each.score, 5)) for each in team.search(query).hits]
-        assert found == [(each.path, round(each.score, 5)) for each in workspace.search(query).hits]
+        found = [(each.path, round(each.score, 3)) for each in team.search(query).hits]
+        assert found == [(each.path, round(each.score, 3)) for each in workspace.search(query).hits]
     assert back.contents == there.contents
     assert (there.contents.collections, there.contents.documents) == (2, 133)
     assert there.contents.vectors > 133

@@ -84,7 +84,7 @@ def found(
     workspace: Workspace, text: str, filters: Filters | None = None, mode: str = "lexical"
 ) -> list[str]:
     """Return the paths of the hits."""
-    query = SearchQuery(text, mode=SearchMode(mode), filters=filters or Filters(), limit=9)
+    query = SearchQuery(text, mode=SearchMode(mode), filters=filters or Filters(), limit=9, min_score=0.0)
     return [hit.path for hit in workspace.search(query).hits]
 
 

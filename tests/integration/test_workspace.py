@@ -186,8 +186,8 @@ def test_only_the_text_of_what_is_shown_is_read(
 
     monkeypatch.setattr(Snapshot, "chunks", load_chunks)
     assert len(workspace.search(SearchQuery("tomatoes", mode=mode)).hits) == 5
-    # Once more with a greater depth; ten passages of three chunks, of which those that touch are joined.
-    assert len(loaded) <= 2 * 60 + 10 * 3
+    # Once more with a greater depth; passages of three chunks, three for each hit.
+    assert len(loaded) <= 2 * 60 + 3 * 5 * 3 + 10 * 3
 
 
 def test_another_thread_may_forget_what_is_counted(workspace: Workspace) -> None:

@@ -100,7 +100,7 @@ def test_a_look_before_a_search_loads_nothing_that_reads_documents(tmp_path: Pat
         subprocess.run([sys.executable, "-m", "mdvec", *args], capture_output=True, check=True)
     search = ["search", "garden", "--mode", "lexical", *database]
     statement = f"from mdvec.interfaces.cli.main import run; assert run({search!r}, env={{}}) == 0"
-    assert loaded(statement).isdisjoint(["pyromark", "yaml", "numpy", "onnxruntime", "email", "difflib"])
+    assert loaded(statement).isdisjoint(["pyromark", "yaml", "onnxruntime", "email", "difflib"])
 
 
 def test_a_search_creates_no_dataclass() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mdvec.text.tokens import estimate_token_count
 from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document
 
@@ -31,7 +30,7 @@ def metadata_chunk(document: Document) -> Chunk:
         end=end,
         start_line=first_line,
         end_line=first_line + text.count("\n"),
-        token_count=estimate_token_count(text),
+        token_count=0,  # it has no text
         text=text,
         context=" ".join(labels.split())[:_MAX_CONTEXT_CHARS],
     )

@@ -166,6 +166,7 @@ def _rrf(workspace: Workspace, collections: tuple[str, ...], question: Question)
             collections=(question.collection,) if question.collection else collections,
             filters=scope_filters(question),
             limit=_RRF_DEPTH,
+            min_score=0,  # it fuses rankings, down to their ends
             as_passages=False,
         )
         for hit in workspace.search(query, wait_for_vectors=True).hits:

@@ -180,6 +180,8 @@ def _mode(corpus: Corpus, mode: SearchMode) -> _System:
             filters=scope_filters(question),
             # Documents that do not count take places too.
             limit=min(DEPTH + len(question.exclude), _MAX_LIMIT),
+            # The ranking is measured, not what is left out of it.
+            min_score=0,
             # Documents are judged, by their best chunk.
             per_document=1,
             as_passages=False,

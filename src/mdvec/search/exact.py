@@ -1,19 +1,25 @@
-"""Exact evidence: passages that hold the whole query word for word, or are headed by it."""
+"""Exact evidence: documents and passages that the query names word for word."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
-from mdvec.search.fusion import LexicalEvidence
+from mdvec.search.dates import Date, date_in
+from mdvec.search.words import Words
 from mdvec.stores.interface import View
-from mdvec.stores.records import StoredChunk
-from mdvec.text.links import resolve
-from mdvec.text.phrases import is_heading, lists_name, phrase_finder
+from mdvec.stores.records import ChunkPlace, StoredChunk
+from mdvec.text.folding import fold_name
+from mdvec.text.phrases import is_heading, phrase_finder
 from mdvec.text.prose import is_fragment
+from mdvec.text.scripts import holds_unspaced
 from mdvec.text.terms import phrase_terms
-from mdvec.types.ids import ChunkId
+from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Where
 
 # A passage with every term of the query is among the best by words. Only these are read.
@@ -22,65 +28,156 @@ _READ = 60
 # A phrase that more documents hold is a term of the subject and no evidence for any of them. If more passages
 # hold it, one of each document counts, so that a long document does not fill the answer.
 _FEW = 10
+_DAYS_OF_MONTH = 31
 
 # If the maximum score is this low, the words are common: many passages hold all of them, and BM25, which
 # ignores their order, cannot rank those. Then up to this many passages are read.
-_LITTLE = 16.0
+_COMMON_WORDS = 16.0
 _MAX_HOLDERS = 400
 
-# A name of several words, such as external_docs. A phrase is found whatever signs stand in it, so many texts
-# may hold its words side by side; those that write it so come first.
-_JOINED = re.compile(r"_*[^\W_]+(?:[_.:/-]+[^\W_]+)+_*", re.ASCII)
+# Lines of frontmatter: a key with a value, or an item of a list.
+_PROPERTY = re.compile(r"^(?:(?P<key>[^\W\d_][\w -]*):|[ \t]*-)[ \t]*(?P<value>[^\n]+)$", re.MULTILINE)
+_LINK_MARKS = re.compile(r"[\[\]\"']")
+_HAN_NAME = re.compile(r"[\u3005\u4e00-\u9fff]{3,}")
+_MIN_NAME, _MOST_WORDS = 3, 3  # letters of a value, and words of a name such as Ursula Le Guin
 
-# A section of at most this many tokens may only point to the answer: it does if it links to a passage with at
-# least this share of its own BM25 score.
-_SHORT = 120
-_AS_GOOD = 0.6
+# A code, a version, a name of several words or a long number: E142, CVE-2024-1234, read_file, 503.
+_IDENTIFIER = re.compile(
+    r"(?<![\w./-])"
+    r"(?:(?=[\w./-]*[A-Za-z])(?:(?=[\w./-]*\d)|(?=\w{2,}[_.]\w\w))\w+(?:[./-]\w+)*|\d{3,})"
+    r"(?![\w/-])",
+    re.ASCII,
+)
 
 
-def exact_matches(text: str, words: LexicalEvidence, where: Where, view: View) -> frozenset[ChunkId]:
-    """Return the chunks with exact evidence, if they are in few documents.
+_Named: TypeAlias = ChunkPlace | StoredChunk
 
-    Chunks whose heading is the query come first, then chunks whose heading lists it among other names, then
-    chunks that hold it. If a section with such a heading only points to another document, the chunk of that
-    document is returned instead.
+
+class Exact(Struct, frozen=True):
+    """The chunks that a query names.
+
+    Attributes:
+        whole: Those that the whole query names.
+        parts: If there are none, those that a date, a value or an identifier in it names.
+    """
+
+    whole: frozenset[ChunkId] = frozenset()
+    parts: frozenset[ChunkId] = frozenset()
+
+
+def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
+    """Return the chunks that the query names, if they are in few documents.
+
+    The whole query may be the name of documents; or else the heading of sections; or else a phrase that
+    passages hold, as it is typed or with other signs between its words, or that their properties hold. A part
+    of it may be a day or a month, the value of a property, or an identifier.
 
     Args:
         text: The query.
-        words: The candidates by words.
+        words: The evidence of words.
         where: Which chunks may be found.
         view: The snapshot.
     """
-    holds = phrase_finder(text)
-    if holds is None or not words.ranking or not (words.matched_weight or words.all_known):
-        return frozenset()
     with run.current().step("exact") as details:
-        scores = dict(words.ranking[:_READ])
-        stored = view.chunks([*scores])
-        chunks = [stored[chunk] for chunk in scores if chunk in stored]
-        sections = [each for each in chunks if each.heading_path and not is_fragment(each.text)]
-        headed = [each for each in sections if is_heading(text, each.heading_path[-1])]
-        headed = headed or [each for each in sections if lists_name(text, each.heading_path[-1])]
-        found = [_pointed_at(each, chunks, scores, view) for each in headed]
-        if not found and _JOINED.fullmatch(text):
-            found = _written(text, chunks)
-            if not found and words.all_known:
-                found = _written(text, _with_all_words(text, where, view))
-        found = found or [each for each in chunks if holds(each.text)]
-        if not found and words.all_known and words.max_score < _LITTLE:
-            chunks = _with_all_words(text, where, view)
-            found = [each for each in chunks if holds(each.text)]
-        one_of_each = {each.document_id: each for each in reversed(found)}
-        details.update(read=len(chunks), found=len(found), documents=len(one_of_each))
-    if len(one_of_each) > _FEW:
+        if called := view.documents_called(fold_name(text), where):
+            return Exact(_in_few(view.places_in(called, where, _MAX_HOLDERS), _FEW))
+        holds = phrase_finder(text)
+        if holds is None or not words.scores:
+            return Exact()
+        chunks = [*view.chunks([*words.scores][:_READ]).values()]
+        whole: Sequence[_Named] = ()
+        if words.matched_weight or words.all_known:
+            whole = [each for each in chunks if _is_headed(each, text)]
+            whole = whole or _holding(text, holds, words, chunks, where, view)
+        parts = [] if whole else _named_by_parts(text, chunks, where, view)
+        details.update(read=len(chunks), whole=len(whole), parts=len(parts))
+    return Exact(_in_few(whole, _FEW), _in_few(parts, _DAYS_OF_MONTH if date_in(text) else _FEW))
+
+
+def _in_few(found: Sequence[_Named], most: int) -> frozenset[ChunkId]:
+    """Return chunks if they are in few documents, one of each document if they are many."""
+    one_of_each = {each.document_id: each for each in reversed(found)}
+    if len(one_of_each) > most:
         return frozenset()
-    return frozenset(each.id for each in (found if len(found) <= _FEW else one_of_each.values()))
+    return frozenset(each.id for each in (found if len(found) <= most else one_of_each.values()))
 
 
-def _written(name: str, chunks: Sequence[StoredChunk]) -> list[StoredChunk]:
-    """Return the chunks that hold a name with its signs, whole."""
-    written = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
-    return [each for each in chunks if written.search(each.text)]
+def _holding(
+    text: str,
+    holds: Callable[[str], bool],
+    words: Words,
+    chunks: Sequence[StoredChunk],
+    where: Where,
+    view: View,
+) -> list[StoredChunk]:
+    """Return the chunks that hold the query, and the first chunks of documents whose properties hold it."""
+    found = [each for each in chunks if holds(each.text)]
+    if not found and words.all_known and words.max_score < _COMMON_WORDS:
+        found = [each for each in _with_all_words(text, where, view) if holds(each.text)]
+    typed = text.casefold()
+    found = [each for each in found if typed in each.text.casefold()] or found
+    return [*found, *_with_properties(holds, chunks, view)]
+
+
+def _named_by_parts(text: str, chunks: Sequence[StoredChunk], where: Where, view: View) -> Sequence[_Named]:
+    """Return the chunks that a date in the query names; without one, a value, or else all identifiers."""
+    if date := date_in(text):
+        return _of_date(date, chunks, where, view)
+    if valued := _with_properties(lambda front: _names_value(text, front), chunks, view):
+        return valued
+    finders = [*filter(None, map(phrase_finder, _IDENTIFIER.findall(text)))]
+    return [each for each in chunks if finders and all(holds(each.text) for holds in finders)]
+
+
+def _is_headed(chunk: StoredChunk, text: str) -> bool:
+    """Return True if the heading of a section with text is the query."""
+    heading = chunk.heading_path[-1] if chunk.heading_path else ""
+    return bool(heading) and is_heading(text, heading) and not is_fragment(chunk.text)
+
+
+def _with_properties(
+    meets: Callable[[str], bool], chunks: Sequence[StoredChunk], view: View
+) -> list[StoredChunk]:
+    """Return the first chunks of documents whose frontmatter meets a condition."""
+    first = {each.document_id: each for each in chunks if not each.ordinal and each.start}
+    bodies = view.bodies([*first])
+    # The text of a document of properties alone is its frontmatter.
+    return [
+        each
+        for document, each in first.items()
+        if meets(bodies[document][: each.start if each.token_count else each.end])
+    ]
+
+
+def _names_value(text: str, front: str) -> bool:
+    """Return True if a query names a value of a property.
+
+    A value of several words, a number or a Japanese name counts; another word, such as a tag, is too common,
+    unless the query names its key, too.
+    """
+    folded = f" {fold_name(text)} "
+    key = ""
+    for found in _PROPERTY.finditer(front):
+        key = found["key"] or key
+        for value in found["value"].strip("[]").split(","):
+            name = fold_name(_LINK_MARKS.sub("", value))
+            is_name = 0 < name.count(" ") < _MOST_WORDS or name.isdecimal() or bool(_HAN_NAME.fullmatch(name))
+            if len(name) < _MIN_NAME or not (is_name or f" {fold_name(key)} " in folded):
+                continue
+            if f" {name} " in folded or (holds_unspaced(name) and name in folded):
+                return True
+    return False
+
+
+def _of_date(date: Date, chunks: Sequence[StoredChunk], where: Where, view: View) -> list[_Named]:
+    """Return the chunks of documents that are named after a date, and passages that name it."""
+    documents: dict[DocumentId, None] = {}
+    for glob in date.globs:
+        if where.filters.path is None:
+            inside = replace(where, filters=replace(where.filters, path=glob))
+            documents.update(dict.fromkeys(view.documents_inside(inside)))
+    named = view.places_in([*documents], where, _MAX_HOLDERS)
+    return [*named, *(each for each in chunks if each.document_id not in documents and date.is_in(each.text))]
 
 
 def _with_all_words(text: str, where: Where, view: View) -> list[StoredChunk]:
@@ -89,30 +186,3 @@ def _with_all_words(text: str, where: Where, view: View) -> list[StoredChunk]:
     distinct = [*dict.fromkeys(groups)]  # each takes time, and a pasted text repeats its words
     ids = view.holding(distinct, where, limit=_MAX_HOLDERS + 1) if len(groups) > 1 else ()
     return [*view.chunks(ids).values()] if len(ids) <= _MAX_HOLDERS else []
-
-
-def _pointed_at(
-    section: StoredChunk, chunks: Sequence[StoredChunk], scores: Mapping[ChunkId, float], view: View
-) -> StoredChunk:
-    """Return the chunk that a short section points to; the section itself if it points to none.
-
-    Args:
-        section: A section whose heading is the query.
-        chunks: The possible targets, best first.
-        scores: Their BM25 scores.
-        view: The snapshot.
-    """
-    if section.token_count > _SHORT:
-        return section
-    least = _AS_GOOD * scores[section.id]
-    others = {
-        each.path: each
-        for each in reversed(chunks)
-        if each.collection_id == section.collection_id
-        and each.document_id != section.document_id
-        and scores[each.id] >= least
-    }
-    links = view.links_of(section.document_id) if others else ()
-    inside = (each for each in links if section.start_line <= each.line <= section.end_line)
-    targets = (resolve(each, section.path, others) for each in inside)
-    return next((others[target] for target in targets if target in others), section)

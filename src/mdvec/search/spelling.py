@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -63,13 +63,16 @@ class Spelling(Struct, frozen=True):
         return run_pattern(text).sub(lambda match: self.corrections.get(match[0], match[0]), text)
 
 
-def check_spelling(texts: Sequence[str], where: Where, view: View) -> Spelling:
+def check_spelling(
+    texts: Sequence[str], where: Where, view: View, is_word: Callable[[str], bool]
+) -> Spelling:
     """Look up the words of a query.
 
     Args:
         texts: The query without its operators; quoted phrases are not corrected.
         where: Only its collections are used.
         view: The snapshot.
+        is_word: Returns True for a word that is surely none mistyped, whatever the documents hold.
     """
     inside = Where(where.collections)
     words = list(dict.fromkeys(word for text in texts for word in _words(text)))
@@ -86,12 +89,13 @@ def check_spelling(texts: Sequence[str], where: Where, view: View) -> Spelling:
         if len(where.collections) < len(view.collections()):
             held = {word for word in held if view.holding([terms[word]], inside, limit=1)}
         unknown = [word for word in (*words, *japanese) if word not in held]
-        corrections = _corrections([*_mendable(texts, unknown)][:_MAX_MENDED], inside, view)
+        # Where no word is known, the query is in another language than the documents.
+        is_foreign = not held and len(words) + len(japanese) > 1
+        mistyped = [each for each in _mendable(texts, unknown) if not is_word(each)]
+        corrections = {} if is_foreign else _corrections(mistyped[:_MAX_MENDED], inside, view)
         details.update(unknown=len(unknown), corrected=len(corrections))
     left = [word for word in unknown if word not in corrections]
-    # Where no word is known, the query is in another language than the documents.
-    known = bool(held or corrections) or len(words) + len(japanese) == 1
-    return Spelling(corrections, tuple(left[:_MAX_NAMED]) if known else ())
+    return Spelling(corrections, () if is_foreign else tuple(left[:_MAX_NAMED]))
 
 
 def _words(text: str) -> Iterator[str]:
@@ -124,22 +128,33 @@ def _holds_japanese(word: str, terms: Iterable[str], frequencies: DocumentFreque
 
 
 def _mendable(texts: Iterable[str], unknown: Sequence[str]) -> Iterator[str]:
-    """Yield the unknown words that may be mistyped: no identifiers, numbers or names in capitals."""
+    """Yield the unknown words that may be mistyped: no identifiers or numbers, no capitals inside."""
     wanted = set(unknown)
     for text in texts:
         for token in _TOKEN.findall(text):
             core = token.strip(_OUTER_SIGNS)
             if all(sign.isalpha() or sign in _INSIDE_WORDS for sign in core):
                 for word in _words(core):
-                    is_word = _MIN_LETTERS <= len(word) <= _MAX_LETTERS
-                    if word in wanted and is_word and not word.isupper():
+                    is_long = _MIN_LETTERS <= len(word) <= _MAX_LETTERS
+                    if word in wanted and is_long and word[1:].islower():
                         wanted.discard(word)
                         yield word
 
 
 def _corrections(words: Sequence[str], inside: Where, view: View) -> dict[str, str]:
     """Return the most frequent known word one edit away from each mistyped word, if there is one."""
-    near = {word: neighbours(normalise(word)) for word in words if is_english(normalise(word))}
+    english = {word: normalise(word) for word in words if is_english(normalise(word))}
+    corrections = _best({word: neighbours(folded) for word, folded in english.items()}, inside, view)
+    # Few words are mistyped in their first letter, and many words differ in it alone: only where nothing else
+    # is known.
+    rest = {
+        word: first_letter_neighbours(folded) for word, folded in english.items() if word not in corrections
+    }
+    return corrections | _best(rest, inside, view)
+
+
+def _best(near: Mapping[str, Sequence[str]], inside: Where, view: View) -> dict[str, str]:
+    """Return the most frequent known neighbour of each word that has one."""
     if not near:
         return {}
     everywhere = len(inside.collections) >= len(view.collections())
@@ -160,7 +175,7 @@ def _corrections(words: Sequence[str], inside: Where, view: View) -> dict[str, s
 def neighbours(word: str) -> list[str]:
     """Return the words one edit away: one letter inserted, deleted or replaced, or two transposed.
 
-    The first letter is nearly always right, so it stays, unless it is transposed with the second.
+    The first letter is nearly always right, so it is not changed, unless transposed with the second.
 
     References:
         Kukich, "Techniques for automatically correcting words in text", 1992, section 1.1.
@@ -178,3 +193,10 @@ def neighbours(word: str) -> list[str]:
     found.update(dict.fromkeys(word + letter for letter in letters))
     found.pop(word, None)
     return list(found)
+
+
+def first_letter_neighbours(word: str) -> list[str]:
+    """Return the words that differ in the first letter: another one, one too many, or one missing."""
+    letters = string.ascii_lowercase
+    others = (letter + rest for rest in (word[1:], word) for letter in letters)
+    return [each for each in dict.fromkeys((word[1:], *others)) if each != word]

@@ -26,9 +26,6 @@ FIELD_WEIGHTS: tuple[float, float, float, float] = (2.0, 1.0, 1.0, 0.4)
 FEW_CHUNKS = 5_000
 """A ``Where`` with at most this many chunks is checked chunk by chunk."""
 
-MAX_REPETITIONS = 1_000
-"""The largest count of repetitions of a text."""
-
 MAX_NAMES = 32
 """The most names of a document; a longer list of aliases is not about names."""
 

@@ -87,11 +87,8 @@ class View(Protocol):
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
 
-    def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
-        """Return how many chunks of its collection have the same skeleton as each chunk, itself included.
-
-        At most ``records.MAX_REPETITIONS``; unique chunks are left out.
-        """
+    def skeletons(self, ids: Sequence[ChunkId]) -> dict[ChunkId, bytes]:
+        """Return the skeletons of the chunks that have one; like texts have equal ones."""
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
         """Return the context of each chunk of a document, in order; empty if there is no such document."""

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from mdvec.stores.holders import is_alive
 from mdvec.stores.records import (
     FEW_CHUNKS,
-    MAX_REPETITIONS,
     ChunkPlace,
     DocumentFrequencies,
     StoredChunk,
@@ -228,19 +227,13 @@ class MemoryView(VectorView):
         wanted = set(ids)
         return sorted(place_of(document, chunk) for document, chunk in self._chunks() if chunk.id in wanted)
 
-    def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
-        """Return how many chunks of its collection have the same skeleton as each of the chunks."""
-        held = [
-            (document.collection_id, skeleton, chunk.id)
-            for document, chunk in self._chunks()
-            if (skeleton := document.record.skeletons[chunk.chunk.ordinal])
-        ]
-        times = Counter((collection_id, skeleton) for collection_id, skeleton, _ in held)
+    def skeletons(self, ids: Sequence[ChunkId]) -> dict[ChunkId, bytes]:
+        """Return the skeletons of those of the chunks that have one."""
         wanted = set(ids)
         return {
-            chunk_id: min(times[collection_id, skeleton], MAX_REPETITIONS)
-            for collection_id, skeleton, chunk_id in held
-            if chunk_id in wanted and times[collection_id, skeleton] > 1
+            chunk.id: skeleton
+            for document, chunk in self._chunks()
+            if chunk.id in wanted and (skeleton := document.record.skeletons[chunk.chunk.ordinal])
         }
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:

@@ -8,7 +8,7 @@ are operators; quotation marks, a minus and a star are ordinary text there.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -28,7 +28,8 @@ _OPERATOR = re.compile(
     re.VERBOSE,  # letters of either case in the class of characters would take long to compile
 )
 _FIELD_ALONE = re.compile("(?:path|tag|title)[:\uff1a]", re.IGNORECASE)
-_SENTENCE_WORDS = 7  # outside operators
+_SENTENCE_WORDS = 7
+_PLAIN_WORDS = 4  # of these, outside operators
 _WORD_LETTERS = 3  # of a word in a script without spaces, about
 _PHRASE_LETTERS = 14  # longer text without spaces is more than one word
 _MIN_LETTERS = 2  # one letter after a minus is an option of some command, before a star a pointer
@@ -117,18 +118,25 @@ def parse_query(query: str) -> ParsedQuery:
         end = match.end()
     if end < len(query):
         parts.append(query[end:])
-    if _is_sentence("".join(part for part in parts if isinstance(part, str))):
+    if _is_sentence(parts):
         plain = [part.typed for part in parts if isinstance(part, Operator) and part.field is None]
         parts = [part if isinstance(part, str) or part.field is not None else part.typed for part in parts]
         return ParsedQuery(tuple(parts), tuple(plain))
     return ParsedQuery(tuple(parts))
 
 
-def _is_sentence(text: str) -> bool:
+def _is_sentence(parts: Sequence[str | Operator]) -> bool:
+    """Return True if a query is prose: it has enough words, more of them outside quotation marks than one."""
+    plain = _count_words("".join(part for part in parts if isinstance(part, str)))
+    quoted = (part for part in parts if isinstance(part, Operator) and part.is_evidence and not part.prefix)
+    return (
+        plain >= _PLAIN_WORDS and plain + sum(_count_words(each.text) for each in quoted) >= _SENTENCE_WORDS
+    )
+
+
+def _count_words(text: str) -> int:
     words = len(text.split())
-    if holds_unspaced(text):
-        words += sum(map(holds_unspaced, text)) // _WORD_LETTERS
-    return words >= _SENTENCE_WORDS
+    return words + sum(map(holds_unspaced, text)) // _WORD_LETTERS if holds_unspaced(text) else words
 
 
 def text_finder(operator: Operator) -> Callable[[str], bool]:

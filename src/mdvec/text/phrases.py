@@ -16,7 +16,6 @@ _WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SPACE_BESIDE_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
 _HEADING_ID = re.compile(r"\{\s*[#.:][^{}]*\}\s*$")
-_BETWEEN_NAMES = re.compile(r"\s+(?:[&/+|]|and|or|と|や)\s+|,\s+|、\s*")
 
 
 def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool] | None:
@@ -84,14 +83,6 @@ def phrase_spans(phrase: str, text: str, *, prefix: bool = False) -> list[tuple[
 def is_heading(phrase: str, heading: str) -> bool:
     """Return True if a heading equals a phrase, apart from an anchor such as ``{#name}``."""
     return fold_name(_HEADING_ID.sub("", heading)) == fold_name(phrase)
-
-
-def lists_name(phrase: str, heading: str) -> bool:
-    """Return True if a heading only lists names, such as ``provide / inject``, among them a phrase."""
-    names = _BETWEEN_NAMES.split(_HEADING_ID.sub("", heading).strip())
-    if len(names) == 1 or any(len(name.split()) != 1 for name in names):
-        return False
-    return fold_name(phrase) in map(fold_name, names)
 
 
 def _joined(folded: str) -> str:

@@ -15,15 +15,15 @@ MAX_PROPERTIES = 200
 MAX_VALUE_CHARS = 200
 """The number of characters by which values are compared."""
 
-# These have filters and fields of their own.
-_NAMES = frozenset({"title", "aliases", "alias", "tags", "tag"})
+# These have a field of their own.
+_NAMES = frozenset({"title", "aliases", "alias"})
 # Written by mdvec itself.
 _OWN = "mdvec-"
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}")
 _YEAR = re.compile(r"[0-9]{4}")
 _NUMBER = re.compile(r"[-+]?\.?[0-9]")
-_LETTERS = re.compile(r"[^\W\d_]{2}")
+_WORD = re.compile(r"[^\W\d_]{2}|\d{4}")
 _ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
 
 
@@ -60,13 +60,13 @@ def flat_properties(frontmatter: Mapping[str, object]) -> list[Property]:
 
 
 def property_text(frontmatter: Mapping[str, object]) -> str:
-    """Return the values that consist of words, one a line; titles, tags and aliases are left out."""
+    """Return the values that consist of words or long numbers, one a line, without titles and aliases."""
     values = (
         _ADDRESS.sub("", _WIKILINK.sub(r"\1", value))
         for key, value in _flat("", frontmatter)
         if key.casefold() not in _NAMES and not key.startswith(_OWN)
     )
-    words = dict.fromkeys(value[:MAX_VALUE_CHARS].strip() for value in values if _LETTERS.search(value))
+    words = dict.fromkeys(value[:MAX_VALUE_CHARS].strip() for value in values if _WORD.search(value))
     return "\n".join(list(words)[:MAX_PROPERTIES])
 
 

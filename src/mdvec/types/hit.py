@@ -50,6 +50,7 @@ class SearchHit(Struct, frozen=True):
         chunk_index: Position of the found chunk in its document, from 0.
         folder_contexts: What the folders that it is in hold, from the root down.
         cut_lines: Ranges of lines, such as ``12:40``, that did not fit into the text.
+        similar: How many like texts it stands for: copies, or parts made from one template.
     """
 
     rank: int
@@ -77,6 +78,7 @@ class SearchHit(Struct, frozen=True):
     chunk_index: int = 0
     folder_contexts: tuple[str, ...] = ()
     cut_lines: tuple[str, ...] = ()
+    similar: int = 0
 
 
 class SearchResult(Struct, frozen=True):
@@ -98,6 +100,7 @@ class SearchResult(Struct, frozen=True):
         corrections: Known words by the mistyped ones that they replace.
         unknown_words: Words of the query that no document of the searched collections holds.
         left_out: Hits that did not fit into the tokens wanted.
+        weaker: Passages that were left out because their score is below ``min_score``.
     """
 
     query: str
@@ -114,3 +117,4 @@ class SearchResult(Struct, frozen=True):
     corrections: Mapping[str, str] = field(default_factory=dict)
     unknown_words: tuple[str, ...] = ()
     left_out: int = 0
+    weaker: int = 0

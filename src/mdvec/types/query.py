@@ -115,6 +115,10 @@ class Where(Struct, frozen=True):
     hidden_chunks: frozenset[ChunkId] = frozenset()
 
 
+MIN_SCORE = 0.04
+"""The smallest score of a hit that is shown by default: a weaker one hardly ever answers."""
+
+
 class SearchQuery(Struct, frozen=True):
     """A search query to a workspace.
 
@@ -124,6 +128,8 @@ class SearchQuery(Struct, frozen=True):
         collections: Names; empty for all enabled ones.
         filters: Conditions on the chunks.
         limit: Most hits to return.
+        min_score: Smallest score of a hit; the others are left out and counted.
+        all_similar: Whether each of several like texts is a hit of its own.
         threshold: Smallest cosine similarity of a hit; None for no limit. Hits without a
             similarity (found by words alone, not embedded yet) stay.
         per_document: Most hits of one document; None for any number, where other documents come first.
@@ -139,6 +145,8 @@ class SearchQuery(Struct, frozen=True):
     collections: tuple[str, ...] = ()
     filters: Filters = field(default_factory=Filters)
     limit: int = 5
+    min_score: float = MIN_SCORE
+    all_similar: bool = False
     threshold: float | None = None
     per_document: int | None = None
     expand: Expansion = Expansion.CHUNK

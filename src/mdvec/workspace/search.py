@@ -5,23 +5,16 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec import run
-from mdvec.embedding.interface import Embedder
 from mdvec.errors import ConfigError, EmbeddingError, MdvecError
-from mdvec.search.answer import Found, find, words_of
 from mdvec.search.filters import clean
-from mdvec.search.forms import embed_forms
-from mdvec.search.fusion import LexicalEvidence
-from mdvec.search.interpretation import Interpretation, interpret
-from mdvec.search.proximity import QuerySpace
+from mdvec.search.query_vectors import SearchedCollection
+from mdvec.search.search import search as find
 from mdvec.search.where import unmet
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
@@ -29,23 +22,18 @@ from mdvec.stores.versions import VersionCache
 from mdvec.text.boilerplate import without_boilerplate
 from mdvec.text.highlight import match_spans
 from mdvec.text.quantity import quantity
-from mdvec.text.scripts import is_unspaced_query
 from mdvec.types.collection import Collection
 from mdvec.types.folder_context import contexts_above
-from mdvec.types.hit import Confidence, SearchHit, SearchResult
+from mdvec.types.hit import SearchHit, SearchResult
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.links import Versions
-from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
+from mdvec.types.query import Filters, SearchQuery, Where
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.completeness import Completeness
 from mdvec.workspace.documents.reading import file_of, is_stale
 from mdvec.workspace.documents.references import where_of
 from mdvec.workspace.wiring.embedders import Model
 from mdvec.workspace.wiring.parts import Parts
-
-if TYPE_CHECKING:
-    from mdvec.search.forms import Vectors
-
 
 # More than a person types.
 _MAX_AS_TEXT = 3
@@ -70,24 +58,6 @@ class Search(Struct, frozen=True):
     readable: frozenset[str] | None = None
 
 
-class _Embedded(Struct, frozen=True):
-    """The query in the spaces of the collections.
-
-    Attributes:
-        mode: ``lexical`` when no model can be used.
-        spaces: The query in each space that is searched.
-        space_of: The space of each collection; None when no vector of it can be used.
-        warnings: For people.
-        words: What was found by words meanwhile.
-    """
-
-    mode: SearchMode
-    spaces: tuple[QuerySpace, ...]
-    space_of: Mapping[CollectionId, SpaceId | None]
-    warnings: tuple[str, ...] = ()
-    words: LexicalEvidence | None = None
-
-
 def answer(search: Search, collections: Collections, parts: Parts, versions: VersionCache) -> SearchResult:
     """Answer a query from what is indexed now.
 
@@ -105,30 +75,26 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
         DocumentNotFoundError: If it filters by links to a document that is not there.
     """
     started = time.perf_counter()
-    cleaned, warnings = clean(search.query)
-    query = cleaned.text
+    query, warnings = clean(search.query)
     with collections.store().read() as view:
-        searched = collections.chosen(search.query.collections, view)
-        replaced = versions.of((each.id for each in searched), view)
-        meant = _interpreted(cleaned, search.related_to, searched, replaced, view)
-        # Without a text there is nothing to compare vectors with.
-        mode = cleaned.mode if meant.text else SearchMode.LEXICAL
-        cleaned = replace(cleaned, text=meant.text, mode=mode)
-        embedded = _embed(cleaned, searched, view, parts, meant.where)
-        found = Found([], Confidence.NONE)
-        if searched:
-            wanted = replace(cleaned, mode=embedded.mode)
-            found = find(wanted, meant.where, view, embedded.spaces, embedded.words)
-        counts = [view.counts(each.id, embedded.space_of[each.id]) for each in searched]
-        index = Completeness(searched, counts)
+        chosen = collections.chosen(query.collections, view)
+        replaced = versions.of((each.id for each in chosen), view)
+        where = where_of(query.filters, chosen, replaced, view) if chosen else Where(())
+        if search.related_to is not None and chosen:
+            where = _without(where, search.related_to, chosen[0], view)
+        searched = [_searched(each, parts.model(each), view) for each in chosen]
+        found = find(query, where, searched, view, is_document=search.related_to is not None)
+        meant = found.meant
+        counts = [view.counts(each.collection.id, each.space_id) for each in searched]
+        index = Completeness(chosen, counts)
         activities = view.activities() if index.lacks_anything else []
-        unmet_filter = "" if found.hits else _unmet(cleaned.filters, searched, replaced, view)
-    hits = tuple(_located(found.hits, meant.searched, searched, replaced, parts))
-    if cleaned.filters.clean_only:  # a file may have changed just now, before anything could mark it
+        unmet_filter = "" if found.shown.hits else _unmet(query.filters, chosen, replaced, view)
+    hits = tuple(_located(found.shown.hits, meant.searched, chosen, replaced, parts))
+    if query.filters.clean_only:  # a file may have changed just now, before anything could mark it
         hits = tuple(hit for hit in hits if not hit.stale)
     return SearchResult(
         query=search.query.text,
-        mode=embedded.mode,
+        mode=found.mode,
         hits=hits,
         confidence=found.confidence,
         total_chunks=index.chunks,
@@ -137,90 +103,36 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
         elapsed_ms=(time.perf_counter() - started) * 1000,
         warnings=(
             *warnings,
-            *embedded.warnings,
-            *_not_operators(query, meant.as_text),
-            *_too_long(cleaned, found.left_out),
-            *index.warnings(embedded.mode, collections, activities, importing=search.importing),
+            *found.warnings,
+            *_not_operators(query.text, meant.as_text),
+            *_too_long(query, found.shown.left_out),
+            *index.warnings(found.mode, collections, activities, importing=search.importing),
         ),
         hint=None
         if hits
-        else _hidden(cleaned, found.hidden)
-        or index.hint(embedded.mode, collections)
+        else _hidden(query, found.hidden)
+        or index.hint(found.mode, collections)
         or unmet_filter
-        or _unmatched(cleaned, meant.operators),
+        or _all_weak(query, found.weaker)
+        or _unmatched(query, meant.operators),
         searched=meant.searched,
         corrections=meant.corrections,
         unknown_words=meant.unknown_words,
-        left_out=found.left_out,
+        left_out=found.shown.left_out,
+        weaker=found.weaker,
     )
 
 
-def _interpreted(
-    query: SearchQuery,
-    related_to: str | None,
-    collections: Sequence[Collection],
-    versions: Mapping[CollectionId, Versions],
-    view: View,
-) -> Interpretation:
-    """Return what a query means; the text of a document is no query, and that document is left out."""
-    if not collections:
-        return Interpretation(query.text, Where(()), query.text)
-    where = where_of(query.filters, collections, versions, view)
-    if related_to is None:
-        return interpret(query.text, where, view)
-    document = view.find_document(collections[0].id, related_to)
-    if document is not None:
-        where = replace(where, hidden=where.hidden | {document.id})
-    return Interpretation(query.text, where, query.text)
+def _without(where: Where, path: str, collection: Collection, view: View) -> Where:
+    """Return where to look for what is related to a document: not in itself."""
+    document = view.find_document(collection.id, path)
+    return where if document is None else replace(where, hidden=where.hidden | {document.id})
 
 
-def _embed(
-    query: SearchQuery, collections: Sequence[Collection], view: View, parts: Parts, where: Where
-) -> _Embedded:
-    """Embed a query once for each space, and look for its words meanwhile.
-
-    A model that cannot be used leaves its collections to words.
-
-    Raises:
-        EmbeddingError: If the mode is ``dense`` and a model cannot be used or does not answer.
-        ConfigError: If the configuration names a model that does not exist.
-    """
-    mode = query.mode
-    models = {collection.id: parts.model(collection) for collection in collections}
-    space_of = {each.id: models[each.id].space_id(each, view) for each in collections}
-    if mode is SearchMode.LEXICAL:
-        return _Embedded(mode, (), space_of)
-    members: dict[SpaceId | None, list[Collection]] = {}
-    silent: dict[str, list[str]] = {}
-    for collection in collections:
-        problem = _problem(collection, models[collection.id], space_of[collection.id], view)
-        if problem is None:
-            members.setdefault(space_of[collection.id], []).append(collection)
-        elif mode is SearchMode.DENSE:
-            raise problem
-        else:
-            silent.setdefault(str(problem), []).append(collection.name)
-    embedders = {
-        space_id: embedder
-        for space_id, inside in members.items()
-        # Else nothing is embedded yet, which another warning says.
-        if space_id is not None and (embedder := models[inside[0].id].embedder) is not None
-    }
-    vectors, words = _vectors_and_words(query, where, view, embedders, alone=len(members) == 1)
-    spaces: list[QuerySpace] = []
-    for space_id, made in vectors.items():
-        inside = members[space_id]
-        if not isinstance(made, EmbeddingError):
-            spaces.append(_query_space(query.text, made, space_id, inside, view))
-        elif mode is SearchMode.DENSE:
-            raise made
-        else:
-            silent.setdefault(str(made), []).extend(each.name for each in inside)
-    if sum(map(len, silent.values())) < len(collections) or not collections:
-        warnings = [f"{', '.join(names)}: searched by words only: {why}" for why, names in silent.items()]
-        return _Embedded(mode, tuple(spaces), space_of, tuple(warnings), words)
-    warnings = [f"searched by words only: {why}" for why in silent]
-    return _Embedded(SearchMode.LEXICAL, (), space_of, tuple(warnings), words)
+def _searched(collection: Collection, model: Model, view: View) -> SearchedCollection:
+    space_id = model.space_id(collection, view)
+    problem = _problem(collection, model, space_id, view)
+    return SearchedCollection(collection, model.embedder, space_id, problem)
 
 
 def _problem(collection: Collection, model: Model, space_id: SpaceId | None, view: View) -> MdvecError | None:
@@ -234,46 +146,6 @@ def _problem(collection: Collection, model: Model, space_id: SpaceId | None, vie
     except (ConfigError, EmbeddingError) as error:
         return error
     return None
-
-
-def _vectors_and_words(
-    query: SearchQuery, where: Where, view: View, embedders: Mapping[SpaceId, Embedder], *, alone: bool
-) -> tuple[dict[SpaceId, Vectors | EmbeddingError], LexicalEvidence | None]:
-    """Embed a query with each model, or return why it does not answer; find by words meanwhile."""
-
-    def embedded(embedder: Embedder) -> Vectors | EmbeddingError:
-        try:
-            with run.current().step("embed_query"):
-                # What several spaces find is compared in the one form in which models were measured.
-                return (
-                    embed_forms(query.text, embedder) if alone else (embedder.embed_query(query.text), None)
-                )
-        except EmbeddingError as error:
-            return error
-
-    with ThreadPoolExecutor(max(1, len(embedders)), thread_name_prefix="mdvec-query") as pool:
-        started = {
-            space_id: pool.submit(copy_context().run, embedded, embedder)
-            for space_id, embedder in embedders.items()
-        }
-        words = words_of(query, where, view)
-        return {space_id: each.result() for space_id, each in started.items()}, words
-
-
-def _query_space(
-    text: str, vectors: Vectors, space_id: SpaceId, collections: Sequence[Collection], view: View
-) -> QuerySpace:
-    vector, ranked_by = vectors
-    chunks = sum(view.counts(each.id, space_id).chunks for each in collections)
-    return QuerySpace(
-        id=space_id,
-        collections=tuple(each.id for each in collections),
-        vector=vector,
-        measured=view.unrelated(space_id),
-        chunks=chunks,
-        unspaced=is_unspaced_query(text),
-        ranked_by=ranked_by,
-    )
 
 
 def _located(
@@ -301,9 +173,14 @@ def _located(
 
 
 def _own_text(query: str, text: str, shared: Sequence[str]) -> str:
-    """Return a text without the lines that many documents share; all of it if only these match the query."""
+    """Return a text without the lines that many documents share, unless these hold words of the query."""
     rest = without_boilerplate(text, shared)
-    return text if rest != text and match_spans(query, text) and not match_spans(query, rest) else rest
+    return rest if _matched(query, rest) == _matched(query, text) else text
+
+
+def _matched(query: str, text: str) -> set[str]:
+    """Return the different words of a query in a text."""
+    return {text[start:end].casefold() for start, end in match_spans(query, text)}
 
 
 def _too_long(query: SearchQuery, left_out: int) -> tuple[str, ...]:
@@ -329,6 +206,14 @@ def _hidden(query: SearchQuery, similarities: Sequence[float]) -> str:
         f"The threshold of {query.threshold:g} hides {quantity(len(similarities), 'passage')}; "
         f"the nearest has a similarity of {similarities[0]:.3f}. Take a lower threshold."
     )
+
+
+def _all_weak(query: SearchQuery, weaker: int) -> str:
+    """Return a hint about passages that hardly answer the query."""
+    if not weaker:
+        return ""
+    passages = "one passage is" if weaker == 1 else f"{weaker:,} passages are"
+    return f"Only {passages} near, with a score below {query.min_score:g}; lower min_score to see them."
 
 
 def _unmatched(query: SearchQuery, operators: Sequence[str]) -> str:

@@ -153,9 +153,9 @@ def test_documents_of_version_1_are_read_again_without_embedding_them_again(tmp_
     embedder = HashingEmbedder()
     with open_workspace(database=tmp_path / "old.sqlite", embedder=embedder) as workspace:
         assert workspace.collections()[0].last_indexed_ms is None
-        meaning = SearchQuery("tomatoes", mode=SearchMode.DENSE)
+        meaning = SearchQuery("tomatoes", mode=SearchMode.DENSE, min_score=0.0)
         assert workspace.search(meaning).hits[0].path == "garden.md"
-        words = SearchQuery("tomatoes", mode=SearchMode.LEXICAL)
+        words = SearchQuery("tomatoes", mode=SearchMode.LEXICAL, min_score=0.0)
         assert workspace.search(words).hits == ()
         report = workspace.import_collection("notes")
         assert (report.updated, report.embedded_chunks, report.pending_chunks) == (2, 0, 0)
@@ -184,7 +184,7 @@ def test_a_model_of_version_3_is_measured_by_the_next_import(tmp_path: Path) -> 
         workspace.import_collection("notes")
     make_version_3(tmp_path / "old.sqlite", tmp_path / "new.sqlite")
     embedder = HashingEmbedder()
-    meaning = SearchQuery("tomatoes need sun", mode=SearchMode.DENSE)
+    meaning = SearchQuery("tomatoes need sun", mode=SearchMode.DENSE, min_score=0.0)
     with open_workspace(database=tmp_path / "old.sqlite", embedder=embedder) as workspace:
         before = workspace.search(meaning)
         assert (before.hits[0].path, before.confidence) == ("garden.md", Confidence.LOW)
@@ -298,7 +298,7 @@ def test_all_data_of_version_4_survive(tmp_path: Path) -> None:
         tmp_path / "new.sqlite", SAME_IN_VERSION_4
     )
     embedder = HashingEmbedder()
-    meaning = SearchQuery("tomatoes need sun", mode=SearchMode.DENSE)
+    meaning = SearchQuery("tomatoes need sun", mode=SearchMode.DENSE, min_score=0.0)
     with open_workspace(versions, database=tmp_path / "old.sqlite", embedder=embedder) as workspace:
         assert workspace.collections()[0].last_indexed_ms is not None
         counts = workspace.status("notes").collections[0].counts

@@ -119,7 +119,9 @@ def test_rrf_adds_reciprocal_ranks(workspace: Workspace, rankers: Mapping[str, R
     text = "reset the account password"
     sums: dict[str, float] = {}
     for mode in (SearchMode.LEXICAL, SearchMode.DENSE):
-        query = SearchQuery(text, mode=mode, collections=("docs",), limit=100, per_document=100)
+        query = SearchQuery(
+            text, mode=mode, collections=("docs",), limit=100, per_document=100, min_score=0.0
+        )
         hits = workspace.search(query).hits
         assert len({hit.path for hit in hits}) == len(hits)  # a chunk for each document
         for hit in hits:

@@ -1,14 +1,169 @@
-"""Exact evidence: what is looked for in the store."""
+"""Exact evidence: what a query names word for word."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from mdvec.search.exact import _with_all_words
+import pytest
+from tests.contract.store_world import World
+
+from mdvec.chunking.sections import SectionChunker
+from mdvec.documents import PARSER_VERSION
+from mdvec.documents.parse import parse_document
+from mdvec.indexing.prepare import Prepared, prepare
+from mdvec.indexing.recipe import Recipe
+from mdvec.search.exact import _IDENTIFIER, _with_all_words, find_exact
+from mdvec.search.words import find_by_words
 from mdvec.stores.interface import View
+from mdvec.testing.stores import MemoryStore
+from mdvec.text.tokens import estimate_token_ends
+from mdvec.types.change import SourceEntry
 from mdvec.types.ids import ChunkId
-from mdvec.types.query import Where
+from mdvec.types.query import Filters, Where
+
+RECIPE = Recipe(
+    parse_document,
+    PARSER_VERSION,
+    SectionChunker(token_ends=estimate_token_ends, tokenizer_name="estimate", max_tokens=60),
+)
+NOTES: Mapping[str, str] = {
+    "Retry policy.md": "Sent again after a delay, as the rules say.",
+    "heading.md": f"# Rules\n\n## Rate limit\n\nA hundred a minute. {'More of it. ' * 20}",
+    "phrase.md": "# Text\n\nOver the rate limit, requests wait. The blue whale sings; blue, whale.",
+    "typed.md": "# Typed\n\nUse whale.blue() there, or whale blue.",
+    "status.md": "---\nstatus: on hold\ntags: [gardening]\n---\n# A plan\n\nA hold on it. Status of gardens.",
+    "journal/2025-03-05.md": "# Wednesday\n\nPlanted the tomatoes.",
+    "journal/2024-03-05.md": "# Tuesday\n\nBought the seeds.",
+    "dates.md": "# Dates\n\nOn March 5, 2025 the server moved; on March 6, 2025 it came back.",
+    "errors.md": "# Errors\n\nThe error E142 means a full disk; read_file raises it.",
+    "more.md": "# More errors\n\nThe error E143 means that read file failed.",
+}
+
+
+def make_world(notes: Mapping[str, str]) -> World:
+    world = World(MemoryStore())
+    records = []
+    for path, text in notes.items():
+        prepared = prepare(SourceEntry(path, path, 1, 1), text.encode(), RECIPE)
+        assert isinstance(prepared, Prepared)
+        records.append(prepared.record)
+    with world.store.write() as writer:
+        writer.put_documents(world.first.id, records)
+    return world
+
+
+def found(world: World, query: str, filters: Filters | None = None) -> dict[str, int]:
+    """Return how many chunks of each document have exact evidence."""
+    where = world.where(filters)
+    with world.store.read() as view:
+        words = find_by_words(query, view, where=where, limit=200)
+        exact = find_exact(query, words, where, view)
+        chunks = view.chunks(sorted(exact.whole | exact.parts))
+    counts: dict[str, int] = {}
+    for each in chunks.values():
+        counts[each.path] = counts.get(each.path, 0) + 1
+    return counts
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return make_world(NOTES)
+
+
+@pytest.mark.parametrize(
+    ("query", "paths"),
+    [
+        ("retry-policy", {"Retry policy.md"}),
+        ("Rate limit", {"heading.md"}),  # not the text that holds it
+        ("over the rate limit", {"phrase.md"}),
+        ("blue whale", {"phrase.md"}),
+        ("whale blue", {"typed.md"}),
+        ("whale.blue", {"typed.md"}),
+        ("on hold", {"status.md"}),
+        ("gardening", {"status.md"}),
+        ("error E142", {"errors.md"}),
+        ("what does E142 mean?", {"errors.md"}),
+        ("when does E143 come", {"more.md"}),
+        ("are E142 and E143 alike", set()),
+        ("nothing of the kind", set()),
+        ("---", set()),
+        ("", set()),
+    ],
+)
+def test_the_first_kind_that_finds_any_counts(world: World, query: str, paths: set[str]) -> None:
+    """Names, then headings, phrases, properties, dates and identifiers."""
+    assert found(world, query).keys() == paths
+
+
+@pytest.mark.parametrize(
+    ("query", "paths"),
+    [
+        ("what did I do on 2025-03-05", {"journal/2025-03-05.md", "dates.md"}),
+        ("2025年3月5日の作業 planted", {"journal/2025-03-05.md", "dates.md"}),
+        ("planted on March 5", {"journal/2025-03-05.md", "journal/2024-03-05.md", "dates.md"}),
+        ("bought in March 2024", {"journal/2024-03-05.md"}),
+        ("server of March 2025", {"journal/2025-03-05.md", "dates.md"}),
+        ("server on March 6, 2025", {"dates.md"}),
+        ("tomatoes of March 7, 2025", set()),
+    ],
+)
+def test_a_date_finds_what_is_named_after_it_and_what_names_it(
+    world: World, query: str, paths: set[str]
+) -> None:
+    """A day without a year is one of any year; passages are found among those that hold words."""
+    assert found(world, query).keys() == paths
+
+
+def test_only_what_is_wanted_is_named(world: World) -> None:
+    """A filter of paths leaves dates to the passages that name them."""
+    inside = Filters(path="dates.md")
+    assert found(world, "what moved on 2025-03-05", inside).keys() == {"dates.md"}
+    assert found(world, "blue whale", Filters(path="typed.md")).keys() <= {"typed.md"}
+
+
+@pytest.mark.parametrize(("documents", "is_evidence"), [(1, True), (10, True), (11, False), (30, False)])
+def test_a_phrase_of_many_documents_is_none(documents: int, is_evidence: bool) -> None:
+    """It is a term of the subject, and no evidence for any of them."""
+    notes = {f"{number}.md": f"# N\n\nThe blue whale {'sings ' * number}" for number in range(documents)}
+    others = {f"o{number}.md": f"# O\n\nOther notes {'here ' * number}" for number in range(20)}
+    assert len(found(make_world({**notes, **others}), "blue whale")) == documents * is_evidence
+
+
+@pytest.mark.parametrize(("days", "is_evidence"), [(28, True), (31, True), (32, False)])
+def test_a_month_may_have_a_note_a_day(days: int, is_evidence: bool) -> None:
+    """More of them are a term of the subject."""
+    names = [f"{day // 32}2025-03-{1 + day % 31:02}" for day in range(days)]
+    names = list(dict.fromkeys(names)) + ["9 2025-03-01"] * (days > 31)
+    notes = {f"{name}.md": "# Day\n\nWater the garden." for name in names}
+    assert len(found(make_world(notes), "garden in March 2025")) == len(names) * is_evidence
+
+
+def test_of_a_long_document_one_passage_counts() -> None:
+    """If more passages hold the phrase than a few, so that it does not fill the answer."""
+    for sections, counted in ((5, 5), (15, 1)):
+        text = "\n\n".join(
+            f"## Part {number}\n\nThe blue whale {'sings of it ' * 14}" for number in range(sections)
+        )
+        assert found(make_world({"long.md": f"# Long\n\n{text}"}), "blue whale") == {"long.md": counted}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            "CVE-2024-1234 in read_file of notes.md, v1.2.3?",
+            ["CVE-2024-1234", "read_file", "notes.md", "v1.2.3"],
+        ),
+        ("E142 and os.path.join", ["E142", "os.path.join"]),
+        ("well-known words, e.g. this one. And a/b", []),
+        ("HTTP 503, or 2024", ["503", "2024"]),
+        ("42 and 1.5 and 3-4 and 2024-05-01", []),
+    ],
+)
+def test_identifiers_are_codes_versions_and_joined_names(text: str, names: Sequence[str]) -> None:
+    """And long numbers; neither plain words, with a hyphen or not, nor short numbers and dates."""
+    assert _IDENTIFIER.findall(text) == names
 
 
 class _Recording:

@@ -7,17 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.contract.store_world import SPACE, STORES, open_store, vector_of
+from tests.contract.store_world import SPACE, STORES, open_store, searched_in, vector_of
 
 from mdvec.chunking.sections import SectionChunker
 from mdvec.documents import PARSER_VERSION
 from mdvec.documents.parse import parse_document
 from mdvec.indexing.prepare import Prepared, prepare
 from mdvec.indexing.recipe import Recipe
-from mdvec.search.answer import find
 from mdvec.search.interpretation import Interpretation, interpret
-from mdvec.search.proximity import QuerySpace
-from mdvec.search.spelling import neighbours
+from mdvec.search.search import search
 from mdvec.stores.interface import Store
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
@@ -64,14 +62,11 @@ def paths(store: Store, query: str, mode: SearchMode) -> set[str]:
     """Return the documents of all hits in the notes."""
     with store.read() as view:
         notes = next(each for each in view.collections() if each.name == "notes")
-        where = Where((notes.id,))
-        meant = interpret(query, where, view)
         space_id = view.find_space(SPACE)
         assert space_id is not None
-        space = QuerySpace(space_id, where.collections, vector_of(query), None, 9, unspaced=False)
-        wanted = SearchQuery(meant.text, mode=mode, limit=50)
-        found = find(wanted, meant.where, view, [space] if meant.text else [])
-        return {hit.path for hit, _ in found.hits}
+        wanted = SearchQuery(query, mode=mode, limit=50, min_score=0.0, all_similar=True)
+        found = search(wanted, Where((notes.id,)), searched_in(space_id, [notes], vector_of), view)
+        return {hit.path for hit, _ in found.shown.hits}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +103,7 @@ def test_every_match_and_nothing_else_is_found(store: Store, query: str, expecte
 def meaning(store: Store, query: str, *names: str) -> Interpretation:
     with store.read() as view:
         known = {each.name: each.id for each in view.collections()}
-        return interpret(query, Where(tuple(known[name] for name in names or known)), view)
+        return interpret(query, Where(tuple(known[name] for name in names or known)), view, lambda _: False)
 
 
 @pytest.mark.parametrize(
@@ -159,11 +154,3 @@ def test_a_word_of_another_collection_is_unknown(store: Store) -> None:
     assert meaning(store, "zebra policy", "notes").unknown_words == ("zebra",)
     assert meaning(store, "zebar foal", "other").searched == "zebra foal"
     assert meaning(store, "zebar policy", "notes").searched == "zebar policy"
-
-
-def test_neighbours_are_one_edit_away() -> None:
-    """Each once, and never the word itself."""
-    found = neighbours("abcd")
-    assert {"bacd", "acbd", "abd", "abcde", "abxd", "abcxd"} <= set(found)
-    assert "abcd" not in found
-    assert len(set(found)) == len(found)

@@ -4,38 +4,22 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.search.candidates_world import place
 
-from mdvec.search.fusion import Candidate
-from mdvec.search.passages import _joined, joined_passages, single_chunks
-from mdvec.stores.records import ChunkPlace
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId
-
-CHUNKS_OF_A_DOCUMENT = 100
+from mdvec.search.passages import Ranked, _joined, joined_passages, single_chunks
 
 
-def candidates(
-    evidence: dict[int, float], tokens: int = 100
-) -> tuple[list[Candidate], dict[ChunkId, ChunkPlace]]:
+def candidates(evidence: dict[int, float], tokens: int = 100) -> list[Ranked]:
     """Return candidates of so many tokens each, best first; chunk 203 is number 3 of document 2."""
     order = sorted(evidence, key=lambda chunk: (-evidence[chunk], chunk))
-    places = {}
-    for chunk in order:
-        document, ordinal = divmod(chunk, CHUNKS_OF_A_DOCUMENT)
-        places[ChunkId(chunk)] = ChunkPlace(
-            ChunkId(chunk), DocumentId(document), CollectionId(1), ordinal, unspaced=False, token_count=tokens
-        )
-    found = [
-        Candidate(ChunkId(each), evidence[each], None, None, None, None, None, evidence[each])
-        for each in order
-    ]
-    return found, places
+    return [Ranked(at, place(chunk, tokens=tokens), evidence[chunk]) for at, chunk in enumerate(order)]
 
 
 def found(
     evidence: dict[int, float], per_document: int | None = None, tokens: int = 100
 ) -> list[tuple[int, ...]]:
-    passages = joined_passages(*candidates(evidence, tokens), per_document=per_document, documents=9)
-    return [each.chunks for each in passages]
+    passages = joined_passages(candidates(evidence, tokens), per_document=per_document, documents=9)
+    return [tuple(chunk.id for chunk in each.chunks) for each in passages]
 
 
 def test_neighbours_become_one_passage() -> None:
@@ -47,8 +31,7 @@ def test_a_passage_grows_until_it_is_long_enough() -> None:
     """Many short chunks become one passage."""
     evidence = {101: 8.0, 102: 7.9, 103: 7.8, 104: 7.7, 105: 7.6, 106: 7.5}
     for tokens, chunks in ((80, 4), (100, 3), (150, 2), (250, 1)):
-        found_candidates, places = candidates(evidence, tokens)
-        alone = _joined(found_candidates, places)
+        alone = _joined(candidates(evidence, tokens))
         assert {len(passage) for _, passage in alone[:-1]} == {chunks}
 
 
@@ -70,7 +53,7 @@ def test_only_the_best_passages_are_joined_by_touch() -> None:
 def test_a_neighbour_that_is_far_behind_does_not_join() -> None:
     """It says little of the question."""
     for evidence, passages in ((3.9, 2), (4.1, 1)):
-        assert len(_joined(*candidates({101: 8.0, 102: evidence}))) == passages
+        assert len(_joined(candidates({101: 8.0, 102: evidence}))) == passages
 
 
 def test_other_documents_come_first() -> None:
@@ -93,15 +76,15 @@ EVIDENCE = st.dictionaries(st.integers(100, 399), st.floats(-5, 15), max_size=60
 @given(EVIDENCE)
 def test_documents_keep_the_order_of_their_best_chunks(evidence: dict[int, float]) -> None:
     """Evidence falls, every chunk is shown once, and documents stay in order, whatever is joined."""
-    ranked, places = candidates(evidence)
-    passages = joined_passages(ranked, places, per_document=None, documents=9)
+    ranked = candidates(evidence)
+    passages = joined_passages(ranked, per_document=None, documents=9)
     assert [each.evidence for each in passages] == sorted((each.evidence for each in passages), reverse=True)
-    assert sorted(chunk for each in passages for chunk in each.chunks) == sorted(evidence)
-    alone = single_chunks(ranked, places, per_document=1)
-    documents = dict.fromkeys(places[each.best.id].document_id for each in passages)
-    best = {places[each.best.id].document_id: each.evidence for each in alone}
+    assert sorted(chunk.id for each in passages for chunk in each.chunks) == sorted(evidence)
+    alone = single_chunks(ranked, per_document=1)
+    documents = dict.fromkeys(each.best.place.document_id for each in passages)
+    best = {each.best.place.document_id: each.evidence for each in alone}
     assert [best[each] for each in documents] == [each.evidence for each in alone]
-    capped = joined_passages(ranked, places, per_document=1, documents=9)
+    capped = joined_passages(ranked, per_document=1, documents=9)
     assert [each.best for each in capped] == [each.best for each in alone]
 
 
@@ -110,7 +93,7 @@ def test_the_documents_with_the_best_candidates_are_enough(
     evidence: dict[int, float], documents: int
 ) -> None:
     """So many documents give the same first passages as all of them."""
-    ranked, places = candidates(evidence)
-    every = joined_passages(ranked, places, per_document=None, documents=9)
-    some = joined_passages(ranked, places, per_document=None, documents=documents)
+    ranked = candidates(evidence)
+    every = joined_passages(ranked, per_document=None, documents=9)
+    some = joined_passages(ranked, per_document=None, documents=documents)
     assert some[:documents] == every[:documents]

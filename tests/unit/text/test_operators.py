@@ -98,6 +98,7 @@ def test_signs_of_a_sentence_are_ordinary_text() -> None:
     """A line that was pasted has quotation marks of its own; fields narrow it all the same."""
     for sentence in (
         'Is there a way to disable the "did you mean" feature',
+        'disable the noisy old "did you mean"',  # quoted words count once four others are there
         '検索エンジンの "もしかして" という機能を使わないようにする設定の方法を教えてほしい',
     ):
         assert parse_query(sentence).operators == ()
@@ -105,6 +106,8 @@ def test_signs_of_a_sentence_are_ordinary_text() -> None:
         assert tag.field is Field.TAG
     assert parse_query('disable the "did you mean" feature').operators
     assert parse_query('"もしかして" という機能').operators
+    assert parse_query('where is "as we agreed to do it in the end"').operators  # most of it is a quotation
+    assert parse_query("one -two -three -four -five -six -seven").operators
 
 
 def test_only_plain_text_is_changed() -> None:

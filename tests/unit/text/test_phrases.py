@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mdvec.text.phrases import is_heading, lists_name, phrase_finder
+from mdvec.text.phrases import is_heading, phrase_finder
 
 
 @pytest.mark.parametrize(
@@ -69,35 +69,3 @@ def test_headings() -> None:
     """An anchor and signs are no part of what a heading says."""
     assert is_heading("onMounted", "onMounted() {#onmounted}")
     assert not is_heading("onMounted", "onMounted and onUnmounted")
-
-
-@pytest.mark.parametrize(
-    ("phrase", "heading"),
-    [
-        ("defineProps", "defineProps() & defineEmits() {#defineprops-defineemits}"),
-        ("defineEmits()", "`defineProps()` & `defineEmits()`"),
-        ("inject", "Provide / Inject"),
-        ("v-for", "`v-if` と `v-for`"),
-        ("住所", "氏名、住所、電話"),
-        ("max_tokens", "min_tokens, max_tokens"),
-    ],
-)
-def test_a_heading_lists_names(phrase: str, heading: str) -> None:
-    """One of them, whole."""
-    assert lists_name(phrase, heading)
-
-
-@pytest.mark.parametrize(
-    ("phrase", "heading"),
-    [
-        ("inject", "Typing provide / inject"),
-        ("defineProps", "defineProps()"),
-        ("define", "defineProps() & defineEmits()"),
-        ("and", "provide and inject"),
-        ("IP", "TCP/IP"),
-        ("", "a, b"),
-    ],
-)
-def test_a_heading_lists_no_such_name(phrase: str, heading: str) -> None:
-    """It says more than names, it is one name alone, or the name is a part of one."""
-    assert not lists_name(phrase, heading)

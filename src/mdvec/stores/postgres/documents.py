@@ -6,20 +6,10 @@ from collections.abc import Sequence
 
 from mdvec.stores.postgres.connection import ids_text
 from mdvec.stores.postgres.where import WhereReader
-from mdvec.stores.records import MAX_REPETITIONS, ChunkPlace, StoredChunk, places_of_rows
+from mdvec.stores.records import ChunkPlace, StoredChunk, places_of_rows
 from mdvec.stores.tables import CHUNK_COLUMNS, CHUNK_JOINS, PLACE_COLUMNS, DocumentTables
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Where
-
-_REPETITIONS = """WITH asked AS MATERIALIZED (
-        SELECT id, collection_id, skeleton FROM chunks WHERE id = ANY(%s::bigint[]) AND skeleton IS NOT NULL),
-    counted AS MATERIALIZED (
-        SELECT a.collection_id, a.skeleton, n.times
-        FROM (SELECT DISTINCT collection_id, skeleton FROM asked) a
-        CROSS JOIN LATERAL (SELECT count(*) AS times FROM (SELECT 1 FROM chunks s
-            WHERE s.collection_id = a.collection_id AND s.skeleton = a.skeleton LIMIT %s) few) n)
-    SELECT a.id, k.times FROM asked a
-    JOIN counted k ON k.collection_id = a.collection_id AND k.skeleton = a.skeleton"""
 
 # Not by their ids: those of two imports at once take turns.
 _PLACE = f"{PLACE_COLUMNS}, coalesce(before.id, 0), coalesce(after.id, 0)"
@@ -51,10 +41,10 @@ class DocumentReader(WhereReader, DocumentTables):
             WHERE {condition.text} ORDER BY j.position, c.ordinal LIMIT ?"""  # noqa: S608 - constants
         return places_of_rows(self.rows(sql, ids_text(documents), *condition.arguments, limit))
 
-    def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
-        """Return how many chunks have the same skeleton; each skeleton is counted once, in its index."""
-        rows = self.connection.execute(_REPETITIONS, (ids_text(ids), MAX_REPETITIONS), binary=True)
-        return {ChunkId(chunk_id): count for chunk_id, count in rows.fetchall() if count > 1}
+    def skeletons(self, ids: Sequence[ChunkId]) -> dict[ChunkId, bytes]:
+        """Return the skeletons of those of the chunks that have one."""
+        sql = "SELECT id, skeleton FROM chunks WHERE id = ANY(%s::bigint[]) AND skeleton IS NOT NULL"
+        return dict(self.connection.execute(sql, (ids_text(ids),), binary=True).fetchall())
 
     def bodies(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
         """Return the texts of those of the documents that exist, by id."""

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from mdvec.clock import now_ms
 from mdvec.stores.columns import locator_bytes, storable
 from mdvec.stores.records import (
-    MAX_REPETITIONS,
     ChunkPlace,
     ChunkTerms,
     DocumentRecord,
@@ -26,18 +25,6 @@ from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Where
 
 _LAST_CHARACTER = "\U0010ffff"
-
-# Nearly all texts are the only ones of their kind, so few are counted.
-_REPETITIONS = """WITH asked AS MATERIALIZED (
-        SELECT c.id, c.collection_id, c.skeleton FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
-        WHERE EXISTS(SELECT 1 FROM chunks o
-            WHERE o.collection_id = c.collection_id AND o.skeleton = c.skeleton AND o.id <> c.id)),
-    counted AS MATERIALIZED (
-        SELECT collection_id, skeleton, (SELECT count(*) FROM (SELECT 1 FROM chunks s
-            WHERE s.collection_id = a.collection_id AND s.skeleton = a.skeleton LIMIT ?)) AS times
-        FROM (SELECT DISTINCT collection_id, skeleton FROM asked) a)
-    SELECT a.id, k.times FROM asked a
-    JOIN counted k ON k.collection_id = a.collection_id AND k.skeleton = a.skeleton"""
 
 # The chunks of a document are written in one transaction, so their ids follow each other.
 _PLACE = f"{PLACE_COLUMNS}, iif(c.ordinal > 0, c.id - 1, 0), coalesce(after.id, 0)"
@@ -80,9 +67,11 @@ class DocumentReader(WhereReader, DocumentTables):
         )
         return places_of_rows(rows)
 
-    def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
-        """Return how many chunks have the same skeleton; each skeleton is counted once, in its index."""
-        return dict(self.rows(_REPETITIONS, json.dumps(sorted(ids)), MAX_REPETITIONS))
+    def skeletons(self, ids: Sequence[ChunkId]) -> dict[ChunkId, bytes]:
+        """Return the skeletons of those of the chunks that have one."""
+        sql = """SELECT c.id, c.skeleton FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
+            WHERE c.skeleton IS NOT NULL"""
+        return dict(self.rows(sql, json.dumps(sorted(ids))))
 
 
 class DocumentWriter(DocumentReader, DocumentRows):

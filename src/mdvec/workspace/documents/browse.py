@@ -118,7 +118,10 @@ class Browse:
         with self._collections.store().read() as view:
             found = find(path, collection, self._collections, view)
         document, place = found.document, found.collection.name
-        query = SearchQuery(_subject(document), collections=(place,), limit=limit, per_document=1)
+        # A document is no question, so its neighbours are no answers, strong or weak.
+        query = SearchQuery(
+            _subject(document), collections=(place,), limit=limit, min_score=0, per_document=1
+        )
         return replace(self._search(query, document.path), query=document.title)
 
     def facets(

@@ -84,9 +84,8 @@ def passage_of(chunks: Sequence[StoredChunk], body: str) -> Extract:
     """
     first, last = chunks[0], chunks[-1]
     if len(chunks) == 1:
-        return Extract(
-            first.start, first.end, first.start_line, first.end_line, first.text, first.token_count
-        )
+        tokens = first.token_count or estimate_token_count(first.text)  # properties alone count as no text
+        return Extract(first.start, first.end, first.start_line, first.end_line, first.text, tokens)
     return _extract(body, first.start, last.end)
 
 

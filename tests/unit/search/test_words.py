@@ -7,11 +7,10 @@ from typing import cast
 
 import pytest
 
-from mdvec.search.fusion import LexicalEvidence
-from mdvec.search.lexical import find_by_words
+from mdvec.search.words import Words, find_by_words
 from mdvec.stores.interface import View
-from mdvec.stores.records import FEW_CHUNKS, ChunkPlace, DocumentFrequencies
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId
+from mdvec.stores.records import FEW_CHUNKS, DocumentFrequencies
+from mdvec.types.ids import ChunkId, CollectionId
 from mdvec.types.query import Where
 
 COMMON, RARE = 9_000, 5
@@ -23,7 +22,6 @@ class Recorder:
 
     def __init__(self, known: Mapping[str, int], chunks: int = 10_000, *, found: int = 10_000) -> None:
         self.calls: list[tuple[list[str], list[str]]] = []
-        self.names: list[str] = []
         self.counted: list[str] = []
         self._known = known
         self._chunks = chunks
@@ -45,13 +43,6 @@ class Recorder:
         found = self._found if must else self._chunks
         return [(ChunkId(number), 1.0) for number in range(min(limit, found))]
 
-    def documents_called(self, folded: str, _where: Where) -> list[DocumentId]:
-        self.names.append(folded)
-        return [DocumentId(7)]
-
-    def places_in(self, documents: Sequence[DocumentId], _where: Where, _limit: int) -> list[ChunkPlace]:
-        return [ChunkPlace(ChunkId(2), each, NOTES, 0, unspaced=False, token_count=9) for each in documents]
-
 
 def looked_for(text: str, known: Mapping[str, int], chunks: int = 10_000) -> list[str]:
     recorder = Recorder(known, chunks)
@@ -59,7 +50,7 @@ def looked_for(text: str, known: Mapping[str, int], chunks: int = 10_000) -> lis
     return recorder.calls[0][0]
 
 
-def find(text: str, recorder: Recorder, limit: int = 200) -> LexicalEvidence:
+def find(text: str, recorder: Recorder, limit: int = 200) -> Words:
     return find_by_words(text, cast("View", recorder), where=Where((NOTES,)), limit=limit)
 
 
@@ -118,7 +109,7 @@ def test_among_few_chunks_every_term_finds() -> None:
 def test_common_terms_find_where_rare_ones_find_too_little() -> None:
     """As where a filter leaves out what holds a rare term."""
     recorder = Recorder({"alpha": 2_300, "beta": 2_350}, found=3)
-    assert len(find("alpha beta", recorder).ranking) == 200
+    assert len(find("alpha beta", recorder).scores) == 200
     assert recorder.calls == [(["alpha", "beta"], ["alpha"]), (["alpha", "beta"], [])]
 
 
@@ -129,22 +120,22 @@ def test_words_among_japanese_count_three_times() -> None:
     assert looked_for("API", known) == ["api", "=api"]
 
 
-def test_a_character_counts_where_its_bigram_occurs() -> None:
-    """In a text of another language a lone character is a chance meeting."""
-    assert looked_for("設定の値段", {"設定": RARE, "設": RARE, "値": RARE}) == ["設定", "設"]
+def test_a_lone_character_does_not_count_while_a_bigram_is_known() -> None:
+    """In a text of another language, or another word, it is a chance meeting."""
+    assert looked_for("設定の値段", {"設定": RARE, "設": RARE, "値": RARE}) == ["設定"]
 
 
 @pytest.mark.parametrize(
     ("text", "known", "terms"),
     [
-        ("宿はどこ", {"宿": RARE, "どこ": RARE}, ["宿"]),
+        ("宿はどこ", {"宿": RARE, "どこ": RARE}, ["宿", "どこ"]),
         ("宿はどこ", {"どこ": RARE}, ["どこ"]),
         ("to be or not to be", {"=to": RARE, "=be": RARE}, ["=to", "=be"]),
         ("the retry", {"=the": RARE, **RETRY}, ["retri", "=retry"]),
     ],
 )
 def test_what_says_little_is_a_last_resort(text: str, known: dict[str, int], terms: list[str]) -> None:
-    """Lone characters first, then particles and words like "the", when nothing else is known."""
+    """Lone characters, particles and words like "the" count when nothing else is known."""
     assert looked_for(text, known) == terms
 
 
@@ -178,8 +169,9 @@ def test_unknown_words_weigh_as_the_rarest_would() -> None:
     assert find("alpha beta", Recorder({})).matched_weight == 0.0
 
 
-def test_names_are_looked_for_in_their_folded_form() -> None:
-    """Documents called so are found whatever terms they hold."""
-    recorder = Recorder({})
-    assert find("Daily-Notes", recorder).named == {ChunkId(2)}
-    assert recorder.names == ["daily notes"]
+@pytest.mark.parametrize(
+    ("text", "known"), [("how to retry", True), ("the retry of news", False), ("the of", True)]
+)
+def test_a_word_of_the_subject_that_no_chunk_holds_is_missed(text: str, known: bool) -> None:
+    """Function words are not."""
+    assert find(text, Recorder(RETRY)).all_known is known

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from tests.contract.store_world import (
     DIMENSION,
     SPACE,
@@ -18,22 +18,19 @@ from tests.contract.store_world import (
     unit_vectors,
 )
 
-from mdvec.search.answer import find
-from mdvec.search.fusion import DenseEvidence
-from mdvec.search.proximity import (
+from mdvec.search.meaning import (
     NAME_SHARE,
     NEIGHBOUR_SHARE,
     ORDINARY_SHARE,
+    Meaning,
     QuerySpace,
-    evidence_in,
-    nearest_in,
-    neighbourhood,
+    find_by_meaning,
+    measure_meaning,
 )
 from mdvec.testing.stores import MemoryStore
 from mdvec.text.hashing import text_hash
-from mdvec.types.hit import Confidence
-from mdvec.types.ids import ChunkId, CollectionId, SpaceId
-from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
+from mdvec.types.ids import ChunkId, CollectionId
+from mdvec.types.query import Filters, Where
 from mdvec.types.space import Unrelated, UnrelatedTexts
 
 QUERY = unit_vectors(1, seed=5)[0]
@@ -44,6 +41,47 @@ def world() -> World:
     return World(MemoryStore())
 
 
+class Found:
+    """What one space finds, and the evidence about it.
+
+    Attributes:
+        ids: The candidates that were found.
+        meaning: The evidence about all chunks that were looked at, in the order of ``looked_at``.
+        looked_at: These chunks.
+    """
+
+    def __init__(self, ids: Sequence[ChunkId], looked_at: Sequence[ChunkId], meaning: Meaning) -> None:
+        self.ids = ids
+        self.looked_at = looked_at
+        self.meaning = meaning
+
+    def values(self, name: str) -> dict[ChunkId, float]:
+        """Return one kind of evidence of each chunk that has a vector."""
+        values = getattr(self.meaning, name).tolist()
+        return {
+            chunk: value for chunk, value in zip(self.looked_at, values, strict=True) if not math.isnan(value)
+        }
+
+    @property
+    def nearness(self) -> dict[ChunkId, float]:
+        """The nearness of each chunk that has a vector."""
+        return self.values("nearness")
+
+    @property
+    def ranking(self) -> list[ChunkId]:
+        """The candidates that were found, nearest first."""
+        near = self.nearness
+        return sorted(self.ids, key=lambda chunk: -near[chunk])
+
+    @property
+    def background(self) -> tuple[float, float]:
+        """Mean and spread of the space, from two chunks of different nearness."""
+        deviations, near = self.values("deviations"), self.nearness
+        one, other = min(near, key=near.__getitem__), max(near, key=near.__getitem__)
+        spread = (near[other] - near[one]) / (deviations[other] - deviations[one])
+        return near[one] - deviations[one] * spread, spread
+
+
 def dense(
     world: World,
     *,
@@ -52,20 +90,19 @@ def dense(
     others: Sequence[ChunkId] = (),
     collections: tuple[CollectionId, ...] | None = None,
     unrelated: Unrelated | None = None,
-    alone: bool = True,
-    ranked_by: NDArray[np.float32] | None = None,
     unspaced: bool = False,
-) -> DenseEvidence:
-    """Search one space."""
+) -> Found:
+    """Search one space, and look at other chunks, too."""
     where = where or world.where()
     with world.store.read() as view:
         own = world.collections if collections is None else collections
         chunks = sum(view.counts(each, None).chunks for each in own)
         measured = None if unrelated is None else UnrelatedTexts(unrelated, unrelated)
-        space = QuerySpace(world.space_id, own, QUERY, measured, chunks, unspaced, ranked_by)
-        found = nearest_in(space, view, where=where, depth=depth)
-        places = neighbourhood(list(dict.fromkeys([*found, *others])), view)
-        return evidence_in(space, found, others, places, view, depth=depth, alone=alone)
+        space = QuerySpace(world.space_id, own, QUERY, measured, chunks, unspaced)
+        found = find_by_meaning(space, view, where=where, depth=depth)
+        places = view.places([*found, *others])
+        meaning = measure_meaning([space], places, view)
+    return Found(found, [place.id for place in places], meaning)
 
 
 def smoothed(own: float, *beside: float) -> float:
@@ -87,65 +124,36 @@ def test_the_name_of_a_document_brings_its_chunks_nearer(world: World) -> None:
         plain: pytest.approx(0.5, abs=1e-3),
         far: pytest.approx(NAME_SHARE * 0.8, abs=1e-3),
     }
-    assert list(found.ranking) == [near, middle, plain, far]
-    assert list(dense(world, depth=3).ranking) == [near, middle, plain]
+    assert found.ranking == [near, middle, plain, far]
 
 
 PASSAGES = (0.5 * QUERY).astype("<f4").tobytes()
 
 
-def test_a_text_in_the_other_writing_has_a_background_of_its_own(world: World) -> None:
-    """Its similarity to unrelated passages; where an older version measured, what is usual in the model."""
-    (chunk,) = world.add("a.md", ["a"])
-    (pending,) = world.add("b.md", ["pending"])
-    world.embed_toward(QUERY, {"a": 0.4})
-    for measured, expected in ((Unrelated(0.1, 0.05, PASSAGES), 0.2), (Unrelated(0.1, 0.05), 0.1)):
-        found = dense(world, unrelated=measured, unspaced=True, others=[pending])
-        assert found.ordinary == {chunk: pytest.approx(expected, abs=1e-3)}
-    for same in (dense(world, unrelated=measured), dense(world, unspaced=True)):
-        assert same.ordinary == {}
-
-
 def test_what_is_near_to_everything_is_less_near(world: World) -> None:
-    """Among texts in the other writing, which are as near as before on average, and as similar."""
+    """Among other-language texts, which are as near as before on average, and as similar."""
     first, second = world.add("a.md", ["a"]) + world.add("b.md", ["b"])
     (own,) = world.add("c.md", ["日本語の文章"])
     world.embed_toward(QUERY, {"a": 0.6, "b": 0.4, "日本語の文章": 0.5})
-    before = dense(world, unspaced=True)
+    before = dense(world, unrelated=Unrelated(0.1, 0.05), unspaced=True)  # as an older version measured
     after = dense(world, unrelated=Unrelated(0.1, 0.05, PASSAGES), unspaced=True)
     assert after.nearness == {
         first: pytest.approx(0.6 - ORDINARY_SHARE * 0.05, abs=1e-3),
         second: pytest.approx(0.4 + ORDINARY_SHARE * 0.05, abs=1e-3),
         own: pytest.approx(before.nearness[own]),
     }
-    assert after.similarities == pytest.approx(before.similarities)
-    assert after.plain_nearness == pytest.approx(before.plain_nearness)
+    for name in ("similarity", "above_unrelated"):
+        assert after.values(name) == pytest.approx(before.values(name))
 
 
-def test_a_query_has_a_background_of_its_own() -> None:
-    """Its similarity to unrelated passages in the other writing; else what is usual in the model."""
-    usual = Unrelated(0.1, 0.05)
-    for spaced, expected in ((Unrelated(0.3, 0.05, PASSAGES), 0.5), (Unrelated(0.3, 0.05), 0.1)):
-        space = QuerySpace(SpaceId(1), (), QUERY, UnrelatedTexts(spaced, usual), 1, unspaced=True)
-        assert space.ordinary() == pytest.approx(expected)
-
-
-def test_an_answer_in_the_other_writing_counts_where_a_threshold_hides_what_is_before_it(
-    world: World,
-) -> None:
-    """It is judged by texts in that writing among the first ones, of which there may be none but itself."""
-    names = {f"n{number}.md": f"日本語の文章 {number}" for number in range(21)}
-    for name, text in names.items():
-        world.add(name, [text])
-    world.add("b.md", ["near"])
-    world.embed_toward(QUERY, {"near": 0.5, "b.md": 0.0, **dict.fromkeys(names, 0.9)})
-    world.embed_toward(QUERY, dict.fromkeys(names.values(), 0.3))
-    measured = UnrelatedTexts(Unrelated(0.1, 0.05, PASSAGES), Unrelated(0.1, 0.05, PASSAGES))
-    space = QuerySpace(world.space_id, world.collections, QUERY, measured, 22, unspaced=True)
-    with world.store.read() as view:
-        found = find(SearchQuery("日本語", SearchMode.DENSE, threshold=0.4), world.where(), view, [space])
-    assert [chunk.path for _, chunk in found.hits] == ["b.md"]
-    assert found.confidence is Confidence.LOW
+def test_nearness_is_seen_against_unrelated_texts(world: World) -> None:
+    """.6 is near where unrelated texts are far apart; where they were not measured, nothing is known."""
+    (chunk,) = world.add("a.md", ["a"])
+    world.embed_toward(QUERY, {"a": 0.6})
+    for unrelated, expected in ((Unrelated(0.1, 0.1), 5.0), (Unrelated(0.7, 0.05), -2.0)):
+        found = dense(world, unrelated=unrelated)
+        assert found.values("above_unrelated") == {chunk: pytest.approx(expected, abs=0.05)}
+    assert dense(world).values("above_unrelated") == {}
 
 
 def test_what_stands_before_and_after_counts(world: World) -> None:
@@ -160,34 +168,7 @@ def test_what_stands_before_and_after_counts(world: World) -> None:
         first[2]: pytest.approx(smoothed(0.3, 0.6), abs=1e-3),
         first[0]: pytest.approx(smoothed(0.0, 0.6), abs=1e-3),
     }
-    assert list(found.ranking) == [second[0], first[1], first[2], first[0]]
-
-
-def test_another_vector_ranks_and_the_query_judges(world: World) -> None:
-    """Chunks are ranked by the one, and their plain similarities are those to the other."""
-    one, other = world.add("a.md", ["one"])[0], world.add("b.md", ["other"])[0]
-    world.embed_toward(QUERY, {"one": 0.9, "other": 0.2})
-    found = dense(world, ranked_by=-QUERY)
-    assert list(found.ranking) == [other, one]
-    assert found.nearness == {other: pytest.approx(-0.2, abs=1e-3), one: pytest.approx(-0.9, abs=1e-3)}
-    assert found.plain_nearness == {other: pytest.approx(0.2, abs=1e-3), one: pytest.approx(0.9, abs=1e-3)}
-    assert found.similarities == pytest.approx(found.plain_nearness)
-
-
-def test_another_vector_does_not_rank_texts_in_the_other_writing(world: World) -> None:
-    """It moves them as far as it moves the others on average, and leaves their order as it was."""
-    first, second = world.add("a.md", ["a"]) + world.add("b.md", ["b"])
-    world.embed_toward(QUERY, {"a": 0.6, "b": 0.4})
-    alone = dense(world, ranked_by=-QUERY, unspaced=True)
-    assert alone.nearness == {first: pytest.approx(0.6, abs=1e-3), second: pytest.approx(0.4, abs=1e-3)}
-    (own,) = world.add("c.md", ["日本語の文章"])
-    world.embed_toward(QUERY, {"日本語の文章": 0.5})
-    found = dense(world, ranked_by=-QUERY, unspaced=True)
-    assert found.nearness == {
-        own: pytest.approx(-0.5, abs=1e-3),
-        first: pytest.approx(0.6 - 1.0, abs=1e-3),
-        second: pytest.approx(0.4 - 1.0, abs=1e-3),
-    }
+    assert found.ranking == [second[0], first[1], first[2], first[0]]
 
 
 def test_names_count_before_neighbours_do(world: World) -> None:
@@ -221,13 +202,6 @@ def test_a_neighbour_counts_from_when_it_has_a_vector(world: World) -> None:
     assert dense(world).nearness[ids[0]] == pytest.approx(smoothed(0.0, 0.6), abs=1e-3)
 
 
-def test_a_name_alone_finds_nothing(world: World) -> None:
-    """A chunk whose text has no vector yet is not found by what its document is called."""
-    ids = world.add("a.md", ["one", "two"])
-    world.embed_toward(QUERY, {"a.md": 1.0, "two": 0.0})
-    assert list(dense(world).ranking) == [ids[1]]
-
-
 def test_chunks_that_were_found_in_another_way_are_scored_too(world: World) -> None:
     """Though they are not ranked; those without a vector, and those of other spaces, are left out."""
     far, pending = world.add("a.md", ["far", "pending"])
@@ -236,7 +210,7 @@ def test_chunks_that_were_found_in_another_way_are_scored_too(world: World) -> N
     world.embed_toward(QUERY, {"far": 0.1, "near": 0.9})
     where = Where((world.first.id,))
     found = dense(world, depth=1, where=where, others=[far, pending, other], collections=(world.first.id,))
-    assert list(found.ranking) == [near]
+    assert found.ranking == [near]
     assert found.nearness == {near: pytest.approx(0.9, abs=1e-3), far: pytest.approx(0.1, abs=1e-3)}
 
 
@@ -244,29 +218,31 @@ def test_the_background_is_that_of_texts(world: World) -> None:
     """Mean and spread are those of plain similarities: names and neighbours do not say what is usual."""
     world.add("a.md", ["one", "two", "three"])
     world.embed_toward(QUERY, {"one": 0.1, "two": 0.2, "three": 0.6, "a.md": 1.0})
-    found = dense(world, unrelated=Unrelated(0.5, 0.5))
-    assert found.mean == pytest.approx(0.3, abs=1e-3)
-    assert found.spread == pytest.approx(np.std([0.1, 0.2, 0.6]), abs=1e-3)
-    assert (dense(World(MemoryStore())).mean, dense(World(MemoryStore())).spread) == (0.0, 0.0)
+    assert dense(world).background == pytest.approx((0.3, np.std([0.1, 0.2, 0.6])), abs=2e-3)
 
 
-def test_beside_another_space_the_background_of_few_chunks_is_that_of_the_model(world: World) -> None:
-    """Of many chunks it is their own; of none it is that of unrelated texts; without these, what is there."""
+def test_equal_texts_do_not_deviate(world: World) -> None:
+    """The background of a collection of one text has no spread."""
+    ids = world.add("a.md", ["same"]) + world.add("b.md", ["same"]) + world.add("c.md", ["pending"])
+    world.embed_toward(QUERY, {"same": 0.5})
+    assert dense(world, others=ids).values("deviations") == {ids[0]: 0.0, ids[1]: 0.0}
+
+
+def test_of_few_chunks_the_background_is_that_of_the_model(world: World) -> None:
+    """Of many chunks it is their own, with most of the model's spread; where that was not measured, too."""
     unrelated = Unrelated(0.5, 0.25)
-    empty = dense(world, unrelated=unrelated, alone=False)
-    assert (empty.mean, empty.spread) == (0.5, 0.25)
-    world.add("few.md", ["one", "two"])
+    world.add("few.md", ["one"])
+    world.add("more.md", ["two"])
     world.embed_toward(QUERY, {"one": 0.0, "two": 0.2})
-    few = dense(world, unrelated=unrelated, alone=False)
-    assert 0.4 < few.mean < 0.5
-    assert 0.2 < few.spread < 0.25
-    unknown = dense(world, unrelated=None, alone=False)
-    assert [unknown.mean, unknown.spread] == pytest.approx([0.1, 0.1], abs=1e-3)
+    mean, spread = dense(world, unrelated=unrelated).background
+    assert 0.4 < mean < 0.5
+    assert 0.2 < spread < 0.25
+    assert dense(world).background == pytest.approx((0.1, 0.1), abs=2e-3)
     world.add("many.md", [f"text {number}" for number in range(998)])
     world.embed_toward(QUERY, {f"text {number}": 0.2 * (number % 2) for number in range(998)})
-    many = dense(world, unrelated=unrelated, alone=False)
-    assert many.mean == pytest.approx(0.1, abs=0.02)
-    assert many.spread == pytest.approx(0.1, abs=0.02)
+    mean, spread = dense(world, unrelated=unrelated).background
+    assert mean == pytest.approx(0.1, abs=0.02)
+    assert spread == pytest.approx(0.75 * unrelated.spread)
 
 
 def test_a_space_finds_in_its_own_collections(world: World) -> None:
@@ -274,7 +250,7 @@ def test_a_space_finds_in_its_own_collections(world: World) -> None:
     (own,) = world.add("a.md", ["same"])
     world.add("b.md", ["same"], collection=1)
     world.embed_toward(QUERY, {"same": 0.5})
-    assert list(dense(world, collections=(world.first.id,)).ranking) == [own]
+    assert dense(world, collections=(world.first.id,)).ranking == [own]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -321,3 +297,15 @@ def test_this_world_has_vectors_of_one_length() -> None:
     assert vectors.shape == (2, DIMENSION) == (2, SPACE.dimension)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1], abs=1e-6)
     assert vectors @ QUERY == pytest.approx([0.1, -0.5], abs=1e-6)
+
+
+def test_texts_in_another_language_without_vectors_change_nothing(world: World) -> None:
+    """While they are pending there is nothing to subtract from."""
+    (pending,) = world.add("pending.md", ["pending"])
+    measured = Unrelated(0.1, 0.1, QUERY.astype("<f4").tobytes())
+    with world.store.read() as view:
+        space = QuerySpace(
+            world.space_id, world.collections, QUERY, UnrelatedTexts(measured, measured), 1, unspaced=True
+        )
+        found = measure_meaning([space], view.places([pending]), view)
+    assert np.isnan(found.deviations).tolist() == [True]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mdvec.search.expand import Extract, fit
+from mdvec.search.extracts import Extract, fit
 from mdvec.text.tokens import estimate_token_count
 
 

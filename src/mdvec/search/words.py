@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from mdvec import run
-from mdvec.search.fusion import LexicalEvidence
 from mdvec.stores.interface import View
 from mdvec.stores.records import BM25_K1, DocumentFrequencies
-from mdvec.text.folding import fold_name
 from mdvec.text.scripts import is_unspaced_query
 from mdvec.text.terms import QueryTerms, query_terms
 from mdvec.types.ids import ChunkId
@@ -30,9 +28,25 @@ _COMMON_SHARE = 0.25
 _MIN_COMMON = 2_000
 
 # The rarest terms find chunks: as many terms as it takes until they occur in _HELD_PER_FOUND chunks for each
-# one wanted, and make up _ESSENTIAL_SHARE of the maximum score (docs/decisions/0021-rare-terms-find.md).
+# one wanted, and make up _ESSENTIAL_SHARE of the maximum score.
 _HELD_PER_FOUND = 10
 _ESSENTIAL_SHARE = 0.5
+
+
+class Words(Struct, frozen=True):
+    """The evidence of words about one query.
+
+    Attributes:
+        scores: BM25 scores of the chunks that contain query terms, best first.
+        max_score: The largest BM25 score that a chunk could reach; 0 if words were not used.
+        matched_weight: The share of the query's weight in terms that some chunk contains, 0..1.
+        all_known: Whether each query term, function words aside, occurs in some chunk.
+    """
+
+    scores: Mapping[ChunkId, float] = {}
+    max_score: float = 0.0
+    matched_weight: float = 0.0
+    all_known: bool = True
 
 
 class QueryTerm(Struct, frozen=True):
@@ -54,40 +68,43 @@ class QueryTerm(Struct, frozen=True):
         return self.times * self.reach
 
 
-def find_by_words(text: str, view: View, *, where: Where, limit: int) -> LexicalEvidence:
+def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Words:
     """Return the chunks that contain query terms, with their scores and the maximum score.
 
-    Chunks of documents whose name is exactly the query are found too, whatever terms they contain.
+    Args:
+        text: The query.
+        view: The snapshot.
+        where: Which chunks may be found.
+        limit: Most chunks to return.
     """
     with run.current().step("lexical") as details:
         query = query_terms(text, limit=_MAX_TERMS)
         frequencies = view.document_frequencies(_informative(query) or query.particles)
         has_bigrams = bool(query.bigrams or query.pairs)
         times = _WORD_AMONG_BIGRAMS if has_bigrams and is_unspaced_query(text) else 1
-        wanted = list(_expanded(query, frequencies, times))
-        indexed = _known(wanted, query, frequencies)
+        wanted = list(_expanded(query, times))
+        indexed = [each for each in wanted if each.term in frequencies.of_term]
         if not indexed:
             # Half of all chunks may contain such a term, and counting them is slow: only as a last resort.
-            last_resort = (*query.particles, *query.stop_words)
+            last_resort = (*query.singles, *query.particles, *query.stop_words)
             frequencies = view.document_frequencies(last_resort)
-            indexed = _held(last_resort, frequencies)
+            indexed = [
+                QueryTerm(term, reach=_MINOR_REACH) for term in last_resort if term in frequencies.of_term
+            ]
         terms = _without_common(indexed, frequencies)
         found = _ranked(terms, frequencies, view, where=where, limit=limit)
         if terms and where.chunks is not None:
             found = _with_required(found, where.chunks, limit)
-        called = view.documents_called(fold_name(text), where)
-        named = view.places_in(called, where, limit)
-        details.update(terms=len(terms), found=len(found), named=len(named))
+        details.update(terms=len(terms), found=len(found))
     informative = {each.term for each in wanted}
     known = sum(each.weight * frequencies.idf(each.term) for each in terms)
     matched = sum(each.weight * frequencies.idf(each.term) for each in terms if each.term in informative)
     unknown = sum(each.weight for each in wanted if each.term not in frequencies.of_term)
     missing = unknown * frequencies.largest_idf
-    return LexicalEvidence(
-        ranking=found,
+    return Words(
+        scores=dict(found),
         max_score=(BM25_K1 + 1) * known,
         matched_weight=matched / (known + missing) if known else 0.0,
-        named=frozenset(place.id for place in named),
         all_known=not unknown,
     )
 
@@ -113,37 +130,15 @@ def _with_required(
 
 
 def _informative(query: QueryTerms) -> list[str]:
-    kinds = (query.words, query.bigrams, query.written, query.pairs, query.singles)
-    return [term for kind in kinds for term in kind]
+    return [term for kind in (query.words, query.bigrams, query.written, query.pairs) for term in kind]
 
 
-def _known(
-    wanted: Sequence[QueryTerm], query: QueryTerms, frequencies: DocumentFrequencies
-) -> list[QueryTerm]:
-    """Return the terms that are indexed; single characters count only if there are no others."""
-    known = [each for each in wanted if each.term in frequencies.of_term]
-    return known or _held(query.singles, frequencies)
-
-
-def _held(terms: Sequence[str], frequencies: DocumentFrequencies) -> list[QueryTerm]:
-    return [QueryTerm(term, reach=_MINOR_REACH) for term in terms if term in frequencies.of_term]
-
-
-def _expanded(query: QueryTerms, frequencies: DocumentFrequencies, times: int) -> Iterator[QueryTerm]:
+def _expanded(query: QueryTerms, times: int) -> Iterator[QueryTerm]:
     """Yield the informative terms of a query with their weights; a word counts ``times`` times."""
     yield from (QueryTerm(term, times) for term in query.words)
     yield from (QueryTerm(term, times, _MINOR_REACH) for term in query.written)
     yield from (QueryTerm(term) for term in query.bigrams)
     yield from (QueryTerm(term, reach=_MINOR_REACH) for term in query.pairs)
-    # A character helps to rank what its bigram finds. If none of its bigrams is indexed, the documents are in
-    # another language, and the character occurs by chance.
-    near = {
-        character
-        for term in (*query.bigrams, *query.pairs)
-        if term in frequencies.of_term
-        for character in term
-    }
-    yield from (QueryTerm(term, reach=_MINOR_REACH) for term in query.singles if term in near)
     if not _informative(query):  # a word such as きりん is all hiragana, as particles are
         yield from (QueryTerm(term, reach=_MINOR_REACH) for term in query.particles)
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from tests.contract.store_world import World, chunk_ids, unit_vectors
 
-from mdvec.search.likeness import GAIN, with_likeness
-from mdvec.search.proximity import QuerySpace, neighbourhood
+from mdvec.search.candidates import Candidates
+from mdvec.search.feedback import GAIN, with_feedback
+from mdvec.search.meaning import QuerySpace, measure_meaning
 from mdvec.testing.stores import MemoryStore
 from mdvec.types.ids import ChunkId
 
@@ -30,9 +31,22 @@ def gains(
 ) -> dict[ChunkId, float]:
     with world.store.read() as view:
         space = QuerySpace(world.space_id, world.collections, REST, None, 9, unspaced=False)
-        places = neighbourhood([*evidence], view)
-        found = with_likeness(evidence, [space], other_language, places, view)
-    return {chunk: found[chunk] - before for chunk, before in evidence.items()}
+        places = view.places(sorted(evidence))
+        meaning = measure_meaning([space], places, view)
+        candidates = Candidates(
+            places=places,
+            word_share=np.zeros(len(places)),
+            exact=np.zeros(len(places), np.bool_),
+            named=np.zeros(len(places), np.bool_),
+            other_language=np.array([place.id in other_language for place in places], np.bool_),
+            similarity=meaning.similarity,
+            deviations=meaning.deviations,
+            above_unrelated=meaning.above_unrelated,
+        )
+        before = np.array([evidence[place.id] for place in places])
+        after = with_feedback(before, candidates, [space], view)
+    by_id = dict(zip([place.id for place in places], (after - before).tolist(), strict=True))
+    return {chunk: by_id[chunk] for chunk in evidence}
 
 
 def evidence_of(world: World) -> dict[ChunkId, float]:

@@ -1,0 +1,97 @@
+"""Folds like texts: footers, the parts that a template makes, and copies by a sync program are one hit.
+
+Chunks of a collection whose words are equal but for numbers, names and links have the same skeleton (see
+:func:`mdvec.text.prose.skeletons`) and form a family. The member with the most evidence stands for it; the
+others are counted, and come after all other candidates. Programs that synchronise folders add copies whose
+texts differ in any way; these are known by their names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from mdvec.search.passages import Passage, Ranked
+from mdvec.stores.records import StoredChunk
+from mdvec.types.ids import ChunkId, CollectionId
+
+# Of Syncthing, of browsers and file managers, and of Dropbox and Nextcloud in English and Japanese.
+_COPY = re.compile(
+    r"(?:\.sync-conflict-[\w-]+| \(\d\)| \([^()/]*(?:conflicted copy|競合コピー)[^()/]*\))(?=\.[^./]+\Z)"
+)
+_WORD = re.compile(r"\w+")
+_SAME_WORDS = 0.5
+
+# More than evidence differs by: passages are ordered by it, so the others lose as much.
+_BEHIND = 100.0
+
+
+def folded(
+    ranked: Sequence[Ranked], skeletons: Mapping[ChunkId, bytes]
+) -> tuple[list[Ranked], dict[ChunkId, int]]:
+    """Move all but the best member of each family behind the other candidates.
+
+    Args:
+        ranked: The candidates, best first.
+        skeletons: The skeletons of the candidates that have one.
+
+    Returns:
+        The candidates in their new order, those behind with less evidence than all others, and for the first
+        of each family the number of the others.
+    """
+    first: dict[tuple[CollectionId, bytes], ChunkId] = {}
+    ahead: list[Ranked] = []
+    behind: list[Ranked] = []
+    similar: dict[ChunkId, int] = {}
+    for each in ranked:
+        skeleton = skeletons.get(each.place.id)
+        if skeleton is None:
+            ahead.append(each)
+            continue
+        best = first.setdefault((each.place.collection_id, skeleton), each.place.id)
+        if best == each.place.id:
+            ahead.append(each)
+        else:
+            behind.append(each._replace(evidence=each.evidence - _BEHIND))
+            similar[best] = similar.get(best, 0) + 1
+    return [*ahead, *behind], similar
+
+
+def without_copies(
+    scored: Sequence[tuple[Passage, float]], chunks: Mapping[ChunkId, StoredChunk]
+) -> tuple[list[tuple[Passage, float]], dict[ChunkId, int]]:
+    """Leave out passages of conflict copies, such as ``x.sync-conflict-….md`` and ``x (1).md``.
+
+    The original takes the place and the score of the best of them.
+
+    Args:
+        scored: Passages with their scores, best first.
+        chunks: Their best chunks.
+
+    Returns:
+        The passages that are left, and for the best chunk of an original the number of its copies.
+    """
+    members: dict[tuple[CollectionId, str], list[Passage]] = {}
+    for passage, _ in scored:
+        chunk = chunks[passage.best.place.id]
+        members.setdefault((chunk.collection_id, _COPY.sub("", chunk.path)), []).append(passage)
+    original_of: dict[ChunkId, Passage] = {}
+    for (_, path), family in members.items():
+        original = next((each for each in family if chunks[each.best.place.id].path == path), None)
+        if original is not None:
+            text = chunks[original.best.place.id].text
+            copies = [each for each in family if _is_copy(chunks[each.best.place.id], path, text)]
+            original_of |= {each.best.place.id: original for each in (original, *copies) if copies}
+    left: dict[ChunkId, tuple[Passage, float]] = {}
+    counts: dict[ChunkId, int] = {}
+    for passage, score in scored:
+        shown = original_of.get(passage.best.place.id, passage)
+        left.setdefault(shown.best.place.id, (shown, score))
+        if shown is not passage:
+            counts[shown.best.place.id] = counts.get(shown.best.place.id, 0) + 1
+    return [*left.values()], counts
+
+
+def _is_copy(chunk: StoredChunk, path: str, text: str) -> bool:
+    words, others = set(_WORD.findall(chunk.text)), set(_WORD.findall(text))
+    return chunk.path != path and len(words & others) >= _SAME_WORDS * len(words | others)

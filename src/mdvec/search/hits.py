@@ -1,0 +1,202 @@
+"""Hits: the texts of passages, as they are shown, within a budget of tokens."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mdvec.search.candidates import Candidates
+from mdvec.search.extracts import Extract, expanded, fit, passage_of
+from mdvec.search.families import without_copies
+from mdvec.search.passages import Passage
+from mdvec.stores.interface import View
+from mdvec.stores.records import StoredChunk
+from mdvec.text.highlight import match_spans
+from mdvec.text.plain import plain_text
+from mdvec.text.prose import FENCE
+from mdvec.types.hit import SearchHit
+from mdvec.types.ids import ChunkId, DocumentId
+from mdvec.types.query import Expansion, SearchQuery
+
+_HEADING = re.compile(r"^(?P<marks>#{1,6})[ \t]+(?P<text>[^\n]*?)[ \t]*#*[ \t]*$", re.MULTILINE)
+
+# Passages prepared for each hit: two of them may be copies, or show the same text.
+_SPARE = 3
+
+
+class _Heading(NamedTuple):
+    start: int
+    level: int
+    text: str
+
+
+class Shown(Struct, frozen=True):
+    """Hits with their texts.
+
+    Attributes:
+        hits: Best first, each with the chunk of it that has most of the query's words.
+        left_out: How many hits did not fit into ``max_tokens``.
+    """
+
+    hits: Sequence[tuple[SearchHit, StoredChunk]] = ()
+    left_out: int = 0
+
+
+def show_hits(
+    query: SearchQuery,
+    text: str,
+    passages: Sequence[Passage],
+    scores: Sequence[float],
+    candidates: Candidates | None,
+    similar: Mapping[ChunkId, int],
+    view: View,
+) -> Shown:
+    """Return the hits of the first passages.
+
+    Args:
+        query: How many hits, and how much text around them.
+        text: The words of the query.
+        passages: Best first.
+        scores: The score of each.
+        candidates: What they were made of; None if they were only listed.
+        similar: How many like texts a chunk stands for.
+        view: The snapshot.
+    """
+    wanted = [*zip(passages, scores, strict=False)][: _SPARE * query.limit]
+    chunks = view.chunks([place.id for each, _ in wanted for place in each.chunks])
+    copies: Mapping[ChunkId, int] = {}
+    if not query.all_similar:
+        wanted, copies = without_copies(wanted, chunks)
+    whole = {each.document_id for each in chunks.values()} if query.expand is not Expansion.CHUNK else set()
+    whole |= {each.best.place.document_id for each, _ in wanted if len(each.chunks) > 1}
+    bodies = view.bodies(sorted(whole)) if whole else {}
+    tokens_left, more_left = query.max_tokens, query.expand_tokens
+    hits: list[tuple[SearchHit, StoredChunk]] = []
+    shown: list[tuple[DocumentId, Extract]] = []
+    for number, (each, score) in enumerate(wanted):
+        best, own = chunks[each.best.place.id], [chunks[place.id] for place in each.chunks]
+        body = bodies.get(best.document_id, "")
+        passage = passage_of(own, body)
+        around = expanded(passage, own, best, query.expand, body, view)
+        part = fit(passage, around, tokens_left, more_left, first=not hits)
+        if part is None:
+            return Shown(hits, min(len(wanted) - number, query.limit - len(hits)))
+        if any(other == best.document_id and part.inside(before) for other, before in shown):
+            continue
+        if tokens_left is not None:
+            tokens_left -= part.tokens
+        more_left -= part.tokens
+        shown.append((best.document_id, part))
+        asked = _asked_chunk(text, best, own)
+        like = similar.get(best.id, 0) + copies.get(best.id, 0)
+        hit = _hit(len(hits) + 1, score, like, text, asked, part)
+        hits.append((hit if candidates is None else _explained(hit, candidates, each.best.at), asked))
+        if len(hits) == query.limit:
+            break
+    return Shown(hits)
+
+
+def _asked_chunk(query: str, best: StoredChunk, own: Sequence[StoredChunk]) -> StoredChunk:
+    """Return the chunk of a passage with most of the query's words; the best one if it has as many."""
+    if len(own) == 1:
+        return best
+    weights = {each.id: _weight(query, each.text) for each in own}
+    return max(own, key=lambda each: (weights[each.id], each.id == best.id))
+
+
+def _weight(query: str, text: str) -> int:
+    """Return the length of all different words of a query in a text."""
+    return sum(map(len, {text[start:end].casefold() for start, end in match_spans(query, text)}))
+
+
+def _heading_path(query: str, chunk: StoredChunk, shown: str) -> tuple[str, ...]:
+    """Return the headings above the line of a chunk that has most of the query's words.
+
+    A chunk may hold several small sections; its own headings are those of one of them, or of their parent.
+    """
+    own, headings = chunk.heading_path, _headings(shown)
+    best = _best_line(query, shown, title=next((each for each in headings if each.text == chunk.title), None))
+    if best is None or not headings or best < headings[0].start:
+        return own
+    named = next((number for number, each in enumerate(headings) if (each.text,) == own[-1:]), -1)
+    no_path: tuple[_Heading, ...] = ()
+    inside = reduce(_below, headings[: named + 1], no_path)
+    above = own[: max(0, len(own) - len(inside))]
+    level = (inside or headings)[0].level - len(above)
+    path = tuple(_Heading(0, level + number, text) for number, text in enumerate(above))
+    path = reduce(_below, (each for each in headings if each.start <= best), path)
+    return tuple(each.text for each in path)
+
+
+def _headings(text: str) -> list[_Heading]:
+    """Return the headings in a text, without comments in code that look the same."""
+    code = [fence.span() for fence in FENCE.finditer(text)] if "#" in text else []
+    return [
+        _Heading(found.start(), len(found["marks"]), name)
+        for found in _HEADING.finditer(text)
+        if (name := plain_text(found["text"]).strip())
+        and not any(begin <= found.start() < end for begin, end in code)
+    ]
+
+
+def _below(path: tuple[_Heading, ...], heading: _Heading) -> tuple[_Heading, ...]:
+    """Return the path of a heading that follows one with some path."""
+    return (*(each for each in path if each.level < heading.level), heading)
+
+
+def _best_line(query: str, text: str, title: _Heading | None) -> int | None:
+    """Return the start of the line with most different words of a query, weighed by their length.
+
+    The title of the document does not count: it is above every line.
+    """
+    words: dict[int, set[str]] = {}
+    for start, end in match_spans(query, text):
+        line = text.rfind("\n", 0, start) + 1
+        if title is None or line != title.start:
+            words.setdefault(line, set()).add(text[start:end].casefold())
+    return max(words, key=lambda line: (sum(map(len, words[line])), -line), default=None)
+
+
+def _explained(hit: SearchHit, candidates: Candidates, at: int) -> SearchHit:
+    """Return a hit with its similarity, and its ranks by meaning alone and by words alone."""
+    near, share = float(candidates.deviations[at]), float(candidates.word_share[at])
+    return replace(
+        hit,
+        similarity=None if math.isnan(near) else float(candidates.similarity[at]),
+        dense_rank=None if math.isnan(near) else 1 + int((candidates.deviations > near).sum()),
+        lexical_rank=1 + int((candidates.word_share > share).sum()) if share else None,
+    )
+
+
+def _hit(rank: int, score: float, similar: int, query: str, chunk: StoredChunk, part: Extract) -> SearchHit:
+    begin = max(0, chunk.start - part.start)
+    chunk_text = part.text[begin : max(0, chunk.end - part.start)]
+    headings = _heading_path(query, chunk, chunk_text)
+    return SearchHit(
+        rank=rank,
+        collection=chunk.collection,
+        path=chunk.path,
+        title=chunk.title,
+        heading=headings[-1] if headings else "",
+        heading_path=headings,
+        depth=chunk.depth,
+        start_line=part.start_line,
+        end_line=part.end_line,
+        start=part.start,
+        end=part.end,
+        score=score,
+        similarity=None,
+        dense_rank=None,
+        lexical_rank=None,
+        similar=similar,
+        text=part.text,
+        chunk_text=chunk_text or part.text,
+        chunk_line=part.start_line + part.text.count("\n", 0, begin if chunk_text else 0),
+        cut_lines=part.cut_lines,
+    )

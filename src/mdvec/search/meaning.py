@@ -1,0 +1,220 @@
+"""Candidates by meaning, and the nearness of every candidate to the query.
+
+The name of a document lifts its chunks. With ``s`` the cosine similarity of query and text, and ``t`` the
+largest one of the query and a name of the document, a chunk has
+``u = max(s, (1 - NAME_SHARE) * s + NAME_SHARE * t)``. Neighbours count a little: with ``v`` the mean ``u`` of
+the chunks right before and after it, its nearness is ``(u + NEIGHBOUR_SHARE * v) / (1 + NEIGHBOUR_SHARE)``.
+An other-language chunk loses a share of its similarity to unrelated passages, since some texts, such as lists
+of names, are near to every question.
+
+Stores find candidates by plain similarity of texts and of names; this module scores them exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mdvec import run
+from mdvec.stores.interface import View
+from mdvec.stores.records import ChunkPlace
+from mdvec.types.ids import ChunkId, CollectionId, SpaceId
+from mdvec.types.query import Where
+from mdvec.types.space import Unrelated, UnrelatedTexts
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+NAME_SHARE = 0.5
+"""The weight of the nearest name of a document, if it is nearer than the chunk's text."""
+
+NEIGHBOUR_SHARE = 0.2
+"""The weight of the chunks before and after a chunk, relative to its own."""
+
+ORDINARY_SHARE = 0.3
+"""The share of its similarity to unrelated passages that an other-language chunk loses."""
+
+# The candidates are the ``depth`` chunks with the nearest texts, and up to ``depth`` chunks of the documents
+# with the nearest names: one document for so many of them.
+_RANKS_PER_NAME = 4
+
+# The background of a query is the similarity of a sample of so many chunks.
+_SAMPLE_CHUNKS = 512
+
+# If fewer chunks of the sample are in the query's language, all of it counts.
+_MIN_SAMPLE = 16
+
+# Unrelated texts of the model count as so many more chunks of the background: in a folder of five notes, the
+# one good hit would be a fifth of it.
+_PRIOR_CHUNKS = 30
+
+# The spread of the background is at least this share of that of unrelated texts. The parts of a template are
+# so alike that small differences would count as many deviations.
+_LEAST_SPREAD = 0.75
+
+# With a smaller spread all vectors are equal (a collection of one text), and deviations have no meaning.
+_MIN_SPREAD = 1e-6
+
+
+class QuerySpace(Struct, frozen=True):
+    """A space and the query in it.
+
+    Attributes:
+        id: The space.
+        collections: The collections that are searched in it.
+        vector: The query, shape (dim,), unit length.
+        measured: The similarity of unrelated texts in its model; None if it was not measured yet.
+        chunks: How many chunks these collections hold.
+        unspaced: Whether the query is written in a script without spaces.
+    """
+
+    id: SpaceId
+    collections: tuple[CollectionId, ...]
+    vector: NDArray[np.float32]
+    measured: UnrelatedTexts | None
+    chunks: int
+    unspaced: bool
+
+    @property
+    def unrelated(self) -> Unrelated | None:
+        """The similarity of unrelated texts to queries in this script; None if it was not measured."""
+        return None if self.measured is None else self.measured.written(unspaced=self.unspaced)
+
+
+class Meaning(Struct, frozen=True):
+    """The evidence of vectors about some chunks; see :class:`mdvec.search.candidates.Candidates`.
+
+    All arrays have shape (n,) and are NaN for a chunk without a vector.
+    """
+
+    similarity: NDArray[np.float64]
+    nearness: NDArray[np.float64]
+    deviations: NDArray[np.float64]
+    above_unrelated: NDArray[np.float64]
+
+
+def find_by_meaning(space: QuerySpace, view: View, *, where: Where, depth: int) -> list[ChunkId]:
+    """Return the chunks that may be among the ``depth`` nearest of a space."""
+    inside = replace(where, collections=space.collections)
+    if set(space.collections) == set(where.collections):
+        inside = where
+    with run.current().step("dense") as details:
+        texts = view.nearest_chunks(space.id, space.vector, inside, depth)
+        names = view.nearest_documents(space.id, space.vector, inside, depth // _RANKS_PER_NAME)
+        named = view.places_in([document for document, _ in names], inside, depth)
+        details.update(texts=len(texts), named=len(named))
+    return list(dict.fromkeys([*(chunk for chunk, _ in texts), *(place.id for place in named)]))
+
+
+def measure_meaning(spaces: Sequence[QuerySpace], places: Sequence[ChunkPlace], view: View) -> Meaning:
+    """Return how near chunks are to the query, each in the space of its collection.
+
+    Args:
+        spaces: The query in each space.
+        places: The chunks.
+        view: The snapshot.
+    """
+    import numpy as np
+
+    found = Meaning(*(np.full(len(places), np.nan) for _ in Meaning.__struct_fields__))
+    for space in spaces:
+        own = [at for at, place in enumerate(places) if place.collection_id in space.collections]
+        if own:
+            with run.current().step("rescore", chunks=len(own)):
+                here = _measure_in(space, [places[at] for at in own], view)
+            for name in Meaning.__struct_fields__:
+                getattr(found, name)[own] = getattr(here, name)
+    return found
+
+
+def _measure_in(space: QuerySpace, places: Sequence[ChunkPlace], view: View) -> Meaning:
+    import numpy as np
+
+    ids, documents, collections, _, unspaced, _, before, after = zip(*places, strict=True)
+    other = np.array(unspaced, np.bool_) != space.unspaced
+    unrelated = space.unrelated
+    passages = None if unrelated is None else _mean_passage(unrelated)
+    queries = np.stack([space.vector] if passages is None else [space.vector, passages])
+    texts = view.chunk_similarities(space.id, queries, [*ids, *before, *after])
+    texts = texts.reshape(len(queries), 3, len(ids))
+    names = view.name_similarities(space.id, queries[:1], documents)[0]
+    similarity, near = texts[0, 0], _nearness(texts[0], names)
+    above = np.full(len(ids), np.nan)
+    if unrelated is not None:
+        above = (near - unrelated.mean) / unrelated.spread
+    if passages is not None and (across := other & ~np.isnan(near)).any():
+        # Only the difference from the mean is subtracted, so that other-language chunks are on average as
+        # near as before: chunks in the query's language are compared with them.
+        ordinary = texts[1, 0]
+        near[across] -= ORDINARY_SHARE * (ordinary[across] - ordinary[across].mean())
+    deviations = np.where(np.isnan(near), np.nan, 0.0)
+    sample = view.sampled_chunks(space.id, _SAMPLE_CHUNKS)
+    for collection in set(collections):
+        inside = np.array(collections) == collection
+        mean, spread = _background(space, collection, sample, view)
+        if spread > _MIN_SPREAD:
+            deviations[inside] = (near[inside] - mean) / spread
+    return Meaning(similarity, near, deviations, above)
+
+
+def _nearness(texts: NDArray[np.float64], names: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the nearness of chunks, with names and neighbours counted in, shape (n,).
+
+    Args:
+        texts: Similarities of the chunks' texts, and of those of the chunks before and after each, shape
+            (3, n); NaN where there is none.
+        names: Similarities of the nearest names of their documents, shape (n,); NaN where there is none.
+    """
+    import numpy as np
+
+    own, *beside = np.fmax(texts, (1 - NAME_SHARE) * texts + NAME_SHARE * names)
+    count = np.count_nonzero(~np.isnan(beside), axis=0)
+    # A chunk without neighbours keeps its own value.
+    mean = np.divide(np.nansum(beside, axis=0), count, out=own.copy(), where=count > 0)
+    near: NDArray[np.float64] = (own + NEIGHBOUR_SHARE * mean) / (1 + NEIGHBOUR_SHARE)
+    return near
+
+
+def _mean_passage(measured: Unrelated) -> NDArray[np.float32] | None:
+    """Return the mean vector of unrelated passages, shape (dim,); None if an older version measured them."""
+    import numpy as np
+
+    return np.frombuffer(measured.passages, "<f4").astype(np.float32) if measured.passages else None
+
+
+def _background(
+    space: QuerySpace, collection: CollectionId, sample: Sequence[ChunkPlace], view: View
+) -> tuple[float, float]:
+    """Return mean and spread of the similarity of the query and the chunks of a collection in its language.
+
+    Other-language chunks are further from the query, whatever they are about. If they counted, the spread
+    would be larger and every deviation smaller. A collection in the other language alone is its own
+    background, so that its hits compare with those of other collections.
+
+    Args:
+        space: The space.
+        collection: The collection.
+        sample: A sample of all chunks of the space.
+        view: The snapshot.
+    """
+    import numpy as np
+
+    inside = [place for place in sample if place.collection_id == collection]
+    inside = inside if len(inside) >= _MIN_SAMPLE else list(sample)
+    alike = [place.id for place in inside if place.unspaced == space.unspaced]
+    ids = alike if len(alike) >= _MIN_SAMPLE else [place.id for place in inside]
+    near = view.chunk_similarities(space.id, space.vector[np.newaxis], ids)[0]
+    near = near[~np.isnan(near)]
+    mean, spread = (float(near.mean()), float(near.std())) if len(near) else (0.0, 0.0)
+    if space.unrelated is None:
+        return mean, spread
+    known = space.chunks / (space.chunks + _PRIOR_CHUNKS)
+    least = _LEAST_SPREAD * space.unrelated.spread
+    return (
+        known * mean + (1 - known) * space.unrelated.mean,
+        max(least, known * spread + (1 - known) * space.unrelated.spread),
+    )

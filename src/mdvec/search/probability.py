@@ -1,0 +1,129 @@
+"""The probability that a hit answers the query, from which scores and confidence follow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from mdvec.search.candidates import Candidates
+from mdvec.search.passages import Passage
+from mdvec.search.words import Words
+from mdvec.types.hit import Confidence
+
+
+class Evidence(Struct, frozen=True):
+    """The evidence that a hit answers the query.
+
+    Attributes:
+        is_first: Whether it is the first hit.
+        nearness: Standard deviations above unrelated texts; None without a vector.
+        coverage: Share of the query's words, 0..1; None if words were not used.
+        lead: Evidence ahead of the best hit in another document; of a later hit, that of the first one, so
+            negative. At most :data:`MAX_LEAD` either way: more says no more.
+        crowd: Logarithm of the number of candidates: among many, some are near by chance.
+    """
+
+    is_first: bool
+    nearness: float | None
+    coverage: float | None
+    lead: float
+    crowd: float
+
+
+class Weights(NamedTuple):
+    """The weights of a logistic regression; ``python -m benchmarks.calibration --fit`` prints them."""
+
+    constant: float
+    nearness: float
+    coverage: float
+    lead: float
+    crowd: float
+
+
+# With evidence of both sides, of vectors alone, and of words alone; for the first hit, and for later ones.
+_BOTH = Weights(-2.11, 0.88, 2.01, 0.57, -0.46), Weights(-4.30, 0.68, 3.98, 0.23, 0.0)
+_NEARNESS = Weights(-2.96, 0.77, 0.0, 1.64, -0.22), Weights(-4.93, 0.97, 0.0, 0.54, -0.02)
+_COVERAGE = Weights(-0.95, 0.0, 6.88, 0.77, -0.43), Weights(-4.29, 0.0, 5.90, 0.25, 0.23)
+
+MAX_LEAD = 5.0
+
+_SUREST = 0.99
+_NOTHING_KNOWN = 0.2  # vectors alone, before unrelated texts of the model are measured
+# Function words alone are no subject: a text that holds them word for word may be meant, and nothing is sure.
+_NO_SUBJECT = 0.3
+_LEVELS = ((0.75, Confidence.HIGH), (0.35, Confidence.MEDIUM), (0.1, Confidence.LOW))
+
+
+def probabilities(passages: Sequence[Passage], candidates: Candidates, words: Words) -> list[float]:
+    """Return the probability that each passage answers the query, never more than that of one before it.
+
+    Args:
+        passages: Best first.
+        candidates: The candidates that they were made of.
+        words: The evidence of words.
+    """
+    found: list[float] = []
+    least = _NO_SUBJECT if words.max_score and not words.matched_weight else _SUREST
+    for evidence in evidence_of(passages, candidates, words):
+        least = min(least, max(1 - _SUREST, probability(evidence)))
+        found.append(least)
+    return found
+
+
+def probability(evidence: Evidence) -> float:
+    """Return the probability of an answer."""
+    if evidence.nearness is None and evidence.coverage is None:
+        return _NOTHING_KNOWN
+    both = evidence.nearness is not None and evidence.coverage is not None
+    first, later = _BOTH if both else _NEARNESS if evidence.coverage is None else _COVERAGE
+    weights = first if evidence.is_first else later
+    log_odds = (
+        weights.constant
+        + weights.nearness * (evidence.nearness or 0.0)
+        + weights.coverage * (evidence.coverage or 0.0)
+        + weights.lead * evidence.lead
+        + weights.crowd * evidence.crowd
+    )
+    return 1 / (1 + math.exp(-max(-50.0, min(50.0, log_odds))))
+
+
+def evidence_of(passages: Sequence[Passage], candidates: Candidates, words: Words) -> Iterator[Evidence]:
+    """Yield the evidence for each passage; see :func:`probabilities`."""
+    crowd = math.log(max(1, len(candidates.places)))
+    for number, passage in enumerate(passages):
+        at = passage.best.at
+        nearness = float(candidates.above_unrelated[at])
+        known = 1.0 if candidates.exact[at] else words.matched_weight
+        lead = passage.evidence - passages[0].evidence if number else _lead_of_first(passages, candidates)
+        yield Evidence(
+            is_first=not number,
+            nearness=None if math.isnan(nearness) else nearness,
+            coverage=known * float(candidates.word_share[at]) if words.max_score else None,
+            lead=max(-MAX_LEAD, min(MAX_LEAD, lead)),
+            crowd=crowd,
+        )
+
+
+def _lead_of_first(passages: Sequence[Passage], candidates: Candidates) -> float:
+    """Return how far the first passage is ahead of the best one in another document; 0 if there is none.
+
+    Of several that the query names, none takes anything from another.
+    """
+    first = passages[0]
+    named = candidates.exact | candidates.named
+    is_named = bool(named[first.best.at])
+    rivals = (
+        each.evidence
+        for each in passages
+        if each.best.place.document_id != first.best.place.document_id
+        and not (is_named and named[each.best.at])
+    )
+    return first.evidence - next(rivals, first.evidence)
+
+
+def level_of(probability: float) -> Confidence:
+    """Return the level of a probability."""
+    return next((level for least, level in _LEVELS if probability >= least), Confidence.NONE)

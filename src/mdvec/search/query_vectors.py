@@ -1,0 +1,141 @@
+"""Embeds a query in the space of each collection that is searched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from mdvec import run
+from mdvec.embedding.interface import Embedder
+from mdvec.errors import EmbeddingError, MdvecError
+from mdvec.search.meaning import QuerySpace
+from mdvec.stores.interface import View
+from mdvec.text.scripts import is_unspaced_query
+from mdvec.types.collection import Collection
+from mdvec.types.ids import SpaceId
+from mdvec.types.query import SearchMode
+
+if TYPE_CHECKING:
+    from mdvec.embedding.interface import Vector
+
+
+class SearchedCollection(Struct, frozen=True):
+    """A collection with the model that it is searched by.
+
+    Attributes:
+        collection: The collection.
+        embedder: Its model; None if that cannot be used.
+        space_id: The space of its vectors; None if it holds none of that model.
+        problem: The reason why it cannot be searched by meaning; None if it can, or holds no vector yet.
+    """
+
+    collection: Collection
+    embedder: Embedder | None
+    space_id: SpaceId | None
+    problem: MdvecError | None = None
+
+
+class QueryVectors(Struct, frozen=True):
+    """A query in the spaces of the collections.
+
+    Attributes:
+        mode: ``lexical`` if no model can be used.
+        spaces: The query in each space that is searched.
+        warnings: Which collections are searched by words only, and why.
+    """
+
+    mode: SearchMode
+    spaces: tuple[QuerySpace, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def is_known_word(word: str, searched: Sequence[SearchedCollection]) -> bool:
+    """Return True if a word is a single token of a model: common words are, mistyped ones are not."""
+    return any(
+        tokens.is_exact and len(tokens.ends(word.lower())) == 1
+        for tokens in (each.embedder.tokens for each in searched if each.embedder is not None)
+    )
+
+
+@contextmanager
+def embedding(
+    text: str, mode: SearchMode, searched: Sequence[SearchedCollection], view: View
+) -> Iterator[Callable[[], QueryVectors]]:
+    """Embed a query in threads, once for each space.
+
+    Args:
+        text: The query; empty to embed nothing.
+        mode: The search mode.
+        searched: The collections.
+        view: The snapshot.
+
+    Yields:
+        Waits for the vectors and returns them. A model that does not answer leaves its collections to words.
+
+    Raises:
+        EmbeddingError: If the mode is ``dense`` and a model cannot be used or does not answer.
+        ConfigError: If the mode is ``dense`` and a model's files are gone.
+    """
+    if not text or mode is SearchMode.LEXICAL:
+        yield lambda: QueryVectors(SearchMode.LEXICAL)
+        return
+    if mode is SearchMode.DENSE:
+        for each in searched:
+            if each.problem is not None:
+                raise each.problem
+    members: dict[SpaceId, list[SearchedCollection]] = {}
+    for each in searched:
+        # Without a space nothing is embedded yet, which the answer says elsewhere.
+        if each.problem is None and each.space_id is not None and each.embedder is not None:
+            members.setdefault(each.space_id, []).append(each)
+    with ThreadPoolExecutor(max(1, len(members)), thread_name_prefix="mdvec-query") as pool:
+        started = {
+            space_id: pool.submit(copy_context().run, _embedded, text, inside[0].embedder)
+            for space_id, inside in members.items()
+        }
+        yield lambda: _query_vectors(text, mode, searched, members, started, view)
+
+
+def _embedded(text: str, embedder: Embedder | None) -> Vector | EmbeddingError:
+    assert embedder is not None  # noqa: S101 - members have one
+    try:
+        with run.current().step("embed_query"):
+            return embedder.embed_query(text)
+    except EmbeddingError as error:
+        return error
+
+
+def _query_vectors(
+    text: str,
+    mode: SearchMode,
+    searched: Sequence[SearchedCollection],
+    members: Mapping[SpaceId, Sequence[SearchedCollection]],
+    started: Mapping[SpaceId, Future[Vector | EmbeddingError]],
+    view: View,
+) -> QueryVectors:
+    silent: dict[str, list[str]] = {}
+    for each in searched:
+        if each.problem is not None:
+            silent.setdefault(str(each.problem), []).append(each.collection.name)
+    spaces: list[QuerySpace] = []
+    for space_id, inside in members.items():
+        made = started[space_id].result()
+        if not isinstance(made, EmbeddingError):
+            ids = tuple(each.collection.id for each in inside)
+            chunks = sum(view.counts(each, space_id).chunks for each in ids)
+            unspaced = is_unspaced_query(text)
+            spaces.append(QuerySpace(space_id, ids, made, view.unrelated(space_id), chunks, unspaced))
+        elif mode is SearchMode.DENSE:
+            raise made
+        else:
+            silent.setdefault(str(made), []).extend(each.collection.name for each in inside)
+    if searched and sum(map(len, silent.values())) == len(searched):
+        warnings = (f"searched by words only: {why}" for why in silent)
+        return QueryVectors(SearchMode.LEXICAL, (), tuple(warnings))
+    warnings = (f"{', '.join(names)}: searched by words only: {why}" for why, names in silent.items())
+    return QueryVectors(mode, tuple(spaces), tuple(warnings))

@@ -1,0 +1,247 @@
+"""The way from a query to its answer: one function of numbered steps, each step a module of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mdvec import run
+from mdvec.search.candidates import Candidates
+from mdvec.search.exact import Exact, find_exact
+from mdvec.search.families import folded
+from mdvec.search.feedback import with_feedback
+from mdvec.search.fusion import fuse
+from mdvec.search.hits import Shown, show_hits
+from mdvec.search.interpretation import Interpretation, interpret
+from mdvec.search.meaning import QuerySpace, find_by_meaning, measure_meaning
+from mdvec.search.passages import Passage, Ranked, joined_passages, single_chunks
+from mdvec.search.probability import level_of, probabilities
+from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_word
+from mdvec.search.words import Words, find_by_words
+from mdvec.stores.interface import View
+from mdvec.text.scripts import is_unspaced_query
+from mdvec.types.hit import Confidence
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Expansion, SearchMode, SearchQuery, Where
+
+# How many candidates words and meaning each return at first. Fusion only reorders candidates, so this is far
+# more than the hits shown; it grows if one long document fills it. It is the same for all usual limits: a
+# chunk that one side ranks below the depth has no evidence from that side, so the depth affects the ranking.
+_MIN_DEPTH = 200
+_DEPTH_PER_HIT = 5
+_DEPTH_GROWTH = 8
+
+# Passages prepared for each hit: two of them may show the same text.
+_SPARE = 3
+
+
+class Found(Struct, frozen=True):
+    """The passages found.
+
+    Attributes:
+        shown: The hits, best first.
+        confidence: How sure it is that the first one answers the query.
+        mode: The mode in use; ``lexical`` when no vector could be used.
+        meant: The query with its operators applied and its spelling corrected.
+        weaker: How many passages were left out because they hardly answer the query.
+        hidden: If the threshold hides every candidate, their similarities, best first; otherwise empty.
+        warnings: Collections that were searched by words only, and why.
+    """
+
+    shown: Shown
+    confidence: Confidence
+    mode: SearchMode
+    meant: Interpretation
+    weaker: int = 0
+    hidden: tuple[float, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Ranking(Struct, frozen=True):
+    """All candidates in the order of evidence.
+
+    Attributes:
+        ranked: Best first; like texts behind the others.
+        candidates: All that is known about them.
+        similar: How many like texts are behind a candidate that stands for them.
+        is_complete: Whether a greater depth would find no more.
+    """
+
+    ranked: Sequence[Ranked]
+    candidates: Candidates
+    similar: Mapping[ChunkId, int]
+    is_complete: bool
+
+
+def search(
+    query: SearchQuery,
+    where: Where,
+    searched: Sequence[SearchedCollection],
+    view: View,
+    *,
+    is_document: bool = False,
+) -> Found:
+    """Answer a query.
+
+    Args:
+        query: The query, checked by :func:`mdvec.search.filters.clean`.
+        where: The chunks that its filters allow.
+        searched: The collections, each with its model.
+        view: The snapshot.
+        is_document: Whether the query is the text of a document, in which nothing is an operator.
+
+    Raises:
+        EmbeddingError: If the mode is ``dense`` and a model cannot be used or does not answer.
+        ConfigError: If the mode is ``dense`` and a model's files are gone.
+    """
+    # 1. Read the operators, and correct the spelling.
+    if is_document or not searched:
+        meant = Interpretation(query.text, query.text, where, query.text, is_document=is_document)
+    else:
+        meant = interpret(query.text, where, view, partial(is_known_word, searched=searched))
+    text, where = meant.text, meant.where
+    # Without words there is nothing to rank: list the documents that the filters allow.
+    if not text:
+        passages = _newest(query, where, view)
+        return Found(
+            show_hits(query, text, passages, [1.0] * len(passages), None, {}, view),
+            Confidence.HIGH if passages else Confidence.NONE,
+            SearchMode.LEXICAL,
+            meant,
+        )
+    # 2. Embed the query in each space, and look for its words meanwhile.
+    with embedding(meant.typed, query.mode, searched, view) as wait_for_vectors:
+        depth = first_depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * query.limit)
+        words = _words(query.mode, text, where, view, depth)
+        vectors = wait_for_vectors()
+    # 3. to 7. Rank candidates, deeper if one long document fills the first ones.
+    while True:
+        ranking = rank(meant, words, vectors.spaces, view, depth)
+        if not query.all_similar:
+            # 8. Fold like texts.
+            ranking = _folded(ranking, view)
+        # 9. Join neighbouring chunks into passages.
+        passages = _passages(query, ranking)
+        documents = {each.best.place.document_id for each in passages}
+        enough = len(documents) >= query.limit or (len(passages) >= query.limit and depth > first_depth)
+        if ranking.is_complete or enough:
+            break
+        depth *= _DEPTH_GROWTH
+        words = _words(query.mode, text, where, view, depth)
+    # 10. Estimate for each passage how probably it answers, and leave out those that hardly do.
+    scores = probabilities(passages, ranking.candidates, words)
+    confidence = level_of(scores[0]) if scores else Confidence.NONE
+    plausible = sum(score >= query.min_score for score in scores)
+    if query.min_score and confidence is Confidence.NONE:
+        plausible = min(plausible, 1)  # the best guess
+    # 11. Show the text of the first ones.
+    with run.current().step("show", hits=min(plausible, query.limit)):
+        shown = show_hits(
+            query, text, passages[:plausible], scores, ranking.candidates, ranking.similar, view
+        )
+    return Found(
+        shown,
+        confidence,
+        vectors.mode,
+        meant,
+        weaker=min(len(passages), query.limit) - min(plausible, query.limit),
+        hidden=() if passages else _similarities(ranking.candidates),
+        warnings=vectors.warnings,
+    )
+
+
+def rank(
+    meant: Interpretation, words: Words, spaces: Sequence[QuerySpace], view: View, depth: int
+) -> Ranking:
+    """Rank the candidates of a query.
+
+    Args:
+        meant: The query; its text is not empty.
+        words: The evidence of words.
+        spaces: The query in each space; chunks of other collections are found by words only.
+        view: The snapshot.
+        depth: How many candidates to take from words and from each space.
+    """
+    import numpy as np
+
+    where = meant.where
+    # 3. Find the passages that the query, as it was typed, names.
+    exact = Exact()
+    if words.max_score and not meant.is_document:
+        exact = find_exact(meant.typed, words, where, view)
+    # 4. Find candidates by meaning.
+    near = [find_by_meaning(space, view, where=where, depth=depth) for space in spaces]
+    # 5. Collect all that is known about each candidate.
+    by_words = {*words.scores, *exact.whole, *exact.parts}
+    ids = by_words.union(*near)
+    with run.current().step("places", chunks=len(ids)):
+        places = view.places(sorted(ids))
+    meaning = measure_meaning(spaces, places, view)
+    is_exact = np.array([place.id in exact.whole for place in places], np.bool_)
+    bm25 = np.array([words.scores.get(place.id, 0.0) for place in places])
+    candidates = Candidates(
+        places=places,
+        word_share=np.where(is_exact, 1.0, np.minimum(1.0, bm25 / (words.max_score or 1.0))),
+        exact=is_exact,
+        named=np.array([place.id in exact.parts for place in places], np.bool_),
+        other_language=np.array([place.unspaced for place in places], np.bool_)
+        != is_unspaced_query(meant.text),
+        similarity=meaning.similarity,
+        deviations=meaning.deviations,
+        above_unrelated=meaning.above_unrelated,
+    )
+    # 6. Put words and meaning on one scale.
+    with run.current().step("fuse"):
+        evidence = fuse(candidates, words)
+    # 7. Let the first hits speak for those that resemble them.
+    if words.max_score and spaces:
+        evidence = with_feedback(evidence, candidates, spaces, view)
+    order = np.argsort(-evidence, kind="stable").tolist()
+    # What was found by the name of its document, and has no vector yet, has no evidence.
+    is_known = ~np.isnan(meaning.similarity)
+    ranked = [
+        Ranked(at, places[at], float(evidence[at]))
+        for at in order
+        if is_known[at] or places[at].id in by_words
+    ]
+    complete = len(words.scores) < depth and all(len(each) < depth for each in near)
+    return Ranking(ranked, candidates, {}, complete)
+
+
+def _folded(ranking: Ranking, view: View) -> Ranking:
+    skeletons = view.skeletons([each.place.id for each in ranking.ranked])
+    ranked, similar = folded(ranking.ranked, skeletons)
+    return replace(ranking, ranked=ranked, similar=similar)
+
+
+def _words(mode: SearchMode, text: str, where: Where, view: View, depth: int) -> Words:
+    return Words() if mode is SearchMode.DENSE else find_by_words(text, view, where=where, limit=depth)
+
+
+def _newest(query: SearchQuery, where: Where, view: View) -> list[Passage]:
+    """Return the first chunks of each document inside ``where``, the last updated document first."""
+    documents = [*view.documents_inside(where)][: query.limit]
+    places = [place for each in documents for place in view.places_in([each], where, query.per_document or 1)]
+    return [Passage(Ranked(at, place, 0.0), (place,), 0.0) for at, place in enumerate(places)]
+
+
+def _passages(query: SearchQuery, ranking: Ranking) -> list[Passage]:
+    """Return the passages that pass the threshold, best first."""
+    ranked = ranking.ranked
+    if query.threshold is not None:
+        below = ranking.candidates.similarity < query.threshold  # NaN, for want of a vector, is not below
+        ranked = [each for each in ranked if not below[each.at]]
+    # All passages of a document are the same when it is shown whole.
+    per_document = 1 if query.expand is Expansion.DOCUMENT else query.per_document
+    if not query.as_passages:
+        return single_chunks(ranked, per_document=per_document)
+    # Each document has a passage at least as good as any of a later one.
+    return joined_passages(ranked, per_document=per_document, documents=_SPARE * query.limit)
+
+
+def _similarities(candidates: Candidates) -> tuple[float, ...]:
+    known = (each for each in candidates.similarity.tolist() if each == each)
+    return tuple(sorted(known, reverse=True))

@@ -1,0 +1,86 @@
+"""What a hit says of its passage."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from tests.contract.store_world import World, read
+
+from mdvec.search.hits import _heading_path
+from mdvec.stores.records import StoredChunk
+from mdvec.testing.stores import MemoryStore
+
+SECTIONS = """## Install
+
+Use pip for this.
+
+### On `Windows` {#win}
+
+Run the *wizard* first.
+
+```bash
+# uninstall completely
+pip uninstall mdvec
+```
+
+## Remove
+
+Delete the folder of the index.
+"""
+
+
+def chunk(text: str, *path: str) -> StoredChunk:
+    """Return a chunk with these headings."""
+    world = World(MemoryStore())
+    ids = world.add("a.md", [text])
+    [found] = read(world.store, lambda view: view.chunks(ids)).values()
+    return replace(found, heading_path=path)
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("use pip", ("Guide", "Install")),
+        ("run the wizard", ("Guide", "Install", "On Windows")),
+        ("windows", ("Guide", "Install", "On Windows")),
+        ("uninstall mdvec", ("Guide", "Install", "On Windows")),  # not the comment above it
+        ("which folder to delete", ("Guide", "Remove")),
+        ("delete the index", ("Guide", "Remove")),
+    ],
+)
+@pytest.mark.parametrize("own", [("Guide", "Install"), ("Guide",), ("Guide", "Remove")])
+def test_the_heading_of_a_hit_is_that_of_its_best_line(
+    query: str, path: tuple[str, ...], own: tuple[str, ...]
+) -> None:
+    """Of several small sections in one chunk, named after the first, their parent, or another."""
+    assert _heading_path(query, chunk(SECTIONS, *own), SECTIONS) == path
+
+
+@pytest.mark.parametrize("own", [(), ("Top",), ("Top", "Part"), ("Top", "Part", "Small")])
+def test_without_a_heading_above_it_the_chunk_is_named_as_it_is(own: tuple[str, ...]) -> None:
+    """Also where no word of the query occurs, as in what is found by meaning."""
+    for text in ("Plain words of a note.", "Plain words of a note.\n\n## Other\n\nText.\n"):
+        assert _heading_path("words", chunk(text, *own), text) == own
+    assert _heading_path("zeppelin", chunk(SECTIONS, *own), SECTIONS) == own
+
+
+def test_a_title_above_a_larger_section_is_no_part_of_it() -> None:
+    """The chunk is named after the larger section, and the title is above that already."""
+    text = "# Title\n\nIntroduction.\n\n## Larger\n\nWords of the section.\n"
+    for query, path in (("introduction", ("Title",)), ("section", ("Title", "Larger"))):
+        assert _heading_path(query, chunk(text, "Title", "Larger"), text) == path
+
+
+HEADING = st.tuples(st.integers(1, 6), st.sampled_from(["alpha", "beta", "gamma"]))
+
+
+@given(st.lists(HEADING, min_size=1, max_size=6), st.lists(st.sampled_from(["one", "beta"]), max_size=3))
+def test_a_path_ends_with_the_heading_above(headings: list[tuple[int, str]], own: list[str]) -> None:
+    """Whatever the levels are, and whatever the chunk is named after."""
+    text = "".join(f"{'#' * level} {name}\n\nword{at}\n\n" for at, (level, name) in enumerate(headings))
+    for at, (_, name) in enumerate(headings):
+        path = _heading_path(f"word{at}", chunk(text, *own), text)
+        assert path[-1] == name
+        assert len(path) <= len(own) + len(headings)

@@ -1,0 +1,145 @@
+"""How probably a hit answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.search.candidates_world import candidates, place, words
+
+from mdvec.search.candidates import Candidates
+from mdvec.search.passages import Passage, Ranked
+from mdvec.search.probability import evidence_of, level_of, probabilities
+from mdvec.search.words import Words
+from mdvec.types.hit import Confidence
+from mdvec.types.query import MIN_SCORE
+
+LEVELS = list(reversed(Confidence))
+NEAR = st.floats(-6, 12)
+SHARE = st.floats(0, 1)
+
+
+def passages(found: Candidates, evidence: Sequence[float]) -> list[Passage]:
+    """Return a passage for each candidate."""
+    return [
+        Passage(Ranked(at, place, each), (place,), each)
+        for at, (place, each) in enumerate(zip(found.places, evidence, strict=True))
+    ]
+
+
+def alone(near: float | None, share: float, by_words: Words | None = None, *, exact: bool = False) -> float:
+    """Return the probability of the only candidate."""
+    found = candidates(
+        {} if near is None else {1: near}, {1: share}, exact=[1] if exact else [], above_unrelated=None
+    )
+    [found_probability] = probabilities(passages(found, [0.0]), found, by_words or words())
+    return found_probability
+
+
+@pytest.mark.parametrize(
+    ("near", "share", "level"),
+    [
+        (6.0, 1.0, Confidence.HIGH),
+        (-1.0, 0.0, Confidence.NONE),
+        (None, 1.0, Confidence.HIGH),
+        (None, 0.0, Confidence.LOW),
+    ],
+)
+def test_near_and_covered_is_sure(near: float | None, share: float, level: Confidence) -> None:
+    """Far and without the query's words is none; words alone are enough to tell."""
+    assert level_of(alone(near, share)) is level
+
+
+def test_nearness_alone_is_enough() -> None:
+    """Where words are not used."""
+    assert level_of(alone(6.0, 0.0, Words())) is Confidence.HIGH
+    assert level_of(alone(0.0, 0.0, Words())) is Confidence.NONE
+
+
+def test_unknown_words_count_as_missing() -> None:
+    """Half of the query is in no document: a passage with all the rest is less sure, unless it is named."""
+    half = words(matched=0.5)
+    assert alone(1.0, 1.0, half) == alone(1.0, 0.5)
+    assert alone(1.0, 1.0, half) < alone(1.0, 1.0)
+    assert alone(1.0, 1.0, half, exact=True) == alone(1.0, 1.0)
+
+
+def test_function_words_make_nothing_sure() -> None:
+    """They are no subject; what holds them word for word is shown all the same."""
+    score = alone(9.0, 1.0, words(matched=0.0), exact=True)
+    assert level_of(score) is Confidence.LOW
+    assert score > MIN_SCORE
+
+
+@given(st.one_of(NEAR, st.none()), NEAR, SHARE, SHARE, st.booleans())
+def test_more_evidence_never_lowers_it(
+    near: float | None, nearer: float, share: float, more: float, use_words: bool
+) -> None:
+    """Nearer, or better covered, is at least as probable; and nothing is certain."""
+    by_words = words() if use_words else Words()
+    least, most = min(share, more), max(share, more)
+    below, above = (near, near) if near is None else (min(near, nearer), max(near, nearer))
+    assert 0 < alone(below, least, by_words) <= alone(above, most, by_words) < 1
+
+
+@given(st.lists(st.tuples(NEAR, SHARE, st.floats(-20, 20)), max_size=9))
+def test_scores_fall_down_the_list(found: list[tuple[float, float, float]]) -> None:
+    """A passage is never more probable than one before it."""
+    chosen = candidates(
+        {at: near for at, (near, _, _) in enumerate(found)},
+        {at: share for at, (_, share, _) in enumerate(found)},
+    )
+    evidence = sorted((each for _, _, each in found), reverse=True)
+    scores = probabilities(passages(chosen, evidence), chosen, words())
+    assert len(scores) == len(found)
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < each < 1 for each in scores)
+
+
+def test_a_lead_is_that_over_another_document() -> None:
+    """Later ones are behind the first; of several that the query names, none takes from another."""
+    chunks = [(100, 9.0), (101, 8.0), (200, 6.0), (300, 5.0)]
+    found = [
+        Passage(Ranked(at, place(chunk), evidence), (place(chunk),), evidence)
+        for at, (chunk, evidence) in enumerate(chunks)
+    ]
+
+    def leads(passages: Sequence[Passage], named: Sequence[int] = ()) -> list[float]:
+        plain = candidates(dict.fromkeys(range(4), 1.0), named=named)
+        return [each.lead for each in evidence_of(passages, plain, words())]
+
+    assert leads(found) == [3.0, -1.0, -3.0, -4.0]
+    assert leads(found[:2]) == [0.0, -1.0]  # no rival, no lead
+    assert leads(found, named=[0, 2])[0] == 4.0
+    assert leads([]) == []
+
+
+@given(st.floats(0, 20), st.floats(0, 20))
+def test_a_longer_lead_never_lowers_it(one: float, other: float) -> None:
+    """And what is further behind is never more probable."""
+    found = candidates({1: 1.0, 2: 1.0}, {1: 0.5, 2: 0.5})
+    short, long = (
+        probabilities(passages(found, [lead, 0.0]), found, words())
+        for lead in (min(one, other), max(one, other))
+    )
+    assert short[0] <= long[0]
+    assert short[1] >= long[1]
+
+
+def test_among_more_candidates_the_same_evidence_says_less() -> None:
+    """Some are near by chance."""
+    few, many = (candidates(dict.fromkeys(range(1, count), 2.0)) for count in (3, 300))
+    first_of_few, first_of_many = (
+        probabilities(passages(each, [0.0] * len(each.places)), each, words())[0] for each in (few, many)
+    )
+    assert first_of_few > first_of_many
+
+
+@given(SHARE, SHARE)
+def test_levels_rise_with_the_probability(one: float, other: float) -> None:
+    """From none to high."""
+    least, most = sorted((one, other))
+    assert LEVELS.index(level_of(least)) <= LEVELS.index(level_of(most))
+    assert (level_of(0.0), level_of(1.0)) == (Confidence.NONE, Confidence.HIGH)

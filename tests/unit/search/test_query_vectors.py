@@ -1,0 +1,121 @@
+"""A query in the spaces of the collections that are searched."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+from numpy.typing import NDArray
+from tests.contract.store_world import SPACE, QueryEmbedder, World, unit_vectors
+
+from mdvec.embedding.interface import TokenCounter
+from mdvec.errors import EmbedderUnavailableError, EmbeddingError
+from mdvec.search.query_vectors import QueryVectors, SearchedCollection, embedding, is_known_word
+from mdvec.testing.embedder import HashingEmbedder
+from mdvec.testing.stores import MemoryStore
+from mdvec.types.query import SearchMode
+
+QUERY = unit_vectors(1, seed=5)[0]
+AWAY = EmbedderUnavailableError("the model is away")
+
+
+class Counting(HashingEmbedder):
+    """Has one token for each of some words, and one for each letter of others."""
+
+    def __init__(self, *words: str, is_exact: bool = True) -> None:
+        super().__init__()
+        self._words = words
+        self._is_exact = is_exact
+
+    @property
+    def tokens(self) -> TokenCounter:
+        """Those of the words."""
+        return TokenCounter(self._ends, 500, is_exact=self._is_exact)
+
+    def _ends(self, text: str) -> list[int]:
+        return [len(text)] if text in self._words else [*range(1, len(text) + 1)]
+
+
+class Silent(HashingEmbedder):
+    """Can be used, and does not answer."""
+
+    def embed_query(self, text: str) -> None:  # type: ignore[override]
+        """Fail."""
+        msg = f"no answer for {text}"
+        raise EmbeddingError(msg)
+
+
+@pytest.fixture
+def world() -> World:
+    world = World(MemoryStore())
+    world.add("a.md", ["one", "two"])
+    world.add("b.md", ["three"], collection=1)
+    return world
+
+
+def vectors(world: World, mode: SearchMode, *searched: SearchedCollection, text: str = "q") -> QueryVectors:
+    with world.store.read() as view, embedding(text, mode, searched, view) as wait:
+        return wait()
+
+
+def test_a_space_is_asked_once(world: World) -> None:
+    """For all of its collections, with all of their chunks."""
+    asked: list[str] = []
+
+    def vector(text: str) -> NDArray[np.float32]:
+        asked.append(text)
+        return unit_vectors(1)[0]  # type: ignore[no-any-return] # a row of an array
+
+    embedder = QueryEmbedder(vector)
+    searched = [SearchedCollection(each, embedder, world.space_id) for each in (world.first, world.second)]
+    found = vectors(world, SearchMode.HYBRID, *searched)
+    [space] = found.spaces
+    assert asked == ["q"]
+    assert (space.id, space.collections, space.chunks) == (world.space_id, world.collections, 3)
+    assert (found.mode, found.warnings) == (SearchMode.HYBRID, ())
+
+
+def test_without_a_text_or_by_words_nothing_is_embedded(world: World) -> None:
+    """The model is not even asked for."""
+    away = SearchedCollection(world.first, Silent(), world.space_id)
+    for found in (
+        vectors(world, SearchMode.LEXICAL, away),
+        vectors(world, SearchMode.DENSE, away, text=""),
+    ):
+        assert (found.mode, found.spaces, found.warnings) == (SearchMode.LEXICAL, (), ())
+
+
+def test_a_model_that_cannot_be_used_leaves_its_collections_to_words(world: World) -> None:
+    """The others are searched by meaning; with none of these, the whole search is by words."""
+    near = SearchedCollection(world.second, QueryEmbedder(lambda _: QUERY), world.space_id)
+    with world.store.write() as writer:
+        elsewhere = writer.open_space(replace(SPACE, model="other"))
+    for away, why in (
+        (SearchedCollection(world.first, None, None, AWAY), "the model is away"),
+        (SearchedCollection(world.first, Silent(), elsewhere), "no answer for q"),
+    ):
+        some = vectors(world, SearchMode.HYBRID, away, near)
+        assert [each.id for each in some.spaces] == [world.space_id]
+        assert some.warnings == (f"first: searched by words only: {why}",)
+        none = vectors(world, SearchMode.HYBRID, away)
+        assert (none.mode, none.spaces) == (SearchMode.LEXICAL, ())
+        assert none.warnings == (f"searched by words only: {why}",)
+        with pytest.raises(EmbeddingError, match=why):
+            vectors(world, SearchMode.DENSE, away, near)
+
+
+def test_a_collection_without_vectors_is_no_problem(world: World) -> None:
+    """What is not embedded yet is said elsewhere."""
+    found = vectors(world, SearchMode.HYBRID, SearchedCollection(world.first, Counting(), None))
+    assert (found.mode, found.spaces, found.warnings) == (SearchMode.HYBRID, (), ())
+
+
+def test_a_single_token_of_a_model_is_a_word(world: World) -> None:
+    """Of any model, in any case; an estimate knows no words."""
+    known, other = Counting("bungle"), Counting("bundle")
+    one, two = (SearchedCollection(world.first, each, None) for each in (known, other))
+    assert is_known_word("Bungle", [two, one])
+    assert not is_known_word("bungle", [two])
+    guessed = Counting("bungle", is_exact=False)
+    for embedder in (guessed, None):
+        assert not is_known_word("bungle", [SearchedCollection(world.first, embedder, None)])

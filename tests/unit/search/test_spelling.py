@@ -1,0 +1,115 @@
+"""Which words are mistyped, and which are only unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.contract.store_world import World, read
+
+from mdvec.search.spelling import Spelling, check_spelling, first_letter_neighbours, neighbours
+from mdvec.stores.records import ChunkTerms
+from mdvec.testing.stores import MemoryStore
+from mdvec.text.indexed_terms import index_terms
+from mdvec.types.query import Where
+
+WORDS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=12)
+
+
+@pytest.fixture
+def world() -> World:
+    """Notes about backups, one of them in Japanese, and another collection."""
+    world = World(MemoryStore())
+    texts = {
+        "a.md": "The retention policy of a backup: a backup is kept, a bundle is sent.",
+        "b.md": "Backup every bundle to the cloud, then mail the report.",
+        "c.md": "全文検索エンジンの設定とバックアップ",
+    }
+    for path, text in texts.items():
+        add(world, path, text)
+    return world
+
+
+def add(world: World, path: str, text: str) -> None:
+    terms = index_terms(text)
+    world.add(path, [text], terms=[ChunkTerms("", terms.main, terms.minor)])
+
+
+def spelling(world: World, *texts: str, is_word: Callable[[str], bool] = lambda _: False) -> Spelling:
+    return read(world.store, lambda view: check_spelling(texts, Where(world.collections), view, is_word))
+
+
+def test_what_the_model_knows_is_no_typo(world: World) -> None:
+    """A word of its own that differs in a letter from one that is held; it is unknown all the same."""
+    assert spelling(world, "backup bundles in a bungle").corrections == {"bungle": "bundle"}
+    known = spelling(world, "backup bundles in a bungle", is_word="bungle".__eq__)
+    assert (known.corrections, known.unknown) == ({}, ("bungle",))
+
+
+@pytest.mark.parametrize(
+    "word", ["backUp2", "bacKup", "BACKPU", "back_pu", "backpu.py", "/backpu", "backpu2", "bac"]
+)
+def test_a_word_that_is_a_name_stays(world: World, word: str) -> None:
+    """Capitals inside, digits, paths and identifiers are meant so; a short word is near to too many."""
+    assert spelling(world, f"retention of {word}").corrections == {}
+
+
+def test_a_capital_in_front_is_no_name(world: World) -> None:
+    """Questions begin with one."""
+    assert spelling(world, "Bakcup retention").corrections == {"Bakcup": "backup"}
+
+
+@pytest.mark.parametrize("query", ["wie spät ist sicherung", "combien retenton", "クラウド 予算 報告書"])
+def test_a_foreign_question_stays(world: World, query: str) -> None:
+    """Where no word of several is known, neither is any mistyped or missed."""
+    found = spelling(world, query)
+    assert (found.corrections, found.unknown) == ({}, ())
+
+
+def test_one_unknown_word_is_no_language(world: World) -> None:
+    """It is mended, or missed."""
+    assert spelling(world, "retenton").corrections == {"retenton": "retention"}
+    assert spelling(world, "zeppelin").unknown == ("zeppelin",)
+
+
+def test_a_first_letter_is_wrong_only_where_nothing_else_matches(world: World) -> None:
+    """Most typos are further behind: the more frequent word does not win by another first letter."""
+    assert spelling(world, "vackup retention").corrections == {"vackup": "backup"}
+    assert spelling(world, "eport of backup").corrections == {"eport": "report"}
+    for number in range(3):
+        add(world, f"{number}.md", "A nose.")
+    assert spelling(world, "hose backup").corrections == {"hose": "nose"}
+    add(world, "house.md", "A house.")
+    assert spelling(world, "hose backup").corrections == {"hose": "house"}
+
+
+def test_no_document_no_spelling() -> None:
+    """In an empty index every word would be unknown."""
+    assert spelling(World(MemoryStore()), "retenton of backups") == Spelling()
+
+
+def test_only_words_are_mended() -> None:
+    """Whole ones, as typed, with everything around them as it was."""
+    found = Spelling({"Bakcup": "backup", "on": "in"})
+    assert found.mended("Bakcup, Bakcups (on) front") == "backup, Bakcups (in) front"
+
+
+@given(WORDS)
+def test_neighbours_are_one_edit_away(word: str) -> None:
+    """Each once, never the word itself; being a neighbour is mutual."""
+    near, first = neighbours(word), first_letter_neighbours(word)
+    for found in (near, first):
+        assert len({*found}) == len(found)
+        assert word not in found
+        assert all(abs(len(each) - len(word)) <= 1 for each in found)
+    assert all(each.endswith(word[1:]) for each in first)
+
+
+def test_neighbours_by_every_edit() -> None:
+    """Another letter, one too many, one missing, two exchanged; first letters apart."""
+    near, first = {*neighbours("abcd")}, {*first_letter_neighbours("abcd")}
+    assert {"bacd", "acbd", "abd", "abcde", "abxd", "abcxd"} <= near
+    assert {"xbcd", "bcd", "xabcd"} <= first
+    assert near.isdisjoint({"xbcd", "bcd", "xabcd"})

@@ -1,0 +1,29 @@
+"""Properties as text that is searched."""
+
+from __future__ import annotations
+
+import pytest
+
+from mdvec.text.properties import MAX_VALUE_CHARS, property_text
+
+
+@pytest.mark.parametrize(
+    ("frontmatter", "text"),
+    [
+        ({"tags": ["garden", "soil/clay"], "tag": "summer"}, "garden\nsoil/clay\nsummer"),
+        ({"isbn": 9780262033848, "year": 1998, "rating": 4, "no": "12-3"}, "9780262033848\n1998"),
+        ({"title": "T title", "aliases": ["other name"], "alias": "third"}, ""),
+        ({"mdvec-context": "words of its own"}, ""),
+        ({"author": "[[Ann Lee|Ann]]", "again": "Ann Lee"}, "Ann Lee"),
+        ({"site": "https://example.org/1234", "of": "see https://example.org/x"}, "see"),
+        ({"outer": {"inner": ["one", {"two": "three"}]}, "empty": None, "done": True}, "one\nthree\ntrue"),
+    ],
+)
+def test_values_of_words_and_long_numbers_are_searched(frontmatter: dict[str, object], text: str) -> None:
+    """Tags among them, each once; names have a field of their own, and short numbers say nothing."""
+    assert property_text(frontmatter) == text
+
+
+def test_a_long_value_is_cut() -> None:
+    """It is data."""
+    assert property_text({"x": "ab" * 9_999}) == "ab" * (MAX_VALUE_CHARS // 2)
