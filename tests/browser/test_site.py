@@ -17,7 +17,7 @@ from tests.browser.conftest import NOTES
 
 from mdvec import Workspace, open_workspace
 from mdvec.interfaces.site.build import build_site
-from mdvec.interfaces.site.files import SiteReport
+from mdvec.interfaces.site.projects import SiteReport
 from mdvec.testing.embedder import HashingEmbedder
 
 pytestmark = pytest.mark.browser

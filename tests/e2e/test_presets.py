@@ -51,7 +51,7 @@ def imported(shell: Shell, preset: str, *options: str) -> dict[str, Any]:
 
 def hits(shell: Shell, *options: str) -> list[dict[str, Any]]:
     """Search by words and meaning; there is always something."""
-    found: list[dict[str, Any]] = shell.json("search", QUESTION, "-n", "docs", *options)["hits"]
+    found: list[dict[str, Any]] = shell.json("search", QUESTION, "-n", "docs", "--all", *options)["hits"]
     assert found
     return found
 

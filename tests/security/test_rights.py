@@ -40,7 +40,8 @@ from mdvec.workspace.restricted import RestrictedWorkspace
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Vector
 
-CONFIG = Config(search=SearchSettings(sync_budget_ms=0))
+# Scores depend on how rare words are in all collections, so the limit of what is shown does, too.
+CONFIG = Config(search=SearchSettings(sync_budget_ms=0, min_score=0.0))
 PORT = 8765
 BASE = f"http://127.0.0.1:{PORT}"
 OWN = "own-token-0123456789abcdef"

@@ -27,7 +27,7 @@ from mdvec.settings import (
     as_arguments,
     settings_kind,
 )
-from mdvec.types.query import Expansion, SearchMode
+from mdvec.types.query import MIN_SCORE, Expansion, SearchMode
 
 Limit = Annotated[int, Meta(ge=1, le=1000, description="a whole number from 1 to 1000")]
 Milliseconds = Annotated[int, Meta(ge=0, le=60_000, description="a whole number from 0 to 60000")]
@@ -191,6 +191,7 @@ class SearchSettings(Section, frozen=True, kw_only=True):
         expand_tokens: Most tokens of text in all hits together that `expand` returns; it cuts no passage.
         max_tokens: Most tokens of text in all hits together; None for no limit.
         threshold: Smallest cosine similarity of a hit; None for no limit.
+        min_score: Smallest score of a hit, 0 to 1; 0 for no limit.
         sync_budget_ms: How long a search may look for changed files and read them before it answers, in
             milliseconds, where nothing watches the folder; 0 to answer from the index as it is.
     """
@@ -202,6 +203,7 @@ class SearchSettings(Section, frozen=True, kw_only=True):
     expand_tokens: Count = 10_000
     max_tokens: Count | None = None
     threshold: Similarity | None = None
+    min_score: Share = MIN_SCORE
     sync_budget_ms: Milliseconds = 500
 
 

@@ -34,6 +34,18 @@ MODEL_COLUMNS = (
 )
 """The columns of :func:`model_row`."""
 
+LIKE_IT = "and {n} like it"
+"""Said after a hit that stands for like texts."""
+
+ONE_WEAKER = "1 weaker passage left out"
+"""Said after an answer from which one passage was left out for its score."""
+
+WEAKER = "{n} weaker passages left out"
+"""Said after an answer from which several were."""
+
+NO_ANSWER = "the documents probably do not answer the question"
+"""Said of an answer without confidence."""
+
 _MAX_WORD_CHARS = 60
 
 _STEP_WORDS: Final = {
@@ -131,6 +143,24 @@ def context_line(hit: SearchHit) -> str:
     return " › ".join(hit.folder_contexts)
 
 
+def similar_line(hit: SearchHit) -> str:
+    """Return how many like texts a hit stands for; empty if for itself alone."""
+    return LIKE_IT.format(n=f"{hit.similar:,}") if hit.similar else ""
+
+
+def weaker_line(result: SearchResult, remedy: str) -> str:
+    """Return how many weaker passages an answer leaves out; empty if none, or if its hint tells of them.
+
+    Args:
+        result: The answer.
+        remedy: What shows them, in the words of a door.
+    """
+    if not result.weaker or not result.hits:
+        return ""
+    words = ONE_WEAKER if result.weaker == 1 else WEAKER
+    return f"{words.format(n=f'{result.weaker:,}')} ({remedy})"
+
+
 def hits_markdown(result: SearchResult) -> str:
     """Return hits as a Markdown list of links to their files; empty without hits."""
     return "".join(f"{line}\n" for hit in result.hits for line in _hit_markdown(hit))
@@ -144,7 +174,7 @@ def confidence_line(confidence: Confidence) -> str:
         case Confidence.LOW:
             return "confidence: low; these passages may not answer the question"
         case Confidence.NONE:
-            return "confidence: none; these passages probably do not answer the question"
+            return f"confidence: none; {NO_ANSWER}"
         case _:
             assert_never(confidence)
 
@@ -214,6 +244,8 @@ def _hit_markdown(hit: SearchHit) -> Iterator[str]:
         yield f"  ({versions.translate(_LABEL_ESCAPES)})"
     if context := context_line(hit):
         yield f"  ({context.translate(_LABEL_ESCAPES)})"
+    if similar := similar_line(hit):  # behind the quoted text it would become a part of it
+        yield f"  ({similar})"
     yield from (f"  > {line}".rstrip() for line in without_gaps(hit.text).strip().splitlines())
 
 

@@ -33,6 +33,7 @@ _Depth = Annotated[int, Meta(ge=0, le=3)]
 _Limit = Annotated[int, Meta(ge=1, le=1000)]
 _Positive = Annotated[int, Meta(ge=1)]
 _Cosine = Annotated[float, Meta(ge=-1, le=1)]
+_Score = Annotated[float, Meta(ge=0, le=1)]
 
 
 class SearchRequest(Struct, frozen=True, kw_only=True):
@@ -54,8 +55,10 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     limit: _Limit | None = None
     mode: SearchMode | None = None
     threshold: Annotated[_Cosine | None, doc("least cosine")] = None
+    min_score: Annotated[_Score | None, doc("0 shows all")] = None
+    all_similar: bool = False
     per_document: Annotated[_Positive | None, doc()] = None
-    expand: Annotated[Expansion | None, doc("text to return")] = None
+    expand: Expansion | None = None
     max_tokens: _Positive | None = None
 
 
@@ -111,6 +114,8 @@ def search_query(request: SearchRequest, defaults: SearchSettings) -> SearchQuer
             clean_only=request.clean_only,
         ),
         limit=_first(request.limit, defaults.k),
+        min_score=_first(request.min_score, defaults.min_score),
+        all_similar=request.all_similar,
         threshold=_first(request.threshold, defaults.threshold),
         per_document=_first(request.per_document, defaults.per_document),
         expand=_first(request.expand, defaults.expand),

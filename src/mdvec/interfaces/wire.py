@@ -58,6 +58,7 @@ class Hit(Struct, frozen=True):
     chunk_index: Annotated[int, doc("from 0")]
     folder_contexts: Annotated[tuple[str, ...], doc("what its folders hold")]
     cut_lines: Annotated[tuple[str, ...], doc("lines that did not fit")]
+    similar: Annotated[int, doc("like texts that it stands for")]
 
 
 class Correction(Struct, frozen=True):
@@ -83,6 +84,7 @@ class SearchAnswer(Struct, frozen=True):
     corrections: Annotated[tuple[Correction, ...], doc("words taken for mistyped", "programs")]
     unknown_words: Annotated[tuple[str, ...], doc("no document contains them", "programs")]
     left_out: Annotated[int, doc("hits that did not fit", "programs")]
+    weaker: Annotated[int, doc("passages with a score below the least one")]
 
 
 def hit(value: hits.SearchHit) -> Hit:

@@ -111,7 +111,7 @@ def test_of_equal_stretches_the_one_that_starts_with_the_answer_is_chosen() -> N
     """A label with one word, or a line with one of the words, is no start while a whole sentence follows."""
     sentence = "It syncs the notes of your vault with git."
     for before in ("Plugin ID: sync-vault-git", "Open in a vault"):
-        assert shown("sync vault git", f"{before}\n\n{sentence}", width=60)[0] == sentence
+        assert shown("sync vault git", f"{before}\n\n{sentence}", width=60, lines=1)[0] == sentence
 
 
 def test_a_name_is_explained_before_it_is_used() -> None:

@@ -20,6 +20,7 @@ HIT_KEYS = [
     "rank", "collection", "path", "title", "heading", "heading_path", "depth", "start_line", "end_line",
     "start", "end", "score", "similarity", "dense_rank", "lexical_rank", "text", "stale",
     "supersedes", "superseded_by", "file", "chunk_index", "folder_contexts", "cut_lines",
+    "similar",
 ]  # fmt: skip
 ANSWER_KEYS = ["query", "mode", "hits", "total_chunks", "pending_chunks", "last_indexed", "elapsed_ms"]
 
@@ -44,7 +45,19 @@ def test_every_option_reaches_the_query(mdvec: Mdvec, workspace: FakeWorkspace) 
         *("search", "how", "to", "sign in", "-n", "a", "-n", "b", "--tag", "x", "--tag", "y/z"),
         *("--tag-match", "all", "--alias-prefix", "al", "--path", "docs/**", "--depth", "1", "--depth", "2"),
         *("--updated-since", "1970-01-02T00:00:00+00:00", "--mode", "dense", "-k", "9"),
-        *("--threshold", "0.5", "--per-document", "3", "--expand", "neighbours", "--max-tokens", "800"),
+        *(
+            "--threshold",
+            "0.5",
+            "--min-score",
+            "0.25",
+            "--all-similar",
+            "--per-document",
+            "3",
+            "--expand",
+            "neighbours",
+            "--max-tokens",
+            "800",
+        ),
     )
     assert outcome.code == 0
     assert asked(workspace) == SearchQuery(
@@ -60,6 +73,8 @@ def test_every_option_reaches_the_query(mdvec: Mdvec, workspace: FakeWorkspace) 
             updated_since_ns=86_400 * 10**9,
         ),
         limit=9,
+        min_score=0.25,
+        all_similar=True,
         threshold=0.5,
         per_document=3,
         expand=Expansion.NEIGHBOURS,
@@ -69,10 +84,23 @@ def test_every_option_reaches_the_query(mdvec: Mdvec, workspace: FakeWorkspace) 
 
 def test_configured_defaults_give_way_to_options(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """``[search]`` settings hold for what no option says."""
-    env = {"MDVEC_SEARCH_K": "7", "MDVEC_SEARCH_MODE": "lexical", "MDVEC_SEARCH_PER_DOCUMENT": "2"}
+    env = {
+        "MDVEC_SEARCH_K": "7",
+        "MDVEC_SEARCH_MODE": "lexical",
+        "MDVEC_SEARCH_PER_DOCUMENT": "2",
+        "MDVEC_SEARCH_MIN_SCORE": "0.3",
+    }
     mdvec("search", "x", "--mode", "dense", **env)
     query = asked(workspace)
     assert (query.limit, query.mode, query.per_document) == (7, SearchMode.DENSE, 2)
+    assert query.min_score == 0.3
+
+
+@pytest.mark.parametrize("others", [(), ("--min-score", "0.5")])
+def test_all_has_no_smallest_score(mdvec: Mdvec, workspace: FakeWorkspace, others: tuple[str, ...]) -> None:
+    """``--all`` is ``--min-score 0``, whatever is configured or given."""
+    assert mdvec("search", "x", "--all", *others, MDVEC_SEARCH_MIN_SCORE="0.3").code == 0
+    assert asked(workspace).min_score == 0
 
 
 def test_json_has_exactly_the_documented_keys(mdvec: Mdvec) -> None:
@@ -81,7 +109,7 @@ def test_json_has_exactly_the_documented_keys(mdvec: Mdvec) -> None:
     assert outcome.out.count("\n") == 1
     assert "京都の旅" in outcome.out
     answer = json.loads(outcome.out)
-    keys = ["warnings", "hint", "confidence", "corrections", "unknown_words", "left_out"]
+    keys = ["warnings", "hint", "confidence", "corrections", "unknown_words", "left_out", "weaker"]
     assert list(answer) == [*ANSWER_KEYS, *keys]
     assert list(answer["hits"][0]) == HIT_KEYS
     assert answer["hits"][0]["score"] == 0.876543
@@ -142,6 +170,32 @@ def test_markdown_is_a_list_of_links(mdvec: Mdvec, workspace: FakeWorkspace) -> 
         "- [\\[a\\] b](<notes/a b%23c.md#L12>) (0.88)\n"
         "  > ## 宿\n  > 四条の宿に泊まった。\n  > 朝は静かだった。\n"
     )
+
+
+def test_like_texts_are_counted_behind_their_hit(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """In text and Markdown, and as a number in JSON; nothing is said of a hit that stands for itself."""
+    workspace.result = replace(RESULT, hits=(replace(HIT, similar=1_059), replace(HIT, similar=1), HIT))
+    lines = [line.strip() for line in mdvec("search", "宿").out.splitlines()]
+    assert [line for line in lines if "like it" in line] == ["and 1,059 like it", "and 1 like it"]
+    assert lines.index("and 1,059 like it") == lines.index("朝は静かだった。") + 1
+    shown = mdvec("search", "宿", "--format", "md").out
+    assert shown.startswith(
+        "- [京都の旅 › 宿](<notes/旅行/京都.md#L12>) (0.88)\n  (and 1,059 like it)\n  > ## 宿\n"
+    )
+    answer = json.loads(mdvec("search", "宿", "--format", "json").out)
+    assert [hit["similar"] for hit in answer["hits"]] == [1_059, 1, 0]
+
+
+def test_passages_left_out_are_counted_at_the_end(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Beside the hits with what shows them, and as a number in JSON; programs are told of doubts alone."""
+    workspace.result = replace(RESULT, weaker=4)
+    assert mdvec("search", "宿").err == "confidence: high\n4 weaker passages left out (--all shows them)\n"
+    assert mdvec("search", "宿", "--format", "paths").err == ""
+    assert json.loads(mdvec("search", "宿", "--format", "json").out)["weaker"] == 4
+    workspace.result = replace(RESULT, weaker=1)
+    assert mdvec("search", "宿").err.endswith("\n1 weaker passage left out (--all shows them)\n")
+    workspace.result = replace(RESULT, hits=(), weaker=4, hint="Only 4 passages are near.")
+    assert mdvec("search", "宿").err == "no hits\nhint: Only 4 passages are near.\n"
 
 
 def test_text_is_for_people(mdvec: Mdvec) -> None:
@@ -286,7 +340,7 @@ def test_people_are_told_how_sure_an_answer_is(mdvec: Mdvec, workspace: FakeWork
     """Beside the hits, so that what a program reads stays as it is."""
     assert mdvec("search", "宿").err == "confidence: high\n"
     workspace.result = replace(RESULT, confidence=Confidence.NONE)
-    doubt = "confidence: none; these passages probably do not answer the question\n"
+    doubt = "confidence: none; the documents probably do not answer the question\n"
     assert mdvec("search", "宿").err == doubt
     assert mdvec("search", "宿", "--format", "paths").err == doubt
 
@@ -313,6 +367,8 @@ def test_the_format_can_be_configured(mdvec: Mdvec, configured: str, starts: str
         ("--depth", "4"),
         ("-k", "0"),
         ("--threshold", "1.5"),
+        ("--min-score", "-0.1"),
+        ("--min-score", "1.5"),
         ("--mode", "fast"),
         ("--format", "xml"),
         ("--updated-since", "someday"),

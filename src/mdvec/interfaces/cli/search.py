@@ -52,6 +52,9 @@ _MIN_COLUMNS = 30
 )
 @click.option("--mode", type=choice_of(SearchMode), help="How to search.  [default: hybrid]")
 @click.option("-k", "--limit", type=click.IntRange(1, 1000), help="Maximum number of hits.  [default: 5]")
+@click.option("--min-score", type=click.FloatRange(0, 1), help="Minimum score of a hit.  [default: 0.04]")
+@click.option("--all", "show_all", is_flag=True, help="Show weaker passages, too: --min-score 0.")
+@click.option("--all-similar", is_flag=True, help="Show each of several like texts as a hit of its own.")
 @click.option("--threshold", type=click.FloatRange(-1, 1), help="Minimum cosine similarity of a hit.")
 @click.option(
     "--per-document",
@@ -74,6 +77,8 @@ def search(
     session: Session,
     /,
     query: tuple[str, ...],
+    min_score: float | None,
+    show_all: bool,
     explain: bool,
     color: str | None,
     **options: Any,
@@ -90,7 +95,8 @@ def search(
 
     from mdvec.interfaces.requests import SearchRequest, search_query
 
-    request = msgspec.convert({"query": " ".join(query), **options}, SearchRequest)
+    least = 0.0 if show_all else min_score
+    request = msgspec.convert({"query": " ".join(query), "min_score": least, **options}, SearchRequest)
     names = request.collections
 
     with session.reading(*names, makes=session.docs_dir is not None) as (workspace, config):
@@ -109,6 +115,8 @@ def search(
     doubtful = result.confidence in (Confidence.LOW, Confidence.NONE)
     if result.hits and (output == "text" or (doubtful and output != "json")):
         note(present.confidence_line(result.confidence))
+        if weaker := present.weaker_line(result, "--all shows them"):
+            note(weaker)
 
 
 def _note_shortcomings(result: SearchResult) -> None:
@@ -221,6 +229,8 @@ def _hit_lines(
         yield _INDENT + "".join(
             styled(segment.text, fg="red", bold=True) if segment.matched else segment.text for segment in line
         )
+    if similar := present.similar_line(hit):
+        yield _INDENT + styled(similar, dim=True)
 
 
 def _short_trail(text: str, width: int) -> str:

@@ -104,6 +104,9 @@ def section_methods(workspace: Workspace) -> dict[str, Method]:
             depth=() if params.depth is None else tuple(each for each in depths if each is not None),
             limit=params.limit,
             per_document=params.limit,
+            # The client cannot ask for what is left out.
+            min_score=0,
+            all_similar=True,
             expand=Expansion.CHUNK,
             clean_only=params.include_clean_only,
         )

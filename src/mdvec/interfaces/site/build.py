@@ -8,10 +8,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from mdvec.errors import SiteError, UsageError
-from mdvec.interfaces.site.files import SETTINGS, Project, SiteReport, encoded, packages
 from mdvec.interfaces.site.node import Node, find_node
 from mdvec.interfaces.site.output import Output
 from mdvec.interfaces.site.pages import WORDS
+from mdvec.interfaces.site.projects import SETTINGS, Project, SiteReport, encoded, packages
 from mdvec.text.scripts import holds_unspaced
 from mdvec.types.page import PageEntry
 

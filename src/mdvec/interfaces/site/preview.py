@@ -17,7 +17,7 @@ from mdvec.errors import ListenError, SiteError
 from mdvec.interfaces.http.address import Authority
 from mdvec.interfaces.http.server import bind, serve
 from mdvec.interfaces.site.build import BUILT, checked_base
-from mdvec.interfaces.site.files import SETTINGS
+from mdvec.interfaces.site.projects import SETTINGS
 
 _HOST = "127.0.0.1"
 

@@ -57,6 +57,7 @@ class Form:
         since: One of :data:`PERIODS`, or empty.
         old: Whether to find older versions, too.
         one: Whether to find one passage of each document, not more.
+        weak: Whether to show passages with a small score, too.
         shown: How many results.
     """
 
@@ -67,6 +68,7 @@ class Form:
     since: str = ""
     old: bool = False
     one: bool = False
+    weak: bool = False
     shown: int = PAGE_HITS
 
     @classmethod
@@ -81,6 +83,7 @@ class Form:
             since=since if since in PERIODS else "",
             old=bool(query.get("old")),
             one=bool(query.get("one")),
+            weak=bool(query.get("weak")),
             shown=max(number_of(query.get("shown", ""), most=MAX_HITS), PAGE_HITS),
         )
 
@@ -94,13 +97,14 @@ class Form:
             "since": self.since,
             "old": "1" if self.old else "",
             "one": "1" if self.one else "",
+            "weak": "1" if self.weak else "",
         }
         return {key: value for key, value in {**fields, **changes}.items() if value}
 
     @property
     def filtered(self) -> bool:
         """Whether any filter is set."""
-        return bool(self.n or self.tag or self.folder or self.since or self.old or self.one)
+        return bool(self.n or self.tag or self.folder or self.since or self.old or self.one or self.weak)
 
     def filters(self) -> Filters:
         """Return the filters, for counting what is inside."""
@@ -120,6 +124,7 @@ class Form:
             include_superseded=self.old,
             limit=self.shown,
             per_document=1 if self.one else None,
+            min_score=0 if self.weak else None,
             mode=mode,
         )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mdvec.interfaces.present import LIKE_IT, ONE_WEAKER, WEAKER
+
 LANGUAGES = ("en", "ja")
 """The languages of the page; the first is that of browsers that want another."""
 
@@ -47,6 +49,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "since_365d": ("last year", "1 年以内"),
     "older_versions": ("Also older versions", "古い版も含める"),
     "one_each": ("One result for each document", "文書ごとに 1 件"),
+    "weak_too": ("Also weaker passages", "関連の弱い箇所も含める"),
     "apply": ("Apply", "適用"),
     "reset": ("Remove filters", "絞り込みを解除"),
     "results": ("Results", "検索結果"),
@@ -61,9 +64,13 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "confidence_medium": ("Likely answers this", "答えが含まれていそうです"),
     "confidence_low": ("May not answer this", "答えが含まれていないかもしれません"),
     "confidence_none": (
-        "Probably no answer here; these passages come closest",
+        "Probably no answer here; this comes closest",
         "おそらく答えはありません。近い箇所を示します",
     ),
+    "like_it": (LIKE_IT, "ほか{n}件はほぼ同じ内容"),
+    "weaker_1": (ONE_WEAKER, "関連の弱い1件を省略"),
+    "weaker": (WEAKER, "関連の弱い{n}件を省略"),
+    "show_all": ("Show all", "すべて表示"),
     "nothing": ("Nothing matches.", "一致するものがありません。"),
     "corrected": (
         "Searched for “{known}” instead of “{typed}”; put it in quotation marks to search for it as typed.",

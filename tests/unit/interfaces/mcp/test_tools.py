@@ -93,6 +93,8 @@ def test_every_argument_of_search_reaches_the_workspace(workspace: FakeWorkspace
         limit=7,
         mode="dense",
         threshold=0.5,
+        min_score=0.25,
+        all_similar=True,
         expand="section",
         max_tokens=900,
         per_document=2,
@@ -116,6 +118,8 @@ def test_every_argument_of_search_reaches_the_workspace(workspace: FakeWorkspace
             ),
         ),
         limit=7,
+        min_score=0.25,
+        all_similar=True,
         threshold=0.5,
         expand=Expansion.SECTION,
         # What does not fit becomes an excerpt afterwards.
@@ -139,7 +143,9 @@ def test_other_names_and_single_values_are_understood(workspace: FakeWorkspace) 
 
 def test_what_is_not_said_is_as_configured(workspace: FakeWorkspace) -> None:
     """The settings of ``[search]`` hold for agents, too, and tools/list shows the number of hits."""
-    settings = SearchSettings(k=9, mode=SearchMode.LEXICAL, per_document=2, expand=Expansion.DOCUMENT)
+    settings = SearchSettings(
+        k=9, mode=SearchMode.LEXICAL, per_document=2, expand=Expansion.DOCUMENT, min_score=0.3
+    )
 
     async def say(client: Client) -> object:
         await client.call_tool("notes", {"query": "宿"})
@@ -152,6 +158,7 @@ def test_what_is_not_said_is_as_configured(workspace: FakeWorkspace) -> None:
         mode=SearchMode.LEXICAL,
         collections=("notes",),
         limit=9,
+        min_score=0.3,
         per_document=2,
         expand=Expansion.DOCUMENT,
         expand_tokens=5_000,

@@ -42,6 +42,27 @@ def test_an_answer_says_all_an_agent_needs() -> None:
     )
 
 
+def test_an_answer_says_what_it_leaves_out() -> None:
+    """Like texts behind the hit that stands for them, weaker passages at the end, with what shows them."""
+    result = replace(RESULT, hits=(replace(HIT, similar=59), replace(HIT, similar=1), HIT), weaker=4)
+    text = wording.search_text(result)
+    assert "```\nand 59 like it\n\n2. " in text
+    assert "```\nand 1 like it\n\n3. " in text
+    assert "```\n\n4 weaker passages left out (search with min_score=0 shows them)\n\nindex: " in text
+    assert "\n1 weaker passage left out (" in wording.search_text(replace(result, weaker=1))
+    assert "weaker" not in wording.search_text(replace(result, weaker=0))
+
+
+def test_an_agent_is_asked_to_say_that_there_is_no_answer() -> None:
+    """It has the best guess, or not even that; where nothing was searched, there may be one elsewhere."""
+    asked = "The documents probably do not answer the question: tell your user so."
+    guess = replace(RESULT, confidence=Confidence.NONE)
+    assert wording.search_text(guess).splitlines()[1] == asked
+    assert wording.search_text(replace(guess, hits=(), weaker=4)).splitlines()[1] == asked
+    assert asked not in wording.search_text(replace(guess, hits=(), hint="Nothing is indexed yet."))
+    assert asked not in wording.search_text(replace(guess, confidence=Confidence.LOW))
+
+
 def test_an_answer_without_hits_says_what_to_do() -> None:
     """The hint, and ``reindex`` when one of the collections was never indexed."""
     nothing = replace(

@@ -21,7 +21,7 @@ from mdvec.interfaces.site.pages import (
     sidebar,
     tag_pages,
 )
-from mdvec.interfaces.site.sections import sections
+from mdvec.interfaces.site.search_index import sections
 from mdvec.text.folding import fold_characters, nfc
 from mdvec.types.links import LinkState
 from mdvec.types.page import Page, PageEntry
