@@ -4,7 +4,7 @@
 
 The answers stay the same, so search is as good as it can be where an altered set has the nDCG@10 of its
 original, no added document is among the hits, and no hit consists of repeated text.
-docs/decisions/0030-own-writing.md and 0031-repeated-text.md have the results.
+docs/decisions/ranking.md and like-texts.md have the results.
 """
 
 from __future__ import annotations

@@ -11,14 +11,48 @@ import resource
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 import mdvec
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 TEXT_SUFFIXES = {".md", ".mdx", ".markdown", ".txt"}
+
+
+class Patch(Struct, frozen=True):
+    """Another value for a name of the real code, for as long as :func:`applied` lasts.
+
+    Attributes:
+        owner: A module or class.
+        name: A name that it has.
+        value: Its replacement.
+    """
+
+    owner: object
+    name: str
+    value: object
+
+
+@contextmanager
+def applied(patches: Sequence[Patch]) -> Iterator[None]:
+    """Replace values and put the old ones back afterwards.
+
+    Raises:
+        AttributeError: If an owner does not have the name: the code has moved on, and the patch has to.
+    """
+    old = [(patch, getattr(patch.owner, patch.name)) for patch in patches]
+    try:
+        for patch in patches:
+            setattr(patch.owner, patch.name, patch.value)
+        yield
+    finally:
+        for patch, value in old:
+            setattr(patch.owner, patch.name, value)
 
 
 def percentile(values: Sequence[float], share: float) -> float:

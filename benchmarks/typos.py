@@ -17,8 +17,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from benchmarks.ablations.variant import Patch, applied
-from benchmarks.harness import write_result
+from benchmarks.harness import Patch, applied, write_result
 from benchmarks.quality import find_sets
 from mdvec import open_workspace
 from mdvec.config import Config

@@ -13,7 +13,7 @@ from benchmarks.speed import PAGE, README, README_JA, RECORD, short_table, table
 from benchmarks.speed_plot import plot
 from benchmarks.summary import summary_table
 
-from mdvec.search import confidence
+from mdvec.search import probability
 
 ROOT = Path(__file__).parents[2]
 
@@ -95,5 +95,5 @@ def test_the_figures_of_speed_are_the_recorded_ones() -> None:
 def test_the_levels_of_confidence_are_those_of_the_code(page: str) -> None:
     """A page that says from which score on an answer has a level says it as the code has it."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    levels = (f"`{level.value}` from {least:g}".replace(" 0.", " .") for least, level in confidence._LEVELS)
+    levels = (f"`{level.value}` from {least:g}".replace(" 0.", " .") for least, level in probability._LEVELS)
     assert ", ".join(levels) in " ".join(text.split())

@@ -72,7 +72,8 @@ def test_every_field_of_an_answer_is_documented(tool: Tool) -> None:
         for name in ("documents", "failed", "excluded", "chunks", "pending_chunks", "dirty", "superseded")
     }
     sizes = {f"sections[].{name}" for name in ("order", "depth", "start_line", "end_line", "tokens")}
-    lists = {"search": {"hits"}, "status": counts, "get_outline": sizes}
+    places = {f"hits[].{name}" for name in ("start_line", "end_line", "chunk_index", "similar")}
+    lists = {"search": {"hits"} | places, "status": counts, "get_outline": sizes}
     assert documented == promised | lists.get(tool.name, set())
 
 

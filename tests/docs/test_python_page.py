@@ -48,7 +48,7 @@ def test_every_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mod
     assert "1 Tomatoes" in text
     assert "beans.md 3" in text
     assert "document_not_found no document 'no such note'" in text
-    assert printed[-3:] == ["5", "lexical", "['tomatoes.md', 'beans.md'] False"]
+    assert printed[-3:] == ["5", "lexical", "['tomatoes.md'] False"]
 
 
 def test_every_public_name_is_there(tmp_path: Path) -> None:

@@ -1,1 +1,0 @@
-"""The search with one thing changed at a time: what every step of the ranking is worth."""
