@@ -17,7 +17,7 @@ IN_CI = bool(os.environ.get("CI"))
 # cover little that others do not.
 MEASURED = {"unit", "contract", "integration"}
 UNMEASURED = {
-    *("benchmarks", "test_ablations.py", "test_builtin_cache.py", "test_builtin_model.py"),
+    *("benchmarks", "test_builtin_cache.py", "test_builtin_model.py"),
     *("test_first_index.py", "test_http_serving.py", "test_mcp_hostile.py", "test_mcp_processes.py"),
     *("test_one_ranking.py", "test_ranking.py", "test_service_imports.py", "test_watch.py"),
     *("test_attached_sqlite_vec.py", "test_daemon.py", "test_embedder.py", "test_install_clients.py"),
