@@ -76,12 +76,12 @@ def without_copies(
         chunk = chunks[passage.best.place.id]
         members.setdefault((chunk.collection_id, _COPY.sub("", chunk.path)), []).append(passage)
     original_of: dict[ChunkId, Passage] = {}
-    for (_, path), family in members.items():
-        original = next((each for each in family if chunks[each.best.place.id].path == path), None)
-        if original is not None:
-            text = chunks[original.best.place.id].text
-            copies = [each for each in family if _is_copy(chunks[each.best.place.id], path, text)]
-            original_of |= {each.best.place.id: original for each in (original, *copies) if copies}
+    for family in members.values():
+        # The original has the shortest name; if a copy is equal to it, either may be here.
+        original = min(family, key=lambda each: len(chunks[each.best.place.id].path))
+        best = chunks[original.best.place.id]
+        copies = [each for each in family if _is_copy(chunks[each.best.place.id], best)]
+        original_of |= {each.best.place.id: original for each in copies}
     left: dict[ChunkId, tuple[Passage, float]] = {}
     counts: dict[ChunkId, int] = {}
     for passage, score in scored:
@@ -92,6 +92,6 @@ def without_copies(
     return [*left.values()], counts
 
 
-def _is_copy(chunk: StoredChunk, path: str, text: str) -> bool:
-    words, others = set(_WORD.findall(chunk.text)), set(_WORD.findall(text))
-    return chunk.path != path and len(words & others) >= _SAME_WORDS * len(words | others)
+def _is_copy(chunk: StoredChunk, original: StoredChunk) -> bool:
+    words, others = set(_WORD.findall(chunk.text)), set(_WORD.findall(original.text))
+    return chunk.path != original.path and len(words & others) >= _SAME_WORDS * len(words | others)

@@ -34,7 +34,7 @@ class Evidence(Struct, frozen=True):
 
 
 class Weights(NamedTuple):
-    """The weights of a logistic regression; ``python -m benchmarks.calibration --fit`` prints them."""
+    """The weights of a logistic regression; ``python -m benchmarks.calibration --fit`` fits them anew."""
 
     constant: float
     nearness: float
@@ -49,6 +49,9 @@ _NEARNESS = Weights(-2.96, 0.77, 0.0, 1.64, -0.22), Weights(-4.93, 0.97, 0.0, 0.
 _COVERAGE = Weights(-0.95, 0.0, 6.88, 0.77, -0.43), Weights(-4.29, 0.0, 5.90, 0.25, 0.23)
 
 MAX_LEAD = 5.0
+
+# What a date, a value or an identifier is of a query, at least.
+_NAMED_COVERAGE = 0.8
 
 _SUREST = 0.99
 _NOTHING_KNOWN = 0.2  # vectors alone, before unrelated texts of the model are measured
@@ -66,7 +69,8 @@ def probabilities(passages: Sequence[Passage], candidates: Candidates, words: Wo
         words: The evidence of words.
     """
     found: list[float] = []
-    least = _NO_SUBJECT if words.max_score and not words.matched_weight else _SUREST
+    has_subject = not words.max_score or words.matched_weight or not words.all_known
+    least = _SUREST if has_subject else _NO_SUBJECT
     for evidence in evidence_of(passages, candidates, words):
         least = min(least, max(1 - _SUREST, probability(evidence)))
         found.append(least)
@@ -97,11 +101,12 @@ def evidence_of(passages: Sequence[Passage], candidates: Candidates, words: Word
         at = passage.best.at
         nearness = float(candidates.above_unrelated[at])
         known = 1.0 if candidates.exact[at] else words.matched_weight
+        coverage = known * float(candidates.word_share[at])
         lead = passage.evidence - passages[0].evidence if number else _lead_of_first(passages, candidates)
         yield Evidence(
             is_first=not number,
             nearness=None if math.isnan(nearness) else nearness,
-            coverage=known * float(candidates.word_share[at]) if words.max_score else None,
+            coverage=max(coverage, _NAMED_COVERAGE * candidates.named[at]) if words.max_score else None,
             lead=max(-MAX_LEAD, min(MAX_LEAD, lead)),
             crowd=crowd,
         )

@@ -1,0 +1,74 @@
+"""Copies that programs make when they synchronise a folder."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.search.candidates_world import place
+
+from mdvec.search.families import without_copies
+from mdvec.search.passages import Passage, Ranked
+from mdvec.stores.records import StoredChunk
+from mdvec.types.ids import ChunkId
+
+TEXT = "Blow in the insulation before the heat pump comes."
+
+
+def shown(notes: dict[str, str]) -> tuple[list[tuple[str, float]], list[int]]:
+    """Return path and score of what is shown, and the numbers of copies; notes are given best first."""
+    chunks: dict[ChunkId, StoredChunk] = {}
+    scored: list[tuple[Passage, float]] = []
+    for at, (path, text) in enumerate(notes.items()):
+        where = place(100 * (at + 1))
+        chunks[where.id] = StoredChunk(
+            id=where.id,
+            document_id=where.document_id,
+            collection_id=where.collection_id,
+            collection="notes",
+            path=path,
+            locator=path,
+            title=path,
+            content_hash=b"",
+            mtime_ns=1,
+            size=1,
+            dirty=False,
+            ordinal=0,
+            parent=None,
+            depth=0,
+            heading_path=(),
+            start=0,
+            end=len(text),
+            start_line=1,
+            end_line=1,
+            token_count=10,
+            text=text,
+        )
+        scored.append((Passage(Ranked(at, where, -at), (where,), -at), 0.9 - 0.1 * at))
+    left, counts = without_copies(scored, chunks)
+    return [(chunks[each.best.place.id].path, round(score, 1)) for each, score in left], [*counts.values()]
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        "a.sync-conflict-20250101-120000-ABCDEFG.md",
+        "a (1).md",
+        "a (Anna's conflicted copy 2025-01-03).md",
+        "a (Annaの競合コピー 2025-01-03).md",
+    ],
+)
+def test_an_original_takes_the_place_of_its_copies(copy: str) -> None:
+    """With the score of the best of them, and their number."""
+    notes = {copy: f"{TEXT} Changed.", "other.md": "Milk, eggs and bread.", "a.md": TEXT}
+    assert shown(notes) == ([("a.md", 0.9), ("other.md", 0.8)], [1])
+
+
+def test_copies_without_their_original_are_one() -> None:
+    """The original is folded where it is equal to a copy."""
+    notes = {"a.sync-conflict-20250101-120000-ABCDEFG.md": TEXT, "a (1).md": TEXT}
+    assert shown(notes) == ([("a (1).md", 0.9)], [1])
+
+
+def test_another_text_of_such_a_name_is_no_copy() -> None:
+    """A second meeting may be called so."""
+    notes = {"meeting (2).md": "We chose a boat.", "meeting.md": TEXT}
+    assert shown(notes) == ([("meeting (2).md", 0.9), ("meeting.md", 0.8)], [])
