@@ -44,7 +44,7 @@ class Weights(NamedTuple):
 
 
 # With evidence of both sides, of vectors alone, and of words alone; for the first hit, and for later ones.
-_BOTH = Weights(-2.11, 0.88, 2.01, 0.57, -0.46), Weights(-4.30, 0.68, 3.98, 0.23, 0.0)
+_BOTH = Weights(-2.51, 0.88, 2.01, 0.57, -0.46), Weights(-4.70, 0.74, 2.80, 0.23, 0.03)
 _NEARNESS = Weights(-2.96, 0.77, 0.0, 1.64, -0.22), Weights(-4.93, 0.97, 0.0, 0.54, -0.02)
 _COVERAGE = Weights(-0.95, 0.0, 6.88, 0.77, -0.43), Weights(-4.29, 0.0, 5.90, 0.25, 0.23)
 
@@ -56,8 +56,8 @@ _NAMED_COVERAGE = 0.8
 _SUREST = 0.99
 _NOTHING_KNOWN = 0.2  # vectors alone, before unrelated texts of the model are measured
 # Function words alone are no subject: a text that holds them word for word may be meant, and nothing is sure.
-_NO_SUBJECT = 0.3
-_LEVELS = ((0.75, Confidence.HIGH), (0.35, Confidence.MEDIUM), (0.1, Confidence.LOW))
+_NO_SUBJECT = 0.25
+_LEVELS = ((0.7, Confidence.HIGH), (0.3, Confidence.MEDIUM), (0.08, Confidence.LOW))
 
 
 def probabilities(passages: Sequence[Passage], candidates: Candidates, words: Words) -> list[float]:

@@ -115,7 +115,7 @@ class Where(Struct, frozen=True):
     hidden_chunks: frozenset[ChunkId] = frozenset()
 
 
-MIN_SCORE = 0.04
+MIN_SCORE = 0.03
 """The smallest score of a hit that is shown by default: a weaker one hardly ever answers."""
 
 

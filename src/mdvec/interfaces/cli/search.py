@@ -52,7 +52,7 @@ _MIN_COLUMNS = 30
 )
 @click.option("--mode", type=choice_of(SearchMode), help="How to search.  [default: hybrid]")
 @click.option("-k", "--limit", type=click.IntRange(1, 1000), help="Maximum number of hits.  [default: 5]")
-@click.option("--min-score", type=click.FloatRange(0, 1), help="Minimum score of a hit.  [default: 0.04]")
+@click.option("--min-score", type=click.FloatRange(0, 1), help="Minimum score of a hit.  [default: 0.03]")
 @click.option("--all", "show_all", is_flag=True, help="Show weaker passages, too: --min-score 0.")
 @click.option("--all-similar", is_flag=True, help="Show each of several like texts as a hit of its own.")
 @click.option("--threshold", type=click.FloatRange(-1, 1), help="Minimum cosine similarity of a hit.")
