@@ -196,7 +196,14 @@ def test_a_quota_that_ends_loses_nothing(tmp_path: Path) -> None:
             assert pending(workspace) == documents - answered_chunks
         server.before = lambda _texts: None
         with notes_at(server, tmp_path, documents) as workspace:
-            assert len(workspace.search(SearchQuery("harbour", mode=SearchMode.DENSE, limit=5)).hits) == 5
+            assert (
+                len(
+                    workspace.search(
+                        SearchQuery("harbour", mode=SearchMode.DENSE, limit=5, min_score=0.0)
+                    ).hits
+                )
+                == 5
+            )
             workspace.import_collection(NAME)
             assert pending(workspace) == 0
     assert set(server.answered.values()) == {1}
@@ -272,7 +279,7 @@ def test_parts_may_come_in_any_order(tmp_path: Path) -> None:
         embedded = [done for stage, done, _ in watched.reports if stage is Stage.EMBED]
         assert embedded == [0, 3, 6, 9, 12, 15, 18, 20, 23, 26, 29, 30]
         for number in range(10):
-            query = SearchQuery(f"About city{number:03}", mode=SearchMode.DENSE, limit=1)
+            query = SearchQuery(f"About city{number:03}", mode=SearchMode.DENSE, limit=1, min_score=0.0)
             assert workspace.search(query).hits[0].path == f"{number}.md"
 
 

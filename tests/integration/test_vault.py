@@ -122,7 +122,7 @@ def paths(
     workspace: Workspace, filters: Filters | None = None, *, text: str = "plan", mode: str = "hybrid"
 ) -> set[str]:
     """Return the documents that a search for all of them finds."""
-    query = SearchQuery(text, mode=SearchMode(mode), filters=filters or Filters(), limit=50)
+    query = SearchQuery(text, mode=SearchMode(mode), filters=filters or Filters(), limit=50, min_score=0.0)
     return {hit.path for hit in workspace.search(query).hits}
 
 
@@ -260,7 +260,8 @@ def test_older_versions_are_found_when_asked_for(vault: Workspace, mode: SearchM
 def test_hits_name_versions(vault: Workspace) -> None:
     """A hit says what its document supersedes, and, when older ones are asked for, what supersedes it."""
     hits = {
-        hit.path: hit for hit in vault.search(SearchQuery("旅の plan", filters=EVERYTHING, limit=50)).hits
+        hit.path: hit
+        for hit in vault.search(SearchQuery("旅の plan", filters=EVERYTHING, limit=50, min_score=0.0)).hits
     }
     assert hits["京都.md"].supersedes == ("京都 下書き.md", "archive/京都.md")
     assert hits["archive/京都.md"].superseded_by == ("京都.md",)
@@ -274,7 +275,7 @@ def test_hits_name_versions(vault: Workspace) -> None:
 def test_comments_are_not_found_and_not_shown(vault: Workspace, expand: Expansion, mode: SearchMode) -> None:
     """However much is returned around a hit, a comment is not in it; reading the note shows it."""
     assert paths(vault, text="tsukiyo", mode="lexical") == set()
-    hits = vault.search(SearchQuery("朝は静か", mode=mode, expand=expand)).hits
+    hits = vault.search(SearchQuery("朝は静か", mode=mode, expand=expand, min_score=0.0)).hits
     assert hits[0].path == "旅行/宿.md"
     assert not any("内緒" in hit.text for hit in hits)
     assert vault.read("旅行/宿.md").text == NOTES["旅行/宿.md"]
@@ -339,7 +340,7 @@ def test_versions_of_one_collection_hide_nothing_of_another(tmp_path: Path) -> N
     with opened(tmp_path / "one") as workspace:
         workspace.add_collection("second", "", str(tmp_path / "two"))
         workspace.import_collection("second")
-        hits = workspace.search(SearchQuery("text", limit=9)).hits
+        hits = workspace.search(SearchQuery("text", limit=9, min_score=0.0)).hits
         assert {(hit.collection, hit.path) for hit in hits} == {
             ("vault", "new.md"),
             ("second", "old.md"),
