@@ -143,13 +143,17 @@ def _examine(database: Path | str, docs: Path, config: Config) -> None:
             found = [hit.path for hit in workspace.search(_exactly(marker)).hits]
             if found != [name]:
                 problems.append(f"the words of {name} are found in {found}")
-        everything = SearchQuery("note", mode=SearchMode.DENSE, limit=1000, per_document=1000)
+        everything = SearchQuery(
+            "note", mode=SearchMode.DENSE, limit=1000, per_document=1000, min_score=0.0, all_similar=True
+        )
         spans = [(hit.path, hit.start) for hit in workspace.search(everything).hits]
         if len(spans) != len({*spans}) or {path for path, _ in spans} != {*on_disk}:
             problems.append(
                 f"by vectors {len(spans)} chunks of {sorted({path for path, _ in spans})} are found"
             )
-        workspace.search(SearchQuery("note", mode=SearchMode.DENSE))  # as many as an index proposes
+        workspace.search(
+            SearchQuery("note", mode=SearchMode.DENSE, min_score=0.0, all_similar=True)
+        )  # as many as an index proposes
         if config.store.vectors is not None and not used[-1]:
             problems.append("the vector index was not used")
         problems += workspace.stores.describe().problems
@@ -159,7 +163,9 @@ def _examine(database: Path | str, docs: Path, config: Config) -> None:
 
 def _exactly(marker: str) -> SearchQuery:
     """Search for a word that one document holds, in its title and its first chunk."""
-    return SearchQuery(marker, mode=SearchMode.LEXICAL, limit=100, per_document=1)
+    return SearchQuery(
+        marker, mode=SearchMode.LEXICAL, limit=100, per_document=1, min_score=0.0, all_similar=True
+    )
 
 
 def _fork(task: Callable[[], None]) -> int:

@@ -84,7 +84,7 @@ def _edit(
     vectors: list[float] = []
 
     def found(text: str, mode: SearchMode, path: str) -> bool:
-        hits = workspace.search(SearchQuery(text, mode=mode, limit=1)).hits
+        hits = workspace.search(SearchQuery(text, mode=mode, limit=1, min_score=0.0)).hits
         return bool(hits) and hits[0].path == path
 
     def edit() -> None:

@@ -83,7 +83,10 @@ def _read(database: Path, seconds: float, seed: int, outcomes: Queue[Outcome]) -
     with open_workspace(database=database, embedder=HashingEmbedder()) as workspace:
         while time.monotonic() < end:
             query = SearchQuery(
-                f"語{chance.randrange(500)} word{chance.randrange(500)}", mode=chance.choice([*SearchMode])
+                f"語{chance.randrange(500)} word{chance.randrange(500)}",
+                mode=chance.choice([*SearchMode]),
+                min_score=0.0,
+                all_similar=True,
             )
             started = time.perf_counter()
             try:

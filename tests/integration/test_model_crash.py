@@ -74,7 +74,7 @@ def look(database: Path, shelf: Shelf, possible: set[EmbeddingSpec]) -> None:
     with open_workspace(database=database) as workspace:
         collection = workspace.collection(NAME)
         assert collection.embedding in possible, collection.embedding
-        everything = SearchQuery("marker", mode=SearchMode.DENSE, limit=1000)
+        everything = SearchQuery("marker", mode=SearchMode.DENSE, limit=1000, min_score=0.0, all_similar=True)
         result = workspace.search(everything)
         assert (len(result.hits), result.pending_chunks) == (120, 0), (
             len(result.hits),

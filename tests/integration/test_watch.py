@@ -80,7 +80,10 @@ def vault(tmp_path: Path) -> Iterator[Vault]:
 
 def paths(workspace: Workspace, text: str, mode: SearchMode = SearchMode.LEXICAL) -> list[str]:
     """Return the paths that are found."""
-    return [hit.path for hit in workspace.search(SearchQuery(text, mode=mode)).hits]
+    return [
+        hit.path
+        for hit in workspace.search(SearchQuery(text, mode=mode, min_score=0.0, all_similar=True)).hits
+    ]
 
 
 def wait_for_sweep(workspace: Workspace) -> None:

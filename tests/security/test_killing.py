@@ -106,7 +106,15 @@ class Place:
             assert status.check is not None
             assert status.check.in_sync
             assert status.counts.pending_chunks == 0
-            every = SearchQuery("note", SearchMode.DENSE, ("notes",), limit=1000, per_document=1000)
+            every = SearchQuery(
+                "note",
+                SearchMode.DENSE,
+                ("notes",),
+                limit=1000,
+                per_document=1000,
+                min_score=0.0,
+                all_similar=True,
+            )
             found = {hit.path for hit in workspace.search(every).hits}
             assert found == {path.relative_to(self.docs).as_posix() for path in self.docs.rglob("*.md")}
         trusted = (self.folder / "data" / "mdvec" / "trusted.json").is_file()
