@@ -85,13 +85,23 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
         if holds is None or not words.scores:
             return Exact()
         chunks = [*view.chunks([*words.scores][:_READ]).values()]
+        fronts = _properties(chunks, view)
         whole: Sequence[_Named] = ()
         if words.matched_weight or words.all_known:
             whole = [each for each in chunks if _is_headed(each, text)]
-            whole = whole or _holding(text, holds, words, chunks, where, view)
-        parts = [] if whole else _named_by_parts(text, chunks, where, view)
+            whole = whole or [
+                *_holding(text, holds, words, chunks, where, view),
+                *(each for each, front in fronts if holds(front)),
+            ]
+        parts: Sequence[_Named] = ()
+        date = None if whole else date_in(text)
+        if date is not None:
+            parts = _of_date(date, chunks, where, view)
+        elif not whole:
+            valued = [each for each, front in fronts if _names_value(text, front)]
+            parts = valued or _with_identifiers(text, chunks)
         details.update(read=len(chunks), whole=len(whole), parts=len(parts))
-    return Exact(_in_few(whole, _FEW), _in_few(parts, _DAYS_OF_MONTH if date_in(text) else _FEW))
+    return Exact(_in_few(whole, _FEW), _in_few(parts, _FEW if date is None else _DAYS_OF_MONTH))
 
 
 def _in_few(found: Sequence[_Named], most: int) -> frozenset[ChunkId]:
@@ -110,21 +120,16 @@ def _holding(
     where: Where,
     view: View,
 ) -> list[StoredChunk]:
-    """Return the chunks that hold the query, and the first chunks of documents whose properties hold it."""
+    """Return the chunks that hold the query; if any hold it as it is typed, those alone."""
     found = [each for each in chunks if holds(each.text)]
     if not found and words.all_known and words.max_score < _COMMON_WORDS:
         found = [each for each in _with_all_words(text, where, view) if holds(each.text)]
     typed = text.casefold()
-    found = [each for each in found if typed in each.text.casefold()] or found
-    return [*found, *_with_properties(holds, chunks, view)]
+    return [each for each in found if typed in each.text.casefold()] or found
 
 
-def _named_by_parts(text: str, chunks: Sequence[StoredChunk], where: Where, view: View) -> Sequence[_Named]:
-    """Return the chunks that a date in the query names; without one, a value, or else all identifiers."""
-    if date := date_in(text):
-        return _of_date(date, chunks, where, view)
-    if valued := _with_properties(lambda front: _names_value(text, front), chunks, view):
-        return valued
+def _with_identifiers(text: str, chunks: Sequence[StoredChunk]) -> list[StoredChunk]:
+    """Return the chunks that hold every identifier in a query; none if it has none."""
     finders = [*filter(None, map(phrase_finder, _IDENTIFIER.findall(text)))]
     return [each for each in chunks if finders and all(holds(each.text) for holds in finders)]
 
@@ -135,17 +140,14 @@ def _is_headed(chunk: StoredChunk, text: str) -> bool:
     return bool(heading) and is_heading(text, heading) and not is_fragment(chunk.text)
 
 
-def _with_properties(
-    meets: Callable[[str], bool], chunks: Sequence[StoredChunk], view: View
-) -> list[StoredChunk]:
-    """Return the first chunks of documents whose frontmatter meets a condition."""
+def _properties(chunks: Sequence[StoredChunk], view: View) -> list[tuple[StoredChunk, str]]:
+    """Return the first chunks of documents, each with the frontmatter above it."""
     first = {each.document_id: each for each in chunks if not each.ordinal and each.start}
-    bodies = view.bodies([*first])
+    bodies = view.bodies([*first]) if first else {}
     # The text of a document of properties alone is its frontmatter.
     return [
-        each
+        (each, bodies[document][: each.start if each.token_count else each.end])
         for document, each in first.items()
-        if meets(bodies[document][: each.start if each.token_count else each.end])
     ]
 
 

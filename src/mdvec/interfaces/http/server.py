@@ -111,7 +111,10 @@ class _Server(uvicorn.Server):
 
     def _note_failure(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Log that connections wait until files can be opened; leave other failures to asyncio."""
-        if not is_out_of_files(context.get("exception")):
+        error = context.get("exception")
+        if self.should_exit and isinstance(error, ValueError):
+            return  # asyncio listens again one second after it ran out of files, even on a closed socket
+        if not is_out_of_files(error):
             loop.default_exception_handler(context)
         elif loop.time() - self._noted_s > _NOTE_EVERY_S:  # asyncio reports each connection that waits
             self._noted_s = loop.time()
