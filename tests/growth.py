@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+import pytest
+
 T = TypeVar("T")
 
 # Linear work grows as much as its input, quadratic work by the square of that. The limit lies between, far
@@ -24,8 +26,12 @@ def assert_grows_linearly(make: Callable[[int], T], work: Callable[[T], object],
         work: The work on it.
         size: The smaller size; the other one is eight times as large.
     """
-    small, large = (_cpu_s(work, make(times * size)) for times in (1, _TIMES))
-    assert large <= max(small, _NEGLIGIBLE_S) * _LIMIT, f"{small:.3f} s, then {large:.3f} s"
+    # Other processes and the garbage collector only add time, so one good measurement of three is enough.
+    for _ in range(3):
+        small, large = (_cpu_s(work, make(times * size)) for times in (1, _TIMES))
+        if large <= max(small, _NEGLIGIBLE_S) * _LIMIT:
+            return
+    pytest.fail(f"{small:.3f} s, then {large:.3f} s")
 
 
 def _cpu_s(work: Callable[[T], object], value: T) -> float:

@@ -204,12 +204,14 @@ def test_a_workspace_is_moved(workspace: Workspace, tmp_path: Path) -> None:
     assert (moved.contents.collections, moved.contents.documents) == (2, 133)
     assert moved.location == str(tmp_path / "moved.sqlite")
     query = SearchQuery("old harbour", SearchMode.HYBRID, limit=10, min_score=0.0)
-    # Scores differ by less than .0001 so far: background samples go by id.
-    expected = [(each.path, pytest.approx(each.score, abs=0.001)) for each in workspace.search(query).hits]
+    expected = workspace.search(query).hits
     with open_workspace(database=tmp_path / "moved.sqlite", embedder=HashingEmbedder()) as other:
         report = other.import_collection("notes", UPDATE)
         assert (report.embedded_chunks, report.added, report.updated) == (0, 0, 0)
-        assert [(each.path, each.score) for each in other.search(query).hits] == expected
+        found = other.search(query).hits
+    assert [each.path for each in found] == [each.path for each in expected]
+    # A copy's scores differ by up to .0001; the cause is not known.
+    assert [each.score for each in found] == pytest.approx([each.score for each in expected], abs=0.001)
     with pytest.raises(StoreError, match="is already there"):
         workspace.stores.move(str(tmp_path / "index.sqlite"))
 
