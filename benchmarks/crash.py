@@ -151,9 +151,8 @@ def _examine(database: Path | str, docs: Path, config: Config) -> None:
             problems.append(
                 f"by vectors {len(spans)} chunks of {sorted({path for path, _ in spans})} are found"
             )
-        workspace.search(
-            SearchQuery("note", mode=SearchMode.DENSE, min_score=0.0, all_similar=True)
-        )  # as many as an index proposes
+        # As many as an index proposes.
+        workspace.search(SearchQuery("note", mode=SearchMode.DENSE, min_score=0.0, all_similar=True))
         if config.store.vectors is not None and not used[-1]:
             problems.append("the vector index was not used")
         problems += workspace.stores.describe().problems

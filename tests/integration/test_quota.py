@@ -84,14 +84,8 @@ def test_an_import_goes_on_where_a_quota_ended_it(tmp_path: Path, monkeypatch: p
             assert (counts.chunks, counts.pending_chunks) == (DOCUMENTS, DOCUMENTS - 96)
         server.left = None
         with open_workspace(database=database, embedder=embedder_at(server)) as workspace:
-            assert (
-                len(
-                    workspace.search(
-                        SearchQuery("harbour", mode=SearchMode.DENSE, limit=5, min_score=0.0)
-                    ).hits
-                )
-                == 5
-            )
+            query = SearchQuery("harbour", mode=SearchMode.DENSE, limit=5, min_score=0.0)
+            assert len(workspace.search(query).hits) == 5
             workspace.import_collection(NAME)
             assert workspace.status(NAME).collections[0].counts.pending_chunks == 0
     assert server.answered.pop("harbour") == 1

@@ -196,14 +196,8 @@ def test_a_quota_that_ends_loses_nothing(tmp_path: Path) -> None:
             assert pending(workspace) == documents - answered_chunks
         server.before = lambda _texts: None
         with notes_at(server, tmp_path, documents) as workspace:
-            assert (
-                len(
-                    workspace.search(
-                        SearchQuery("harbour", mode=SearchMode.DENSE, limit=5, min_score=0.0)
-                    ).hits
-                )
-                == 5
-            )
+            query = SearchQuery("harbour", mode=SearchMode.DENSE, limit=5, min_score=0.0)
+            assert len(workspace.search(query).hits) == 5
             workspace.import_collection(NAME)
             assert pending(workspace) == 0
     assert set(server.answered.values()) == {1}

@@ -112,7 +112,7 @@ class _Server(uvicorn.Server):
     def _note_failure(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Log that connections wait until files can be opened; leave other failures to asyncio."""
         error = context.get("exception")
-        if self.should_exit and isinstance(error, ValueError):
+        if self.should_exit and isinstance(error, ValueError) and "file descriptor" in str(error):
             return  # asyncio listens again one second after it ran out of files, even on a closed socket
         if not is_out_of_files(error):
             loop.default_exception_handler(context)
