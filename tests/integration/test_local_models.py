@@ -471,7 +471,7 @@ def test_a_collection_is_searched_with_it(models: Models, tmp_path: Path) -> Non
     with open_workspace(Config(), database=tmp_path / "i.sqlite", embedder=ruri(models.ruri)) as workspace:
         workspace.add_collection("notes", "", str(docs))
         report = workspace.import_collection("notes")
-        found = workspace.search(SearchQuery(TEXTS[0], mode=SearchMode.DENSE))
+        found = workspace.search(SearchQuery(TEXTS[0], mode=SearchMode.DENSE, min_score=0))
     assert (report.embedded_chunks, report.pending_chunks) == (3, 0)
     assert len(found.hits) == 3
 
@@ -491,4 +491,4 @@ def test_a_folder_is_found_from_anywhere(
     assert kept == EmbeddingSpec("sentence-transformers", str(models.ruri), 256)
     monkeypatch.chdir(tmp_path)
     with open_workspace(Config(), database=tmp_path / "i.sqlite") as workspace:
-        assert workspace.search(SearchQuery("ship", mode=SearchMode.DENSE)).hits
+        assert workspace.search(SearchQuery("ship", mode=SearchMode.DENSE, min_score=0)).hits

@@ -83,7 +83,10 @@ def sql() -> Iterator[Any]:
 async def everything(client: Client) -> dict[str, str]:
     """Return all that a server answers to requests that name nothing of the hidden collection."""
     calls: dict[str, list[dict[str, Any]]] = {
-        "search": [{"query": "what flies or grows", "mode": mode} for mode in ("hybrid", "dense", "lexical")],
+        "search": [
+            {"query": "what flies or grows", "mode": mode, "min_score": 0}
+            for mode in ("hybrid", "dense", "lexical")
+        ],
         "get_doc": [{"path": "trees.md"}, {"path": "unknown"}],
         "list_docs": [{}],
         "get_outline": [{"path": "trees.md"}, {"path": "unknown"}],

@@ -97,14 +97,17 @@ def test_a_role_sees_the_collections_that_are_granted_to_it(
         assert [each.tag for each in restricted.tags()] == ["public", "x"]
         assert {each.path for each in restricted.chunks()} == {"b.md"}
         for mode in SearchMode:
-            found = restricted.search(SearchQuery("zeppelin garden secret", mode=mode, limit=50))
+            found = restricted.search(SearchQuery("zeppelin garden secret", mode=mode, limit=50, min_score=0))
             assert {hit.path for hit in found.hits} == {"b.md"}
         assert [each.collection.name for each in restricted.status().collections] == ["b"]
         with pytest.raises(CollectionNotFoundError):
             restricted.collection("a")
         with pytest.raises(ReadOnlyDatabaseError, match="permission denied"):
             restricted.delete_collection("b")
-    assert {hit.path for hit in workspace.search(SearchQuery("zeppelin garden")).hits} == {"a.md", "b.md"}
+    assert {hit.path for hit in workspace.search(SearchQuery("zeppelin garden", min_score=0)).hits} == {
+        "a.md",
+        "b.md",
+    }
 
 
 def test_a_role_sees_no_row_of_another_collection(workspace: Workspace, schema: str, sql: Any) -> None:
@@ -160,7 +163,7 @@ def test_a_right_can_be_taken_back(workspace: Workspace, schema: str, sql: Any) 
     workspace.stores.grant("a", ROLE)
     workspace.stores.grant("b", ROLE)
     with open_workspace(configured(schema, ROLE), embedder=HashingEmbedder(dimension=16)) as restricted:
-        query = SearchQuery("zeppelin garden", mode=SearchMode.DENSE, limit=9)
+        query = SearchQuery("zeppelin garden", mode=SearchMode.DENSE, limit=9, min_score=0)
         assert {hit.path for hit in restricted.search(query).hits} == {"a.md", "b.md"}
         workspace.stores.revoke("a", ROLE)
         workspace.stores.revoke("a", ROLE)
