@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -96,7 +96,7 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
         parts: Sequence[_Named] = ()
         date = None if whole else date_in(text)
         if date is not None:
-            parts = _of_date(date, chunks, where, view)
+            parts = _of_date(date, chunks, {each.id: front for each, front in fronts}, where, view)
         elif not whole:
             valued = [each for each, front in fronts if _names_value(text, front)]
             parts = valued or _with_identifiers(text, chunks)
@@ -171,15 +171,18 @@ def _names_value(text: str, front: str) -> bool:
     return False
 
 
-def _of_date(date: Date, chunks: Sequence[StoredChunk], where: Where, view: View) -> list[_Named]:
-    """Return the chunks of documents that are named after a date, and passages that name it."""
+def _of_date(
+    date: Date, chunks: Sequence[StoredChunk], fronts: Mapping[ChunkId, str], where: Where, view: View
+) -> list[_Named]:
+    """Return the chunks of documents that are named after a date, and passages or properties that name it."""
     documents: dict[DocumentId, None] = {}
     for glob in date.globs:
         if where.filters.path is None:
             inside = replace(where, filters=replace(where.filters, path=glob))
             documents.update(dict.fromkeys(view.documents_inside(inside)))
     named = view.places_in([*documents], where, _MAX_HOLDERS)
-    return [*named, *(each for each in chunks if each.document_id not in documents and date.is_in(each.text))]
+    naming = (each for each in chunks if date.is_in(fronts.get(each.id, "") + each.text))
+    return [*named, *(each for each in naming if each.document_id not in documents)]
 
 
 def _with_all_words(text: str, where: Where, view: View) -> list[StoredChunk]:

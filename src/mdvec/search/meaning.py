@@ -208,7 +208,7 @@ def _background(
     alike = [place.id for place in inside if place.unspaced == space.unspaced]
     ids = alike if len(alike) >= _MIN_SAMPLE else [place.id for place in inside]
     near = view.chunk_similarities(space.id, space.vector[np.newaxis], ids)[0]
-    near = near[~np.isnan(near)]
+    near = np.sort(near[~np.isnan(near)])  # so that sums are equal whatever the ids
     mean, spread = (float(near.mean()), float(near.std())) if len(near) else (0.0, 0.0)
     if space.unrelated is None:
         return mean, spread

@@ -20,7 +20,8 @@ class Evidence(Struct, frozen=True):
     Attributes:
         is_first: Whether it is the first hit.
         nearness: Standard deviations above unrelated texts; None without a vector.
-        coverage: Share of the query's words, 0..1; None if words were not used.
+        coverage: Share of the query's words, 0..1; None if words say nothing of the hit, because they were
+            not used, or because it is in the other language and has none of them.
         lead: Evidence ahead of the best hit in another document; of a later hit, that of the first one, so
             negative. At most :data:`MAX_LEAD` either way: more says no more.
         crowd: Logarithm of the number of candidates: among many, some are near by chance.
@@ -44,11 +45,14 @@ class Weights(NamedTuple):
 
 
 # With evidence of both sides, of vectors alone, and of words alone; for the first hit, and for later ones.
-_BOTH = Weights(-2.51, 0.88, 2.01, 0.57, -0.46), Weights(-4.70, 0.74, 2.80, 0.23, 0.03)
-_NEARNESS = Weights(-2.96, 0.77, 0.0, 1.64, -0.22), Weights(-4.93, 0.97, 0.0, 0.54, -0.02)
+_BOTH = Weights(-1.98, 0.61, 2.27, 0.52, -0.41), Weights(-4.78, 0.71, 1.16, 0.34, 0.09)
+_NEARNESS = Weights(-1.97, 0.97, 0.0, 2.50, -0.58), Weights(-1.32, 0.48, 0.0, 1.26, -0.63)
 _COVERAGE = Weights(-0.95, 0.0, 6.88, 0.77, -0.43), Weights(-4.29, 0.0, 5.90, 0.25, 0.23)
 
 MAX_LEAD = 5.0
+
+# More candidates count as so many: how many there are beyond depends on ties.
+_CROWD = 200
 
 # What a date, a value or an identifier is of a query, at least.
 _NAMED_COVERAGE = 0.8
@@ -96,17 +100,18 @@ def probability(evidence: Evidence) -> float:
 
 def evidence_of(passages: Sequence[Passage], candidates: Candidates, words: Words) -> Iterator[Evidence]:
     """Yield the evidence for each passage; see :func:`probabilities`."""
-    crowd = math.log(max(1, len(candidates.places)))
+    crowd = math.log(max(1, min(_CROWD, len(candidates.places))))
     for number, passage in enumerate(passages):
         at = passage.best.at
         nearness = float(candidates.above_unrelated[at])
         known = 1.0 if candidates.exact[at] else words.matched_weight
-        coverage = known * float(candidates.word_share[at])
+        coverage = max(known * float(candidates.word_share[at]), _NAMED_COVERAGE * candidates.named[at])
+        is_silent = not words.are_used or (candidates.other_language[at] and not coverage)
         lead = passage.evidence - passages[0].evidence if number else _lead_of_first(passages, candidates)
         yield Evidence(
             is_first=not number,
             nearness=None if math.isnan(nearness) else nearness,
-            coverage=max(coverage, _NAMED_COVERAGE * candidates.named[at]) if words.max_score else None,
+            coverage=None if is_silent else coverage,
             lead=max(-MAX_LEAD, min(MAX_LEAD, lead)),
             crowd=crowd,
         )

@@ -37,12 +37,14 @@ class Words(Struct, frozen=True):
     """The evidence of words about one query.
 
     Attributes:
+        are_used: Whether words were looked for.
         scores: BM25 scores of the chunks that contain query terms, best first.
-        max_score: The largest BM25 score that a chunk could reach; 0 if words were not used.
+        max_score: The largest BM25 score that a chunk could reach; 0 if no term is known.
         matched_weight: The share of the query's weight in terms that some chunk contains, 0..1.
         all_known: Whether each query term, function words aside, occurs in some chunk.
     """
 
+    are_used: bool = False
     scores: Mapping[ChunkId, float] = {}
     max_score: float = 0.0
     matched_weight: float = 0.0
@@ -102,6 +104,7 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Words:
     unknown = sum(each.weight for each in wanted if each.term not in frequencies.of_term)
     missing = unknown * frequencies.largest_idf
     return Words(
+        are_used=True,
         scores=dict(found),
         max_score=(BM25_K1 + 1) * known,
         matched_weight=matched / (known + missing) if known else 0.0,

@@ -23,6 +23,11 @@ if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by
     from mdvec.stores.matrix import ExactView
 
 
+# In the order of the index of a space's vectors, so that no more than the sample is read.
+_SAMPLE = """SELECT min(c.id) FROM vectors v CROSS JOIN chunks c ON c.text_hash = v.text_hash
+    WHERE v.space_id = ? GROUP BY v.text_hash ORDER BY v.text_hash LIMIT ?"""
+
+
 class DenseReader(WhereTables):
     """The part of a snapshot that searches by vectors; a part of :class:`mdvec.stores.interface.View`.
 
@@ -80,11 +85,11 @@ class DenseReader(WhereTables):
         return self._similarities(VectorKind.NAME, space_id, queries, documents)
 
     def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        """Return chunks that are spread evenly over a whole space."""
+        """Return one chunk for each of the texts with the smallest hashes."""
         return self.memorized(("sampled", space_id, count), lambda: self._sampled(space_id, count))
 
     def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        return self.places(self._view(space_id).sample(count))
+        return self.places([row[0] for row in self.rows(_SAMPLE, space_id, count)])
 
     def _nearest_inside(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdvec.stores.blocks import widened
-from mdvec.types.ids import ChunkId
 
 Real = TypeVar("Real", np.float32, np.float64)
 
@@ -55,13 +54,6 @@ def in_rows_of(
     found = np.full((len(wanted), vectors.shape[1]), np.nan, np.float32)
     found[[at for at, _ in known]] = vectors[[row for _, row in known]]
     return found
-
-
-def spread_evenly(ids: NDArray[np.int64], count: int) -> list[ChunkId]:
-    """Return at most ``count`` of some chunks, whose ids ascend."""
-    at = np.linspace(0, len(ids) - 1, min(len(ids), count)).astype(np.intp)
-    chosen: list[ChunkId] = ids[at].tolist() if len(ids) else []
-    return chosen
 
 
 def exact_products(rows: NDArray[np.float16], queries: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from mdvec.stores.vectors.index import VectorKind
-from mdvec.stores.vectors.samples import Samples
 from mdvec.types.ids import CollectionId, SpaceId
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
@@ -217,12 +216,10 @@ class LoadedSpaces:
             table has its vector.
         store: The database beside which spaces are kept in files; None to keep none.
         read_only: Whether such files are read, but not written.
-        samples: Samples of spaces that are not in memory.
     """
 
     def __init__(self, store: Path | None = None, *, read_only: bool = False) -> None:
         self.store = store
-        self.samples = Samples()
         self.read_only = read_only
         self._guard = threading.Lock()
         self._loaded: dict[SpaceId, LoadedSpace] = {}

@@ -21,7 +21,6 @@ from mdvec.stores.exact import (
     in_order_of,
     in_rows_of,
     largest_of_each,
-    spread_evenly,
 )
 from mdvec.types.ids import ChunkId
 
@@ -152,10 +151,6 @@ class ExactView(Struct, frozen=True):
             ids, estimates = owners.best(products)
             best = best_inside(ids, estimates, limit, inside)
         return best_first(best, self.similarities(owners, best, query[np.newaxis])[0], limit)
-
-    def sample(self, count: int) -> list[ChunkId]:
-        """Return the ids of at most ``count`` chunks, spread evenly over all, ascending."""
-        return spread_evenly(self.chunks.ids, count)
 
     def whole(self) -> Block:
         """Return all vectors in one block."""

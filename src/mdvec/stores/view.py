@@ -199,7 +199,11 @@ class View(Protocol):
         """Return the same as :meth:`chunk_similarities` for the nearest name of each document."""
 
     def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        """Return at most ``count`` chunks with a vector, spread evenly over a whole space, in order of id."""
+        """Return a sample of the chunks with a vector, in order of id.
+
+        These are one chunk each for the ``count`` texts with the smallest hashes. So equal documents give an
+        equal sample, and a new one changes little of it.
+        """
 
     def vector_count(self, space_id: SpaceId) -> int:
         """Return the number of stored vectors of a space, used or not."""

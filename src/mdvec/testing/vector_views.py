@@ -83,14 +83,13 @@ class VectorView:
         return self._similarities(space_id, queries, [names.get(each, []) for each in documents])
 
     def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        """Return chunks that are spread evenly over a whole space."""
-        known = sorted(
-            place_of(document, chunk)
-            for document, chunk in self._chunks()
-            if self._has_vector(space_id, chunk.text_hash)
-        )
-        at = np.linspace(0, len(known) - 1, min(len(known), count)).astype(np.intp)
-        return [known[each] for each in at.tolist()]
+        """Return one chunk for each of the texts with the smallest hashes."""
+        first: dict[TextHash, ChunkPlace] = {}
+        for document, chunk in self._chunks():
+            if self._has_vector(space_id, chunk.text_hash):
+                place = place_of(document, chunk)
+                first[chunk.text_hash] = min(place, first.get(chunk.text_hash, place))
+        return sorted(first[text] for text in sorted(first)[:count])
 
     def vectors(
         self, space_id: SpaceId, *, after: bytes, limit: int

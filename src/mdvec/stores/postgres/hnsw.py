@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,6 @@ from mdvec.stores.postgres.vectors import VectorReader
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.vectors.following import NearestQuery
 from mdvec.stores.vectors.index import VectorKind
-from mdvec.stores.vectors.samples import ROWS_WRITTEN, TEXT_IDS, Samples
 from mdvec.types.ids import SpaceId
 
 if TYPE_CHECKING:
@@ -93,12 +92,7 @@ class LargeSpaceReader(VectorReader):
 
     def _sampled_by_server(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         """Return what :meth:`_sampled` returns, without a matrix."""
-
-        def all_ids() -> Iterator[int]:
-            return (row[0] for row in self.rows(TEXT_IDS, space_id))
-
-        samples = Samples() if self.loaded is None else self.loaded.samples
-        places = samples.places(space_id, count, self.rows(ROWS_WRITTEN)[0][0], all_ids, self.places)
+        places = super()._sampled(space_id, count)
         # Every search compares with them.
         ids = [place.id for place in places]
         rows = self.connection.execute(_VECTORS, (space_id, ids), binary=True).fetchall()

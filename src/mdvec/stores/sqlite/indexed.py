@@ -19,13 +19,11 @@ from mdvec.stores.exact import (
     in_rows_of,
     largest_similarities,
 )
-from mdvec.stores.records import ChunkPlace
 from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.snapshots import Snapshot
 from mdvec.stores.vectors.feed import Dialect
 from mdvec.stores.vectors.following import NearestQuery
 from mdvec.stores.vectors.index import VectorKind
-from mdvec.stores.vectors.samples import ROWS_WRITTEN, TEXT_IDS, Samples
 from mdvec.types.ids import ChunkId, SpaceId
 
 _BATCH_ROWS = 4096
@@ -73,10 +71,3 @@ class IndexedSnapshot(IndexedReader, Snapshot):
         rows: Iterable[Any] = self.connection.execute(sql, arguments)
         while batch := list(itertools.islice(rows, _BATCH_ROWS)):
             yield [row[0] for row in batch], [row[1] for row in batch]
-
-    def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        def all_ids() -> Iterator[int]:
-            return (row[0] for row in self.connection.execute(TEXT_IDS, (space_id,)))
-
-        samples = Samples() if self.loaded is None else self.loaded.samples
-        return samples.places(space_id, count, self.rows(ROWS_WRITTEN)[0][0], all_ids, self.places)
