@@ -73,7 +73,7 @@ def variants() -> tuple[Variant, ...]:
         one("words-once", "weight of words in Japanese queries", words, "_WORD_AMONG_BIGRAMS", 1),
         one("title-once", "double weight of titles", stored_words, "FIELD_WEIGHTS", (1.0, 1.0, 1.0, 0.4)),
         one("no-minor", "terms of less weight", stored_words, "FIELD_WEIGHTS", (2.0, 1.0, 1.0, 0.0)),
-        one("no-exact", "all exact evidence", search, "find_exact", lambda *_: frozenset()),
+        one("no-exact", "all exact evidence", search, "find_exact", lambda *_: exact.Exact()),
         one("no-headings", "headings that are the query", exact, "_is_headed", lambda *_: False),
         one("no-dates", "dates", exact, "date_in", lambda _: None),
         one("no-values", "values of properties in the query", exact, "_names_value", lambda *_: False),

@@ -46,7 +46,7 @@ class Weights(NamedTuple):
 
 # With evidence of both sides, of vectors alone, and of words alone; for the first hit, and for later ones.
 _BOTH = Weights(-1.98, 0.61, 2.27, 0.52, -0.41), Weights(-4.78, 0.71, 1.16, 0.34, 0.09)
-_NEARNESS = Weights(-1.97, 0.97, 0.0, 2.50, -0.58), Weights(-1.32, 0.48, 0.0, 1.26, -0.63)
+_NEARNESS = Weights(-3.29, 0.85, 0.0, 1.67, -0.25), Weights(-3.85, 0.89, 0.0, 0.78, -0.21)
 _COVERAGE = Weights(-0.95, 0.0, 6.88, 0.77, -0.43), Weights(-4.29, 0.0, 5.90, 0.25, 0.23)
 
 MAX_LEAD = 5.0

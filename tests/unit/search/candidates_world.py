@@ -81,4 +81,4 @@ def candidates(
 
 def words(*, max_score: float = MAX_SCORE, matched: float = 1.0) -> Words:
     """Return evidence of words; candidates hold the scores of chunks."""
-    return Words(max_score=max_score, matched_weight=matched)
+    return Words(are_used=True, max_score=max_score, matched_weight=matched)
