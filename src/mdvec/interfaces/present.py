@@ -35,7 +35,7 @@ MODEL_COLUMNS = (
 """The columns of :func:`model_row`."""
 
 LIKE_IT = "and {n} like it"
-"""Said after a hit that stands for like texts."""
+"""Said after a hit with like texts folded into it."""
 
 ONE_WEAKER = "1 weaker passage left out"
 """Said after an answer from which one passage was left out for its score."""
@@ -144,7 +144,7 @@ def context_line(hit: SearchHit) -> str:
 
 
 def similar_line(hit: SearchHit) -> str:
-    """Return how many like texts a hit stands for; empty if for itself alone."""
+    """Return how many like texts are folded into a hit; empty if none is."""
     return LIKE_IT.format(n=f"{hit.similar:,}") if hit.similar else ""
 
 

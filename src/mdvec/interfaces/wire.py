@@ -58,7 +58,7 @@ class Hit(Struct, frozen=True):
     chunk_index: Annotated[int, doc("from 0")]
     folder_contexts: Annotated[tuple[str, ...], doc("what its folders hold")]
     cut_lines: Annotated[tuple[str, ...], doc("lines that did not fit")]
-    similar: Annotated[int, doc("like texts that it stands for")]
+    similar: Annotated[int, doc("like texts folded into it")]
 
 
 class Correction(Struct, frozen=True):

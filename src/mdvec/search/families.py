@@ -1,7 +1,7 @@
 """Folds like texts: footers, the parts that a template makes, and copies by a sync program are one hit.
 
 Chunks of a collection whose words are equal but for numbers, names and links have the same skeleton (see
-:func:`mdvec.text.prose.skeletons`) and form a family. The member with the most evidence stands for it; the
+:func:`mdvec.text.prose.skeletons`) and form a family. The member with the most evidence is shown; the
 others are counted, and come after all other candidates. Programs that synchronise folders add copies whose
 texts differ in any way; these are known by their names.
 """

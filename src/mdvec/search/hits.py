@@ -65,7 +65,7 @@ def show_hits(
         passages: Best first.
         scores: The score of each.
         candidates: What they were made of; None if they were only listed.
-        similar: How many like texts a chunk stands for.
+        similar: Number of like texts folded into a chunk.
         view: The snapshot.
     """
     wanted = [*zip(passages, scores, strict=False)][: _SPARE * query.limit]

@@ -66,7 +66,7 @@ class Ranking(Struct, frozen=True):
     Attributes:
         ranked: Best first; like texts behind the others.
         candidates: All that is known about them.
-        similar: How many like texts are behind a candidate that stands for them.
+        similar: Number of like texts folded into a candidate.
         is_complete: Whether a greater depth would find no more.
     """
 

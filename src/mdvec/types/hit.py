@@ -50,7 +50,7 @@ class SearchHit(Struct, frozen=True):
         chunk_index: Position of the found chunk in its document, from 0.
         folder_contexts: What the folders that it is in hold, from the root down.
         cut_lines: Ranges of lines, such as ``12:40``, that did not fit into the text.
-        similar: How many like texts it stands for: copies, or parts made from one template.
+        similar: Number of like texts folded into it: copies, or parts made from one template.
     """
 
     rank: int

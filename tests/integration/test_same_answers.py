@@ -1,0 +1,68 @@
+"""Equal documents give equal answers, in whatever order they were imported and whatever happened between."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from mdvec.testing.embedder import HashingEmbedder
+from mdvec.types.query import SearchMode, SearchQuery
+from mdvec.workspace import Workspace, open_workspace
+
+NOTES = 700  # more than the background of a query samples
+
+
+def words(chance: random.Random, count: int) -> str:
+    return " ".join(f"word{chance.randrange(400)}" for _ in range(count))
+
+
+def note(number: int) -> str:
+    chance = random.Random(number)
+    return f"# Note {number} {words(chance, 2)}\n\n{words(chance, 30)}.\n"
+
+
+def answers(workspace: Workspace) -> list[list[tuple[str, float]]]:
+    """Return the hits of some queries in each mode, each with its score."""
+    queries = [words(random.Random(-number), 3) for number in range(1, 11)]
+    return [
+        [
+            (hit.path, hit.score)
+            for hit in workspace.search(SearchQuery(text, mode, limit=5, min_score=0.0)).hits
+        ]
+        for text in queries
+        for mode in (SearchMode.HYBRID, SearchMode.DENSE)
+    ]
+
+
+def test_a_folder_with_a_history_answers_as_one_that_is_imported_at_once(tmp_path: Path) -> None:
+    """Notes that come in parts, change, go and come back get the scores of a fresh import."""
+    fresh, lived = tmp_path / "fresh", tmp_path / "lived"
+    order = [*range(NOTES)]
+    random.Random(5).shuffle(order)
+    for folder in (fresh, lived):
+        folder.mkdir()
+    for number in order:
+        (fresh / f"{number}.md").write_text(note(number))
+    with (
+        open_workspace(database=tmp_path / "fresh.sqlite", embedder=HashingEmbedder()) as one,
+        open_workspace(database=tmp_path / "lived.sqlite", embedder=HashingEmbedder()) as other,
+    ):
+        one.add_collection("notes", "", str(fresh))
+        one.import_collection("notes")
+        other.add_collection("notes", "", str(lived))
+        for part in (order[:300], order[200:500], order[400:]):
+            for number in part:
+                (lived / f"{number}.md").write_text(note(number))
+            for number in part[:40]:
+                (lived / f"{number}.md").write_text(note(number + NOTES))
+            for number in part[40:60]:
+                (lived / f"{number}.md").unlink()
+            other.import_collection("notes")
+        for number in order:
+            (lived / f"{number}.md").write_text(note(number))
+        other.import_collection("notes")
+        for found, expected in zip(answers(other), answers(one), strict=True):
+            assert [path for path, _ in found] == [path for path, _ in expected]
+            assert [score for _, score in found] == pytest.approx([score for _, score in expected], abs=1e-9)
