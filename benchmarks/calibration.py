@@ -270,7 +270,7 @@ def _shown(hits: Sequence[Hit]) -> list[Hit]:
 
 def fitted(hits: Sequence[Hit], *, first: bool) -> NDArray[np.float64]:
     """Return the weights of a logistic regression, each set and kind with the same weight in all."""
-    chosen = [hit for hit in hits if (hit.rank == 0) is first]
+    chosen = [hit for hit in hits if hit.evidence.is_first is first]
     counts: dict[tuple[str, Kind], int] = {}
     for hit in chosen:
         counts[hit.set, hit.kind] = counts.get((hit.set, hit.kind), 0) + 1

@@ -18,12 +18,13 @@ class Evidence(Struct, frozen=True):
     """The evidence that a hit answers the query.
 
     Attributes:
-        is_first: Whether it is the first hit.
+        is_first: Whether it is the first hit, or is named by the query as the first one is.
         nearness: Standard deviations above unrelated texts; None without a vector.
         coverage: Share of the query's words, 0..1; None if words say nothing of the hit, because they were
             not used, or because it is in the other language and has none of them.
-        lead: Evidence ahead of the best hit in another document; of a later hit, that of the first one, so
-            negative. At most :data:`MAX_LEAD` either way: more says no more.
+        lead: For first hits, evidence ahead of the best hit in another document that the query does not name;
+            for later ones, the difference from the first one, so negative. At most :data:`MAX_LEAD` either
+            way: more says no more.
         crowd: Logarithm of the number of candidates: among many, some are near by chance.
     """
 
@@ -101,15 +102,19 @@ def probability(evidence: Evidence) -> float:
 def evidence_of(passages: Sequence[Passage], candidates: Candidates, words: Words) -> Iterator[Evidence]:
     """Yield the evidence for each passage; see :func:`probabilities`."""
     crowd = math.log(max(1, min(_CROWD, len(candidates.places))))
+    named = candidates.exact | candidates.named
+    lead_of_first = _lead_of_first(passages, candidates)
     for number, passage in enumerate(passages):
         at = passage.best.at
+        # Each of several hits that the query names is as good as the first one.
+        is_first = not number or bool(named[at] and named[passages[0].best.at])
         nearness = float(candidates.above_unrelated[at])
         known = 1.0 if candidates.exact[at] else words.matched_weight
         coverage = max(known * float(candidates.word_share[at]), _NAMED_COVERAGE * candidates.named[at])
         is_silent = not words.are_used or (candidates.other_language[at] and not coverage)
-        lead = passage.evidence - passages[0].evidence if number else _lead_of_first(passages, candidates)
+        lead = lead_of_first if is_first else passage.evidence - passages[0].evidence
         yield Evidence(
-            is_first=not number,
+            is_first=is_first,
             nearness=None if math.isnan(nearness) else nearness,
             coverage=None if is_silent else coverage,
             lead=max(-MAX_LEAD, min(MAX_LEAD, lead)),
@@ -122,6 +127,8 @@ def _lead_of_first(passages: Sequence[Passage], candidates: Candidates) -> float
 
     Of several that the query names, none takes anything from another.
     """
+    if not passages:
+        return 0.0
     first = passages[0]
     named = candidates.exact | candidates.named
     is_named = bool(named[first.best.at])
