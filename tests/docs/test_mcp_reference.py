@@ -11,7 +11,8 @@ import pytest
 from mcp_types import Tool
 
 from mdvec.interfaces.mcp.definitions import ANSWER, ANSWERS, tool_definitions
-from mdvec.interfaces.mcp.resources import STATUS, TEMPLATE
+from mdvec.interfaces.mcp.fence import NOTICE_KEY
+from mdvec.interfaces.mcp.places import STATUS, TEMPLATE
 from mdvec.interfaces.mcp.schemas import output_schema
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "mcp.md"
@@ -66,7 +67,7 @@ def test_every_argument_is_documented(tool: Tool) -> None:
 def test_every_field_of_an_answer_is_documented(tool: Tool) -> None:
     """And no other is, save counts that a schema describes by one rule."""
     documented = set(rows(section(tool.name), "field of the answer"))
-    promised = set(fields(output_schema(ANSWERS[tool.name])))
+    promised = set(fields(output_schema(ANSWERS[tool.name]))) - {NOTICE_KEY}
     counts = {
         "collections[]." + name
         for name in ("documents", "failed", "excluded", "chunks", "pending_chunks", "dirty", "superseded")
@@ -74,6 +75,7 @@ def test_every_field_of_an_answer_is_documented(tool: Tool) -> None:
     sizes = {f"sections[].{name}" for name in ("order", "depth", "start_line", "end_line", "tokens")}
     places = {f"hits[].{name}" for name in ("start_line", "end_line", "chunk_index", "similar")}
     lists = {"search": {"hits"} | places, "status": counts, "get_outline": sizes}
+    assert f"`{NOTICE_KEY}`" in PAGE.read_text(encoding="utf-8").partition("\n## ")[0]
     assert documented == promised | lists.get(tool.name, set())
 
 

@@ -11,7 +11,7 @@ import pytest
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.interfaces import present
-from mdvec.interfaces.mcp.resources import address_of
+from mdvec.interfaces.mcp.places import address_of
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Filters, SearchMode
 

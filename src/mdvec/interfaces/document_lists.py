@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Annotated
 
 from msgspec import Struct
@@ -43,7 +43,7 @@ class Map(Struct, frozen=True):
     more: Annotated[int, doc("sections and links that are left out")] = 0
 
 
-def documents(values: Sequence[ListedDocument], *, more: bool) -> Documents:
+def documents(values: Iterable[ListedDocument], *, more: bool) -> Documents:
     """Return the shape of a list of documents."""
     return Documents(tuple(map(_listed, values)), more)
 

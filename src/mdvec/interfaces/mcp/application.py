@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -19,9 +20,11 @@ from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.mcp.changes import AnnouncingServer, announce_changes, free_idle_model
 from mdvec.interfaces.mcp.definitions import INSTRUCTIONS, get_prompt, list_prompts
 from mdvec.interfaces.mcp.failures import failure_for_client
+from mdvec.interfaces.mcp.fence import marked_json
 from mdvec.interfaces.mcp.resources import Resources
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.interfaces.mcp.tools import Tools
+from mdvec.interfaces.mcp.wording import failure_text
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -90,8 +93,9 @@ def _translating(on_bug: OnBug) -> ServerMiddleware[None]:
             raise MCPError(error.code, _shortened(error.message), _shortened(error.data)) from error
         except Exception as error:
             failure = failure_for_client(error, on_bug)
-            data = {"code": failure.code, "hint": failure.hint}
-            raise MCPError(INTERNAL_ERROR, _shortened(failure.message), data) from error
+            text = failure_text(replace(failure, message=_shortened(failure.message)))
+            data = marked_json({"code": failure.code, "hint": failure.hint})
+            raise MCPError(INTERNAL_ERROR, text, data) from error
 
     return translate
 

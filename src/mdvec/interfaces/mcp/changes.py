@@ -20,7 +20,7 @@ from mcp.server.subscriptions import (
 
 from mdvec.errors import MdvecError
 from mdvec.interfaces.errors import OnBug
-from mdvec.interfaces.mcp.resources import STATUS
+from mdvec.interfaces.mcp.places import STATUS
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.types.collection import Collection
 

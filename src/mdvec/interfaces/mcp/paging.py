@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from mdvec.errors import UsageError
 from mdvec.interfaces.document_lists import Map
 from mdvec.interfaces.excerpt import best_passage
+from mdvec.interfaces.mcp.places import shown_path
 from mdvec.interfaces.present import spelling_lines
 from mdvec.interfaces.printing import one_line, without_gaps
 from mdvec.interfaces.requests import parse_lines
@@ -18,9 +20,9 @@ from mdvec.text.tokens import estimate_token_count, estimate_token_ends
 from mdvec.types.collection import Collection
 from mdvec.types.document import Lines
 from mdvec.types.hit import SearchHit, SearchResult
-from mdvec.types.links import DocumentLinks
+from mdvec.types.links import Backlink, DocumentLinks, OutgoingLink
 from mdvec.types.outline import Outline
-from mdvec.types.report import Passage, WorkspaceStatus
+from mdvec.types.report import ListedDocument, Passage, WorkspaceStatus
 
 MAX_DESCRIPTION_CHARS = 1_000
 """Longest description of a collection: clients send it with every question, and cut long ones."""
@@ -42,6 +44,9 @@ _MAX_NOTES = 50
 
 # More sections or links of one document are no overview.
 _MAX_ROWS = 200
+_LINK_NAMES = ("target", "fragment", "text")
+
+_Link = TypeVar("_Link", OutgoingLink, Backlink)
 
 
 def name_line(text: str) -> str:
@@ -60,27 +65,33 @@ def note_lines(texts: Sequence[str]) -> tuple[str, ...]:
     return (*(one_line(each, _MAX_NOTE_CHARS) for each in texts[:_MAX_NOTES]), *more)
 
 
+def named(document: ListedDocument) -> ListedDocument:
+    """Return a document of a list with its names as answers show them."""
+    path = shown_path(document.collection, document.path)
+    return replace(document, title=name_line(document.title), path=path)
+
+
 def described(status: WorkspaceStatus) -> WorkspaceStatus:
-    """Return a status with descriptions on one line each, cut when they are long."""
+    """Return a status with descriptions and folders on one line each, cut when they are long."""
+    collections = (replace(each, collection=_described(each.collection)) for each in status.collections)
+    return replace(status, collections=tuple(collections))
+
+
+def _described(collection: Collection) -> Collection:
     return replace(
-        status,
-        collections=tuple(
-            replace(each, collection=replace(each.collection, description=_description(each.collection)))
-            for each in status.collections
+        collection,
+        description=one_line(collection.description, MAX_DESCRIPTION_CHARS),
+        folder_contexts=tuple(
+            replace(each, folder=name_line(each.folder)) for each in collection.folder_contexts
         ),
     )
-
-
-def _description(collection: Collection) -> str:
-    return one_line(collection.description, MAX_DESCRIPTION_CHARS)
 
 
 def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
     """Return an answer without the gaps of hidden comments, and as short as a client can show it.
 
     Hits have their whole text while there is room, the others an excerpt; ``cut_lines`` of a hit names what
-    is missing. Names of documents stand on one line each; only paths stay as they are, because the next call
-    needs them.
+    is missing. Names of documents are on one line each.
 
     Args:
         result: The answer.
@@ -136,13 +147,18 @@ def outlined(outline: Outline, links: DocumentLinks) -> Map:
     parts = outline.sections, links.links, links.backlinks
     return Map(
         outline.collection,
-        outline.path,
+        shown_path(outline.collection, outline.path),
         name_line(outline.title),
         tuple(replace(each, heading=name_line(each.heading)) for each in parts[0][:_MAX_ROWS]),
-        tuple(replace(each, text=name_line(each.text)) for each in parts[1][:_MAX_ROWS]),
-        tuple(replace(each, text=name_line(each.text)) for each in parts[2][:_MAX_ROWS]),
+        tuple(_named_link(outline.collection, each) for each in parts[1][:_MAX_ROWS]),
+        tuple(_named_link(outline.collection, each) for each in parts[2][:_MAX_ROWS]),
         sum(max(0, len(each) - _MAX_ROWS) for each in parts),
     )
+
+
+def _named_link(collection: str, link: _Link) -> _Link:
+    names = {each: name_line(getattr(link, each)) for each in _LINK_NAMES if hasattr(link, each)}
+    return replace(link, **names, path=link.path and shown_path(collection, link.path))
 
 
 # The first line may say how many of its characters were read before: "12+60000:40".
@@ -167,11 +183,12 @@ def parse_part(text: str) -> tuple[Lines, int]:
 def _named(hit: SearchHit) -> SearchHit:
     return replace(
         hit,
+        path=shown_path(hit.collection, hit.path),
         title=name_line(hit.title),
         heading=name_line(hit.heading),
         heading_path=name_lines(hit.heading_path),
-        supersedes=hit.supersedes[:_MAX_NAMES],
-        superseded_by=hit.superseded_by[:_MAX_NAMES],
+        supersedes=tuple(shown_path(hit.collection, each) for each in hit.supersedes[:_MAX_NAMES]),
+        superseded_by=tuple(shown_path(hit.collection, each) for each in hit.superseded_by[:_MAX_NAMES]),
     )
 
 
@@ -200,7 +217,12 @@ def first_part(passage: Passage, most_tokens: int, *, read_chars: int = 0) -> tu
     Raises:
         UsageError: If the first line has no more characters than are left out.
     """
-    passage = replace(passage, title=name_line(passage.title), tags=name_lines(passage.tags))
+    passage = replace(
+        passage,
+        path=shown_path(passage.collection, passage.path),
+        title=name_line(passage.title),
+        tags=name_lines(passage.tags),
+    )
     line, _, _ = passage.text.partition("\n")
     if read_chars and read_chars >= len(line):
         msg = f"line {passage.start_line} of {passage.path} has {len(line):,} characters"

@@ -9,6 +9,7 @@ from msgspec import Struct
 from mdvec.interfaces import requests
 from mdvec.interfaces.arguments import Schema
 from mdvec.interfaces.encoding import schema_of
+from mdvec.interfaces.mcp.fence import NOTICE_KEY
 
 MAX_HITS = 100
 """Most hits of one search: more than an agent can read."""
@@ -49,7 +50,8 @@ def input_schema(kind: type[Struct]) -> Schema:
 
 def output_schema(kind: type[Struct]) -> Schema:
     """Return the schema of a tool's answer, without descriptions: the names say enough."""
-    return _result(schema_of(kind, "mcp"))
+    answer = schema_of(kind, "mcp")
+    return _result({**answer, "properties": {NOTICE_KEY: {"type": "string"}, **answer["properties"]}})
 
 
 def _argument(node: Schema) -> Schema:

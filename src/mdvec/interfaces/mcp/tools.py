@@ -23,16 +23,17 @@ from msgspec.structs import replace
 from mdvec.errors import sentences
 from mdvec.interfaces import document_lists, operations, requests, wire
 from mdvec.interfaces.arguments import check, nearest, shown
-from mdvec.interfaces.encoding import to_json
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.mcp.definitions import Context, tool_definitions
 from mdvec.interfaces.mcp.failures import failure_for_client
+from mdvec.interfaces.mcp.fence import marked_json
 from mdvec.interfaces.mcp.paging import (
     described,
     first_part,
     fitted,
     name_line,
+    named,
     note_lines,
     outlined,
     parse_part,
@@ -156,8 +157,7 @@ class Tools:
         found = self._workspace.browse.newest(query.filters, query.collections, limit=query.limit + 1)
         hint = "" if found else self._workspace.browse.unmet(query.filters, query.collections)
         more = len(found) > query.limit
-        page = [replace(each, title=name_line(each.title)) for each in found[: query.limit]]
-        documents = document_lists.documents(page, more=more)
+        documents = document_lists.documents(map(named, found[: query.limit]), more=more)
         return _answer(documents, wording.documents_text(documents, text_for_client(hint)))
 
     def _get_outline(self, request: requests.OutlineRequest) -> CallToolResult:
@@ -188,9 +188,7 @@ class Tools:
         return _answer(wire.reindexed(reports, errors, warnings), wording.reindex_text(reports, errors))
 
     def _failure(self, error: Exception, arguments: Arguments) -> CallToolResult:
-        failure = failure_for_client(error, self._on_bug, arguments.values())
-        lines = (failure.message, f"hint: {failure.hint}" if failure.hint else "", f"code: {failure.code}")
-        text = "\n".join(line for line in lines if line)
+        text = wording.failure_text(failure_for_client(error, self._on_bug, arguments.values()))
         return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
@@ -221,4 +219,4 @@ def _status_answer(found: WorkspaceStatus) -> CallToolResult:
 
 def _answer(data: msgspec.Struct, text: str) -> CallToolResult:
     content: list[ContentBlock] = [TextContent(type="text", text=text)]
-    return CallToolResult(content=content, structured_content=to_json(data, "mcp"))
+    return CallToolResult(content=content, structured_content=marked_json(data))

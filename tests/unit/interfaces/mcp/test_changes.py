@@ -15,7 +15,7 @@ from tests.waiting import HANG_S
 
 from mdvec.errors import StoreError
 from mdvec.interfaces.mcp import changes
-from mdvec.interfaces.mcp.resources import STATUS
+from mdvec.interfaces.mcp.places import STATUS
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
 

@@ -18,7 +18,7 @@ from mcp_types import (
 from tests.unit.interfaces.fake_workspace import FakeWorkspace
 from tests.unit.interfaces.mcp.agent import ERAS, talk
 
-from mdvec.interfaces.mcp.resources import STATUS, TEMPLATE, address_of
+from mdvec.interfaces.mcp.places import STATUS, TEMPLATE, address_of
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.report import ListedDocument
 from mdvec.workspace import Workspace, open_workspace

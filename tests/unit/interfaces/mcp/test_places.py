@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.interfaces.mcp.resources import STATUS, address_of, document_at
+from mdvec.interfaces.mcp.places import STATUS, address_of, document_at
 
 PATHS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
