@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks import calibration, scale
+from benchmarks import ablations, calibration, scale
 from benchmarks.quality import markdown_table
 from benchmarks.speed import PAGE, README, README_JA, RECORD, short_table, table
 from benchmarks.speed_plot import plot
@@ -48,6 +48,13 @@ def test_the_table_of_scores_is_the_recorded_one() -> None:
     record = json.loads((ROOT / "benchmarks/results/calibration.json").read_text(encoding="utf-8"))
     page = (ROOT / "docs/explanation/confidence.md").read_text(encoding="utf-8")
     assert f"<!-- calibration -->\n\n{calibration.table(record['result'])}\n\n<!-- /calibration -->" in page
+
+
+def test_the_table_of_rules_is_the_recorded_one() -> None:
+    """``python -m benchmarks.ablations --markdown`` prints it."""
+    record = json.loads((ROOT / "benchmarks/results/ablations.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs/explanation/ranking.md").read_text(encoding="utf-8")
+    assert f"<!-- ablations -->\n\n{ablations.table(record['result'])}\n\n<!-- /ablations -->" in page
 
 
 def test_the_figures_of_the_daemon_are_the_recorded_ones() -> None:
