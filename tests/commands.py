@@ -19,7 +19,7 @@ def run_here(args: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> subpr
     """
     out, err = io.StringIO(), io.StringIO()
     with (
-        _environment(env),
+        in_environment(env),
         contextlib.chdir(cwd),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
@@ -29,7 +29,8 @@ def run_here(args: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> subpr
 
 
 @contextlib.contextmanager
-def _environment(env: Mapping[str, str]) -> Iterator[None]:
+def in_environment(env: Mapping[str, str]) -> Iterator[None]:
+    """Have an environment, and nothing of the one before, for a while."""
     before = dict(os.environ)
     os.environ.clear()
     os.environ.update(env)

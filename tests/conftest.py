@@ -28,6 +28,10 @@ UNMEASURED = {
 hypothesis.settings.register_profile("mdvec", deadline=None, derandomize=IN_CI)
 hypothesis.settings.load_profile("mdvec")
 
+# Processes that tests start read the bytecode of those before them: compiling takes half of a short command.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # A shell starts background jobs deaf to Ctrl-C, and so would be the processes that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

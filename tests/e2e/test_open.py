@@ -13,7 +13,7 @@ from tests.commands import run_here
 from tests.waiting import HANG_S, wait_until
 
 
-def test_the_browser_is_sent_to_the_results(tmp_path: Path) -> None:
+def test_the_browser_is_sent_to_the_results(tmp_path: Path, model_cache: Path) -> None:
     """The page is served before the browser comes, the query stands in its address, and Ctrl-C ends it."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "再試行.md").write_text("# 再試行\n\n五回まで再試行する。\n", encoding="utf-8")
@@ -24,6 +24,7 @@ def test_the_browser_is_sent_to_the_results(tmp_path: Path) -> None:
         **{name: value for name, value in os.environ.items() if not name.startswith("MDVEC_")},
         "BROWSER": f"{browser} %s",
         "HOME": str(tmp_path),
+        "MDVEC_EMBEDDING_CACHE_DIR": str(model_cache),
         "MDVEC_STORE_LOCATION": str(tmp_path / "index.sqlite"),
     }
     mdvec = [sys.executable, "-P", "-m", "mdvec"]

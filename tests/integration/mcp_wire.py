@@ -15,7 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.commands import in_environment
 from tests.waiting import HANG_S
+
+from mdvec.testing.embedder import HashingEmbedder
+from mdvec.workspace import open_workspace
 
 PROTOCOL = "2025-11-25"
 _PLUGIN = '''
@@ -35,11 +39,11 @@ class Hashing(HashingEmbedder):
 
 
 class Slow(Hashing):
-    """Takes a twentieth of a second for each passage, as a large model on a small machine does."""
+    """Takes a moment for each passage, as a large model on a small machine does."""
 
     def embed(self, texts, role=Role.DOCUMENT, titles=()):
         if role is Role.DOCUMENT:
-            time.sleep(0.05 * len(texts))
+            time.sleep(0.02 * len(texts))
         yield from super().embed(texts, role, titles)
 
 
@@ -82,9 +86,12 @@ def make_home(folder: Path, documents: int) -> Path:
     """
     make_plugin(folder)
     write_notes(folder / "notes", documents)
-    environment = environment_of(folder)
-    run_mdvec(environment, "tool", "add", "-n", "notes", "-d", "My notes", "-s", str(folder / "notes"))
-    run_mdvec(environment, "import", "-n", "notes")
+    with (
+        in_environment(environment_of(folder)),
+        open_workspace(database=folder / "index.sqlite", embedder=HashingEmbedder()) as workspace,
+    ):
+        workspace.add_collection("notes", "My notes", str(folder / "notes"))
+        workspace.import_collection("notes")
     return folder
 
 

