@@ -227,9 +227,9 @@ def test_a_search_answers_while_an_import_embeds(
     """From what is there: all words, and the vectors that are written; in this process and in another."""
     with open_workspace(database=workspace.database, embedder=HashingEmbedder()) as other:
         for searching in (workspace, other):
-            result = searching.search(SearchQuery("notes"))
+            result = searching.search(SearchQuery("notes", min_score=0))
             assert (len(result.hits), result.total_chunks, result.pending_chunks) == (4, 4, 2)
-            dense = searching.search(SearchQuery("Text about notes", mode=SearchMode.DENSE)).hits
+            dense = searching.search(SearchQuery("Text about notes", mode=SearchMode.DENSE, min_score=0)).hits
             assert {hit.path for hit in dense} >= {"0.md", "1.md"}
             assert searching.read("2.md", collection="notes").title == "Note 2"
     assert not held_import.done()

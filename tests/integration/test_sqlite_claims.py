@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.contract.store_world import add_collection, read
+from tests.waiting import HANG_S
 
 from mdvec.errors import WriterBusyError
 from mdvec.stores.holders import HEARTBEAT_S, SILENCE_S
@@ -190,7 +191,7 @@ def test_claims_are_given_back_when_the_store_closes(
 def test_a_claim_that_could_not_be_given_back(
     path: Path, notes: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What went wrong inside is what is raised, and the same store may claim it again later."""
+    """The error inside is the one that is raised, and the same store may claim the collection later."""
     monkeypatch.setattr(connection, "BUSY_TIMEOUT_S", 0.1)
     store, other = SqliteStore(path), Database(path)
     blocker = other.writing()
@@ -206,7 +207,7 @@ def test_a_claim_that_could_not_be_given_back(
         pass
     assert read(store, lambda view: view.collections()) == [notes]  # readers are not affected
     blocker.__exit__(None, None, None)
-    with store.claim(notes, "importing", wait_s=0) as claim, store.write(claim):
+    with store.claim(notes, "importing", wait_s=HANG_S) as claim, store.write(claim):
         pass
     store.close()
     other.close()

@@ -185,7 +185,7 @@ def test_only_the_text_of_what_is_shown_is_read(
         return real(view, ids)
 
     monkeypatch.setattr(Snapshot, "chunks", load_chunks)
-    assert len(workspace.search(SearchQuery("tomatoes", mode=mode)).hits) == 5
+    assert len(workspace.search(SearchQuery("tomatoes", mode=mode, min_score=0)).hits) == 5
     # Once more with a greater depth; passages of three chunks, three for each hit.
     assert len(loaded) <= 2 * 60 + 3 * 5 * 3 + 10 * 3
 
