@@ -52,7 +52,7 @@ _COVERAGE = Weights(-0.95, 0.0, 6.88, 0.77, -0.43), Weights(-4.29, 0.0, 5.90, 0.
 
 MAX_LEAD = 5.0
 
-# More candidates count as so many: how many there are beyond depends on ties.
+# Candidates beyond this number do not count: ties decide how many there are.
 _CROWD = 200
 
 # What a date, a value or an identifier is of a query, at least.

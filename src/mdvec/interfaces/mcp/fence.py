@@ -1,4 +1,4 @@
-"""The one way into an answer for what the authors of documents wrote: as data."""
+"""Marks text from documents as data; everything that an MCP answer repeats of them goes through here."""
 
 from __future__ import annotations
 

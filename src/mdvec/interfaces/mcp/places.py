@@ -10,7 +10,7 @@ SCHEME = "mdvec://"
 """Start of each address."""
 
 TEMPLATE = "mdvec://{collection}/{+path}"
-"""Address of a document, percent-encoded; ``+`` stands for a path with slashes."""
+"""Address of a document, percent-encoded; ``+`` lets a path have slashes."""
 
 STATUS = "mdvec://status"
 """Address of the state of the index. No document has it: their addresses have a path."""
