@@ -22,7 +22,7 @@ MdvecError
 ├── StoreError
 │   ├── NoIndexError
 │   ├── NotADatabaseError
-│   ├── NewerDatabaseError
+│   ├── OtherVersionError
 │   ├── DamagedDatabaseError
 │   ├── ForeignDatabaseError
 │   ├── DatabaseFullError
@@ -242,11 +242,14 @@ class NotADatabaseError(StoreError):
     default_hint = "Name another file with --database; this one was left as it is."
 
 
-class NewerDatabaseError(StoreError):
-    """The database was written by a newer mdvec."""
+class OtherVersionError(StoreError):
+    """Another version of mdvec wrote the database, and this one can neither read nor rebuild it."""
 
-    code = "newer_database"
-    default_hint = "Install a newer mdvec; the database was left as it is."
+    code = "other_version"
+    default_hint = (
+        "Install the version of mdvec that wrote it. Or move it away, register your folders again with "
+        "'mdvec tool add', and run 'mdvec import'."
+    )
 
 
 class DamagedDatabaseError(StoreError):

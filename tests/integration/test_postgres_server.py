@@ -21,7 +21,7 @@ from mdvec.errors import (
     ConfigError,
     DatabaseFullError,
     MdvecError,
-    NewerDatabaseError,
+    OtherVersionError,
     StoreError,
     StoreUnavailableError,
     WriterBusyError,
@@ -409,7 +409,7 @@ def test_a_newer_database_is_left_alone(sql: Any) -> None:
     schema = new_schema()
     open_postgres(schema=schema).close()
     sql.execute(f"UPDATE {schema}.meta SET value = 999 WHERE key = 'schema_version'")
-    with pytest.raises(NewerDatabaseError, match="format 999"):
+    with pytest.raises(OtherVersionError, match="format 999"):
         open_postgres(schema=schema)
     sql.execute(f"DELETE FROM {schema}.meta")
     with pytest.raises(StoreError, match="belongs to another program"):

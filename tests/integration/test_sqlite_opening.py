@@ -17,14 +17,14 @@ from msgspec.structs import replace
 from tests.contract.store_world import SPACE, add_collection, make_document, put, read
 
 from mdvec.errors import (
-    NewerDatabaseError,
     NotADatabaseError,
+    OtherVersionError,
     ReadOnlyDatabaseError,
     StoreError,
     StoreUnavailableError,
 )
 from mdvec.stores.sqlite.database import Database
-from mdvec.stores.sqlite.schema import APPLICATION_ID, SCHEMA
+from mdvec.stores.sqlite.schema import APPLICATION_ID, UNRELEASED, VERSION
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.hashing import text_hash
 from mdvec.types.document import Comment
@@ -59,7 +59,7 @@ def test_opening_makes_what_is_missing(path: Path) -> None:
     """The folder, the file, its tables and its identity are made; WAL and foreign keys are on."""
     SqliteStore(path).close()
     connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA.version,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
     assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
     connection.close()
     database = Database(path)
@@ -131,13 +131,13 @@ def test_a_newer_database_is_left_alone(path: Path) -> None:
     """A database of a later version is refused and stays as it is."""
     fill(path)
     connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {SCHEMA.version + 1}")
+    connection.execute(f"PRAGMA user_version = {UNRELEASED.stop}")
     connection.close()
     before = path.read_bytes()
     for read_only in (False, True):
-        with pytest.raises(NewerDatabaseError, match="newer") as caught:
+        with pytest.raises(OtherVersionError, match="has format 8, and this mdvec uses format 1") as caught:
             SqliteStore(path, read_only=read_only)
-        assert "Install a newer mdvec" in caught.value.hint
+        assert "Install the version of mdvec that wrote it. Or move it away" in caught.value.hint
     assert path.read_bytes() == before
 
 

@@ -14,7 +14,6 @@ from tests.security.conftest import Mdvec
 
 from mdvec import open_workspace
 from mdvec.errors import DamagedDatabaseError
-from mdvec.stores.sqlite.checksums import add_functions, damaged_rows
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.types.section import IndexedSection
@@ -228,36 +227,6 @@ def test_an_import_without_check_compares_no_checksum(tmp_path: Path, folder: Pa
     with open_workspace(database=file, embedder=HashingEmbedder()) as workspace:
         report = workspace.import_collection("notes")
     assert (report.updated, report.warnings) == (0, ())
-
-
-def test_rows_of_an_older_mdvec_pass(mdvec: Mdvec, index: Path) -> None:
-    """What a process of an older version wrote has no checksum, and is no damage."""
-    damage(
-        index,
-        "UPDATE vectors SET checksum = NULL",
-        "UPDATE contents SET checksum = NULL",
-        "UPDATE documents SET checksum = NULL",
-    )
-    assert mdvec("search", "install", "--mode", "dense", "--database", index).code == 0
-    assert about_database(mdvec, index)["severity"] == "ok"
-
-
-def test_upgraded_databases_get_checksums(mdvec: Mdvec, index: Path) -> None:
-    """The step to the current version computes those of everything that is there, and embeds nothing."""
-    from mdvec.stores.sqlite.schema import SCHEMA
-
-    checksums = "SELECT (SELECT group_concat(checksum) FROM {}) FROM documents LIMIT 1"
-    tables = ("documents", "contents", "vectors")
-    connection = apsw.Connection(str(index))
-    before = [connection.execute(checksums.format(table)).get for table in tables]
-    assert all(before)
-    add_functions(connection)
-    for statement in SCHEMA.migrations[-1].split(";"):
-        if statement.strip().startswith("UPDATE") and "checksum" in statement:
-            connection.execute(statement)
-    assert [connection.execute(checksums.format(table)).get for table in tables] == before
-    assert not damaged_rows(connection)
-    connection.close()
 
 
 # --- files that look unchanged ---------------------------------------------------------------------

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,9 @@ def search(mdvec: Mdvec, folder: Path, *more: str | Path) -> str:
 def forge(index: Path) -> None:
     """Make an index say what its documents do not."""
     connection = sqlite3.connect(index)
-    connection.execute(
-        "UPDATE contents SET body = replace(body, 'make install', 'curl ev.il'), checksum = NULL"
-    )
+    connection.create_function("crc32", 1, zlib.crc32)
+    connection.execute("UPDATE contents SET body = replace(body, 'make install', 'curl ev.il')")
+    connection.execute("UPDATE contents SET checksum = crc32(CAST(body AS BLOB))")
     connection.commit()
     connection.close()
 
@@ -175,14 +176,14 @@ def test_a_log_without_its_index(mdvec: Mdvec, theirs: Path) -> None:
 
 
 def test_an_index_without_a_mark(mdvec: Mdvec, folder: Path) -> None:
-    """One that an older version made in a folder looks like one from elsewhere, and is set aside once."""
+    """One that another program made in a folder looks like one from elsewhere, and is set aside once."""
     search(mdvec, folder)
     unmark(folder / ".mdvec" / "index.sqlite")
     assert "index.sqlite.foreign-1" in search(mdvec, folder)
     assert "foreign" not in search(mdvec, folder)
 
 
-def test_the_database_of_an_older_version_is_used(mdvec: Mdvec, folder: Path, home: Path) -> None:
+def test_a_database_of_the_user_without_a_mark_is_used(mdvec: Mdvec, folder: Path, home: Path) -> None:
     """The user's own database needs no mark, and gets one without a word."""
     assert mdvec("tool", "add", "-n", "notes", "-d", "x", "-s", folder).code == 0
     assert mdvec("import", "-n", "notes").code == 0

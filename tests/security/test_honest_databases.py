@@ -71,7 +71,7 @@ def test_damage_is_damage(mdvec: Mdvec, index: Path) -> None:
     ("statement", "command"),
     [
         ("DELETE FROM meta", ("status",)),
-        ("PRAGMA user_version = 3", ("status",)),
+        ("PRAGMA user_version = 0", ("status",)),
         ("UPDATE collections SET source = '{'", ("status",)),
         ("UPDATE collections SET settings = '{\"embedding\": 3}'", ("status",)),
         ("UPDATE collections SET chunking = '{\"strategy\": 3}'", ("search", "install")),

@@ -118,7 +118,9 @@ def _embed(work: Work, embedder: Embedder, space_id: SpaceId, lost: Sequence[str
         raise DamagedDatabaseError(_about_lost(lost[0]), hint=_SEND_AGAIN) from error
     if embedded.names or embedded.texts:
         with work.write() as writer:
-            writer.drop_unused(keep=_UNUSED_VECTORS_KEPT)
+            # What is not read again yet after a rebuild of the index will use its vectors.
+            if all(each.last_indexed_ms is not None for each in writer.collections()):
+                writer.drop_unused(keep=_UNUSED_VECTORS_KEPT)
     return embedded
 
 

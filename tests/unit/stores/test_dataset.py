@@ -19,7 +19,7 @@ from mdvec.errors import (
     ConfigError,
     DamagedDatabaseError,
     DatabaseFullError,
-    NewerDatabaseError,
+    OtherVersionError,
     StoreError,
     WriterBusyError,
 )
@@ -213,7 +213,7 @@ def test_what_is_damaged_or_gone_is_an_error(place: CountingPlace, tmp_path: Pat
     with pytest.raises(DamagedDatabaseError, match="version 1 of"):
         fetched(place, tmp_path)
     place.put(name, text.replace('"format":1', '"format":2').encode())
-    with pytest.raises(NewerDatabaseError, match="newer mdvec"):
+    with pytest.raises(OtherVersionError, match="newer mdvec"):
         dataset.latest(place)
 
 

@@ -6,7 +6,7 @@ import re
 
 from msgspec import Struct
 
-from mdvec.errors import ConfigError, NewerDatabaseError, StoreError
+from mdvec.errors import ConfigError, OtherVersionError, StoreError
 from mdvec.stores.postgres.access import renew_rights
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.schema import MIGRATIONS
@@ -96,7 +96,7 @@ def open_first(connection: Connection, schema: str, address: str) -> Opened:
 
     Raises:
         ConfigError: If the server is too old, has no pgvector, or the database is not in UTF-8.
-        NewerDatabaseError: If a newer version wrote it; it is not touched.
+        OtherVersionError: If a newer version wrote it; it is not touched.
         ReadOnlyDatabaseError: If it would have to be made or upgraded, and the user may not do that.
     """
     (facts,) = connection.execute(_FACTS).fetchall()
@@ -135,7 +135,7 @@ def _version(connection: Connection, schema: str, address: str) -> int:
     version: int = row[0]
     if version > len(MIGRATIONS):
         msg = f"{without_password(address)} was written by a newer mdvec (format {version})"
-        raise NewerDatabaseError(msg)
+        raise OtherVersionError(msg)
     return version
 
 

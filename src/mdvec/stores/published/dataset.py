@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from mdvec import run
 from mdvec.clock import now_ms
-from mdvec.errors import DamagedDatabaseError, NewerDatabaseError, WriterBusyError
+from mdvec.errors import DamagedDatabaseError, OtherVersionError, WriterBusyError
 from mdvec.stores.published.parts import (
     PART_BYTES,
     PART_NAME,
@@ -104,7 +104,7 @@ def read_manifest(place: Place, number: int) -> Manifest | None:
 
     Raises:
         DamagedDatabaseError: If it cannot be read, or contradicts itself.
-        NewerDatabaseError: If a newer mdvec published it.
+        OtherVersionError: If a newer mdvec published it.
         StoreError: If the place cannot be used.
     """
     content = place.get(_manifest_name(number), _MAX_MANIFEST_BYTES)
@@ -113,7 +113,7 @@ def read_manifest(place: Place, number: int) -> Manifest | None:
     try:
         if msgspec.json.decode(content, type=_Format).format > _FORMAT:
             msg = f"version {number} of {place.location} was published by a newer mdvec"
-            raise NewerDatabaseError(msg, hint="Install a newer mdvec.")
+            raise OtherVersionError(msg, hint="Install a newer mdvec.")
         manifest = msgspec.json.decode(content, type=Manifest)
         if problem := _contradiction(manifest, number):
             raise msgspec.ValidationError(problem)
@@ -232,7 +232,7 @@ def prune(place: Place, newest: int, keep: int) -> int:
         keep: How many versions stay, the newest among them.
 
     Raises:
-        NewerDatabaseError: If a newer mdvec published a version that stays.
+        OtherVersionError: If a newer mdvec published a version that stays.
         StoreError: If the place cannot be used.
     """
     found = numbers(place)
@@ -286,7 +286,7 @@ def fetch(place: Place, manifest: Manifest, target: Path, near: LocalFile | None
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest == manifest.sha256:
         return len(needed)
-    if near is not None:  # which is damaged, or was upgraded
+    if near is not None:  # which is damaged
         return fetch(place, manifest, target, None)
     msg = f"version {manifest.number} of {place.location} is damaged"
     raise DamagedDatabaseError(msg, hint=SEND_ALL)

@@ -1,7 +1,6 @@
 """Checksums of texts and vectors: damage that SQLite cannot see is noticed, and what it struck made anew.
 
-SQLite checks its own structure, not the bytes of a row. What has no checksum, because an older version of
-mdvec wrote it while this one had the file open, passes.
+SQLite checks its own structure, not the bytes of a row.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ MOVED_CHECKSUM = f"""iif(d.checksum = {DOCUMENT_CHECKSUM}, {
 }, d.checksum)"""
 """SQL for the checksum that it has at ``:path``; that of a damaged one stays, and shows it."""
 
-_DAMAGED_DOCUMENT = f"""(d.checksum != coalesce({DOCUMENT_CHECKSUM}, -1) OR EXISTS(
+_DAMAGED_DOCUMENT = f"""(d.checksum IS NOT {DOCUMENT_CHECKSUM} OR EXISTS(
     SELECT 1 FROM contents t WHERE t.document_id = d.id AND t.checksum != crc32(CAST(t.body AS BLOB))))"""  # noqa: S608
 _DAMAGED_VECTOR = "v.checksum != crc32(v.vector)"
 _ELSEWHERE = f"""WITH damaged(hash) AS (SELECT text_hash FROM vectors v WHERE {_DAMAGED_VECTOR})
@@ -101,8 +100,8 @@ def discard(connection: apsw.Connection, collection_id: CollectionId) -> Damaged
     return DamagedRows(len(paths), connection.changes(), paths, elsewhere)
 
 
-def _intact(value: bytes, checksum: int | None) -> bytes:
-    if checksum is not None and zlib.crc32(value) != checksum:
+def _intact(value: bytes, checksum: int) -> bytes:
+    if zlib.crc32(value) != checksum:
         msg = "a stored text or vector is damaged"
         raise DamagedDatabaseError(msg, hint=REPAIR_HINT)
     return value

@@ -11,12 +11,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from mdvec import run
-from mdvec.errors import DamagedDatabaseError
+from mdvec.errors import DamagedDatabaseError, OtherVersionError
 from mdvec.stores.sqlite.attaching import attach
 from mdvec.stores.sqlite.checksums import DOCUMENT_CHECKSUM, add_functions
 from mdvec.stores.sqlite.connection import Access, Connection, connect, translated
 from mdvec.stores.sqlite.database import Database
-from mdvec.stores.sqlite.schema import SCHEMA
+from mdvec.stores.sqlite.schema import TABLES, VERSION
 from mdvec.stores.sqlite.snapshots import Transaction
 from mdvec.types.collection import Collection, SourceSpec
 
@@ -48,8 +48,7 @@ _MAX_NAMED = 3
 _FORGET = f"""
 CREATE TEMP TABLE commented AS SELECT document_id AS id FROM contents WHERE comments != '[]';
 UPDATE contents SET comments = '[]' WHERE document_id IN (SELECT id FROM commented);
-UPDATE documents AS d SET checksum = {DOCUMENT_CHECKSUM}
-  WHERE id IN (SELECT id FROM commented) AND checksum IS NOT NULL;
+UPDATE documents AS d SET checksum = {DOCUMENT_CHECKSUM} WHERE id IN (SELECT id FROM commented);
 DROP TABLE commented;
 {_FORGET_FILES}
 DELETE FROM meta WHERE key NOT IN ('generation', 'vector_epoch');
@@ -103,25 +102,24 @@ def adopt(path: Path) -> None:
     """Make a copy that came from elsewhere ready to be searched, and believe nothing of it but its documents.
 
     Nothing in it runs: it has no triggers, views or virtual tables but mdvec's own. It leads to nothing on
-    this machine: collections have no sources, and no files that were left out. Tables that an older version
-    wrote are brought up to date.
+    this machine: collections have no sources, and no files that were left out.
 
     Raises:
+        OtherVersionError: If another version of mdvec published it.
         StoreError: If it is no copy, damaged, or has what could run.
     """
     with _reading(path) as connection:
         unknown = {*connection.execute(_RUNNING)} - _own_running()
-        is_current = int(connection.pragma("user_version")) >= SCHEMA.version
+        version = int(connection.pragma("user_version"))
     if unknown:
         names = ", ".join(sorted(repr(name) for name, _ in unknown)[:_MAX_NAMED])
         msg = (
             f"the published database has triggers, views or virtual tables that mdvec does not make: {names}"
         )
         raise DamagedDatabaseError(msg, hint="Ask who publishes it; nothing of it was used.")
-    if not is_current:
-        Database(path).close()
-        with _alone(path):
-            pass
+    if version != VERSION:
+        msg = f"the published database has format {version}, and this mdvec uses format {VERSION}"
+        raise OtherVersionError(msg, hint="Publish it again with this version of mdvec.")
     with _reading(path) as connection:
         collections = Transaction(connection, None, None).collections()
         is_clean = all(each == _without_place(each) for each in collections)
@@ -140,7 +138,7 @@ def _own_running() -> set[tuple[object, ...]]:
     """Return what may run in a database of mdvec's own."""
     with contextlib.closing(Connection(":memory:")) as connection:
         add_functions(connection)
-        connection.execute(SCHEMA.tables)
+        connection.execute(TABLES)
         attach(connection)
         return {*connection.execute(_RUNNING)}
 

@@ -26,7 +26,6 @@ from mdvec.stores.sqlite.connection import (
     translated,
 )
 from mdvec.stores.sqlite.opening import Opening, has_unread_log, open_first
-from mdvec.stores.sqlite.schema import SCHEMA, Schema
 from mdvec.stores.tables import TableReader
 
 
@@ -74,14 +73,13 @@ class Database:
     Args:
         path: The file.
         how: How it is opened.
-        schema: What it has to hold.
     """
 
-    def __init__(self, path: Path, how: Opening = Opening(), *, schema: Schema = SCHEMA) -> None:  # noqa: B008
+    def __init__(self, path: Path, how: Opening = Opening()) -> None:  # noqa: B008
         self.path = path.absolute()
         self._follow_links = how.follow_links
         with translated(self.path):
-            first, self._access = open_first(self.path, schema, how)
+            first, self._access = open_first(self.path, how)
         self.ignores_log = self._access is Access.IMMUTABLE and has_unread_log(self.path)
         self._file = _identity(self.path)
         self._pool = Pool(str(self.path), first)

@@ -1,4 +1,4 @@
-"""The first look at the file: is it ours, can it be written, are its tables up to date."""
+"""The first look at the file: is it ours, can it be written, does it have the tables of this version."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from msgspec import Struct
 
 from mdvec.errors import (
     DamagedDatabaseError,
-    NewerDatabaseError,
     NotADatabaseError,
+    OtherVersionError,
     ReadOnlyDatabaseError,
     StoreError,
 )
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Access, Connection, connect
-from mdvec.stores.sqlite.schema import APPLICATION_ID, Schema
+from mdvec.stores.sqlite.rebuild import rebuild
+from mdvec.stores.sqlite.schema import APPLICATION_ID, TABLES, UNRELEASED, VERSION
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
@@ -47,28 +48,28 @@ class Opening(Struct, frozen=True):
     mark: int | None = None
 
 
-def open_first(path: Path, schema: Schema, how: Opening) -> tuple[Connection, Access]:
-    """Open the file, making or upgrading it where that is needed and possible.
+def open_first(path: Path, how: Opening) -> tuple[Connection, Access]:
+    """Open the file, making or rebuilding it where that is needed and possible.
 
     A database in a place that cannot be written is opened for reading. Other users cannot read what is made.
 
     Args:
         path: The database, absolute; made when it is not there, with its folders.
-        schema: What it has to hold.
         how: How it is opened.
 
     Returns:
         A connection, and how further ones are to be opened.
 
     Raises:
-        ReadOnlyDatabaseError: If it would have to be made or upgraded, and cannot be written.
+        OtherVersionError: If another version wrote it, and it cannot be rebuilt.
+        ReadOnlyDatabaseError: If it would have to be made, and cannot be written.
     """
     exists = _refuse_other_files(path)
     if not how.read_only:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _make_private(path)
-            if _prepare(path, schema, how):
+            if _prepare(path, how):
                 return connect(path, Access.WRITE, follow_links=how.follow_links), Access.WRITE
         except (apsw.CantOpenError, apsw.ReadOnlyError, OSError):
             pass  # perhaps it can be read; if not, that error says why
@@ -76,9 +77,9 @@ def open_first(path: Path, schema: Schema, how: Opening) -> tuple[Connection, Ac
         msg = f"there is no database at {path}" if how.read_only else f"no database can be made at {path}"
         raise ReadOnlyDatabaseError(msg)
     try:
-        return _connect_for_reading(path, schema, Access.READ), Access.READ
+        return _connect_for_reading(path, Access.READ), Access.READ
     except (apsw.CantOpenError, apsw.ReadOnlyError):
-        return _connect_for_reading(path, schema, Access.IMMUTABLE), Access.IMMUTABLE
+        return _connect_for_reading(path, Access.IMMUTABLE), Access.IMMUTABLE
 
 
 def read_mark(path: Path) -> int | None:
@@ -162,8 +163,8 @@ def _refuse_other_files(path: Path) -> bool:
     return True
 
 
-def _prepare(path: Path, schema: Schema, how: Opening) -> bool:
-    """Bring the tables up to date.
+def _prepare(path: Path, how: Opening) -> bool:
+    """Make the tables where they are not those of this version.
 
     Returns:
         Whether the file can be written.
@@ -171,11 +172,11 @@ def _prepare(path: Path, schema: Schema, how: Opening) -> bool:
     with contextlib.closing(connect(path, Access.MAKE, follow_links=how.follow_links)) as connection:
         # A foreign file is left as it is, its log included.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        version = _version(connection, path, schema)
+        version = _version(connection, path)
         if connection.readonly("main"):
             return False
-        if version < schema.version:
-            _upgrade(connection, path, schema, how.mark)
+        if version != VERSION:
+            _make_tables(connection, path, how)
         if how.mark is not None and connection.execute(_READ_MARK).get is None:
             _set_mark(connection, how.mark)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
@@ -183,7 +184,7 @@ def _prepare(path: Path, schema: Schema, how: Opening) -> bool:
         return True
 
 
-def _version(connection: Connection, path: Path, schema: Schema) -> int:
+def _version(connection: Connection, path: Path) -> int:
     """Return the version of the tables, 0 for an empty file."""
     with connection:  # one snapshot: another process may be making the tables
         application_id = connection.pragma("application_id")
@@ -194,26 +195,25 @@ def _version(connection: Connection, path: Path, schema: Schema) -> int:
             msg = f"{path} is the database of another program"
             raise NotADatabaseError(msg)
         return 0
-    if version > schema.version:
-        msg = f"{path} was written by a newer mdvec (format {version}, this one knows {schema.version})"
-        raise NewerDatabaseError(msg)
     return version
 
 
-def _upgrade(connection: Connection, path: Path, schema: Schema, mark: int | None) -> None:
-    # Tables that are referred to can only be rebuilt while references are not enforced.
+def _make_tables(connection: Connection, path: Path, how: Opening) -> None:
+    """Make the tables in an empty file, or rebuild those of another version, in one transaction."""
+    # Tables that are referred to can only be dropped while references are not enforced.
     connection.pragma("foreign_keys", value=False)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        version = _version(connection, path, schema)  # another process may have been faster
+        version = _version(connection, path)  # another process may have been faster
         if version == 0:
-            connection.execute(schema.tables)
+            connection.execute(TABLES)
             connection.pragma("application_id", APPLICATION_ID)
-            _set_mark(connection, mark)
-        else:
-            for migration in schema.migrations[version - 1 :]:
-                connection.execute(migration)
-        connection.pragma("user_version", schema.version)
+            _set_mark(connection, how.mark)
+        elif version in UNRELEASED:
+            rebuild(connection, path, version, follow_links=how.follow_links)
+        elif version != VERSION:
+            raise _other_version(path, version)
+        connection.pragma("user_version", VERSION)
         connection.execute("COMMIT")
     except apsw.SQLError as error:  # such as a table that should not be there yet
         msg = f"{path} is damaged: it does not hold what its format says ({error})"
@@ -242,10 +242,21 @@ def _switch_to_log(connection: Connection) -> None:
             return
 
 
-def _connect_for_reading(path: Path, schema: Schema, access: Access) -> Connection:
+def _connect_for_reading(path: Path, access: Access) -> Connection:
     connection = connect(path, access)
     with closed_on_error(connection):
-        if _version(connection, path, schema) < schema.version:
-            msg = f"{path} must be made or upgraded first, and cannot be written"
+        version = _version(connection, path)
+        if version == 0:
+            msg = f"{path} holds nothing yet, and cannot be written"
             raise ReadOnlyDatabaseError(msg)
+        if version != VERSION:
+            raise _other_version(path, version)
     return connection
+
+
+def _other_version(path: Path, version: int) -> OtherVersionError:
+    """Return what to do about a database of a version that is neither read nor rebuilt here."""
+    msg = f"{path} has format {version}, and this mdvec uses format {VERSION}"
+    if version in UNRELEASED:
+        return OtherVersionError(msg, hint="Run 'mdvec import' where it can be written, which rebuilds it.")
+    return OtherVersionError(msg)

@@ -51,8 +51,8 @@ class SqliteStore:
 
     Raises:
         NotADatabaseError: If the file is something else; it is not touched.
-        NewerDatabaseError: If a newer version wrote it; it is not touched.
-        ReadOnlyDatabaseError: If it would have to be made or upgraded, and cannot be written.
+        OtherVersionError: If another version wrote it, and it cannot be rebuilt; it is not touched.
+        ReadOnlyDatabaseError: If it would have to be made, and cannot be written.
         StoreError: If it cannot be opened for another reason.
     """
 
@@ -249,7 +249,7 @@ class SqliteStore:
 def _problems(connection: Connection) -> list[str]:
     """Return what is wrong with the file's structure, with references, and with the words of chunks.
 
-    Documents without a fingerprint came from an older version, and get their words when they are imported.
+    Documents without a fingerprint came through a rebuild, and get their words when they are imported.
     """
     found = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})")]
     found = [message for message in found if message != "ok"]
