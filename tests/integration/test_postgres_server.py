@@ -274,103 +274,6 @@ def test_a_role_that_is_not_there_is_named(sql: Any) -> None:
         pass
 
 
-def test_an_older_database_becomes_a_current_one(sql: Any) -> None:
-    """Tables of the first version get what came later, and keep what they hold; roles keep their rights."""
-    from mdvec.stores.postgres.schema import MIGRATIONS
-
-    schema, role = new_schema(), "reader_of_old"
-    sql.execute(f"DROP ROLE IF EXISTS {role}")
-    sql.execute(f"CREATE ROLE {role}")
-    with sql.transaction():
-        sql.execute(f"CREATE SCHEMA {schema}")
-        sql.execute(f"SET LOCAL search_path = {schema}, public")
-        sql.execute(MIGRATIONS[0])
-        sql.execute("UPDATE meta SET value = 1 WHERE key = 'schema_version'")
-        sql.execute(
-            """INSERT INTO collections(name, description, source, chunking, enabled)
-            VALUES ('old', '', '{"kind": "folder", "location": "/notes"}', '{}', true)"""
-        )
-        sql.execute("INSERT INTO access SELECT %s, id FROM collections", (role,))
-    store = open_postgres(schema=schema)
-    with store.read() as view:
-        assert [each.name for each in view.collections()] == ["old"]
-    store.close()
-    assert sql.execute(f"SELECT value FROM {schema}.meta WHERE key = 'schema_version'").fetchall() == [
-        (len(MIGRATIONS),)
-    ]
-    readable = f"SELECT has_table_privilege('{role}', '{schema}.removed_owners', 'SELECT')"
-    assert sql.execute(readable).fetchone() == (True,)
-    sql.execute(f"DROP SCHEMA {schema} CASCADE; DROP ROLE {role}")
-
-
-# The second version had a row for each term and chunk.
-UNPACKED = """INSERT INTO {old}.postings SELECT term_id, block * 512 + {old}.number(entries, at),
-  {old}.number(entries, at + 4), {old}.number(entries, at + 6), {old}.number(entries, at + 8),
-  {old}.number(entries, at + 10), {old}.number(entries, at + 12)
-  FROM {new}.postings CROSS JOIN generate_series(0, octet_length(entries) - 1, 14) at"""
-NUMBER = """CREATE FUNCTION {old}.number(entries bytea, at integer) RETURNS integer LANGUAGE sql
-  AS 'SELECT get_byte(entries, at) * 256 + get_byte(entries, at + 1)'"""
-
-
-def copy_as_version_2(sql: Any, new: str, old: str) -> None:
-    """Copy the rows of a schema into another one, whose tables are of the second version."""
-    from mdvec.stores.postgres.schema import MIGRATIONS
-
-    with sql.transaction():
-        sql.execute(f"CREATE SCHEMA {old}")
-        sql.execute(f"SET LOCAL search_path = {old}, public; SET LOCAL session_replication_role = replica")
-        for migration in MIGRATIONS[:2]:
-            sql.execute(migration)
-        sql.execute("DELETE FROM meta")
-        columns = sql.execute(
-            """SELECT table_name, string_agg(column_name, ', ') FROM information_schema.columns
-            WHERE table_schema = %s AND table_name <> 'postings' GROUP BY table_name""",
-            (old,),
-        )
-        for table, names in columns.fetchall():
-            sql.execute(
-                f"INSERT INTO {table}({names}) OVERRIDING SYSTEM VALUE SELECT {names} FROM {new}.{table}"
-            )
-        sql.execute(NUMBER.format(old=old))
-        sql.execute(UNPACKED.format(old=old, new=new))
-        sql.execute("UPDATE meta SET value = 2 WHERE key = 'schema_version'")
-
-
-def test_words_and_vectors_of_an_older_database_stay(sql: Any) -> None:
-    """Its postings are packed: every score is what it was, nothing is embedded again, rights stay."""
-    schema = new_schema()
-    store = open_postgres(schema=schema)
-    notes = add_collection(store)
-    texts = [f"all word{number % 7} word{number}" for number in range(700)]  # in two blocks
-    with store.write() as writer:
-        put(writer, notes.id, *make_document("a.md", texts))
-        put(writer, notes.id, *make_document("b.md", ["all other words"]))
-        space_id = writer.open_space(SPACE)
-        writer.put_vectors(space_id, [text_hash(text) for text in texts], unit_vectors(len(texts)))
-
-    def seen() -> list[Any]:
-        with store.read() as view:
-            ranked = [view.bm25(["all", word], Where((notes.id,)), 900) for word in ("word3", "other")]
-            pending = [each.text for each in view.pending(notes.id, space_id, 9)]
-            return [ranked, pending, view.counts(notes.id, space_id)]
-
-    before = seen()
-    store.close()
-    older = new_schema()
-    copy_as_version_2(sql, schema, older)
-    store = open_postgres(schema=older)
-    assert seen() == before
-    assert before[1] == ["all other words"]
-    with store.write() as writer:
-        writer.delete_documents(notes.id, ["b.md"])
-    assert store.check() == []
-    store.close()
-    secured = (
-        f"SELECT relrowsecurity, relforcerowsecurity FROM pg_class WHERE oid = '{older}.postings'::regclass"
-    )
-    assert sql.execute(secured).fetchone() == (True, True)
-
-
 def test_problems_of_the_word_index_are_found(sql: Any) -> None:
     """A block that is gone, and one that is there without its chunk."""
     schema = new_schema()
@@ -404,13 +307,15 @@ def test_neighbours_are_found_whatever_ids_they_have(sql: Any) -> None:
     store.close()
 
 
-def test_a_newer_database_is_left_alone(sql: Any) -> None:
-    """As is a schema that another program made."""
+def test_tables_of_another_version_are_left_alone(sql: Any) -> None:
+    """The error names the schema, both versions and the next step. So is a schema of another program."""
     schema = new_schema()
     open_postgres(schema=schema).close()
     sql.execute(f"UPDATE {schema}.meta SET value = 999 WHERE key = 'schema_version'")
-    with pytest.raises(OtherVersionError, match="format 999"):
+    message = f"the schema '{schema}' of postgresql://.* has format 999, and this mdvec uses format 1"
+    with pytest.raises(OtherVersionError, match=message) as caught:
         open_postgres(schema=schema)
+    assert "Or choose another schema" in caught.value.hint
     sql.execute(f"DELETE FROM {schema}.meta")
     with pytest.raises(StoreError, match="belongs to another program"):
         open_postgres(schema=schema)

@@ -25,7 +25,7 @@ _OWN_ROWS = """EXISTS(SELECT 1 FROM pg_roles r
     WHERE r.rolname = role AND pg_has_role(current_user, r.oid, 'USAGE'))"""
 _GRANTED = "{} = ANY(ARRAY(SELECT collection_id FROM access))"
 _OF_COLLECTION = _GRANTED.format("collection_id")
-OF_TERM = "EXISTS(SELECT 1 FROM terms t WHERE t.id = term_id)"
+_OF_TERM = "EXISTS(SELECT 1 FROM terms t WHERE t.id = term_id)"
 _OF_DOCUMENT = "EXISTS(SELECT 1 FROM documents d WHERE d.id = document_id)"
 _VISIBLE = {
     "access": _OWN_ROWS,
@@ -34,13 +34,14 @@ _VISIBLE = {
     **dict.fromkeys(("contents", "labels", "properties", "names", "links"), _OF_DOCUMENT),
     "chunk_terms": "EXISTS(SELECT 1 FROM chunks c WHERE c.id = chunk_id)",
     "taken": "EXISTS(SELECT 1 FROM claims l WHERE l.token = taken.token)",
-    "postings": OF_TERM,
+    "postings": _OF_TERM,
+    "removed_owners": "false",
     "vectors": """EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = vectors.text_hash)
         OR EXISTS(SELECT 1 FROM names n WHERE n.text_hash = vectors.text_hash)""",
 }
 
 
-def policies(visible: Mapping[str, str]) -> str:
+def _policies(visible: Mapping[str, str]) -> str:
     """Return SQL by which the owner of tables sees all rows, and others those that a condition holds for.
 
     Args:
@@ -58,7 +59,7 @@ CREATE POLICY reader ON {table} FOR SELECT TO PUBLIC USING ({condition});
 
 
 # meta, spaces and unrelated hold numbers and names of models, and are for everybody who may use the schema.
-POLICIES = policies(_VISIBLE)
+POLICIES = _policies(_VISIBLE)
 
 
 def grant(connection: Connection, schema: str, collection_id: CollectionId, role: str) -> None:
@@ -93,12 +94,3 @@ def let_use(connection: Connection, schema: str, role: str) -> None:
     except errors.UndefinedObject:
         msg = f"there is no role {role!r}"
         raise NotFoundError(msg, hint=f'Create it first: CREATE ROLE "{role}" LOGIN;') from None
-
-
-def renew_rights(connection: Connection, schema: str) -> None:
-    """Let those who may read the old tables read the new ones, after an upgrade."""
-    rows = connection.execute(
-        "SELECT DISTINCT a.role FROM access a JOIN pg_roles r ON r.rolname = a.role"
-    ).fetchall()
-    for (role,) in rows:
-        let_use(connection, schema, role)

@@ -1,4 +1,4 @@
-"""The first look at a database: is the extension there, are the tables up to date."""
+"""The first look at a database: is the extension there, are the tables those of this version."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import re
 from msgspec import Struct
 
 from mdvec.errors import ConfigError, OtherVersionError, StoreError
-from mdvec.stores.postgres.access import renew_rights
 from mdvec.stores.postgres.connection import Connection
-from mdvec.stores.postgres.schema import MIGRATIONS
+from mdvec.stores.postgres.schema import SCHEMA, VERSION
 from mdvec.text.addresses import without_password
 
 LOCK_TIMEOUT_S = 60
@@ -87,7 +86,7 @@ def lock_writers(connection: Connection, schema: str) -> None:
 
 
 def open_first(connection: Connection, schema: str, address: str) -> Opened:
-    """Check the server, and make or upgrade the tables where that is needed.
+    """Check the server, and make the tables where there are none.
 
     Args:
         connection: Outside a transaction.
@@ -96,8 +95,8 @@ def open_first(connection: Connection, schema: str, address: str) -> Opened:
 
     Raises:
         ConfigError: If the server is too old, has no pgvector, or the database is not in UTF-8.
-        OtherVersionError: If a newer version wrote it; it is not touched.
-        ReadOnlyDatabaseError: If it would have to be made or upgraded, and the user may not do that.
+        OtherVersionError: If another version of mdvec made the tables; they are not touched.
+        ReadOnlyDatabaseError: If the tables have to be made, and the user may not do that.
     """
     (facts,) = connection.execute(_FACTS).fetchall()
     server, encoding, vector_schema, vector_version, available, database = facts
@@ -115,49 +114,50 @@ def open_first(connection: Connection, schema: str, address: str) -> Opened:
             hint = f"Install pgvector on the server (https://github.com/pgvector/pgvector). {hint}"
         raise ConfigError(msg, hint=hint)
     opened = Opened(vector_schema, vector_version)
-    if _version(connection, schema, address) < len(MIGRATIONS):
-        _upgrade(connection, schema, opened, address)
+    if not _has_tables(connection, schema, address):
+        _make_tables(connection, schema, opened, address)
     return opened
 
 
-def _version(connection: Connection, schema: str, address: str) -> int:
-    """Return the version of the tables, 0 where there are none."""
-    meta = f"{identifier(schema)}.meta"
+def _has_tables(connection: Connection, schema: str, address: str) -> bool:
+    """Return True if the tables are there.
+
+    Raises:
+        OtherVersionError: If another version of mdvec made them.
+        StoreError: If another program uses the schema.
+    """
+    place = without_password(address)
     found = connection.execute(
         "SELECT EXISTS(SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = 'meta')", (schema,)
     ).fetchone()
     if found is None or not found[0]:
-        return 0
-    row = connection.execute(f"SELECT value FROM {meta} WHERE key = 'schema_version'").fetchone()  # noqa: S608
+        return False
+    version = f"SELECT value FROM {identifier(schema)}.meta WHERE key = 'schema_version'"  # noqa: S608
+    row = connection.execute(version).fetchone()
     if row is None:
-        msg = f"the schema {schema!r} of {without_password(address)} belongs to another program"
+        msg = f"the schema {schema!r} of {place} belongs to another program"
         raise StoreError(msg, hint="Choose another one: [store.postgres] schema.")
-    version: int = row[0]
-    if version > len(MIGRATIONS):
-        msg = f"{without_password(address)} was written by a newer mdvec (format {version})"
-        raise OtherVersionError(msg)
-    return version
+    if row[0] != VERSION:
+        msg = f"the schema {schema!r} of {place} has format {row[0]}, and this mdvec uses format {VERSION}"
+        raise OtherVersionError(
+            msg,
+            hint="Install the version of mdvec that made it. Or choose another schema ([store.postgres] "
+            "schema), register your folders again with 'mdvec tool add', and run 'mdvec import'.",
+        )
+    return True
 
 
-def _upgrade(connection: Connection, schema: str, opened: Opened, address: str) -> None:
-    """Make all steps in one transaction; other processes wait, and then find them done."""
+def _make_tables(connection: Connection, schema: str, opened: Opened, address: str) -> None:
+    """Make all tables in one transaction; other processes wait, and then find them."""
     with connection.transaction():
         connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_S}s'; SET LOCAL statement_timeout = 0")
-        version = _version(connection, schema, address)
-        if not version:  # there is no table to lock yet
-            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"mdvec {schema}",))
-            version = _version(connection, schema, address)
-        if version:
-            lock_writers(connection, schema)
-            version = _version(connection, schema, address)
-        else:
-            # Asked first: to make what is there takes a right that is not needed.
-            known = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone()
-            if known is None:
-                connection.execute(f"CREATE SCHEMA {identifier(schema)}")
+        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"mdvec {schema}",))
+        if _has_tables(connection, schema, address):
+            return
+        # Asked first: to make what is there takes a right that is not needed.
+        known = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone()
+        if known is None:
+            connection.execute(f"CREATE SCHEMA {identifier(schema)}")
         path = f"{identifier(schema)}, {identifier(opened.vector_schema)}"
         connection.execute(f"SET LOCAL search_path = {path}")
-        for migration in MIGRATIONS[version:]:
-            connection.execute(migration)
-        connection.execute("UPDATE meta SET value = %s WHERE key = 'schema_version'", (len(MIGRATIONS),))
-        renew_rights(connection, schema)
+        connection.execute(SCHEMA)

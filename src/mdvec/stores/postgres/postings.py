@@ -27,10 +27,6 @@ _WEIGHTS = np.array(FIELD_WEIGHTS)
 ENTRY_BYTES = _ENTRY.size
 """The size of an entry."""
 
-ENTRY_OF_ROW = f"""int2send((chunk_id % {CHUNKS_A_BLOCK})::smallint) || int4send(length)
-    || int2send(title) || int2send(heading) || int2send(body) || int2send(minor)"""
-"""An entry, in SQL, of the columns that it had before there were blocks."""
-
 ENTRIES = f"""SELECT p.term_id,
     p.block * {CHUNKS_A_BLOCK} + get_byte(p.entries, at) * 256 + get_byte(p.entries, at + 1) AS chunk_id
     FROM postings p CROSS JOIN generate_series(0, octet_length(p.entries) - 1, {ENTRY_BYTES}) at"""  # noqa: S608

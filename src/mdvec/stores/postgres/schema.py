@@ -1,20 +1,22 @@
-"""The tables of the database, and how older ones become current ones."""
+"""The tables of the database."""
 
 from __future__ import annotations
 
-from mdvec.stores.postgres.access import ACCESS, OF_TERM, POLICIES, policies
-from mdvec.stores.postgres.postings import CHUNKS_A_BLOCK, ENTRY_OF_ROW
+from mdvec.stores.postgres.access import ACCESS, POLICIES
 from mdvec.stores.vectors.feed import KEPT_REMOVALS, TABLES
 
+VERSION = 1
+"""The version of these tables, ``schema_version`` in ``meta``."""
+
 # Names and paths are ordered by code point, whatever the collation of the database: COLLATE "C".
-_TABLES = """
+_TABLES = f"""
 -- generation: grows with every commit that changed something, so that other processes notice.
 -- vector_epoch: grows when vectors are removed; otherwise vectors are only ever appended.
 CREATE TABLE meta(
   key text PRIMARY KEY,
   value bigint NOT NULL
 );
-INSERT INTO meta VALUES ('schema_version', 0), ('generation', 0), ('vector_epoch', 0);
+INSERT INTO meta VALUES ('schema_version', {VERSION}), ('generation', 0), ('vector_epoch', 0);
 
 -- chunks and terms: how many of its chunks are in the word index, and how long they are together.
 CREATE TABLE collections(
@@ -25,7 +27,7 @@ CREATE TABLE collections(
   chunking text NOT NULL,
   enabled boolean NOT NULL,
   last_indexed_ms bigint,
-  settings text NOT NULL DEFAULT '{}',
+  settings text NOT NULL DEFAULT '{{}}',
   chunks bigint NOT NULL DEFAULT 0,
   terms bigint NOT NULL DEFAULT 0
 );
@@ -146,18 +148,16 @@ CREATE TABLE terms(
 ) WITH (fillfactor = 80);
 CREATE INDEX terms_collection ON terms(collection_id);
 
--- How often a chunk holds a term, by field, and how long the chunk is; all that BM25 needs is in the index.
--- No foreign keys: they would take two more indexes of this size. words.py removes what belongs to a chunk.
+-- Which chunks of a block hold a term (postings.py). No foreign keys: they would take two more indexes of
+-- this size. words.py removes what belongs to a chunk.
 CREATE TABLE postings(
   term_id bigint NOT NULL,
-  chunk_id bigint NOT NULL,
-  length integer NOT NULL,
-  title smallint NOT NULL,
-  heading smallint NOT NULL,
-  body smallint NOT NULL,
-  minor smallint NOT NULL,
-  PRIMARY KEY(term_id, chunk_id) INCLUDE (length, title, heading, body, minor)
+  block bigint NOT NULL,
+  entries bytea NOT NULL,
+  PRIMARY KEY(term_id, block)
 );
+-- To unpack what the server compressed would take longer than to read it.
+ALTER TABLE postings ALTER entries SET STORAGE EXTERNAL;
 
 -- The terms of a chunk, by which its postings are found again.
 CREATE TABLE chunk_terms(
@@ -178,6 +178,7 @@ CREATE TABLE unrelated(
   unspaced boolean NOT NULL,
   mean double precision NOT NULL,
   spread double precision NOT NULL,
+  passages bytea NOT NULL,
   PRIMARY KEY(space_id, unspaced)
 );
 
@@ -207,11 +208,11 @@ CREATE TABLE exclusions(
   PRIMARY KEY(collection_id, path)
 );
 
--- Which process brings a collection up to date, and how far it is; without a collection, which process
--- keeps the whole database up to date.
+-- Which process brings a collection up to date, and how far it is; without a collection, which processes
+-- keep the whole database up to date, and which collections each of them can watch.
 CREATE TABLE claims(
   token text PRIMARY KEY,
-  collection_id bigint UNIQUE NULLS NOT DISTINCT REFERENCES collections(id) ON DELETE CASCADE,
+  collection_id bigint UNIQUE REFERENCES collections(id) ON DELETE CASCADE,
   pid integer NOT NULL,
   process_started double precision NOT NULL,
   machine text NOT NULL,
@@ -221,7 +222,8 @@ CREATE TABLE claims(
   heartbeat_ms bigint NOT NULL,
   stage text NOT NULL,
   done bigint NOT NULL,
-  total bigint NOT NULL
+  total bigint NOT NULL,
+  offered bigint[] NOT NULL DEFAULT '{{}}'
 );
 
 -- Texts that a process is embedding: others leave them to it. They are free again with its claim.
@@ -232,19 +234,9 @@ CREATE TABLE taken(
   PRIMARY KEY(space_id, text_hash)
 );
 CREATE INDEX taken_token ON taken(token);
-"""
 
-_REMEMBER = "".join(
-    f"""
-CREATE TRIGGER {table}_removed AFTER DELETE ON {table} REFERENCING OLD TABLE AS removed
-  FOR EACH STATEMENT EXECUTE FUNCTION remember_removed('{kind.value}');
-"""
-    for kind, table in TABLES.items()
-)
-
-# What a vector index beside the database has to forget; nothing until one was attached. Without gaps, so that
-# it is seen whether all is known that an index has missed.
-_TO_2 = f"""
+-- What a vector index beside the database has to forget; nothing until one was attached. Without gaps, so
+-- that it is seen whether all is known that an index has missed.
 CREATE TABLE removed_owners(
   id bigint PRIMARY KEY,
   kind text COLLATE "C" NOT NULL,
@@ -259,30 +251,15 @@ BEGIN
   END IF;
   RETURN NULL;
 END $$;
-{_REMEMBER}{policies({"removed_owners": "false"})}
 """  # noqa: S608 - only constants are put in
 
-# One row for each term and block of chunks, instead of one for each term and chunk (postings.py). Leases of
-# several processes stand side by side, and each says which collections it can watch.
-_TO_3 = f"""
-ALTER TABLE postings RENAME TO unpacked;
-CREATE TABLE postings(
-  term_id bigint NOT NULL,
-  block bigint NOT NULL,
-  entries bytea NOT NULL
-);
--- To unpack what the server compressed would take longer than to read it.
-ALTER TABLE postings ALTER entries SET STORAGE EXTERNAL;
-INSERT INTO postings
-  SELECT term_id, chunk_id / {CHUNKS_A_BLOCK} AS block, string_agg({ENTRY_OF_ROW}, ''::bytea)
-  FROM unpacked GROUP BY term_id, block ORDER BY block, term_id;
-DROP TABLE unpacked;
-ALTER TABLE postings ADD PRIMARY KEY(term_id, block);
-ALTER TABLE claims DROP CONSTRAINT claims_collection_id_key, ADD UNIQUE (collection_id),
-  ADD COLUMN offered bigint[] NOT NULL DEFAULT '{{}}';
-{policies({"postings": OF_TERM})}
-ALTER TABLE unrelated ADD COLUMN passages bytea NOT NULL DEFAULT '';
-"""  # noqa: S608 - only constants are put in
+_REMEMBER = "".join(
+    f"""
+CREATE TRIGGER {table}_removed AFTER DELETE ON {table} REFERENCING OLD TABLE AS removed
+  FOR EACH STATEMENT EXECUTE FUNCTION remember_removed('{kind.value}');
+"""
+    for kind, table in TABLES.items()
+)
 
-MIGRATIONS: tuple[str, ...] = (_TABLES + ACCESS + POLICIES, _TO_2, _TO_3)
-"""SQL from nothing to version 1, from 1 to 2, and so on, in the schema of ``search_path``."""
+SCHEMA = _TABLES + _REMEMBER + ACCESS + POLICIES
+"""SQL that makes them in the schema of ``search_path``."""

@@ -45,8 +45,8 @@ class PostgresStore:
     Raises:
         ConfigError: If the address cannot be read, or the database cannot hold a store, or the role may not
             read all that a vector index holds; the hint says what is missing.
-        OtherVersionError: If a newer version wrote it; it is not touched.
-        ReadOnlyDatabaseError: If the tables would have to be made or upgraded, and the user may not do that.
+        OtherVersionError: If another version of mdvec made the tables; they are not touched.
+        ReadOnlyDatabaseError: If the tables have to be made, and the user may not do that.
         StoreUnavailableError: If the server cannot be reached.
     """
 
