@@ -126,7 +126,9 @@ def change_everything(world: World) -> None:
         outcome = [Exclusion("x", "r")], [Unreadable("y", "r")]
         writer.set_outcome(first, exclusions=outcome[0], failures=outcome[1])
         writer.open_space(OTHER)
-        writer.set_unrelated(world.space_id, UnrelatedTexts(Unrelated(0.1, 0.2), Unrelated(0.3, 0.4)))
+        writer.set_unrelated(
+            world.space_id, UnrelatedTexts(Unrelated(0.1, 0.2, b""), Unrelated(0.3, 0.4, b""))
+        )
         writer.drop_unused()
         texts = ("new", "c\nnew", "same", "c.md")
         for text in texts:

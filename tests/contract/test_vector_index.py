@@ -249,15 +249,12 @@ def test_all_spaces_and_vectors_can_be_read(world: World) -> None:
 
 
 def test_unrelated_texts_are_measured_once_in_each_space(world: World) -> None:
-    """Nothing is known of a new space; what is written first stays, unless it lacks the passages."""
+    """Nothing is known of a new space; what is written first stays."""
     other = open_space(world, replace(SPACE, model="other"))
-    older = UnrelatedTexts(spaced=Unrelated(0.2, 0.05), unspaced=Unrelated(0.3, 0.05))
     first = UnrelatedTexts(Unrelated(0.1, 0.07, b"\0\0\x80?"), Unrelated(-0.25, 0.125, b"\0\0\0\0"))
-    second = UnrelatedTexts(spaced=Unrelated(0.7, 0.03), unspaced=Unrelated(0.6, 0.04))
+    second = UnrelatedTexts(Unrelated(0.7, 0.03, b""), Unrelated(0.6, 0.04, b""))
     with world.store.write() as writer:
         assert writer.unrelated(world.space_id) is None
-        writer.set_unrelated(world.space_id, older)
-        assert writer.unrelated(world.space_id) == older
         for measured in (first, second):
             writer.set_unrelated(world.space_id, measured)
             assert writer.unrelated(world.space_id) == first

@@ -108,18 +108,16 @@ def probes(view: View, space_id: SpaceId | None) -> tuple[Sequence[str], ...]:
         space_id: The space of the model; None if it has none yet.
     """
     measured = None if space_id is None else view.unrelated(space_id)
-    return () if measured is not None and measured.complete else (QUESTIONS, PASSAGES)
+    return () if measured is not None else (QUESTIONS, PASSAGES)
 
 
 def _measure_if_unknown(work: Work, embedder: Embedder, space_id: SpaceId) -> None:
     """Measure how similar unrelated texts are in a space, once there is a chunk.
 
-    If nothing is pending, as in a database of an older version, a failing model is no error: the next import
-    tries again.
+    If nothing is pending, a failing model is no error: the next import tries again.
     """
     with work.store.read() as view:
-        measured = view.unrelated(space_id)
-        if measured is not None and measured.complete:
+        if view.unrelated(space_id) is not None:
             return
         counts = view.counts(work.collection.id, space_id)
     if not counts.chunks:

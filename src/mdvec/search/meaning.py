@@ -137,8 +137,7 @@ def _measure_in(space: QuerySpace, places: Sequence[ChunkPlace], view: View) -> 
     ids, documents, collections, _, unspaced, _, before, after = zip(*places, strict=True)
     other = np.array(unspaced, np.bool_) != space.unspaced
     unrelated = space.unrelated
-    passages = None if unrelated is None else _mean_passage(unrelated)
-    queries = np.stack([space.vector] if passages is None else [space.vector, passages])
+    queries = np.stack([space.vector] if unrelated is None else [space.vector, _mean_passage(unrelated)])
     texts = view.chunk_similarities(space.id, queries, [*ids, *before, *after])
     texts = texts.reshape(len(queries), 3, len(ids))
     names = view.name_similarities(space.id, queries[:1], documents)[0]
@@ -146,7 +145,7 @@ def _measure_in(space: QuerySpace, places: Sequence[ChunkPlace], view: View) -> 
     above = np.full(len(ids), np.nan)
     if unrelated is not None:
         above = (near - unrelated.mean) / unrelated.spread
-    if passages is not None and (across := other & ~np.isnan(near)).any():
+    if unrelated is not None and (across := other & ~np.isnan(near)).any():
         # Only the difference from the mean is subtracted, so that other-language chunks are on average as
         # near as before: chunks in the query's language are compared with them.
         ordinary = texts[1, 0]
@@ -179,11 +178,11 @@ def _nearness(texts: NDArray[np.float64], names: NDArray[np.float64]) -> NDArray
     return near
 
 
-def _mean_passage(measured: Unrelated) -> NDArray[np.float32] | None:
-    """Return the mean vector of unrelated passages, shape (dim,); None if an older version measured them."""
+def _mean_passage(measured: Unrelated) -> NDArray[np.float32]:
+    """Return the mean vector of unrelated passages, shape (dim,)."""
     import numpy as np
 
-    return np.frombuffer(measured.passages, "<f4").astype(np.float32) if measured.passages else None
+    return np.frombuffer(measured.passages, "<f4").astype(np.float32)
 
 
 def _background(

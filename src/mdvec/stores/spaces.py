@@ -86,15 +86,12 @@ class SpaceWriter(SpaceReader, TableWriter):
         return SpaceId(space_id)
 
     def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
-        """Write how similar unrelated texts are, unless a complete measurement is known."""
-        known = self.unrelated(space_id)
-        if known is not None and known.complete:
+        """Write how similar unrelated texts are, unless that is known."""
+        if self.unrelated(space_id) is not None:
             return
         for unspaced, each in ((False, measured.spaced), (True, measured.unspaced)):
             self.rows(
-                """INSERT INTO unrelated(space_id, unspaced, mean, spread, passages) VALUES (?, ?, ?, ?, ?)
-                ON CONFLICT (space_id, unspaced) DO UPDATE
-                SET mean = excluded.mean, spread = excluded.spread, passages = excluded.passages""",
+                "INSERT INTO unrelated(space_id, unspaced, mean, spread, passages) VALUES (?, ?, ?, ?, ?)",
                 *(space_id, unspaced, each.mean, each.spread, each.passages),
             )
 

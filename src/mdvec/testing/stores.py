@@ -131,10 +131,8 @@ class MemoryWriter(MemoryView):
         return space_id
 
     def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
-        """Write how similar unrelated texts are in a space, unless all of that is known."""
-        known = self._contents.unrelated.get(space_id)
-        if known is None or not known.complete:
-            self._contents.unrelated[space_id] = measured
+        """Write how similar unrelated texts are in a space, unless that is known."""
+        self._contents.unrelated.setdefault(space_id, measured)
 
     def put_vectors(
         self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]

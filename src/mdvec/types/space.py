@@ -52,13 +52,12 @@ class Unrelated(Struct, frozen=True):
     Attributes:
         mean: Mean cosine similarity; far above 0 in many models.
         spread: Its standard deviation; positive.
-        passages: Mean vector of the passages, float32 with the low byte first; empty where an older version
-            measured.
+        passages: Mean vector of the passages, float32 with the low byte first.
     """
 
     mean: float
     spread: float
-    passages: bytes = b""
+    passages: bytes
 
 
 class UnrelatedTexts(Struct, frozen=True):
@@ -71,11 +70,6 @@ class UnrelatedTexts(Struct, frozen=True):
 
     spaced: Unrelated
     unspaced: Unrelated
-
-    @property
-    def complete(self) -> bool:
-        """False where an older version measured less."""
-        return bool(self.spaced.passages and self.unspaced.passages)
 
     def written(self, *, unspaced: bool) -> Unrelated:
         """Return the values for texts that are written in one of the two ways."""

@@ -97,7 +97,7 @@ class Completeness(Struct, frozen=True):
             yield f"{count} have no vector yet and are found by words only; {step}"
 
     def _partial(self) -> list[str]:
-        """Return the collections whose import was stopped, or that an older mdvec wrote."""
+        """Return the collections whose import was stopped, or whose index was rebuilt."""
         return [each.name for each in self.searched if each.last_indexed_ms is None]
 
     def _names(self, meets: Callable[[CollectionCounts], bool]) -> list[str]:

@@ -34,6 +34,8 @@ from mdvec.types.query import Filters, Where
 from mdvec.types.space import Unrelated, UnrelatedTexts
 
 QUERY = unit_vectors(1, seed=5)[0]
+PASSAGES = (0.5 * QUERY).astype("<f4").tobytes()
+NEAR_NOTHING = np.zeros(len(QUERY), "<f4").tobytes()
 
 
 @pytest.fixture
@@ -127,15 +129,12 @@ def test_the_name_of_a_document_brings_its_chunks_nearer(world: World) -> None:
     assert found.ranking == [near, middle, plain, far]
 
 
-PASSAGES = (0.5 * QUERY).astype("<f4").tobytes()
-
-
 def test_what_is_near_to_everything_is_less_near(world: World) -> None:
     """Among other-language texts, which are as near as before on average, and as similar."""
     first, second = world.add("a.md", ["a"]) + world.add("b.md", ["b"])
     (own,) = world.add("c.md", ["日本語の文章"])
     world.embed_toward(QUERY, {"a": 0.6, "b": 0.4, "日本語の文章": 0.5})
-    before = dense(world, unrelated=Unrelated(0.1, 0.05), unspaced=True)  # as an older version measured
+    before = dense(world, unrelated=Unrelated(0.1, 0.05, NEAR_NOTHING), unspaced=True)
     after = dense(world, unrelated=Unrelated(0.1, 0.05, PASSAGES), unspaced=True)
     assert after.nearness == {
         first: pytest.approx(0.6 - ORDINARY_SHARE * 0.05, abs=1e-3),
@@ -150,8 +149,8 @@ def test_nearness_is_seen_against_unrelated_texts(world: World) -> None:
     """.6 is near where unrelated texts are far apart; where they were not measured, nothing is known."""
     (chunk,) = world.add("a.md", ["a"])
     world.embed_toward(QUERY, {"a": 0.6})
-    for unrelated, expected in ((Unrelated(0.1, 0.1), 5.0), (Unrelated(0.7, 0.05), -2.0)):
-        found = dense(world, unrelated=unrelated)
+    for unrelated, expected in (((0.1, 0.1), 5.0), ((0.7, 0.05), -2.0)):
+        found = dense(world, unrelated=Unrelated(*unrelated, NEAR_NOTHING))
         assert found.values("above_unrelated") == {chunk: pytest.approx(expected, abs=0.05)}
     assert dense(world).values("above_unrelated") == {}
 
@@ -230,7 +229,7 @@ def test_equal_texts_do_not_deviate(world: World) -> None:
 
 def test_of_few_chunks_the_background_is_that_of_the_model(world: World) -> None:
     """Of many chunks it is their own, with most of the model's spread; where that was not measured, too."""
-    unrelated = Unrelated(0.5, 0.25)
+    unrelated = Unrelated(0.5, 0.25, NEAR_NOTHING)
     world.add("few.md", ["one"])
     world.add("more.md", ["two"])
     world.embed_toward(QUERY, {"one": 0.0, "two": 0.2})

@@ -231,7 +231,7 @@ def mixed() -> World:
     near = {f"{count}.md": 0.1 * count for count in range(1, 6)}
     world.embed_toward(QUERY, {text: near.get(path, 0.0) for path, text in texts.items()})
     with world.store.write() as writer:
-        unrelated = Unrelated(0.0, 0.1)
+        unrelated = Unrelated(0.0, 0.1, np.zeros(len(QUERY), "<f4").tobytes())
         writer.set_unrelated(world.space_id, UnrelatedTexts(unrelated, unrelated))
     return world
 
