@@ -1,5 +1,7 @@
 """The store of a team: many machines write and search the same collections on a server."""
 
+# ruff: noqa: S608 - the SQL is put together from constants
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +20,7 @@ from mdvec.stores.postgres.claims import SharedClaims
 from mdvec.stores.postgres.database import Database, PostgresSettings, Reader
 from mdvec.stores.postgres.hnsw import make_indexes, spaces_without_indexes
 from mdvec.stores.postgres.opening import identifier
-from mdvec.stores.postgres.problems import find_problems
+from mdvec.stores.postgres.postings import ENTRIES, ENTRY_BYTES
 from mdvec.stores.postgres.snapshots import Snapshot, Transaction
 from mdvec.stores.postgres.views import make_views
 from mdvec.stores.vectors.index import VectorIndex
@@ -32,6 +34,31 @@ if TYPE_CHECKING:  # needed with a vector index only
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'"""
 _OUR_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = %s ORDER BY tablename"
+
+_LENGTH_TOLERANCE = 0.02  # of a length; float16 rounds by far less
+
+# Rows that contradict each other: no error of the server, but of a program that wrote them.
+_CHECKS = {
+    "{} chunks are missing from the word index": """SELECT count(*) FROM chunks c
+        WHERE NOT EXISTS(SELECT 1 FROM chunk_terms w WHERE w.chunk_id = c.id)""",
+    "{} entries of the word index belong to no chunk": f"""SELECT count(*) FROM ({ENTRIES}) e
+        WHERE NOT EXISTS(SELECT 1 FROM chunk_terms w
+            WHERE w.chunk_id = e.chunk_id AND e.term_id = ANY(w.term_ids))""",
+    "{} chunks lack entries of the word index": f"""SELECT count(*) FROM chunk_terms w
+        LEFT JOIN (SELECT chunk_id, count(*) AS terms FROM ({ENTRIES}) e GROUP BY chunk_id) e
+            ON e.chunk_id = w.chunk_id
+        WHERE cardinality(w.term_ids) <> coalesce(e.terms, 0)""",
+    "{} words are counted wrongly": f"""SELECT count(*) FROM terms t
+        LEFT JOIN (SELECT term_id, sum(octet_length(entries)) / {ENTRY_BYTES} AS chunks
+            FROM postings GROUP BY term_id) p ON p.term_id = t.id
+        WHERE t.chunks <> coalesce(p.chunks, 0)""",
+    "the chunks of {} collections are counted wrongly": """SELECT count(*) FROM collections k
+        WHERE (k.chunks, k.terms) <> (SELECT count(*), coalesce(sum(w.length), 0)
+            FROM chunks c JOIN chunk_terms w ON w.chunk_id = c.id WHERE c.collection_id = k.id)""",
+    "{} vectors are damaged": f"""SELECT count(*) FROM vectors v JOIN spaces s ON s.id = v.space_id
+        WHERE vector_dims(v.vector) <> s.dimension
+        OR l2_norm(v.vector) <> 0 AND abs(l2_norm(v.vector) - 1) > {_LENGTH_TOLERANCE}""",
+}
 
 
 class PostgresStore:
@@ -127,7 +154,8 @@ class PostgresStore:
     def check(self) -> list[StoreError]:
         """Look for rows that contradict each other; the server checks its own files."""
         with self._database.reading() as connection:
-            return [DamagedDatabaseError(problem) for problem in find_problems(connection)]
+            counts = {message: connection.execute(sql).fetchall()[0][0] for message, sql in _CHECKS.items()}
+        return [DamagedDatabaseError(message.format(count)) for message, count in counts.items() if count]
 
     def compact(self) -> None:
         """Rewrite the tables without what was deleted; see :meth:`mdvec.stores.interface.Store.compact`."""
