@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from mdvec.clock import now_ms
 from mdvec.errors import CollectionNotFoundError, WriterBusyError
@@ -17,7 +16,6 @@ from mdvec.stores.holders import (
     new_holder,
     wait_for_claim,
 )
-from mdvec.stores.tables import TableReader
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
 from mdvec.types.report import Activity
@@ -37,23 +35,15 @@ _TAKE = """INSERT INTO claims(collection_id, token, pid, process_started, machin
 _RENEW = "UPDATE claims SET heartbeat_ms = {clock}, stage = ?, done = ?, total = ? WHERE token = ?"
 
 
-class ClaimTable(TableReader, ABC):
-    """Reads claims.
+def live_holders(rows: Callable[..., list[tuple[Any, ...]]], clock: str) -> list[Holder]:
+    """Return the claims of live processes in a snapshot, by name of the collection.
 
-    Attributes:
+    Args:
+        rows: Runs a statement that is written as for SQLite; returns its rows.
         clock: SQL for the time, in milliseconds since 1970.
     """
-
-    clock: ClassVar[str]
-
-    def activities(self) -> list[Activity]:
-        """Return what live processes are doing now."""
-        return [holder.activity for holder in self.live_holders()]
-
-    def live_holders(self) -> list[Holder]:
-        """Return the claims of live processes, by name of the collection."""
-        rows = self.rows(f"{_CLAIMS.format(clock=self.clock)} ORDER BY k.name NULLS FIRST", now_ms())
-        return [holder for holder in map(_holder, rows) if is_alive(holder)]
+    found = rows(f"{_CLAIMS.format(clock=clock)} ORDER BY k.name NULLS FIRST", now_ms())
+    return [holder for holder in map(_holder, found) if is_alive(holder)]
 
 
 class Claims(Generic[Connection]):

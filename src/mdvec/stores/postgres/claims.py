@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mdvec.stores.claims import Claims, ClaimTable
+from mdvec.stores.claims import Claims
 from mdvec.stores.holders import HeldClaim, is_alive
 from mdvec.stores.postgres.connection import Connection
-from mdvec.stores.postgres.database import Database, Reader, fetch_rows
+from mdvec.stores.postgres.database import Database, fetch_rows
 from mdvec.stores.sharing import divide
 from mdvec.types.ids import CollectionId
 
-_SERVER_MS = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-
-
-class ClaimReader(Reader, ClaimTable):
-    """Reads claims."""
-
-    clock = _SERVER_MS
-
-    def live_tokens(self) -> list[str]:
-        """Return the tokens of the claims of live processes."""
-        return [holder.token for holder in self.live_holders()]
+CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+"""The time of the server, in milliseconds since 1970."""
 
 
 class SharedClaims(Claims[Connection]):
@@ -32,7 +23,7 @@ class SharedClaims(Claims[Connection]):
             lambda: database.reading(),
             lambda _wait_s: database.writing(),
             fetch_rows,
-            clock=_SERVER_MS,
+            clock=CLOCK,
             shares_leases=True,
         )
 

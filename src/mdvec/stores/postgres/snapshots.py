@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mdvec.stores.catalog import CatalogReader, CatalogWriter
+from mdvec.stores.claims import live_holders
 from mdvec.stores.conditions import Sql
+from mdvec.stores.postgres.claims import CLOCK
 from mdvec.stores.postgres.connection import stored_text
 from mdvec.stores.postgres.database import own_dialect
 from mdvec.stores.postgres.documents import DocumentWriter
@@ -14,6 +16,7 @@ from mdvec.stores.postgres.hnsw import LargeSpaceReader
 from mdvec.stores.postgres.vectors import VectorWriter
 from mdvec.stores.postgres.words import WordReader
 from mdvec.types.ids import CollectionId, SpaceId
+from mdvec.types.report import Activity
 
 _MISSING = """(SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.document_id AND NOT d.superseded
      WHERE c.collection_id = ? AND NOT EXISTS(
@@ -22,6 +25,10 @@ _MISSING = """(SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.docume
 
 class Snapshot(LargeSpaceReader, WordReader, CatalogReader):
     """One consistent snapshot; a :class:`mdvec.stores.interface.View`."""
+
+    def activities(self) -> list[Activity]:
+        """Return what live processes are doing now."""
+        return [holder.activity for holder in live_holders(self.rows, CLOCK)]
 
     def pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
         """Return how many chunks lack a vector, as SQL."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from mdvec.stores.claims import live_holders
 from mdvec.stores.dense import DenseReader
 from mdvec.stores.loaded import OWNERS, TABLES, KeptSpace, LoadedSpaces, Seen
 from mdvec.stores.memo import Memo
-from mdvec.stores.postgres.claims import ClaimReader
+from mdvec.stores.postgres.claims import CLOCK
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.documents import DocumentReader
 from mdvec.stores.postgres.halfvec import STORED, as_halfvecs, decode, little_endian
@@ -61,7 +62,7 @@ _TAKE = """INSERT INTO taken(space_id, text_hash, token)
 _GIVE_BACK = "DELETE FROM taken WHERE space_id = %s AND text_hash = ANY(%s::bytea[])"
 
 
-class VectorReader(ClaimReader, DocumentReader, SpaceReader, DenseReader):
+class VectorReader(DocumentReader, SpaceReader, DenseReader):
     """Reads vectors and spaces, and finds the texts without a vector.
 
     Args:
@@ -77,6 +78,10 @@ class VectorReader(ClaimReader, DocumentReader, SpaceReader, DenseReader):
         super().__init__(connection, memo)
         self.exact_up_to = exact_up_to
         self.loaded = loaded
+
+    def _live_tokens(self) -> list[str]:
+        """Return the tokens of the claims of live processes."""
+        return [holder.token for holder in live_holders(self.rows, CLOCK)]
 
     def vector_rows(self) -> Self:
         """Return the rows from which a matrix is loaded: these."""
@@ -118,7 +123,7 @@ class VectorReader(ClaimReader, DocumentReader, SpaceReader, DenseReader):
 
     def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
         """Return chunk texts without a vector in the space, oldest chunk first, each hash once."""
-        arguments = (collection_id, space_id, space_id, self.live_tokens(), limit)
+        arguments = (collection_id, space_id, space_id, self._live_tokens(), limit)
         rows = self.connection.execute(_PENDING_CHUNKS, arguments).fetchall()
         bodies = self.bodies(list({row[1] for row in rows})) if rows else {}
         found: list[PendingText] = []
@@ -133,7 +138,7 @@ class VectorReader(ClaimReader, DocumentReader, SpaceReader, DenseReader):
         rows = self.connection.execute(
             f"""SELECT n.text_hash, min(n.text) {_MISSING_NAMES} {_NOT_TAKEN.format("n")}
             GROUP BY n.text_hash ORDER BY min(n.id) LIMIT %s""",
-            (collection_id, space_id, space_id, self.live_tokens(), limit),
+            (collection_id, space_id, space_id, self._live_tokens(), limit),
         )
         return [PendingText(TextHash(text_hash), text) for text_hash, text in rows]
 
@@ -203,7 +208,7 @@ class VectorWriter(VectorReader, SpaceWriter):
 
     def take_texts(self, space_id: SpaceId, hashes: Sequence[TextHash], token: str) -> set[TextHash]:
         """Take those of the texts that have no vector and that no live process has; return them."""
-        live = [each for each in self.live_tokens() if each != token]
+        live = [each for each in self._live_tokens() if each != token]
         rows = self.connection.execute(_TAKE, (space_id, token, list({*hashes}), space_id, live))
         return {TextHash(row[0]) for row in rows}
 

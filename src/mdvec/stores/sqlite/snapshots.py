@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mdvec.stores.catalog import CatalogReader, CatalogWriter
-from mdvec.stores.claims import ClaimTable
+from mdvec.stores.claims import live_holders
 from mdvec.stores.columns import storable
 from mdvec.stores.conditions import Sql
 from mdvec.stores.sqlite.documents import DocumentWriter
 from mdvec.stores.sqlite.vectors import VectorReader, VectorWriter
 from mdvec.stores.sqlite.words import WordReader
 from mdvec.types.ids import CollectionId, SpaceId
+from mdvec.types.report import Activity
 
 CLOCK = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)"
 """The time, in milliseconds since 1970."""
@@ -32,10 +33,12 @@ _INSERT_CONTENTS = """INSERT INTO contents(document_id, frontmatter, body, comme
     VALUES (?1, ?2, ?3, ?4, crc32(CAST(?3 AS BLOB)))"""
 
 
-class Snapshot(VectorReader, WordReader, CatalogReader, ClaimTable):
+class Snapshot(VectorReader, WordReader, CatalogReader):
     """One consistent snapshot; a :class:`mdvec.stores.interface.View`."""
 
-    clock = CLOCK
+    def activities(self) -> list[Activity]:
+        """Return what live processes are doing now."""
+        return [holder.activity for holder in live_holders(self.rows, CLOCK)]
 
     def pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
         """Return how many chunks lack a vector, as SQL."""
