@@ -67,9 +67,13 @@ class LargeSpaceReader(VectorReader):
     _ef_search = EF_SEARCH
 
     def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        if not self._is_large(space_id):
-            return super()._sampled(space_id, count)
-        return self._sampled_by_server(space_id, count)
+        places = super()._sampled(space_id, count)
+        if self._is_compared_by_server(space_id):  # every search compares with them
+            ids = [place.id for place in places]
+            rows = self.connection.execute(_VECTORS, (space_id, ids), binary=True).fetchall()
+            at_hand = self._vectors_at_hand(space_id)
+            at_hand.update((row[0], np.frombuffer(row[1], ">f2")) for row in rows)
+        return places
 
     def _nearest(self, query: NearestQuery) -> list[tuple[int, float]]:
         if not self._is_large(query.space_id):
@@ -86,23 +90,8 @@ class LargeSpaceReader(VectorReader):
     def _similarities(
         self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
     ) -> NDArray[np.float64]:
-        if not self._is_large(space_id):
+        if not self._is_compared_by_server(space_id):
             return super()._similarities(kind, space_id, queries, ids)
-        return self._similarities_by_server(kind, space_id, queries, ids)
-
-    def _sampled_by_server(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        """Return what :meth:`_sampled` returns, without a matrix."""
-        places = super()._sampled(space_id, count)
-        # Every search compares with them.
-        ids = [place.id for place in places]
-        rows = self.connection.execute(_VECTORS, (space_id, ids), binary=True).fetchall()
-        self._vectors_at_hand(space_id).update((row[0], np.frombuffer(row[1], ">f2")) for row in rows)
-        return places
-
-    def _similarities_by_server(
-        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
-    ) -> NDArray[np.float64]:
-        """Return what :meth:`_similarities` returns, as the server computes it."""
         at_hand = self._vectors_at_hand(space_id) if kind is VectorKind.TEXT else {}
         known = sorted(each for each in set(ids) if each in at_hand)
         found = np.full((len(queries), len(ids)), np.nan)
@@ -153,6 +142,10 @@ class LargeSpaceReader(VectorReader):
         if count != self._ef_search:
             self.connection.execute(f"SET LOCAL hnsw.ef_search = {count}")
             self._ef_search = count
+
+    def _is_compared_by_server(self, space_id: SpaceId) -> bool:
+        """Return True if similarities are computed by the server, and not in memory."""
+        return self._is_large(space_id)
 
     def _is_large(self, space_id: SpaceId) -> bool:
         def look() -> bool:

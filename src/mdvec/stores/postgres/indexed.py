@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from mdvec.errors import ConfigError
 from mdvec.stores.dense import IndexedReader
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.halfvec import STORED
 from mdvec.stores.postgres.snapshots import Snapshot
-from mdvec.stores.records import ChunkPlace
 from mdvec.stores.vectors.feed import ATTACHED, Dialect
-from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import SpaceId
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _MAY_READ_ALL = """SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c
     WHERE c.oid = 'chunks'::regclass"""
@@ -49,10 +41,5 @@ class IndexedSnapshot(IndexedReader, Snapshot):
 
     dialect = Dialect(STORED, ">f2")
 
-    def _similarities(
-        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
-    ) -> NDArray[np.float64]:
-        return self._similarities_by_server(kind, space_id, queries, ids)
-
-    def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        return self._sampled_by_server(space_id, count)
+    def _is_compared_by_server(self, space_id: SpaceId) -> bool:  # noqa: ARG002 - of any space
+        return True
