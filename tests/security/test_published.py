@@ -11,12 +11,13 @@ import pytest
 from starlette.testclient import TestClient
 
 from mdvec.config import Config
-from mdvec.errors import DamagedDatabaseError
+from mdvec.errors import DamagedDatabaseError, OtherVersionError
 from mdvec.interfaces.http.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.stores.published.dataset import publish
 from mdvec.stores.published.followed import PublishedSettings
 from mdvec.stores.published.places import open_place
+from mdvec.stores.sqlite.schema import UNRELEASED
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace import Workspace, open_workspace
 
@@ -111,6 +112,17 @@ def test_a_published_database_runs_nothing(
     ):
         opened.collections()
     assert not [*(tmp_path / "cache").rglob("*.sqlite")]
+
+
+def test_another_version_is_neither_rebuilt_nor_used(publisher: Publish, place: Path, tmp_path: Path) -> None:
+    """What follows has no sources to rebuild it from; the error names both versions, and no copy stays."""
+    publisher(lambda connection: connection.pragma("user_version", UNRELEASED[-1]))
+    with (
+        pytest.raises(OtherVersionError, match="has format 7, and this mdvec uses format 1"),
+        follow(place, tmp_path / "cache") as opened,
+    ):
+        opened.collections()
+    assert not [*(tmp_path / "cache").rglob("*.sqlite*")]
 
 
 def said(workspace: Workspace) -> list[str]:

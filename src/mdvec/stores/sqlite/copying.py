@@ -111,15 +111,15 @@ def adopt(path: Path) -> None:
     with _reading(path) as connection:
         unknown = {*connection.execute(_RUNNING)} - _own_running()
         version = int(connection.pragma("user_version"))
+    if version != VERSION:
+        msg = f"the published database has format {version}, and this mdvec uses format {VERSION}"
+        raise OtherVersionError(msg, hint="Publish it again with this version of mdvec.")
     if unknown:
         names = ", ".join(sorted(repr(name) for name, _ in unknown)[:_MAX_NAMED])
         msg = (
             f"the published database has triggers, views or virtual tables that mdvec does not make: {names}"
         )
         raise DamagedDatabaseError(msg, hint="Ask who publishes it; nothing of it was used.")
-    if version != VERSION:
-        msg = f"the published database has format {version}, and this mdvec uses format {VERSION}"
-        raise OtherVersionError(msg, hint="Publish it again with this version of mdvec.")
     with _reading(path) as connection:
         collections = Transaction(connection, None, None).collections()
         is_clean = all(each == _without_place(each) for each in collections)
