@@ -158,6 +158,15 @@ def test_reading_what_is_not_there(path: Path) -> None:
     assert not path.parent.exists()
 
 
+def test_reading_what_is_being_made(tmp_path: Path) -> None:
+    """An empty file has no tables, and opening it for reading makes none."""
+    path = tmp_path / "empty"
+    path.touch()
+    with pytest.raises(ReadOnlyDatabaseError, match="holds nothing yet"):
+        SqliteStore(path, read_only=True)
+    assert path.read_bytes() == b""
+
+
 def test_read_only_on_request(path: Path) -> None:
     """A store opened for reading finds documents and refuses to write."""
     fill(path)

@@ -141,7 +141,7 @@ class Collection(Struct, frozen=True):
         enabled: Disabled collections stay but are not searched unless named.
         last_indexed_ms: When an import last had all documents up to date (vectors may still have been
             pending), in milliseconds since 1970; None before that.
-        created_ms: When it was registered, likewise; None where an older version registered it.
+        created_ms: When it was registered, likewise; None if that is not known.
         updated_ms: When what is registered last changed, likewise.
     """
 
