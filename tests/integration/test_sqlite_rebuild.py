@@ -28,6 +28,7 @@ from mdvec.types.query import SearchMode
 OTHER = UNRELEASED[-1]
 SECTION = section("s1", "guide.md", "Run make.")
 MAKE = SearchQuery("make", mode=SearchMode.LEXICAL)
+SUN = SearchQuery("tomatoes need sun", mode=SearchMode.DENSE, min_score=0.0)
 
 
 def number(path: Path, sql: str) -> Any:
@@ -79,6 +80,7 @@ def test_nothing_is_lost_and_nothing_embedded_again(index: Path) -> None:
             assert (report.added, report.embedded_chunks, report.pending_chunks) == (added, 0, 0)
         assert (embedder.embedded, embedder.measured) == ([], 0)
         assert workspace.search(MAKE).hits[0].path == "guide.md"
+        assert workspace.search(SUN).hits[0].path == "garden.md"
         assert number(index, vectors) == known[0]
         assert number(index, last_chunk) > known[1]  # no id is used again
     store = SqliteStore(index)
