@@ -445,9 +445,9 @@ def test_config_path_prints_the_file(mdvec: Mdvec, tmp_path: Path) -> None:
     outcome = mdvec("config", "path")
     assert outcome.out == f"{tmp_path / 'user' / 'mdvec.toml'}\n"
     assert "no configuration file was found" in outcome.err
-    (tmp_path / "mdvec.yaml").write_text("")
+    (tmp_path / "mdvec.toml").write_text("")
     outcome = mdvec("config", "path")
-    assert (outcome.out, outcome.err) == (f"{tmp_path / 'mdvec.yaml'}\n", "")
+    assert (outcome.out, outcome.err) == (f"{tmp_path / 'mdvec.toml'}\n", "")
 
 
 def test_store_ls_names_what_can_be_chosen(mdvec: Mdvec) -> None:
