@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from mdvec.config.paths import SEARCH_DOCS_NAMES, folder_of
-from mdvec.config.syntax import TOO_DEEP, malformed, read_text, read_toml
+from mdvec.config.syntax import TOO_DEEP, load_toml, parsed, read_text
 from mdvec.config.validation import Setting
 from mdvec.errors import ConfigError
 
@@ -107,6 +107,9 @@ _VECTOR_DB: dict[str, _Renamed | str] = {
     "model.auto_unload_minutes": _Renamed("embedding.auto_unload_minutes"),
     "model.memory_threshold": _Renamed("embedding.memory_threshold"),
 }
+# Sections that no other program's file has.
+_LOCAL_RAG_OWN = {"chunker", "chromadb"}
+_VECTOR_DB_OWN = {"database", "model"}
 _SEARCH_DOCS: dict[str, _Renamed | str] = {
     "version": "it numbers the format of that file",
     "files.include": _Renamed("scanner.include"),
@@ -141,14 +144,12 @@ def translated(path: Path) -> Translation | None:
         ConfigError: If it cannot be read, or is not well-formed.
     """
     if path.name == SEARCH_DOCS_NAMES[0] or path.parent.name == ".search-docs":
-        return _translation(path, _read_json(path), _SEARCH_DOCS)
+        return _translation(path, parsed(path, read_text(path), json.loads), _SEARCH_DOCS)
     if path.name not in _SHARED_NAMES:
         return None
-    if path.suffix == ".toml":
-        values: object = read_toml(path, read_text(path))
-        table, own = _VECTOR_DB, {"database", "model"}
-    else:
-        values, table, own = _read_yaml(path), _LOCAL_RAG, {"chunker", "chromadb"}
+    load = load_toml if path.suffix == ".toml" else _load_yaml
+    table, own = (_VECTOR_DB, _VECTOR_DB_OWN) if load is load_toml else (_LOCAL_RAG, _LOCAL_RAG_OWN)
+    values = parsed(path, read_text(path), load)
     if not isinstance(values, dict) or not values:
         return None
     sections = {str(name) for name, value in values.items() if isinstance(value, dict)}
@@ -189,35 +190,29 @@ def _leaves(values: Mapping[object, object], table: Mapping[str, object]) -> Ite
             yield str(name), value
 
 
-def _read_json(path: Path) -> object:
-    try:
-        return json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise malformed(path, error.lineno, error.msg) from error
-    except RecursionError as error:
-        raise malformed(path, 1, TOO_DEEP) from error
-    except ValueError as error:  # a whole number of more digits than Python reads
-        raise malformed(path, 1, str(error)) from error
-
-
-def _read_yaml(path: Path) -> object:
-    """Read YAML; what would take long, or all of the memory, is refused before."""
+def _load_yaml(text: str) -> object:
     import yaml  # few files need it
 
-    text = read_text(path)
-    depth = aliases = 0
     try:
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            aliases += isinstance(event, yaml.AliasEvent)
-            line = event.start_mark.line + 1 if event.start_mark else 1
-            if aliases > _MAX_ALIASES:
-                raise malformed(path, line, f"more than {_MAX_ALIASES} aliases")
-            if depth > _MAX_DEPTH:
-                raise malformed(path, line, TOO_DEEP)
+        _check_yaml(text)
         return yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise malformed(path, mark.line + 1 if mark else 1, error.problem or "not YAML") from error
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: such as a date of month 13
-        raise malformed(path, 1, str(error).splitlines()[0]) from error
+        msg = f"{error.problem} (at line {mark.line + 1 if mark else 1})"
+        raise ValueError(msg) from error
+    except yaml.YAMLError as error:
+        raise ValueError(str(error).splitlines()[0]) from error
+
+
+def _check_yaml(text: str) -> None:
+    """Refuse what would take long, or all of the memory, before it is read."""
+    import yaml
+
+    depth = aliases = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        aliases += isinstance(event, yaml.AliasEvent)
+        if aliases > _MAX_ALIASES or depth > _MAX_DEPTH:
+            problem = TOO_DEEP if depth > _MAX_DEPTH else f"more than {_MAX_ALIASES} aliases"
+            msg = f"{problem} (at line {event.start_mark.line + 1 if event.start_mark else 1})"
+            raise ValueError(msg)

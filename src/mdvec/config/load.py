@@ -7,11 +7,11 @@ import shlex
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import FieldInfo
 
 from mdvec import registry
 from mdvec.config.paths import (
@@ -23,6 +23,7 @@ from mdvec.config.paths import (
     own_config,
 )
 from mdvec.config.schema import Config
+from mdvec.config.syntax import read_config
 from mdvec.config.trust import is_trusted
 from mdvec.config.validation import (
     Schema,
@@ -37,6 +38,9 @@ from mdvec.config.validation import (
 from mdvec.errors import ConfigError, UntrustedConfigError, did_you_mean, sentences
 from mdvec.files import expanded
 from mdvec.settings import TRUSTING
+
+if TYPE_CHECKING:
+    from mdvec.config.foreign import Translation
 
 DEFAULT_ORIGIN = "default"
 """Origin of a value that is not set."""
@@ -84,20 +88,26 @@ def load_config(
     """
     schema = Schema(Config, has_extensions=True)
     problems: list[str] = []
-    warnings: list[str] = []
-    file = _file(path, cwd, env, docs_dir)
-    found, is_foreign = ({}, False) if file is None else _read(file, schema, problems, warnings)
-    if file is not None:
-        is_own = path is not None or bool(env.get(_ENV_CONFIG)) or is_users_own(file)
-        found = {name: replace(setting, is_own=is_own) for name, setting in found.items()}
+    found: dict[str, Setting] = {}
+    foreign: Translation | None = None
+    if file := _file(path, cwd, env, docs_dir):
+        from mdvec.config.foreign import translated  # most people have no file
+
+        foreign = translated(file)
+        found = settings_in(read_config(file), schema, problems) if foreign is None else {**foreign.settings}
+    warnings = [f"{file}: unknown setting {name}" for name in foreign.unknown] if foreign else []
+    for name in foreign.settings if foreign else ():
+        schema.find(name.rpartition(".")[0])
     in_environment = _from_env(env, cwd, schema, problems)
     found |= in_environment
     values = usable(found, schema, problems)
     if problems:
         raise ConfigError("\n".join(problems))
-    untrusted = list(_untrusted(found, values, schema))
+    is_own = file is None or path is not None or bool(env.get(_ENV_CONFIG)) or is_users_own(file)
+    in_file = {} if is_own else {name: value for name, value in values.items() if name not in in_environment}
+    untrusted = [name for name, value in in_file.items() if _needs_trust(name, value, schema)]
     if file is not None and untrusted:
-        if not is_foreign:
+        if foreign is None:
             raise _untrusted_error(file, untrusted, found, schema)
         # Its user did not write it for mdvec: the rest counts.
         warnings.append(
@@ -125,17 +135,23 @@ def every_setting(loaded: LoadedConfig) -> Iterator[tuple[str, object, str]]:
 
     Those of the extensions that come with mdvec are among them, and those of other extensions that are set.
     """
-    schema = Schema(Config, has_extensions=True).with_builtins()
+    schema = Schema(Config, has_extensions=True)
+    schema.add_builtins()
     for name in loaded.config.extension_sections:
         schema.find(name)
-    for section, kind in schema.sections.items():
-        made = (
-            getattr(loaded.config, section, None) or loaded.config.extension_sections.get(section) or kind()
-        )
-        for item in msgspec.structs.fields(kind):
-            if item.encode_name in schema.keys(section):
-                key = dotted(section, item.encode_name)
-                yield key, getattr(made, item.name), loaded.origins.get(key, DEFAULT_ORIGIN)
+    order = [*schema.sections]
+    # Each extension behind the section that it extends.
+    for section in sorted(order, key=lambda name: order.index(name.partition(".")[0])):
+        values = getattr(loaded.config, section, None) or loaded.config.extension_sections.get(section)
+        for key in schema.keys(section):
+            name = dotted(section, key)
+            item = schema.settings[name]
+            value = _default(item) if values is None else getattr(values, item.name)
+            yield name, value, loaded.origins.get(name, DEFAULT_ORIGIN)
+
+
+def _default(item: FieldInfo) -> object:
+    return item.default if item.default_factory is msgspec.NODEFAULT else item.default_factory()
 
 
 def _file(path: Path | None, cwd: Path, env: Mapping[str, str], docs_dir: Path | None) -> Path | None:
@@ -156,22 +172,6 @@ def _file(path: Path | None, cwd: Path, env: Mapping[str, str], docs_dir: Path |
     return find_config(cwd)
 
 
-def _read(
-    file: Path, schema: Schema, problems: list[str], warnings: list[str]
-) -> tuple[dict[str, Setting], bool]:
-    """Return what a file sets, and whether it is one of another program."""
-    from mdvec.config.foreign import translated  # most people have no file
-    from mdvec.config.syntax import read_config
-
-    foreign = translated(file)
-    if foreign is None:
-        return settings_in(read_config(file), schema, problems), False
-    warnings += [f"{file}: unknown setting {name}" for name in foreign.unknown]
-    for name in foreign.settings:
-        schema.find(name.rpartition(".")[0])
-    return {**foreign.settings}, True
-
-
 def _from_env(env: Mapping[str, str], cwd: Path, schema: Schema, problems: list[str]) -> dict[str, Setting]:
     found: dict[str, Setting] = {}
     for variable, value in sorted(env.items()):
@@ -182,15 +182,15 @@ def _from_env(env: Mapping[str, str], cwd: Path, schema: Schema, problems: list[
         except ConfigError as error:
             problems.append(f"{variable}: {sentences(error, error.hint)}")
             continue
-        keys = schema.keys(section)
-        if key in keys and (same := found.get(dotted(section, key))):
-            problems.append(f"{variable} sets the same as {same.origin}; give one of them")
-        elif key in keys:
+        name = schema.setting(key, section)
+        if name in found:
+            problems.append(f"{variable} sets the same as {found[name].origin}; give one of them")
+        elif name in schema.settings:
             parts = [part.strip() for part in value.split(",") if part.strip()]
-            setting = Setting(parts if _is_list(keys[key]) else value, variable, cwd, is_text=True)
-            found[dotted(section, key)] = setting
+            is_list = _is_list(schema.settings[name].type)
+            found[name] = Setting(parts if is_list else value, variable, cwd, is_text=True)
         elif key:
-            near = {name: _variable(section, name) for name in keys}
+            near = {each: _variable(section, each) for each in schema.keys(section)}
             hint = schema.key_hint(key, section) or did_you_mean(key, near)
             problems.append(f"unknown variable {variable}; {hint}")
     return found
@@ -208,9 +208,9 @@ def _place_of(variable: str, schema: Schema) -> tuple[str, str]:
             start = _variable(name, "")
             if name and variable.startswith(start) and schema.keys(section := schema.find(name) or ""):
                 key = variable.removeprefix(start).lower()
-                place = (section, schema.key_called(key, section))
+                place = (section, key)
                 break
-        if place[1] in schema.keys(place[0]):
+        if schema.setting(place[1], place[0]) in schema.settings:
             break
     return place
 
@@ -228,15 +228,13 @@ def is_users_own(file: Path) -> bool:
     return file.parent == own_config().parent or is_trusted(folder_of(file))
 
 
-def _untrusted(found: Mapping[str, Setting], values: Mapping[str, object], schema: Schema) -> Iterator[str]:
-    """Yield what a file of others sets that only the user may set."""
+def _needs_trust(name: str, value: object, schema: Schema) -> bool:
+    """Return True if only the user may set a setting to a value."""
+    item = schema.settings[name]
+    if name.partition(".")[0] in _HARMLESS and not extra_of(item.type, TRUSTING):
+        return False
     # As 'mdvec config show' prints them, and what holds without a file.
-    defaults = (default_cache_dir(), str(default_database()))
-    for name, setting in found.items():
-        is_harmless = name.partition(".")[0] in _HARMLESS and not extra_of(schema.type_of(name), TRUSTING)
-        is_default = values[name] in (schema.default(name), *defaults)
-        if not (setting.is_own or is_harmless or is_default):
-            yield name
+    return value not in (_default(item), default_cache_dir(), str(default_database()))
 
 
 def _untrusted_error(
@@ -244,7 +242,7 @@ def _untrusted_error(
 ) -> UntrustedConfigError:
     names = ""
     for name in untrusted[:_MAX_NAMED_KEYS]:
-        danger = extra_of(schema.type_of(name), TRUSTING)
+        danger = extra_of(schema.settings[name].type, TRUSTING)
         names += f"\n  {found[name].origin}: {name}" + (f" ({danger})" if danger else "")
     if more := len(untrusted[_MAX_NAMED_KEYS:]):
         names += f"\n  and {more} more"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -15,6 +16,7 @@ from mdvec.errors import ConfigError
 KeyPath = tuple[str, ...]
 
 _MAX_BYTES = 250_000
+TOO_DEEP = "tables or lists are nested too deeply"
 # The time that a key takes grows with the square of its parts.
 _MAX_DOTS = 1_000
 _MULTILINE = re.compile(r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
@@ -49,11 +51,11 @@ def read_config(path: Path) -> ConfigFile:
     Raises:
         ConfigError: If it cannot be read, or is not well-formed; the message names path and line.
     """
-    text = read_text(path)
     if path.suffix.lower() != ".toml":
         msg = f"{path}: a configuration file of mdvec ends in .toml"
         raise ConfigError(msg, hint="'mdvec config import FILE' translates the file of another program.")
-    return ConfigFile(path, read_toml(path, text), dict(_lines(text)))
+    text = read_text(path)
+    return ConfigFile(path, parsed(path, text, load_toml), dict(_lines(text)))
 
 
 def read_text(path: Path) -> str:
@@ -78,35 +80,42 @@ def read_text(path: Path) -> str:
     return text.replace("\r\n", "\n")
 
 
-def read_toml(path: Path, text: str) -> dict[str, object]:
-    """Return the values of a text in TOML.
+def parsed(path: Path, text: str, load: Callable[[str], Any]) -> Any:
+    """Return the values of a text.
+
+    Args:
+        path: Of the file; its suffix names the language.
+        text: The whole of it.
+        load: Raises ValueError for a malformed text, with the line if it is known.
 
     Raises:
         ConfigError: If it is not well-formed; the message names path and line.
     """
     try:
-        for number, row in enumerate(text.splitlines(), start=1):
-            if row.count(".") > _MAX_DOTS:
-                raise malformed(path, number, TOO_DEEP)
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        # Python 3.11 to 3.13 give the place in the message alone.
-        found = re.search(r"line (\d+)", str(error))
-        line = int(found[1]) if found else text.count("\n") + 1
-        raise malformed(path, line, str(error).partition(" (at ")[0]) from error
-    except RecursionError as error:
-        raise malformed(path, 1, TOO_DEEP) from error
-    except ValueError as error:  # a whole number of more digits than Python reads
-        raise malformed(path, 1, str(error)) from error
+        return load(text)
+    except (ValueError, RecursionError) as error:
+        found = re.search(r"line (\d+)|end of document", str(error))
+        line = 1 if found is None else int(found[1] or text.count("\n") + 1)
+        # The place in Python's messages, which is in ours already.
+        problem = re.split(r" \(at |: line \d", str(error))[0]
+        if isinstance(error, RecursionError):
+            problem = TOO_DEEP
+        language = {".toml": "TOML", ".json": "JSON"}.get(path.suffix.lower(), "YAML")
+        msg = f"{path}:{line}: not {language}: {problem}"
+        raise ConfigError(msg, hint="Correct the file and run again.") from error
 
 
-TOO_DEEP = "tables or lists are nested too deeply"
+def load_toml(text: str) -> dict[str, object]:
+    """Return the values of a text in TOML.
 
-
-def malformed(path: Path, line: int, problem: str) -> ConfigError:
-    """Return the error of a file that is not in the language of its suffix."""
-    language = {".toml": "TOML", ".json": "JSON"}.get(path.suffix.lower(), "YAML")
-    return ConfigError(f"{path}:{line}: not {language}: {problem}", hint="Correct the file and run again.")
+    Raises:
+        ValueError: If it is not well-formed.
+    """
+    for number, row in enumerate(text.splitlines(), start=1):
+        if row.count(".") > _MAX_DOTS:
+            msg = f"{TOO_DEEP} (at line {number})"
+            raise ValueError(msg)
+    return tomllib.loads(text)
 
 
 def toml_value(value: object) -> str:

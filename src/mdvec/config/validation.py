@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import FieldInfo, fields
 
 from mdvec import registry
 from mdvec.config.paths import absolute_location
@@ -56,26 +57,23 @@ class Setting(Struct, frozen=True):
         value: As written.
         origin: Where it was written, for people.
         directory: What a relative path in it is relative to.
-        is_own: Whether the user wrote it, or named the file; False in a file that was found on the way up
-            from the working directory, which may have come with the notes of other people.
         is_text: Whether it was written as text whatever it is, as in a variable.
     """
 
     value: object
     origin: str
     directory: Path
-    is_own: bool = True
     is_text: bool = False
 
 
 class Schema:
-    """The sections that can be set, with the types of their keys.
+    """The sections and settings that there are.
 
     Sections of extensions join when they are named: only then the extension is loaded.
 
     Attributes:
-        kind: What holds all sections.
         sections: The type of each section, by its name; empty for the keys above all sections.
+        settings: The type and the default of each setting, by its dotted name.
 
     Args:
         kind: What holds all sections.
@@ -83,12 +81,20 @@ class Schema:
     """
 
     def __init__(self, kind: type[Struct], *, has_extensions: bool = False) -> None:
-        self.kind = kind
         self._has_extensions = has_extensions
-        self.sections: dict[str, type[Struct]] = {"": kind}
-        self.sections |= {item.encode_name: item.type for item in _fields(kind) if _is_section(item.type)}
+        self.sections: dict[str, type[Struct]] = {}
+        self.settings: dict[str, FieldInfo] = {}
+        self._add("", kind)
         if has_extensions:
             self.sections.setdefault("sources", Section)
+
+    def _add(self, section: str, kind: type[Struct]) -> None:
+        self.sections[section] = kind
+        for item in fields(kind):
+            if _is_section(item.type):
+                self._add(dotted(section, item.encode_name), item.type)
+            elif item.encode_name not in NO_SETTINGS:
+                self.settings[dotted(section, item.encode_name)] = item
 
     def find(self, name: str) -> str | None:
         """Return the listed name of a section; None when there is none.
@@ -106,24 +112,14 @@ class Schema:
             if registry.has(stage, last):
                 listed = section_of(stage, last)
                 if listed not in self.sections:
-                    self.sections[listed] = settings_kind(registry.load(stage, last))
+                    self._add(listed, settings_kind(registry.load(stage, last)))
                 return listed
         return None
 
-    def keys(self, section: str) -> dict[str, Any]:
-        """Return the types of a section's own keys; none for an unknown section."""
-        return _own_keys(self.sections[section]) if section in self.sections else {}
-
-    def type_of(self, setting: str) -> Any:
-        """Return the type of a setting, by its dotted name."""
-        section, _, key = setting.rpartition(".")
-        return self.keys(section)[key]
-
-    def default(self, setting: str) -> object:
-        """Return what a setting is when it is not set."""
-        section, _, key = setting.rpartition(".")
-        item = next(item for item in _fields(self.sections[section]) if item.encode_name == key)
-        return item.default if item.default_factory is msgspec.NODEFAULT else item.default_factory()
+    def keys(self, section: str) -> list[str]:
+        """Return the names of a section's own settings; none for an unknown section."""
+        places = (name.rpartition(".") for name in self.settings)
+        return [key for above, _, key in places if above == section]
 
     def names(self, names_of: Callable[[str], list[str]]) -> list[str]:
         """Return the names of all sections, other spellings included, without loading an extension."""
@@ -134,27 +130,23 @@ class Schema:
                 found += [f"{section}.{name}" for name in names] + (names if section == "sources" else [])
         return found
 
-    def with_builtins(self) -> Schema:
-        """Add the sections of all extensions that come with mdvec, each behind the section it extends."""
-        if self._has_extensions:
-            for name in self.names(registry.builtin_names):
-                self.find(name)
-            order = [*self.sections]
-            listed = sorted(order, key=lambda name: order.index(name.partition(".")[0]))
-            self.sections = {name: self.sections[name] for name in listed}
-        return self
+    def add_builtins(self) -> None:
+        """Add the sections of all extensions that come with mdvec."""
+        for name in self.names(registry.builtin_names):
+            self.find(name)
 
-    def key_called(self, key: str, section: str) -> str:
-        """Return the name of a setting of a section, which may be called by another one."""
-        known = self.keys(section)
-        name = _SYNONYMS.get((section, key), key)
-        return name if key not in known and name in known else key
+    def setting(self, key: str, section: str) -> str:
+        """Return the dotted name of a setting of a section, which may be called by another one."""
+        name = dotted(section, key)
+        synonym = dotted(section, _SYNONYMS.get((section, key), key))
+        return name if name in self.settings else synonym if synonym in self.settings else name
 
     def key_hint(self, key: str, section: str) -> str:
         """Return where a service's key goes, for those who write it here; empty for another key."""
-        if key.lower() not in _KEYS or (section != "embedding" and _KEY_VARIABLE not in self.keys(section)):
+        service = "embedding.PROVIDER" if section == "embedding" else section
+        has_keys = section == "embedding" or f"{section}.{_KEY_VARIABLE}" in self.settings
+        if key.lower() not in _KEYS or not has_keys:
             return ""
-        service = f"{section}.PROVIDER" if section == "embedding" else section
         return f"keys are not kept in settings; {service}.{_KEY_VARIABLE} names the variable that holds it"
 
     def unknown(self, name: str, section: str, value: object) -> str:
@@ -175,8 +167,9 @@ class Schema:
 
     def _home(self, key: str) -> str:
         """Return where a setting belongs, under whichever of its names; empty when there is none."""
-        for section in self.with_builtins().sections:
-            if self.key_called(key, section) in self.keys(section):
+        self.add_builtins()
+        for section in self.sections:
+            if self.setting(key, section) in self.settings:
                 return f"in [{section}]" if section else "at the top, before the first [section]"
         return ""
 
@@ -207,18 +200,17 @@ def settings_in(file: ConfigFile, schema: Schema, problems: list[str]) -> dict[s
                 return
             path = (*above, name)
             origin = file.place(*path)
-            key = schema.key_called(name, section)
+            setting = schema.setting(name, section)
             try:
-                inner = None if key in schema.keys(section) else schema.find(dotted(section, name))
+                inner = None if setting in schema.settings else schema.find(dotted(section, name))
             except ConfigError as error:
                 problems.append(f"{origin}: [{'.'.join(path)}]: {sentences(error, error.hint)}")
                 continue
-            setting = dotted(section, key)
             if inner is not None and isinstance(value, dict):
                 add(value, inner, path)
             elif inner is not None:
                 problems.append(f"{origin}: [{'.'.join(path)}] must be a table of settings")
-            elif key not in schema.keys(section):
+            elif setting not in schema.settings:
                 problems.append(f"{origin}: {schema.unknown(name, section, value)}")
             elif setting in found:
                 same = f"{dotted(section, name)} sets the same as {found[setting].origin}"
@@ -234,7 +226,7 @@ def usable(found: Mapping[str, Setting], schema: Schema, problems: list[str]) ->
     """Return the values of what is set, as the schema wants them; what cannot be used joins the problems."""
     values: dict[str, object] = {}
     for name, setting in found.items():
-        kind = schema.type_of(name)
+        kind = schema.settings[name].type
         try:
             values[name] = _converted(setting, kind)
         except msgspec.ValidationError as error:
@@ -253,7 +245,7 @@ def make(kind: type[Made], values: Mapping[str, object], section: str = "", **mo
         section: Its name; empty for what holds all sections.
         more: Further fields.
     """
-    for item in _fields(kind):
+    for item in fields(kind):
         name = dotted(section, item.encode_name)
         if _is_section(item.type):
             more[item.name] = make(item.type, values, name)
@@ -279,18 +271,6 @@ def members(kind: Any) -> Iterator[Any]:
         yield from (member for member in typing.get_args(kind) if member is not types.NoneType)
     else:
         yield kind
-
-
-def _fields(kind: type[Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    return msgspec.structs.fields(kind)
-
-
-def _own_keys(kind: type[Struct]) -> dict[str, Any]:
-    return {
-        item.encode_name: item.type
-        for item in _fields(kind)
-        if not _is_section(item.type) and item.encode_name not in NO_SETTINGS
-    }
 
 
 def _is_section(kind: Any) -> bool:
