@@ -173,7 +173,7 @@ def _translation(path: Path, values: object, table: Mapping[str, _Renamed | str]
             case _Renamed() as to:
                 origin, folder = f"{path}: {name}", folder_of(path)
                 settings[to.key] = Setting(to.convert(value), origin, folder)
-                implied |= {key: Setting(each, origin, folder) for key, each in to.implied.items()}
+                implied = {key: Setting(each, origin, folder) for key, each in to.implied.items()} | implied
             case str(reason):
                 left_out[name] = reason
             case None:

@@ -185,6 +185,7 @@ def _bomb() -> str:
         ("config.yaml", "[" * 100_000, ":1: not YAML: tables or lists are nested too deeply"),
         ("config.yaml", f"search: {{k: {'9' * 100_000}}}", ":1: not YAML: Exceeds the limit"),
         ("config.yaml", "search:\n  - a\n b: [1\n", ":3: not YAML: "),
+        ("config.yaml", "search: \x01", ":1: not YAML: unacceptable character"),
         (".search-docs.json", "[" * 100_000, ":1: not JSON: tables or lists are nested too deeply"),
         (".search-docs.json", '{"files": ' + "9" * 100_000 + "}", ":1: not JSON: Exceeds the limit"),
         (".search-docs.json", '{"files": {\n"include": }}', ":2: not JSON: Expecting value"),

@@ -73,7 +73,8 @@ def import_(session: Session, file: Path) -> None:
     if found is None:
         msg = f"{file} is not a configuration that mdvec can import"
         raise UsageError(msg, hint="It takes .search-docs.json, and config.yaml or config.toml of searches.")
-    values = {name: setting.value for name, setting in sorted(found.settings.items())}
+    names = sorted(found.settings, key=lambda name: name.rpartition("."))  # tables behind the keys
+    values = {name: found.settings[name].value for name in names}
     if session.output == "json":
         write_json({"settings": values, "left_out": found.left_out, "unknown": found.unknown})
         return
