@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdvec.stores.dense import IndexedReader
-from mdvec.stores.exact import (
+from mdvec.stores.matrix import (
+    best_allowed,
     best_first,
-    best_inside,
     decode,
     in_order_of,
     in_rows_of,
@@ -21,7 +21,6 @@ from mdvec.stores.exact import (
 )
 from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.snapshots import Snapshot
-from mdvec.stores.vectors.feed import Dialect
 from mdvec.stores.vectors.following import NearestQuery
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, SpaceId
@@ -41,8 +40,6 @@ _NAMES_OF = f"""SELECT n.document_id, {VECTOR} FROM json_each(?) j
 
 class IndexedSnapshot(IndexedReader, Snapshot):
     """A snapshot that searches through an index; no matrix is loaded."""
-
-    dialect = Dialect(VECTOR, "<f2")
 
     def _similarities(
         self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
@@ -64,7 +61,7 @@ class IndexedSnapshot(IndexedReader, Snapshot):
         ids, similarities = largest_similarities(batches, query.vector[np.newaxis])
         if not len(ids):
             return []
-        best = best_inside(ids, similarities[0].astype(np.float32), query.limit, query.inside)
+        best = best_allowed(ids, similarities[0].astype(np.float32), query.limit, query.inside)
         return best_first(best, in_order_of(best, ids, similarities)[0], query.limit)
 
     def _batches(self, sql: str, arguments: tuple[str | int, ...]) -> Iterator[tuple[list[int], list[bytes]]]:

@@ -1,10 +1,12 @@
-"""The file of a space beside its database: when it is used and written, and when it is not believed."""
+"""The file of a matrix: when it is used and written, and when it is not believed."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,17 +15,18 @@ import numpy as np
 import pytest
 from tests.contract.store_world import SPACE, World, unit_vectors, vector_of
 
-from mdvec.stores import loaded
-from mdvec.stores.blocks import Block, coded
-from mdvec.stores.mapped import Arrays, map_arrays, write_arrays
+from mdvec.stores import dense
+from mdvec.stores.matrix import NO_OWNERS, Block, Matrix, Owners
+from mdvec.stores.matrix_file import SpaceMatrix, map_matrix, write_matrix
 from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.query import Where
 
 QUERY = unit_vectors(1, seed=4)[0]
 
 
 class Notes(World):
-    """A store whose spaces are kept in files from the first vector on."""
+    """A store whose matrices are written to files from the first vector on."""
 
     store: SqliteStore
 
@@ -41,8 +44,8 @@ class Notes(World):
 @pytest.fixture
 def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     """Forty documents of two chunks, and the file that the first search has written."""
-    monkeypatch.setattr(loaded, "_FEW_CHUNKS", 0)
-    monkeypatch.setattr(loaded, "_FEW_ADDED", 0)
+    monkeypatch.setattr(dense, "_FEW_CHUNKS", 0)
+    monkeypatch.setattr(dense, "_FEW_ADDED", 0)
     made = Notes(SqliteStore(tmp_path / "index.sqlite"))
     for number in range(40):
         made.put(f"{number}.md", [f"{number} one", f"{number} two"])
@@ -187,31 +190,47 @@ def test_files_go_with_what_they_hold(notes: Notes) -> None:
 
 
 def test_only_one_process_writes(tmp_path: Path) -> None:
-    """Another one that has begun is left to it; what it left when it was killed is removed in time."""
+    """Another one that has begun is left to it. What is written is mapped as it was."""
     path = tmp_path / "file"
-    arrays: Arrays = {"numbers": np.arange(5), "none": np.empty((0, 3), np.float16)}
+    vectors = unit_vectors(5, dimension=8).astype(np.float16)
+    ids = np.arange(3, 8)
+    chunks = np.array([[7, 4], [2, 6]])
+    matrix = Matrix((Block(ids, vectors),)).with_owners(VectorKind.TEXT, chunks)
+    space = SpaceMatrix(2, 1, {"vectors": 7, "chunks": 7, "names": 0}, matrix)
     begun = path.with_name("file.new")
     begun.touch()
-    assert not write_arrays(path, "mine", arrays)
+    assert not write_matrix(path, 5, space)
     begun.unlink()
-    assert write_arrays(path, "mine", arrays)
+    assert write_matrix(path, 5, space)
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
-    said, mapped = map_arrays(path, str) or ("", {})
-    assert said == "mine"
-    assert mapped["numbers"].tolist() == [0, 1, 2, 3, 4]
-    assert mapped["none"].shape == (0, 3)
-    assert map_arrays(path, int) is None
+    mapped = map_matrix(path, 5)
+    assert mapped is not None
+    assert (mapped.version, mapped.epoch, mapped.last_ids) == (2, 1, space.last_ids)
+    (block,), owners = mapped.matrix.blocks, mapped.matrix.owners
+    assert (block.ids == ids).all()
+    assert (block.rows == vectors).all()
+    assert owners[VectorKind.TEXT].ids.tolist() == [2, 7]
+    assert owners[VectorKind.TEXT].rows.tolist() == [3, 1]
+    assert not len(owners[VectorKind.NAME].ids)
+    assert map_matrix(path, 6) is None
 
 
-@pytest.mark.parametrize("alike", [0.0, 0.8])
-def test_codes_choose_the_nearest(alike: float) -> None:
-    """The ten nearest are among the forty of the largest products by codes, also among vectors much alike."""
-    vectors = unit_vectors(20_000, alike=alike, dimension=96).astype(np.float16)
-    block = Block(np.arange(len(vectors)), vectors, coded(vectors))
-    found = 0
-    for query in unit_vectors(100, seed=1, alike=alike, dimension=96):
-        exact = vectors.astype(np.float32) @ query
-        products = block.products(query)
-        assert np.abs(products - exact).max() < 0.01
-        found += len({*np.argsort(-exact)[:10].tolist()} & {*np.argsort(-products)[:40].tolist()})
-    assert found >= 999
+def test_a_file_of_a_killed_process_is_removed(tmp_path: Path) -> None:
+    """Not before ten minutes have passed: writing takes seconds."""
+    path = tmp_path / "file"
+    left = path.with_name("file.new")
+    space = SpaceMatrix(1, 1, {}, Matrix((Block(np.arange(1), np.ones((1, 4), np.float16)),)))
+    left.touch()
+    minutes_ago = time.time() - 601
+    os.utime(left, (minutes_ago, minutes_ago))
+    assert write_matrix(path, None, space)
+    assert not left.exists()
+
+
+def test_rows_that_are_not_there_are_noticed(tmp_path: Path) -> None:
+    """A file whose owners have rows beyond the last one is not believed, whoever wrote it."""
+    vectors = np.ones((2, 4), np.float16)
+    owners = {**NO_OWNERS, VectorKind.NAME: Owners(np.array([1]), np.array([2]))}
+    space = SpaceMatrix(1, 1, {}, Matrix((Block(np.arange(2), vectors),), owners))
+    assert write_matrix(tmp_path / "file", None, space)
+    assert map_matrix(tmp_path / "file", None) is None
