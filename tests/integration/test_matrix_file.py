@@ -13,11 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.contract.store_world import SPACE, World, unit_vectors, vector_of
 
 from mdvec.stores import dense
 from mdvec.stores.matrix import NO_OWNERS, Block, Matrix, Owners
-from mdvec.stores.matrix_file import SpaceMatrix, map_matrix, write_matrix
+from mdvec.stores.matrix_file import MatrixFile, SpaceMatrix, map_matrix, write_matrix
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.query import Where
@@ -213,6 +214,50 @@ def test_only_one_process_writes(tmp_path: Path) -> None:
     assert owners[VectorKind.TEXT].rows.tolist() == [3, 1]
     assert not len(owners[VectorKind.NAME].ids)
     assert map_matrix(path, 6) is None
+
+
+def test_what_another_process_has_just_written_is_mapped(notes: Notes) -> None:
+    """A process that had fewer rows, and catches up after another one has, does not write the same again."""
+    with closing(SqliteStore(notes.store.path)) as other:
+        with other.read() as view:
+            view.nearest_chunks(notes.space_id, QUERY, notes.where(), 9)
+        for number in range(40, 60):
+            notes.put(f"{number}.md", [f"{number} one"])
+        search(notes.store.path)
+        written = notes.file.stat().st_mtime_ns
+        with other.read() as view:
+            assert len(view.nearest_chunks(notes.space_id, QUERY, notes.where(), 999)) == 100
+            space = view.load_matrix(notes.space_id)
+        assert [each.codes is not None for each in space.matrix.blocks] == [True]
+        assert notes.file.stat().st_mtime_ns == written
+
+
+def test_ids_that_the_database_never_gave_are_noticed(notes: Notes) -> None:
+    """As in a backup that has had many commits, but fewer rows."""
+    with notes.store.read() as view:
+        file = MatrixFile(notes.store.path, notes.space_id, view.rows)
+        space = file.read(view.version, view.vector_epoch)
+        assert space is not None
+        for table in space.last_ids:
+            changed = replace(space, last_ids={**space.last_ids, table: 10_000})
+            assert write_matrix(file.path, None, changed)
+            assert file.read(view.version, view.vector_epoch) is None
+
+
+def test_a_search_does_not_wait_for_a_file(notes: Notes) -> None:
+    """While another process writes it, every vector is read from the database."""
+    found = without_file(notes)
+    notes.file.with_name(f"{notes.file.name}.new").touch()
+    assert search(notes.store.path) == (found, 120)
+    assert not notes.file.exists()
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    """As where a folder has the name."""
+    space = SpaceMatrix(1, 1, {}, Matrix((Block(np.arange(1), np.ones((1, 4), np.float16)),)))
+    (tmp_path / "file").mkdir()
+    assert not write_matrix(tmp_path / "file", None, space)
+    assert not (tmp_path / "file.new").exists()
 
 
 def test_a_file_of_a_killed_process_is_removed(tmp_path: Path) -> None:

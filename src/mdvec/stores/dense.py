@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -180,16 +180,11 @@ class DenseReader(WhereTables):
         """Return the exact cosine similarities of owners; NaN for those without a vector."""
         return self._matrix(space_id).similarities(kind, ids, queries)
 
-    @cached_property
-    def _own_matrices(self) -> dict[SpaceId, Matrix]:
-        return {}
-
     def _matrix(self, space_id: SpaceId) -> Matrix:
         if self.matrices is None:
             return self.load_matrix(space_id).matrix
-        if space_id not in self._own_matrices:
-            self._own_matrices[space_id] = self.matrices.matrix(self, space_id)
-        return self._own_matrices[space_id]
+        shared = self.matrices
+        return self.memorized(("matrix", space_id), lambda: shared.matrix(self, space_id))
 
     def _products_of(self, space_id: SpaceId, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the products of a query with all rows of a space, computed once for texts and names."""
@@ -307,15 +302,15 @@ class IndexedReader(DenseReader):
     def _nearest(self, query: NearestQuery) -> list[tuple[int, float]]:
         from mdvec.stores.matrix import best_first
 
-        owners = self._proposed_by_index(query) if query.few is None else [*query.few]
+        if query.few is not None:
+            owners: list[int] | None = [*query.few]
+        else:
+            collections = None if self.covers_everything(query.where) else query.where.collections
+            owners = cast("FollowedIndex", self.index).propose(query, collections)
         if owners is None:
             return self._without_index(query)
         near = self._similarities(query.kind, query.space_id, query.vector.reshape(1, -1), owners)
         return best_first(owners, near[0], query.limit)
-
-    def _proposed_by_index(self, query: NearestQuery) -> list[int] | None:
-        collections = None if self.covers_everything(query.where) else query.where.collections
-        return cast("FollowedIndex", self.index).propose(query, collections)
 
     def _without_index(self, query: NearestQuery) -> list[tuple[int, float]]:
         """Return the nearest of the owners inside when the index cannot be used."""

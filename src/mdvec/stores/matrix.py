@@ -6,7 +6,7 @@ Products choose candidates, and may be rounded; candidates are compared exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -94,19 +94,6 @@ def widened(rows: NDArray[np.float16]) -> Floats:
     return found
 
 
-def products_by_numkong(rows: NDArray[np.float16], query: Floats) -> Floats:
-    """Multiply rows, shape (n, dim), with SIMD instructions for float16; the query is rounded to it, too."""
-    return _multiplied(rows, query.astype(np.float16))
-
-
-def products_by_numpy(rows: NDArray[np.float16], query: Floats) -> Floats:
-    """Multiply rows as float32: no rounding, no SIMD for float16, and so 20 times slower."""
-    products = np.empty(len(rows), np.float32)
-    for at in range(0, len(rows), _WIDENED_AT_ONCE):
-        products[at : at + _WIDENED_AT_ONCE] = widened(rows[at : at + _WIDENED_AT_ONCE]) @ query
-    return products
-
-
 def _multiplied(rows: NDArray[Any], query: NDArray[Any]) -> Floats:
     if not len(rows):  # which it refuses
         return np.empty(0, np.float32)
@@ -153,34 +140,6 @@ def in_order_of(wanted: Sequence[int] | Ids, ids: Ids, values: NDArray[np.float6
         at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
         np.copyto(found, values[:, at], where=ids[at] == wanted)
     return found
-
-
-def largest_of_each(ids: Ids, values: NDArray[Real]) -> tuple[Ids, NDArray[Real]]:
-    """Return each id once, with its largest value, along the last axis; ids ascend."""
-    starts = _starts(ids)
-    return (ids, values) if starts is None else (ids[starts], np.maximum.reduceat(values, starts, axis=-1))
-
-
-def largest_similarities(
-    batches: Iterable[tuple[Sequence[int], Sequence[bytes]]], queries: Floats
-) -> tuple[Ids, NDArray[np.float64]]:
-    """Return the exact cosine similarities of owners; of several vectors of one the largest counts.
-
-    Args:
-        batches: Owners and their vectors, as :func:`encode` makes them; one batch is in memory at a time.
-        queries: Shape (k, dim), unit length.
-
-    Returns:
-        The owners, ascending, each once, shape (n,), and their similarities, shape (k, n).
-    """
-    ids, values = [np.empty(0, np.int64)], [np.empty((len(queries), 0))]
-    for owners, vectors in batches:
-        rows = np.frombuffer(b"".join(vectors), STORED).reshape(len(vectors), queries.shape[1])
-        ids.append(np.array(owners, np.int64))
-        values.append(exact_products(rows, queries))
-    found = np.concatenate(ids)
-    order = np.argsort(found, kind="stable")
-    return largest_of_each(found[order], np.concatenate(values, axis=1)[:, order])
 
 
 def best_first(ids: Sequence[int], near: NDArray[np.float64], limit: int) -> list[tuple[int, float]]:
@@ -252,12 +211,6 @@ def _about_top(values: Floats, count: int) -> NDArray[np.intp] | None:
     return found if len(found) >= count else None
 
 
-def _starts(ids: Ids) -> NDArray[np.intp] | None:
-    """Return where each of the ascending ids begins; None if each occurs once."""
-    is_first = ids[1:] != ids[:-1]
-    return None if is_first.all() else np.flatnonzero(np.concatenate([[True], is_first]))
-
-
 class Codes(Struct, frozen=True):
     """Rows in one byte a number: half the memory to read, and near enough to choose candidates.
 
@@ -324,9 +277,15 @@ class Block(Struct, frozen=True):
 
     def products(self, query: Floats) -> Floats:
         """Return about the product of every row and a query, shape (n,)."""
-        if not _HAS_NUMKONG:
-            return products_by_numpy(self.rows, query)
-        return products_by_numkong(self.rows, query) if self.codes is None else self.codes.products(query)
+        if _HAS_NUMKONG and self.codes is not None:
+            return self.codes.products(query)
+        if _HAS_NUMKONG:
+            return _multiplied(self.rows, query.astype(np.float16))
+        found = np.empty(len(self.rows), np.float32)
+        for at in range(0, len(found), _WIDENED_AT_ONCE):  # no SIMD for float16, and so 20 times slower
+            some = slice(at, at + _WIDENED_AT_ONCE)
+            found[some] = widened(self.rows[some]) @ query
+        return found
 
 
 class Owners(Struct, frozen=True, dict=True):
@@ -340,10 +299,6 @@ class Owners(Struct, frozen=True, dict=True):
     ids: Ids
     rows: Ids
 
-    @cached_property
-    def _starts(self) -> NDArray[np.intp] | None:
-        return _starts(self.ids)
-
     def adding(self, ids: Ids, rows: Ids) -> Owners:
         """Return these and more owners; the new ones in any order."""
         if not len(ids):
@@ -354,22 +309,32 @@ class Owners(Struct, frozen=True, dict=True):
             all_ids, all_rows = all_ids[order], all_rows[order]
         return Owners(all_ids, all_rows)
 
-    def positions(self, wanted: Ids) -> NDArray[np.intp]:
-        """Return the positions of those of the wanted owners that are here, ascending."""
-        ids = np.sort(wanted)
+    def only(self, wanted: Sequence[int] | Ids) -> Owners:
+        """Return those of the wanted owners that are here."""
+        ids = np.sort(np.asarray(wanted, np.int64))
         ids = ids[np.flatnonzero(np.diff(ids, prepend=-1))]  # each once; much faster than np.unique
         first = np.searchsorted(self.ids, ids, side="left")
         counts = np.searchsorted(self.ids, ids, side="right") - first
         # One range for each owner, all of them laid end to end.
-        starts = np.repeat(first - (np.cumsum(counts) - counts), counts)
-        return starts + np.arange(len(starts))
+        at = np.repeat(first - (np.cumsum(counts) - counts), counts)
+        at += np.arange(len(at))
+        return Owners(self.ids[at], self.rows[at])
 
-    def best(self, products: Floats) -> tuple[Ids, Floats]:
-        """Return each owner once, with the largest product of its rows; ids ascend."""
-        values = products[self.rows]
+    def largest(self, values: NDArray[Real]) -> tuple[Ids, NDArray[Real]]:
+        """Return each owner once, ascending, with the largest of its values.
+
+        Args:
+            values: Those of each row, along the last axis.
+        """
         if self._starts is None:
             return self.ids, values
-        return self.ids[self._starts], np.maximum.reduceat(values, self._starts)
+        return self.ids[self._starts], np.maximum.reduceat(values, self._starts, axis=-1)
+
+    @cached_property
+    def _starts(self) -> NDArray[np.intp] | None:
+        """Where each owner begins; None if each has one row."""
+        is_next = self.ids[1:] != self.ids[:-1]
+        return None if is_next.all() else np.flatnonzero(np.concatenate([[True], is_next]))
 
 
 NO_OWNERS: Final = {kind: Owners(np.empty(0, np.int64), np.empty(0, np.int64)) for kind in VectorKind}
@@ -433,17 +398,13 @@ class Matrix(Struct, frozen=True):
         Returns:
             Shape (k, n); NaN for an owner without a row.
         """
-        owners, ids = self.owners[kind], np.array(wanted, np.int64)
-        positions = owners.positions(ids)
-        values = exact_products(self._rows(owners.rows[positions]), queries)
-        return in_order_of(ids, *largest_of_each(owners.ids[positions], values))
+        owners = self.owners[kind].only(wanted)
+        return in_order_of(wanted, *owners.largest(exact_products(self._rows(owners.rows), queries)))
 
     def vectors(self, wanted: Sequence[ChunkId]) -> Floats:
         """Return the vectors of n chunks' texts, shape (n, dim); rows of NaN where there is none."""
-        chunks = self.owners[VectorKind.TEXT]
-        positions = chunks.positions(np.array(wanted, np.int64))
-        rows = widened(self._rows(chunks.rows[positions]))
-        return in_rows_of(wanted, chunks.ids[positions].tolist(), rows)
+        chunks = self.owners[VectorKind.TEXT].only(wanted)
+        return in_rows_of(wanted, chunks.ids.tolist(), widened(self._rows(chunks.rows)))
 
     def nearest(
         self,
@@ -466,13 +427,15 @@ class Matrix(Struct, frozen=True):
             Owners with their exact similarities, best first; ties in order of id.
         """
         owners = self.owners[kind]
+        if isinstance(allowed, frozenset):
+            owners = owners.only([*allowed])
         if limit <= 0 or not len(owners.ids):
             return []
+        ids, estimates = owners.largest(products[owners.rows])
         if isinstance(allowed, frozenset):
-            at = owners.positions(np.array([*allowed], np.int64))
-            best = _candidates(*largest_of_each(owners.ids[at], products[owners.rows[at]]), limit)
+            best = _candidates(ids, estimates, limit)
         else:
-            best = best_allowed(*owners.best(products), limit, allowed)
+            best = best_allowed(ids, estimates, limit, allowed)
         return best_first(best, self.similarities(kind, best, query[np.newaxis])[0], limit)
 
     def _rows(self, rows: Ids) -> NDArray[np.float16]:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tests.contract.store_world import unit_vectors
 
 from mdvec.errors import DamagedDatabaseError
+from mdvec.stores import matrix
 from mdvec.stores.matrix import (
     Block,
     Codes,
@@ -15,8 +16,6 @@ from mdvec.stores.matrix import (
     Owners,
     decode,
     encode,
-    products_by_numkong,
-    products_by_numpy,
     rows_of,
     widened,
 )
@@ -24,23 +23,27 @@ from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId
 
 
-def test_both_products_agree() -> None:
+def test_both_products_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """The product by SIMD is that by numpy, but for the rounding of the query."""
     rows = unit_vectors(500, dimension=384).astype(np.float16)
     query = unit_vectors(1, seed=1, dimension=384)[0]
-    assert products_by_numkong(rows, query) == pytest.approx(products_by_numpy(rows, query), abs=2e-4)
-    assert products_by_numkong(rows[:0], query).shape == products_by_numpy(rows[:0], query).shape == (0,)
+    block, nothing = Block(np.arange(500), rows), Block(np.arange(0), rows[:0])
+    by_simd = block.products(query)
+    assert nothing.products(query).shape == (0,)
+    monkeypatch.setattr(matrix, "_HAS_NUMKONG", False)
+    assert by_simd == pytest.approx(block.products(query), abs=2e-4)
+    assert nothing.products(query).shape == (0,)
 
 
 def grown(vectors: NDArray[np.float32], *, first: int, step: int) -> Matrix:
     """Return a matrix to which vectors were added in blocks; the owner of vector n is chunk n."""
-    matrix = Matrix((Block(np.empty(0, np.int64), np.empty((0, vectors.shape[1]), np.float16)),))
+    found = Matrix((Block(np.empty(0, np.int64), np.empty((0, vectors.shape[1]), np.float16)),))
     for start in (0, *range(first, len(vectors), step)):
         rows = vectors[start : first if start == 0 else start + step].astype(np.float16)
         ids = np.arange(start, start + len(rows)) + 1
-        matrix = matrix.with_block(Block(ids, rows))
-        matrix = matrix.with_owners(VectorKind.TEXT, np.stack([ids, ids], axis=1))
-    return matrix
+        found = found.with_block(Block(ids, rows))
+        found = found.with_owners(VectorKind.TEXT, np.stack([ids, ids], axis=1))
+    return found
 
 
 def test_a_matrix_does_not_change() -> None:
@@ -66,8 +69,8 @@ def test_blocks_find_what_one_finds(first: int) -> None:
     vectors = unit_vectors(100, dimension=48, alike=0.5)
     whole = grown(vectors, first=100, step=1)
     assert len(whole.blocks) == 1
-    matrix = grown(vectors, first=first, step=7)
-    assert len(matrix.blocks) <= 5
+    added = grown(vectors, first=first, step=7)
+    assert len(added.blocks) <= 5
     first_ids, first_rows = block_of(whole, 0, 60)
     coded = Matrix((Block(first_ids, first_rows, Codes.of(first_rows)),), whole.owners)
     coded = coded.with_block(Block(*block_of(whole, 60, 100)))
@@ -77,35 +80,49 @@ def test_blocks_find_what_one_finds(first: int) -> None:
     for query in queries:
         found = nearest(whole, query)
         assert len(found) == 10
-        assert nearest(matrix, query) == nearest(coded, query) == found
+        assert nearest(added, query) == nearest(coded, query) == found
     expected = whole.similarities(VectorKind.TEXT, wanted, queries)
-    for other in (matrix, coded):
+    for other in (added, coded):
         near = other.similarities(VectorKind.TEXT, wanted, queries)
         assert np.array_equal(near, expected, equal_nan=True)
     chunks = [ChunkId(each) for each in wanted]
-    assert np.array_equal(matrix.vectors(chunks), whole.vectors(chunks), equal_nan=True)
+    assert np.array_equal(added.vectors(chunks), whole.vectors(chunks), equal_nan=True)
 
 
-def block_of(matrix: Matrix, start: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.float16]]:
+def block_of(whole: Matrix, start: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.float16]]:
     """Return ids and rows of a part of a matrix."""
-    whole = matrix.whole()
-    return whole.ids[start:end], whole.rows[start:end]
+    block = whole.whole()
+    return block.ids[start:end], block.rows[start:end]
 
 
-def nearest(matrix: Matrix, query: NDArray[np.float32]) -> list[tuple[int, float]]:
+def nearest(found: Matrix, query: NDArray[np.float32]) -> list[tuple[int, float]]:
     """Return the ten nearest of the even chunks, which both ways of asking for them find."""
-    products = matrix.products(query)
+    products = found.products(query)
     even = frozenset(range(2, 101, 2))
-    few = matrix.nearest(VectorKind.TEXT, products, query, 10, even)
-    assert matrix.nearest(VectorKind.TEXT, products, query, 10, lambda ids: {*ids} & even) == few
+    few = found.nearest(VectorKind.TEXT, products, query, 10, even)
+    assert found.nearest(VectorKind.TEXT, products, query, 10, lambda ids: {*ids} & even) == few
     return few
 
 
-def test_positions_are_all_rows_of_the_wanted_owners() -> None:
-    """An owner of several rows gives them all; those that are not there, or wanted twice, do no harm."""
-    owners = Owners(np.array([2, 5, 5, 5, 9], np.int64), np.arange(5, dtype=np.int64))
-    assert owners.positions(np.array([5, 9, 5, 1, 99])).tolist() == [1, 2, 3, 4]
-    assert owners.positions(np.empty(0, np.int64)).tolist() == []
+def test_an_owner_may_have_several_rows() -> None:
+    """It has all of them, and the largest value; one that is not there, or wanted twice, does no harm."""
+    owners = Owners(np.array([2, 5, 5, 5, 9], np.int64), np.array([0, 4, 2, 3, 1], np.int64))
+    some = owners.only([5, 9, 5, 1, 99])
+    assert (some.ids.tolist(), some.rows.tolist()) == ([5, 5, 5, 9], [4, 2, 3, 1])
+    ids, largest = some.largest(np.array([[1.0, 3.0, 2.0, 0.0], [-1.0, -3.0, -2.0, 5.0]]))
+    assert (ids.tolist(), largest.tolist()) == ([5, 9], [[3.0, 0.0], [-1.0, 5.0]])
+    assert not len(owners.only([]).ids)
+
+
+def test_the_nearest_of_many_are_found() -> None:
+    """A sample of many products shows about where the largest begin; ties are in order of id."""
+    vectors = np.concatenate([unit_vectors(20_000, dimension=16)] * 2)
+    many = grown(vectors, first=len(vectors), step=1)
+    for query in unit_vectors(10, seed=9, dimension=16):
+        near = many.similarities(VectorKind.TEXT, range(1, len(vectors) + 1), query[np.newaxis])[0]
+        best = np.lexsort((np.arange(len(near)), -near))[:11]
+        found = many.nearest(VectorKind.TEXT, many.products(query), query, 11, lambda ids: {*ids})
+        assert found == [(at + 1, near[at]) for at in best]
 
 
 def test_a_number_takes_two_bytes() -> None:
@@ -132,12 +149,12 @@ def test_equal_rows_are_equally_near_at_any_position() -> None:
     row = unit_vectors(1, seed=3, dimension=48)
     others = unit_vectors(20, seed=4, dimension=48)
     vectors = np.concatenate([row, others[:7], row, others[7:9], row, others[9:], row])
-    matrix = grown(vectors, first=len(vectors), step=1)
+    whole = grown(vectors, first=len(vectors), step=1)
     same = [1, 9, 12, len(vectors)]
     everything = [*range(1, len(vectors) + 1)]
     queries = unit_vectors(2_000, seed=5, alike=0.5, dimension=48)
     for wanted in (same, same[1:], everything):
-        near = matrix.similarities(VectorKind.TEXT, wanted, queries)[:, [key in same for key in wanted]]
+        near = whole.similarities(VectorKind.TEXT, wanted, queries)[:, [key in same for key in wanted]]
         assert (near == near[:, :1]).all()
 
 
