@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from tests.contract.store_world import SPACE, World, unit_vectors, vector_of
 
 from mdvec.stores import dense
-from mdvec.stores.matrix import NO_OWNERS, Block, Matrix, Owners
+from mdvec.stores.matrix import NO_OWNERS, Matrix, Owners, VectorBlock
 from mdvec.stores.matrix_file import MatrixFile, SpaceMatrix, map_matrix, write_matrix
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.vectors.index import VectorKind
@@ -196,7 +196,7 @@ def test_only_one_process_writes(tmp_path: Path) -> None:
     vectors = unit_vectors(5, dimension=8).astype(np.float16)
     ids = np.arange(3, 8)
     chunks = np.array([[7, 4], [2, 6]])
-    matrix = Matrix((Block(ids, vectors),)).with_owners(VectorKind.TEXT, chunks)
+    matrix = Matrix((VectorBlock(ids, vectors),)).with_owners(VectorKind.TEXT, chunks)
     space = SpaceMatrix(2, 1, {"vectors": 7, "chunks": 7, "names": 0}, matrix)
     begun = path.with_name("file.new")
     begun.touch()
@@ -254,7 +254,7 @@ def test_a_search_does_not_wait_for_a_file(notes: Notes) -> None:
 
 def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     """As where a folder has the name."""
-    space = SpaceMatrix(1, 1, {}, Matrix((Block(np.arange(1), np.ones((1, 4), np.float16)),)))
+    space = SpaceMatrix(1, 1, {}, Matrix((VectorBlock(np.arange(1), np.ones((1, 4), np.float16)),)))
     (tmp_path / "file").mkdir()
     assert not write_matrix(tmp_path / "file", None, space)
     assert not (tmp_path / "file.new").exists()
@@ -264,7 +264,7 @@ def test_a_file_of_a_killed_process_is_removed(tmp_path: Path) -> None:
     """Not before ten minutes have passed: writing takes seconds."""
     path = tmp_path / "file"
     left = path.with_name("file.new")
-    space = SpaceMatrix(1, 1, {}, Matrix((Block(np.arange(1), np.ones((1, 4), np.float16)),)))
+    space = SpaceMatrix(1, 1, {}, Matrix((VectorBlock(np.arange(1), np.ones((1, 4), np.float16)),)))
     left.touch()
     minutes_ago = time.time() - 601
     os.utime(left, (minutes_ago, minutes_ago))
@@ -276,6 +276,6 @@ def test_rows_that_are_not_there_are_noticed(tmp_path: Path) -> None:
     """A file whose owners have rows beyond the last one is not believed, whoever wrote it."""
     vectors = np.ones((2, 4), np.float16)
     owners = {**NO_OWNERS, VectorKind.NAME: Owners(np.array([1]), np.array([2]))}
-    space = SpaceMatrix(1, 1, {}, Matrix((Block(np.arange(2), vectors),), owners))
+    space = SpaceMatrix(1, 1, {}, Matrix((VectorBlock(np.arange(2), vectors),), owners))
     assert write_matrix(tmp_path / "file", None, space)
     assert map_matrix(tmp_path / "file", None) is None

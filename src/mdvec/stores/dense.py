@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by
     import numpy as np
     from numpy.typing import NDArray
 
-    from mdvec.stores.matrix import Block, Matrix
+    from mdvec.stores.matrix import Matrix, VectorBlock
     from mdvec.stores.matrix_file import MatrixFile, SpaceMatrix
 
 # Up to this many chunks are read anew after every commit, which takes milliseconds and drops deleted ones.
@@ -65,7 +65,7 @@ class Matrices:
     Attributes:
         embedded_up_to: By table, collection, space and vector epoch: the id up to which every row of the
             table has its vector.
-        database: The SQLite database beside which matrices are in files; None for no files.
+        database: The SQLite database that has files of matrices next to it; None for no files.
         read_only: Whether such files are read, but not written.
     """
 
@@ -198,14 +198,14 @@ class DenseReader(WhereTables):
         """Return the matrix of a space as the snapshot shows it, from its file or the database."""
         import numpy as np
 
-        from mdvec.stores.matrix import Block, Matrix
+        from mdvec.stores.matrix import Matrix, VectorBlock
         from mdvec.stores.matrix_file import SpaceMatrix
 
         file = self._file(space_id)
         space = None if file is None else file.read(self.version, self.vector_epoch)
         if space is None:
             ((dimension,),) = self.rows("SELECT dimension FROM spaces WHERE id = ?", space_id)
-            nothing = Block(np.empty(0, np.int64), np.empty((0, dimension), np.float16))
+            nothing = VectorBlock(np.empty(0, np.int64), np.empty((0, dimension), np.float16))
             space = SpaceMatrix(-1, self.vector_epoch, _NO_IDS, Matrix((nothing,)))
         return space if space.version == self.version else self.update_matrix(space_id, space)
 
@@ -257,11 +257,11 @@ class DenseReader(WhereTables):
             return None
         return MatrixFile(shared.database, space_id, self.rows)
 
-    def _new_vectors(self, space_id: SpaceId, after: int, matrix: Matrix) -> Block:
+    def _new_vectors(self, space_id: SpaceId, after: int, matrix: Matrix) -> VectorBlock:
         """Return the vectors of a space with larger ids, in the shape of those of a matrix."""
         import numpy as np
 
-        from mdvec.stores.matrix import Block, rows_of
+        from mdvec.stores.matrix import VectorBlock, rows_of
 
         # All of them are counted by an index, the latest by looking at them.
         space = f"{self.unindexed if after else ''}v.space_id"
@@ -275,7 +275,7 @@ class DenseReader(WhereTables):
             ids[some] = [row[0] for row in found]
             rows[some] = rows_of([row[1] for row in found], self.dialect.dtype, dimension)
             after = found[-1][0]
-        return Block(ids, rows)
+        return VectorBlock(ids, rows)
 
     def _owners(self, kind: VectorKind, template: str, *arguments: int) -> NDArray[np.int64]:
         """Return owners with the ids of their vectors, shape (n, 2)."""

@@ -262,7 +262,7 @@ class Codes(Struct, frozen=True):
         return found
 
 
-class Block(Struct, frozen=True):
+class VectorBlock(Struct, frozen=True):
     """Some vectors in order of their ids.
 
     Attributes:
@@ -350,13 +350,13 @@ class Matrix(Struct, frozen=True):
         owners: The chunks whose texts they are, and the documents whose names they are.
     """
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[VectorBlock, ...]
     owners: Mapping[VectorKind, Owners] = field(default_factory=NO_OWNERS.copy)
 
     def __len__(self) -> int:
         return sum(len(each.ids) for each in self.blocks)
 
-    def with_block(self, added: Block) -> Matrix:
+    def with_block(self, added: VectorBlock) -> Matrix:
         """Return this matrix and more vectors, whose ids are larger than all that are here."""
         if not len(added.ids):
             return self
@@ -378,7 +378,7 @@ class Matrix(Struct, frozen=True):
             rows += np.searchsorted(each.ids, pairs[:, 1])
         return Matrix(self.blocks, {**self.owners, kind: self.owners[kind].adding(pairs[:, 0], rows)})
 
-    def whole(self) -> Block:
+    def whole(self) -> VectorBlock:
         """Return all vectors in one block."""
         return self.blocks[0] if len(self.blocks) == 1 else _joined(self.blocks)
 
@@ -452,7 +452,7 @@ class Matrix(Struct, frozen=True):
         return found
 
 
-def _joined(blocks: Sequence[Block]) -> Block:
-    return Block(
+def _joined(blocks: Sequence[VectorBlock]) -> VectorBlock:
+    return VectorBlock(
         np.concatenate([each.ids for each in blocks]), np.concatenate([each.rows for each in blocks])
     )

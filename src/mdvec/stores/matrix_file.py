@@ -1,4 +1,4 @@
-"""Matrices in files beside a SQLite database: a process maps them instead of reading every vector.
+"""Matrices in files next to a SQLite database: a process maps them instead of reading every vector.
 
 All processes share the pages of a file. It contains nothing that the database does not contain, and can be
 removed at any time. It is complete or absent, its owner's alone, and not believed unless its checksum is
@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from mdvec.stores.matrix import Block, Codes, Matrix, Owners
+from mdvec.stores.matrix import Codes, Matrix, Owners, VectorBlock
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import SpaceId
 
@@ -157,7 +157,7 @@ class MatrixFile:
 
 
 def matrix_files(database: Path) -> dict[SpaceId, Path]:
-    """Return the files beside a database, by space."""
+    """Return the files of a database, by space."""
     paths = database.parent.glob(f"{glob.escape(database.name)}{_NAME}*")
     numbers = ((path.name.rpartition("-")[2], path) for path in paths)
     return {SpaceId(int(number)): path for number, path in numbers if number.isdecimal()}
@@ -256,7 +256,7 @@ def _matrix_of(arrays: Mapping[str, NDArray[Any]]) -> Matrix:
     if any(len(each.rows) and int(each.rows.max()) >= len(arrays["rows"]) for each in owners.values()):
         msg = "an owner without a row"
         raise ValueError(msg)
-    return Matrix((Block(arrays["ids"], arrays["rows"], codes),), owners)
+    return Matrix((VectorBlock(arrays["ids"], arrays["rows"], codes),), owners)
 
 
 def _write_arrays(file: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> dict[str, _ArrayPlace]:

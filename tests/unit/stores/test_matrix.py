@@ -10,10 +10,10 @@ from tests.contract.store_world import unit_vectors
 from mdvec.errors import DamagedDatabaseError
 from mdvec.stores import matrix
 from mdvec.stores.matrix import (
-    Block,
     Codes,
     Matrix,
     Owners,
+    VectorBlock,
     decode,
     encode,
     rows_of,
@@ -27,7 +27,7 @@ def test_both_products_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """The product by SIMD is that by numpy, but for the rounding of the query."""
     rows = unit_vectors(500, dimension=384).astype(np.float16)
     query = unit_vectors(1, seed=1, dimension=384)[0]
-    block, nothing = Block(np.arange(500), rows), Block(np.arange(0), rows[:0])
+    block, nothing = VectorBlock(np.arange(500), rows), VectorBlock(np.arange(0), rows[:0])
     by_simd = block.products(query)
     assert nothing.products(query).shape == (0,)
     monkeypatch.setattr(matrix, "_HAS_NUMKONG", False)
@@ -37,11 +37,11 @@ def test_both_products_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def grown(vectors: NDArray[np.float32], *, first: int, step: int) -> Matrix:
     """Return a matrix to which vectors were added in blocks; the owner of vector n is chunk n."""
-    found = Matrix((Block(np.empty(0, np.int64), np.empty((0, vectors.shape[1]), np.float16)),))
+    found = Matrix((VectorBlock(np.empty(0, np.int64), np.empty((0, vectors.shape[1]), np.float16)),))
     for start in (0, *range(first, len(vectors), step)):
         rows = vectors[start : first if start == 0 else start + step].astype(np.float16)
         ids = np.arange(start, start + len(rows)) + 1
-        found = found.with_block(Block(ids, rows))
+        found = found.with_block(VectorBlock(ids, rows))
         found = found.with_owners(VectorKind.TEXT, np.stack([ids, ids], axis=1))
     return found
 
@@ -49,10 +49,10 @@ def grown(vectors: NDArray[np.float32], *, first: int, step: int) -> Matrix:
 def test_a_matrix_does_not_change() -> None:
     """Rows and owners added later do not show in it; owners come in any order, and stay sorted."""
     vectors = unit_vectors(10, dimension=8).astype(np.float16)
-    nothing = Matrix((Block(np.empty(0, np.int64), vectors[:0]),))
-    before = nothing.with_block(Block(np.array([3, 5]), vectors[:2]))
+    nothing = Matrix((VectorBlock(np.empty(0, np.int64), vectors[:0]),))
+    before = nothing.with_block(VectorBlock(np.array([3, 5]), vectors[:2]))
     before = before.with_owners(VectorKind.TEXT, np.array([[1, 3], [2, 5]]))
-    after = before.with_block(Block(np.arange(6, 14), vectors[2:]))
+    after = before.with_block(VectorBlock(np.arange(6, 14), vectors[2:]))
     after = after.with_owners(VectorKind.TEXT, np.array([[9, 13], [0, 6]]))
     assert before.owners[VectorKind.TEXT].ids.tolist() == [1, 2]
     assert before.owners[VectorKind.TEXT].rows.tolist() == [0, 1]
@@ -72,8 +72,8 @@ def test_blocks_find_what_one_finds(first: int) -> None:
     added = grown(vectors, first=first, step=7)
     assert len(added.blocks) <= 5
     first_ids, first_rows = block_of(whole, 0, 60)
-    coded = Matrix((Block(first_ids, first_rows, Codes.of(first_rows)),), whole.owners)
-    coded = coded.with_block(Block(*block_of(whole, 60, 100)))
+    coded = Matrix((VectorBlock(first_ids, first_rows, Codes.of(first_rows)),), whole.owners)
+    coded = coded.with_block(VectorBlock(*block_of(whole, 60, 100)))
     assert [len(each.ids) for each in coded.blocks] == [60, 40]
     wanted = [100, 7, 3, 101, 55]
     queries = unit_vectors(20, seed=2, dimension=48, alike=0.5)
@@ -169,7 +169,7 @@ def test_half_precision_is_widened_exactly() -> None:
 def test_codes_choose_the_nearest(alike: float) -> None:
     """The ten nearest are among the forty of the largest products by codes, also among vectors much alike."""
     vectors = unit_vectors(20_000, alike=alike, dimension=96).astype(np.float16)
-    block = Block(np.arange(len(vectors)), vectors, Codes.of(vectors))
+    block = VectorBlock(np.arange(len(vectors)), vectors, Codes.of(vectors))
     found = 0
     for query in unit_vectors(100, seed=1, alike=alike, dimension=96):
         exact = vectors.astype(np.float32) @ query
