@@ -7,9 +7,8 @@ import secrets
 from mdvec.errors import ConfigError
 from mdvec.stores.dense import IndexedReader
 from mdvec.stores.postgres.connection import Connection
-from mdvec.stores.postgres.halfvec import STORED
 from mdvec.stores.postgres.snapshots import Snapshot
-from mdvec.stores.vectors.feed import ATTACHED, Dialect
+from mdvec.stores.vectors.feed import ATTACHED
 from mdvec.types.ids import SpaceId
 
 _MAY_READ_ALL = """SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c
@@ -38,8 +37,6 @@ def attach(connection: Connection) -> None:
 
 class IndexedSnapshot(IndexedReader, Snapshot):
     """A snapshot that searches through an index, and as any other one where that fails."""
-
-    dialect = Dialect(STORED, ">f2")
 
     def _is_compared_by_server(self, space_id: SpaceId) -> bool:  # noqa: ARG002 - of any space
         return True
