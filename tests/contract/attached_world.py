@@ -366,6 +366,5 @@ def step(
 ) -> VectorChanges:
     """Make changes of one kind."""
     mark = None if since is None else Mark(since)
-    return VectorChanges(
-        mark, Mark(until), [(kind, key) for key in removed], [(kind, each) for each in added]
-    )
+    nothing: dict[VectorKind, Sequence[Any]] = {each: [] for each in VectorKind}
+    return VectorChanges(mark, Mark(until), nothing | {kind: removed}, nothing | {kind: added})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct, field
@@ -33,8 +33,6 @@ class MemoryVectorIndex:
         place: Shown to people.
     """
 
-    keeps_texts: ClassVar[bool] = False
-
     def __init__(self, place: str = "memory") -> None:
         self.applications = 0
         self.location = place
@@ -54,10 +52,10 @@ class MemoryVectorIndex:
                 return False
             if held is None:
                 held = self._spaces[space] = _Space(changes.until)
-            for kind, key in changes.removed:
-                held.entries[kind].pop(key, None)
-            for kind, entry in changes.added:
-                held.entries[kind][entry.id] = entry
+            for kind in VectorKind:
+                for key in changes.removed[kind]:
+                    held.entries[kind].pop(key, None)
+                held.entries[kind].update({entry.id: entry for entry in changes.added[kind]})
             held.mark = changes.until
             self.applications += 1
             return True
@@ -72,7 +70,7 @@ class MemoryVectorIndex:
     ) -> list[tuple[int, float]]:
         """Return the owners of the nearest entries; exact, ties in order of id."""
         with self._guard:
-            if space not in self._spaces or limit <= 0:
+            if space not in self._spaces:
                 return []
             entries = [
                 each
@@ -97,10 +95,6 @@ class MemoryVectorIndex:
 
     def optimize(self) -> None:
         """Do nothing."""
-
-    def check(self) -> list[str]:
-        """Return nothing: it can always be used."""
-        return []
 
     def close(self) -> None:
         """Do nothing: there is nothing to release."""

@@ -12,8 +12,8 @@ from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.halfvec import STORED
 from mdvec.stores.postgres.snapshots import Snapshot
 from mdvec.stores.records import ChunkPlace
-from mdvec.stores.vectors.feed import ATTACHED, Dialect
 from mdvec.stores.vectors.index import VectorKind
+from mdvec.stores.vectors.journal import ATTACHED, Dialect
 from mdvec.types.ids import SpaceId
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from mdvec.stores.exact import (
 )
 from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.snapshots import Snapshot
-from mdvec.stores.vectors.feed import Dialect
-from mdvec.stores.vectors.following import NearestQuery
+from mdvec.stores.vectors.follower import NearestQuery
 from mdvec.stores.vectors.index import VectorKind
+from mdvec.stores.vectors.journal import Dialect
 from mdvec.types.ids import ChunkId, SpaceId
 
 _BATCH_ROWS = 4096

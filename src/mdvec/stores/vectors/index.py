@@ -7,7 +7,7 @@ what must not be found and computes the similarities that are returned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NewType, Protocol
 
@@ -59,7 +59,7 @@ class VectorEntry(Struct, frozen=True):
         parent: Id of the chunk that starts the parent section; None at the top, and for a name.
         token_count: Tokens of the chunk; 0 for a name.
         content_hash: The identity of the document's content.
-        text: The text of the chunk, for an index that keeps texts; else empty.
+        text: The text of the chunk; for a name, empty.
     """
 
     id: int
@@ -82,27 +82,22 @@ class VectorChanges(Struct, frozen=True):
     Attributes:
         since: The mark that the index must have; None for a space that it does not hold.
         until: Its mark afterwards.
-        removed: Entries to remove, by kind and id; those that are not there are no error.
+        removed: Ids of the entries to remove, by kind; those that are not there are no error.
         added: Entries to add, by kind. An adapter that cannot apply all or nothing must replace an entry that
             is there already, and write the mark last.
     """
 
     since: Mark | None
     until: Mark
-    removed: Sequence[tuple[VectorKind, int]]
-    added: Sequence[tuple[VectorKind, VectorEntry]]
-
-    def removed_of(self, kind: VectorKind) -> list[int]:
-        """Return the ids of the entries of a kind to remove."""
-        return [key for of, key in self.removed if of is kind]
-
-    def added_of(self, kind: VectorKind) -> list[VectorEntry]:
-        """Return the entries of a kind to add."""
-        return [entry for of, entry in self.added if of is kind]
+    removed: Mapping[VectorKind, Sequence[int]]
+    added: Mapping[VectorKind, Sequence[VectorEntry]]
 
 
 class VectorIndex(Protocol):
     """A rebuildable index of vectors. Safe to use from several threads and several processes.
+
+    Removing, adding and the mark are one method, :meth:`apply`: between two calls, another process could
+    apply a later step or empty the space, and the mark would promise what is not there.
 
     An index that finds its data damaged deletes them and continues empty. Every method may raise
     :class:`mdvec.errors.StoreError` when the index cannot be used now; searches then use the store's own
@@ -116,10 +111,6 @@ class VectorIndex(Protocol):
     @property
     def location(self) -> str:
         """Where it is, for people; never with a password."""
-
-    @property
-    def keeps_texts(self) -> bool:
-        """True if it is given the texts of chunks, for other programs that read it."""
 
     def applied(self, space: IndexedSpace) -> Mark | None:
         """Return the mark of the last applied changes; None for a space that it does not hold."""
@@ -146,8 +137,8 @@ class VectorIndex(Protocol):
             space: The space of the query.
             query: Shape (dim,), unit length.
             kind: Which entries to search.
-            limit: Most entries to return; any number.
-            collections: Only entries of these collections; None for all.
+            limit: Most entries to return, at least 1.
+            collections: Only entries of these collections, at least one; None for all.
 
         Returns:
             The owner and the cosine similarity of each entry, best first; approximate results are allowed
@@ -163,9 +154,6 @@ class VectorIndex(Protocol):
 
         It is called after imports and rebuilds, never by a search.
         """
-
-    def check(self) -> list[str]:
-        """Return what keeps it from being used or from being fast, for people; empty when all is well."""
 
     def close(self) -> None:
         """Release everything; a second call does nothing."""

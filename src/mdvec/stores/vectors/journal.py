@@ -1,4 +1,4 @@
-"""The changes that a vector index beside a store has missed: removed owners, and owners with new vectors.
+"""The change journal of a store: which owners were removed, and which got vectors, since a mark.
 
 The queries are the same for every store with tables; ids only grow, and are never reused.
 """
@@ -6,7 +6,7 @@ The queries are the same for every store with tables; ids only grow, and are nev
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum, auto
 from functools import cached_property
 from typing import Any
@@ -45,12 +45,12 @@ _END = "SELECT id FROM {table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?"
 _ENTRIES = {
     VectorKind.TEXT: """o.id, o.id, {vector}, d.collection_id, d.path, o.ordinal, o.depth, o.heading_path,
         (SELECT p.id FROM chunks p WHERE p.document_id = o.document_id AND p.ordinal = o.parent),
-        o.token_count, d.sha256, {text}""",
+        o.token_count, d.sha256,
+        (SELECT substr(b.body, o.start + 1, o.stop - o.start) FROM contents b
+            WHERE b.document_id = o.document_id)""",
     VectorKind.NAME: """o.id, o.document_id, {vector}, d.collection_id, d.path, 0, 0, o.text,
         NULL, 0, d.sha256, ''""",
 }
-_TEXT = """(SELECT substr(b.body, o.start + 1, o.stop - o.start) FROM contents b
-    WHERE b.document_id = o.document_id)"""
 _COUNT = """SELECT count(*) FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.text_hash
     WHERE v.space_id = ?"""
 # Owners that are new.
@@ -62,7 +62,7 @@ _OLD = """SELECT {entry} FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.
     WHERE +v.space_id = ? AND v.id > ? AND v.id <= ? AND +o.id <= ? ORDER BY v.id"""
 
 
-class Standing(Enum):
+class Progress(Enum):
     """The state of an index, compared with a snapshot of its store."""
 
     CURRENT = auto()
@@ -75,7 +75,7 @@ class Standing(Enum):
     """What it missed is not known any more, or it followed another store: it has to start from nothing."""
 
 
-class Applied(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Applied(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The content of a mark.
 
     Every vector up to ``vector`` of every owner up to ``text`` or ``name`` was applied, and every removal up
@@ -100,17 +100,8 @@ class Applied(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     def serves(self, now: Applied) -> bool:
         """Return True if an index with this mark holds all that a snapshot shows."""
         # After more removals, some that the snapshot still shows may be gone.
-        return (
-            self.store == now.store
-            and self.removed == now.removed
-            and self.vector >= now.vector
-            and self.text >= now.text
-            and self.name >= now.name
-        )
-
-    def encoded(self) -> Mark:
-        """Return it as a mark."""
-        return Mark(msgspec.json.encode(self).decode())
+        is_same = (self.store, self.removed) == (now.store, now.removed)
+        return is_same and self.vector >= now.vector and self.text >= now.text and self.name >= now.name
 
 
 class Dialect(Struct, frozen=True):
@@ -125,7 +116,7 @@ class Dialect(Struct, frozen=True):
     dtype: str
 
 
-class ChangeFeed(Struct, frozen=True, dict=True):
+class ChangeJournal(Struct, frozen=True, dict=True):
     """The changes of a store up to a snapshot.
 
     Attributes:
@@ -141,131 +132,98 @@ class ChangeFeed(Struct, frozen=True, dict=True):
     current_version: Callable[[], int]
 
     @cached_property
-    def _now(self) -> Applied:
-        """What an index has to have applied to serve the snapshot."""
-        store, vector, text, name, removed = self._row(_STATE)
-        return Applied(store, self.version, vector or 0, text or 0, name or 0, removed or 0)
-
-    @cached_property
-    def _indexed_spaces(self) -> dict[SpaceId, IndexedSpace]:
+    def spaces(self) -> dict[SpaceId, IndexedSpace]:
+        """The spaces of the store, those that were dropped included."""
         rows = self.rows("SELECT id, key, dimension FROM spaces ORDER BY id")
         return {SpaceId(space_id): IndexedSpace(*space) for space_id, *space in rows}
 
-    def spaces(self) -> list[SpaceId]:
-        """Return the spaces of the store."""
-        return list(self._indexed_spaces)
+    @cached_property
+    def _now(self) -> Applied:
+        """What an index has to have applied to serve the snapshot."""
+        ((store, *newest),) = self.rows(_STATE)
+        return Applied(store, self.version, *(each or 0 for each in newest))
 
-    def indexed_space(self, space_id: SpaceId) -> IndexedSpace:
-        """Return a space as an index knows it."""
-        return self._indexed_spaces[space_id]
-
-    def standing(self, space_id: SpaceId, mark: Mark) -> Standing:
-        """Return how an index with this mark stands to the snapshot."""
-        applied = _decode(mark)
+    def progress(self, space_id: SpaceId, mark: Mark) -> Progress:
+        """Return the state of an index with this mark, compared with the snapshot."""
+        applied, now = _decode(mark), self._now
         # A backup was put back when the mark is of a later version than the store has.
-        if applied is None or (
-            applied.version > self._now.version and applied.version > self.current_version()
-        ):
-            return Standing.LOST
-        if applied.serves(self._now):
-            return Standing.CURRENT
-        if applied.version > self._now.version and applied.store == self._now.store:
-            return Standing.AHEAD
-        return Standing.BEHIND if self._can_follow(space_id, applied) else Standing.LOST
+        if applied is None or (applied.version > now.version and applied.version > self.current_version()):
+            return Progress.LOST
+        if applied.serves(now):
+            return Progress.CURRENT
+        if applied.store != now.store:
+            return Progress.LOST
+        if applied.version > now.version:
+            return Progress.AHEAD
+        removals = self._removals(applied)
+        is_complete = len(removals) == now.removed - applied.removed
+        return Progress.BEHIND if is_complete and (SPACE, space_id) not in removals else Progress.LOST
 
-    def changes(self, space_id: SpaceId, since: Mark | None, *, texts: bool) -> VectorChanges:
+    def changes(self, space_id: SpaceId, since: Mark | None) -> VectorChanges:
         """Return the next step toward the snapshot: everything, or about ``BATCH`` entries.
 
         Args:
             space_id: The space.
             since: A mark that is behind; None to start from nothing.
-            texts: Whether entries carry the texts of chunks.
         """
         now = self._now
         # From nothing there are no owners yet that wait for vectors.
         start = Applied(now.store, now.version, vector=now.vector, removed=now.removed)
         at = start if since is None else _decode(since) or start
-        removed = list(self._removed(at))
-        added: list[tuple[VectorKind, VectorEntry]] = []
-        ends = {"version": now.version, "removed": max(at.removed, now.removed)}
-        # First the owners that are known: what follows takes all vectors into account.
+        removals = self._removals(at)
+        removed = {kind: [owner for of, owner in removals if of == kind] for kind in VectorKind}
+        added: dict[VectorKind, list[VectorEntry]] = {kind: [] for kind in VectorKind}
+        ends = {"version": now.version, "vector": max(at.vector, now.vector), "removed": now.removed}
+        # First the owners that are known: those after them get all their vectors at once.
         if at.vector < now.vector:
             end = self._number(_END_OF_VECTORS, space_id, at.vector, BATCH - 1)
             ends["vector"] = end or now.vector
-            for kind, known in ((VectorKind.TEXT, at.text), (VectorKind.NAME, at.name)):
-                added += self._entries(_OLD, kind, texts, (space_id, at.vector, ends["vector"], known))
+            for kind in VectorKind:
+                known = getattr(at, kind.value)
+                added[kind] += self._entries(_OLD, kind, space_id, at.vector, ends["vector"], known)
         for kind in VectorKind:
             known, newest = getattr(at, kind.value), getattr(now, kind.value)
-            if len(added) >= BATCH or ends.get("vector", now.vector) < now.vector or known >= newest:
-                continue
-            end = self._number(_END.format(table=TABLES[kind]), known, BATCH - 1) or newest
-            added += self._entries(_NEW, kind, texts, (space_id, known, end))
-            ends[kind.value] = end
-        return VectorChanges(since, msgspec.structs.replace(at, **ends).encoded(), removed, added)
+            is_full = sum(map(len, added.values())) >= BATCH or ends["vector"] < now.vector
+            if not is_full and known < newest:
+                end = self._number(_END.format(table=TABLES[kind]), known, BATCH - 1) or newest
+                added[kind] += self._entries(_NEW, kind, space_id, known, end)
+                ends[kind.value] = end
+        until = msgspec.json.encode(msgspec.structs.replace(at, **ends)).decode()
+        return VectorChanges(since, Mark(until), removed, added)
 
     def dropped_spaces(self, since: Mark) -> list[IndexedSpace]:
         """Return the spaces that were dropped since a mark that is behind."""
-        at = _decode(since)
-        if at is None or at.removed == self._now.removed:
-            return []
-        rows = self.rows(
-            """SELECT DISTINCT s.key, s.dimension FROM removed_owners r
-            CROSS JOIN spaces s ON s.id = r.owner_id WHERE r.id > ? AND r.id <= ? AND r.kind = ?""",
-            at.removed,
-            self._now.removed,
-            SPACE,
-        )
-        return [IndexedSpace(*row) for row in rows]
+        applied = _decode(since)
+        removals = [] if applied is None else self._removals(applied)
+        return [self.spaces[SpaceId(owner)] for kind, owner in removals if kind == SPACE]
 
     def count_entries(self, space_id: SpaceId) -> int:
         """Count the texts and names that have a vector in a space."""
         return sum(self._number(_COUNT.format(table=table), space_id) for table in TABLES.values())
 
-    def _can_follow(self, space_id: SpaceId, mark: Applied) -> bool:
-        """Return True if all is known that an index has missed, and its space was not dropped meanwhile."""
-        if mark.store != self._now.store or mark.removed > self._now.removed:
-            return False
-        kept, dropped = self._row(
-            """SELECT count(*), count(*) FILTER (WHERE kind = ? AND owner_id = ?) FROM removed_owners
-            WHERE id > ? AND id <= ?""",
-            SPACE,
-            space_id,
-            mark.removed,
-            self._now.removed,
-        )
-        return bool(kept == self._now.removed - mark.removed and not dropped)
+    def _removals(self, since: Applied) -> list[tuple[str, int]]:
+        """Return kind and id of what was removed since a mark, as far as it is still known."""
+        sql = "SELECT kind, owner_id FROM removed_owners WHERE id > ? AND id <= ? ORDER BY id"
+        return [(kind, owner) for kind, owner in self.rows(sql, since.removed, self._now.removed)]
 
-    def _removed(self, since: Applied) -> Iterator[tuple[VectorKind, int]]:
-        rows = self.rows(
-            "SELECT kind, owner_id FROM removed_owners WHERE id > ? AND id <= ? AND kind != ? ORDER BY id",
-            since.removed,
-            self._now.removed,
-            SPACE,
-        )
-        for kind, owner in rows:
-            yield VectorKind(kind), owner
-
-    def _entries(
-        self, template: str, kind: VectorKind, texts: bool, arguments: tuple[int, ...]
-    ) -> Iterator[tuple[VectorKind, VectorEntry]]:
+    def _entries(self, template: str, kind: VectorKind, *arguments: int) -> list[VectorEntry]:
         import numpy as np  # not loaded where only the names of the tables are needed
 
-        columns = _ENTRIES[kind].format(vector=self.dialect.vector, text=_TEXT if texts else "''")
-        rows = self.rows(template.format(entry=columns, table=TABLES[kind]), *arguments)
-        for entry_id, owner, stored, collection_id, path, ordinal, depth, heading, *rest in rows:
+        columns = _ENTRIES[kind].format(vector=self.dialect.vector)
+        entries = []
+        for entry_id, owner, stored, collection_id, path, ordinal, depth, heading, *rest in self.rows(
+            template.format(entry=columns, table=TABLES[kind]), *arguments
+        ):
             vector = np.frombuffer(stored, self.dialect.dtype).astype(np.float32)
             shown = " > ".join(json.loads(heading)) if kind is VectorKind.TEXT else heading
-            entry = VectorEntry(entry_id, owner, vector, collection_id, path, ordinal, depth, shown, *rest)
-            yield kind, entry
-
-    def _row(self, sql: str, *arguments: Any) -> tuple[Any, ...]:
-        return self.rows(sql, *arguments)[0]
+            entries.append(
+                VectorEntry(entry_id, owner, vector, collection_id, path, ordinal, depth, shown, *rest)
+            )
+        return entries
 
     def _number(self, sql: str, *arguments: int) -> int:
         """Return the only value of the only row; 0 without a row."""
-        for (number,) in self.rows(sql, *arguments):
-            return int(number)
-        return 0
+        return next((int(number) for (number,) in self.rows(sql, *arguments)), 0)
 
 
 def _decode(mark: Mark) -> Applied | None:
