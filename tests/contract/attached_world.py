@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 DIMENSION = 32
 SPACE = EmbeddingSpace("fake", "fake", "1", DIMENSION)
 OTHER = EmbeddingSpace("fake", "other", "1", 16)
-INDEXED = IndexedSpace(SPACE.key, DIMENSION)
+TEXTS, NAMES = (IndexedSpace(SPACE.key, DIMENSION, kind) for kind in VectorKind)
 WORDS = [f"word{number}" for number in range(300)]
 CHUNKS_PER_DOCUMENT = 8
 DOCUMENTS = 250
@@ -67,6 +67,10 @@ FACTORIES: dict[str, MakeIndex] = {
     "lancedb": make_lancedb,
     "chroma": make_chroma,
 }
+
+_MARKS = {"lancedb": [pytest.mark.lancedb], "chroma": [pytest.mark.chroma]}
+EVERY_INDEX = [pytest.param(name, marks=_MARKS.get(name, ())) for name in FACTORIES]
+"""For the fixture ``make``, indirectly; without it, tests use the index in memory."""
 
 
 class Place(Protocol):
@@ -346,10 +350,10 @@ def assert_same(world: World, *, filters: Filters | None = None, limit: int = 10
             assert_equal(found, nearest(world.exact, world, query, limit=limit, filters=filters, kind=kind))
 
 
-def held(world: World, space: IndexedSpace = INDEXED) -> int:
+def held(world: World) -> int:
     """Count the entries of an index."""
-    query = np.eye(1, space.dimension, dtype=np.float32)[0]
-    return sum(len(world.index.nearest(space, query, kind, 100_000, None)) for kind in VectorKind)
+    query = np.eye(1, DIMENSION, dtype=np.float32)[0]
+    return sum(len(world.index.nearest(space, query, 100_000, None)) for space in (TEXTS, NAMES))
 
 
 def entry(key: int, vector: NDArray[np.float32], *, owner: int = 0, collection: int = 1) -> VectorEntry:
@@ -358,13 +362,7 @@ def entry(key: int, vector: NDArray[np.float32], *, owner: int = 0, collection: 
 
 
 def step(
-    since: str | None,
-    until: str,
-    added: Sequence[VectorEntry] = (),
-    removed: Sequence[int] = (),
-    kind: VectorKind = VectorKind.TEXT,
+    since: str | None, until: str, added: Sequence[VectorEntry] = (), removed: Sequence[int] = ()
 ) -> VectorChanges:
-    """Make changes of one kind."""
-    mark = None if since is None else Mark(since)
-    nothing: dict[VectorKind, Sequence[Any]] = {each: [] for each in VectorKind}
-    return VectorChanges(mark, Mark(until), nothing | {kind: removed}, nothing | {kind: added})
+    """Make changes."""
+    return VectorChanges(None if since is None else Mark(since), Mark(until), removed, added)

@@ -12,7 +12,7 @@ import pytest
 from tests.contract.attached_world import (
     CHUNKS_PER_DOCUMENT,
     FACTORIES,
-    INDEXED,
+    TEXTS,
     Place,
     World,
     assert_same,
@@ -90,7 +90,7 @@ def test_a_file_that_is_deleted_in_use(filled: World) -> None:
         each.unlink()
     assert_same(filled, count=2)
     other = SqliteVecIndex(str(path))
-    assert other.applied(INDEXED) is not None
+    assert other.applied(TEXTS) is not None
     other.close()
     assert held(filled) == 2_250
 
@@ -121,11 +121,11 @@ def test_removed_rows_do_not_fill_the_file(tmp_path: Path, monkeypatch: pytest.M
     """A space from which much was removed is built again."""
     monkeypatch.setattr("mdvec.stores.vectors.sqlite_vec._ALWAYS_ROOM", 1_024)
     index, vectors = SqliteVecIndex(str(tmp_path / "index")), queries(1_100)
-    index.apply(INDEXED, step(None, "1", [entry(at + 1, each) for at, each in enumerate(vectors)]))
-    index.apply(INDEXED, step("1", "2", removed=range(1, 601)))
-    assert index.applied(INDEXED) == "2"
-    index.apply(INDEXED, step("2", "3", removed=range(601, 1_000)))
-    assert index.applied(INDEXED) is None
+    index.apply(TEXTS, step(None, "1", [entry(at + 1, each) for at, each in enumerate(vectors)]))
+    index.apply(TEXTS, step("1", "2", removed=range(1, 601)))
+    assert index.applied(TEXTS) == "2"
+    index.apply(TEXTS, step("2", "3", removed=range(601, 1_000)))
+    assert index.applied(TEXTS) is None
     index.close()
 
 

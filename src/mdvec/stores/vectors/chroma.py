@@ -123,13 +123,12 @@ class ChromaVectorIndex:
                 return False
             if changes.since is None:
                 self._remove(space)
-            about = {_SPACE: space.key, _GRAPH: json.dumps(self._graph), _MARK: mark}
+            about = {_SPACE: space.key, _KIND: space.kind.value, _GRAPH: json.dumps(self._graph), _MARK: mark}
             if marked is None or not mark:
                 marked = self._connect().create_collection(
                     f"mdvec-{_digest(space)}", metadata=about, embedding_function=None
                 )
-            for kind in VectorKind:
-                self._write(space, kind, changes)
+            self._write(space, changes)
             marked.modify(metadata={**about, _MARK: changes.until})
         return True
 
@@ -137,14 +136,13 @@ class ChromaVectorIndex:
         self,
         space: IndexedSpace,
         query: NDArray[np.float32],
-        kind: VectorKind,
         limit: int,
         collections: Sequence[CollectionId] | None,
     ) -> list[tuple[int, float]]:
         """Return the owners of the nearest entries, from the graphs of the collections."""
         found: list[tuple[int, float]] = []
         with self._translated():
-            for collection_id, each in self._collections(space, kind).items():
+            for collection_id, each in self._collections(space).items():
                 if collections is not None and collection_id not in collections:
                     continue
                 best = self._query(each, query, limit)
@@ -204,7 +202,8 @@ class ChromaVectorIndex:
     def _ours(self, space: IndexedSpace) -> list[Any]:
         """Return the collections of a space, the one with its mark first."""
         every = self._connect().list_collections() if self._is_made() else ()
-        ours = [each for each in every if (each.metadata or {}).get(_SPACE) == space.key]
+        wanted = {_SPACE: space.key, _KIND: space.kind.value}.items()
+        ours = [each for each in every if wanted <= (each.metadata or {}).items()]
         return sorted(ours, key=lambda each: _MARK not in each.metadata)
 
     def _marked(self, space: IndexedSpace) -> Any:
@@ -215,18 +214,17 @@ class ChromaVectorIndex:
         graph = json.dumps(self._graph)
         return next((each for each in self._ours(space) if each.metadata.get(_GRAPH) == graph), None)
 
-    def _collections(self, space: IndexedSpace, kind: VectorKind) -> dict[int, Any]:
-        """Return the collections of a space and kind, by the id of the collection of mdvec."""
-        ours = self._ours(space)
-        return {each.metadata[_COLLECTION]: each for each in ours if each.metadata.get(_KIND) == kind.value}
+    def _collections(self, space: IndexedSpace) -> dict[int, Any]:
+        """Return those with vectors, by the id of the collection of mdvec."""
+        return {each.metadata[_COLLECTION]: each for each in self._ours(space) if _MARK not in each.metadata}
 
-    def _make(self, space: IndexedSpace, kind: VectorKind, collection_id: int) -> Any:
+    def _make(self, space: IndexedSpace, collection_id: int) -> Any:
         """Make a collection; its name says nothing, since Chroma refuses most names of ours."""
         client = self._connect()
-        base = self._name if kind is VectorKind.TEXT else f"{self._name}_names"
+        base = self._name if space.kind is VectorKind.TEXT else f"{self._name}_names"
         return client.create_collection(
             free_name(base, {each.name for each in client.list_collections()}),
-            metadata={_SPACE: space.key, _KIND: kind.value, _COLLECTION: collection_id},
+            metadata={_SPACE: space.key, _KIND: space.kind.value, _COLLECTION: collection_id},
             configuration={"hnsw": self._graph},
             embedding_function=None,
         )
@@ -237,24 +235,26 @@ class ChromaVectorIndex:
             with suppress(NotFoundError):
                 self._connect().delete_collection(each.name)
 
-    def _write(self, space: IndexedSpace, kind: VectorKind, changes: VectorChanges) -> None:
-        collections, client = self._collections(space, kind), self._connect()
-        removed = changes.removed[kind]
+    def _write(self, space: IndexedSpace, changes: VectorChanges) -> None:
+        collections, client = self._collections(space), self._connect()
+        removed = changes.removed
         for at in range(0, len(removed), _MAX_IDS):
             for each in collections.values():
                 each.delete(where={"entry": {"$in": [*removed[at : at + _MAX_IDS]]}})
         added: dict[int, list[VectorEntry]] = {}
-        for entry in changes.added[kind]:
+        for entry in changes.added:
             added.setdefault(entry.collection_id, []).append(entry)
         most = client.get_max_batch_size()
         for collection_id, entries in added.items():
-            into = collections.get(collection_id) or self._make(space, kind, collection_id)
+            into = collections.get(collection_id) or self._make(space, collection_id)
             for at in range(0, len(entries), most):
                 batch = entries[at : at + most]
                 into.upsert(
-                    ids=[_id(kind, each) for each in batch],
+                    ids=[_id(space.kind, each) for each in batch],
                     embeddings=np.stack([each.vector for each in batch]),
-                    documents=[each.text if kind is VectorKind.TEXT else each.heading for each in batch],
+                    documents=[
+                        each.text if space.kind is VectorKind.TEXT else each.heading for each in batch
+                    ],
                     metadatas=[_metadata(each) for each in batch],
                 )
         for each in collections.values() if removed else ():
@@ -319,7 +319,7 @@ class ChromaVectorIndex:
 
 
 def _digest(space: IndexedSpace) -> str:
-    return hashlib.sha256(space.key.encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{space.kind.value} {space.key}".encode()).hexdigest()[:16]
 
 
 def _id(kind: VectorKind, entry: VectorEntry) -> str:

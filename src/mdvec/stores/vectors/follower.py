@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from mdvec import run
 from mdvec.errors import StoreError
-from mdvec.stores.vectors.index import IndexedSpace, VectorIndex, VectorKind
+from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorIndex, VectorKind
 from mdvec.stores.vectors.journal import ChangeJournal, Progress
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.query import Where
@@ -80,7 +80,7 @@ class FollowedIndex:
         self._index = attached.index
         self._guard = attached.catching_up
         self._journal = journal
-        self._caught_up: dict[SpaceId, bool] = {}
+        self._caught_up: dict[tuple[SpaceId, VectorKind], bool] = {}
 
     @property
     def location(self) -> str:
@@ -114,11 +114,11 @@ class FollowedIndex:
             StoreError: If it does not take them.
         """
         total = 0
-        for space_id in self._journal.spaces:
-            entries = self._journal.count_entries(space_id)
+        for space_id, kind in self._journal.spaces:
+            entries = self._journal.count_entries(space_id, kind)
             # More than is needed, so that another process may interfere; but not for ever.
             most = _MAX_PER_SEARCH + 3 * entries
-            if entries and not self._catch_up(space_id, most, total=entries):
+            if entries and not self._catch_up(space_id, kind, most, total=entries):
                 msg = f"the vector index {self.location} cannot be filled"
                 raise StoreError(msg, hint="Another process may be rebuilding it; try again.")
             total += entries
@@ -138,78 +138,78 @@ class FollowedIndex:
     def problem(self) -> str:
         """Return why the index cannot be used, so that searches look at all vectors; empty if it can."""
         try:
-            self._index.applied(IndexedSpace("", 1))  # reads its list of spaces
+            self._index.applied(IndexedSpace("", 1, VectorKind.TEXT))  # reads its list of spaces
         except StoreError as error:
             return str(error)
         return ""
 
     def _propose(self, query: NearestQuery, collections: Sequence[CollectionId] | None) -> list[int] | None:
-        space_id, limit = query.space_id, query.limit
-        if space_id not in self._caught_up:
-            self._caught_up[space_id] = self._catch_up(space_id, _MAX_PER_SEARCH)
-        if not self._caught_up[space_id]:
+        wanted, limit = (query.space_id, query.kind), query.limit
+        if wanted not in self._caught_up:
+            self._caught_up[wanted] = self._catch_up(*wanted, _MAX_PER_SEARCH)
+        if not self._caught_up[wanted]:
             return None
-        space = self._journal.spaces[space_id]
         # A document may have many names.
         is_direct = collections is None and query.kind is VectorKind.TEXT
         size = (1 if is_direct else _FIRST_FACTOR) * limit + _SPARE
         while size <= _MAX_PROPOSED:
-            found = self._index.nearest(space, query.vector, query.kind, size, collections)
+            found = self._index.nearest(self._journal.spaces[wanted], query.vector, size, collections)
             owners = list(dict.fromkeys(owner for owner, _ in found))
             allowed = query.inside(owners)
             if len(allowed) >= limit or len(found) < size:
                 # Another process may have gone on, or be rebuilding it.
-                is_current = self._is_current(space_id)
+                is_current = self._progress(*wanted)[1] is Progress.CURRENT
                 return [each for each in owners if each in allowed][: limit + _SPARE] if is_current else None
             size *= _NEXT_FACTOR
         return None
 
-    def _is_current(self, space_id: SpaceId) -> bool:
-        mark = self._index.applied(self._journal.spaces[space_id])
-        return mark is not None and self._journal.progress(space_id, mark) is Progress.CURRENT
+    def _progress(self, space_id: SpaceId, kind: VectorKind) -> tuple[Mark | None, Progress]:
+        """Return the mark of the index, and how far it has come."""
+        mark = self._index.applied(self._journal.spaces[space_id, kind])
+        if mark is None:
+            return None, Progress.BEHIND
+        return mark, self._journal.progress(space_id, kind, mark)
 
-    def _catch_up(self, space_id: SpaceId, most: int, *, total: int = 0) -> bool:
+    def _catch_up(self, space_id: SpaceId, kind: VectorKind, most: int, *, total: int = 0) -> bool:
         """Apply about ``most`` entries; return True if the index then holds all that the snapshot shows.
 
         Args:
             space_id: The space.
+            kind: The kind of its vectors.
             most: When to stop.
             total: Entries in the space, of which progress is reported; 0 for a search, which does not wait
                 for another thread that does the same.
         """
-        if self._is_current(space_id):
+        if self._progress(space_id, kind)[1] is Progress.CURRENT:
             return True
         if not self._guard.acquire(blocking=total > 0):
             return False
         try:
-            return self._apply(space_id, most, total)
+            applied = 0
+            while applied < most and (step := self._apply_next(space_id, kind)):
+                applied += step
+                if total:
+                    run.current().report(run.Stage.INDEX, min(applied, total), total)
         finally:
             self._guard.release()
+        return self._progress(space_id, kind)[1] is Progress.CURRENT
 
-    def _apply(self, space_id: SpaceId, most: int, total: int) -> bool:
-        space, applied = self._journal.spaces[space_id], 0
-        while applied < most:
-            run.current().check()
-            mark = self._index.applied(space)
-            if mark is not None:
-                match self._journal.progress(space_id, mark):
-                    case Progress.CURRENT:
-                        return True
-                    case Progress.AHEAD:
-                        return False
-                    case Progress.LOST:
-                        self._index.drop(space)
-                        mark = None
-                    case Progress.BEHIND:
-                        # None of these is searched again, and would be noticed then.
-                        for other in self._journal.dropped_spaces(mark):
-                            self._index.drop(other)
-            changes = self._journal.changes(space_id, mark)
-            self._index.apply(space, changes)
-            applied += sum(map(len, (*changes.added.values(), *changes.removed.values()))) + 1
-            if total:
-                run.current().report(run.Stage.INDEX, min(applied, total), total)
-        return self._is_current(space_id)
+    def _apply_next(self, space_id: SpaceId, kind: VectorKind) -> int:
+        """Apply the next step; return its size, which is 0 where none is to be applied."""
+        run.current().check()
+        space = self._journal.spaces[space_id, kind]
+        mark, progress = self._progress(space_id, kind)
+        if progress in (Progress.CURRENT, Progress.AHEAD):
+            return 0
+        if progress is Progress.LOST:
+            self._index.drop(space)
+            mark = None
+        # None of these is searched again, and would be noticed then.
+        for other in [] if mark is None else self._journal.dropped_spaces(kind, mark):
+            self._index.drop(other)
+        changes = self._journal.changes(space_id, kind, mark)
+        self._index.apply(space, changes)
+        return len(changes.added) + len(changes.removed) + 1
 
 
 @runtime_checkable

@@ -7,7 +7,7 @@ what must not be found and computes the similarities that are returned.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NewType, Protocol
 
@@ -33,22 +33,24 @@ class VectorKind(StrEnum):
 
 
 class IndexedSpace(Struct, frozen=True):
-    """An embedding space.
+    """The vectors of one kind in one embedding space.
 
     Attributes:
-        key: Names it (``EmbeddingSpace.key``): any characters, up to some hundred.
+        key: Names the embedding space (``EmbeddingSpace.key``): any characters, up to some hundred.
         dimension: Length of a vector.
+        kind: The kind.
     """
 
     key: str
     dimension: int
+    kind: VectorKind
 
 
 class VectorEntry(Struct, frozen=True):
     """A vector with its owner.
 
     Attributes:
-        id: Id of the chunk, or of the name. Unique in its space and kind, and never used again.
+        id: Id of the chunk, or of the name. Unique in its space, and never used again.
         owner: Id of the chunk, or of the document.
         vector: Shape (dim,), unit length up to the rounding of float16.
         collection_id: The collection.
@@ -82,15 +84,15 @@ class VectorChanges(Struct, frozen=True):
     Attributes:
         since: The mark that the index must have; None for a space that it does not hold.
         until: Its mark afterwards.
-        removed: Ids of the entries to remove, by kind; those that are not there are no error.
-        added: Entries to add, by kind. An adapter that cannot apply all or nothing must replace an entry that
+        removed: Ids of the entries to remove; those that are not there are no error.
+        added: Entries to add. An adapter that cannot apply all or nothing must replace an entry that
             is there already, and write the mark last.
     """
 
     since: Mark | None
     until: Mark
-    removed: Mapping[VectorKind, Sequence[int]]
-    added: Mapping[VectorKind, Sequence[VectorEntry]]
+    removed: Sequence[int]
+    added: Sequence[VectorEntry]
 
 
 class VectorIndex(Protocol):
@@ -127,7 +129,6 @@ class VectorIndex(Protocol):
         self,
         space: IndexedSpace,
         query: NDArray[np.float32],
-        kind: VectorKind,
         limit: int,
         collections: Sequence[CollectionId] | None,
     ) -> list[tuple[int, float]]:
@@ -136,7 +137,6 @@ class VectorIndex(Protocol):
         Args:
             space: The space of the query.
             query: Shape (dim,), unit length.
-            kind: Which entries to search.
             limit: Most entries to return, at least 1.
             collections: Only entries of these collections, at least one; None for all.
 

@@ -34,8 +34,7 @@ TABLES = {VectorKind.TEXT: "chunks", VectorKind.NAME: "names"}
 
 # As SQLite reads them: CROSS JOIN keeps the order of the tables, a plus keeps an index from being used.
 _STATE = """SELECT (SELECT value FROM meta WHERE key = 'vector_index'),
-    (SELECT max(id) FROM vectors), (SELECT max(id) FROM chunks), (SELECT max(id) FROM names),
-    (SELECT max(id) FROM removed_owners)"""
+    (SELECT max(id) FROM vectors), (SELECT max(id) FROM {table}), (SELECT max(id) FROM removed_owners)"""
 
 # The id at which a window of rows ends.
 _END_OF_VECTORS = "SELECT id FROM vectors WHERE +space_id = ? AND id > ? ORDER BY id LIMIT 1 OFFSET ?"
@@ -78,30 +77,28 @@ class Progress(Enum):
 class Applied(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The content of a mark.
 
-    Every vector up to ``vector`` of every owner up to ``text`` or ``name`` was applied, and every removal up
-    to ``removed``. Ids are never used again.
+    Every vector up to ``vector`` of every owner up to ``owner`` was applied, and every removal up to
+    ``removed``. Ids are never used again.
 
     Attributes:
         store: A random number that the store got when an index was first attached.
         version: The version of the snapshot that was read.
         vector: The largest id of a vector, of whatever space.
-        text: The largest id of a chunk.
-        name: The largest id of a name.
+        owner: The largest id of a chunk, or of a name.
         removed: The largest id of a removal.
     """
 
     store: int
     version: int
     vector: int = 0
-    text: int = 0
-    name: int = 0
+    owner: int = 0
     removed: int = 0
 
     def serves(self, now: Applied) -> bool:
         """Return True if an index with this mark holds all that a snapshot shows."""
         # After more removals, some that the snapshot still shows may be gone.
         is_same = (self.store, self.removed) == (now.store, now.removed)
-        return is_same and self.vector >= now.vector and self.text >= now.text and self.name >= now.name
+        return is_same and self.vector >= now.vector and self.owner >= now.owner
 
 
 class Dialect(Struct, frozen=True):
@@ -132,20 +129,18 @@ class ChangeJournal(Struct, frozen=True, dict=True):
     current_version: Callable[[], int]
 
     @cached_property
-    def spaces(self) -> dict[SpaceId, IndexedSpace]:
-        """The spaces of the store, those that were dropped included."""
+    def spaces(self) -> dict[tuple[SpaceId, VectorKind], IndexedSpace]:
+        """The spaces of the store, those that were dropped included, once for each kind of text."""
         rows = self.rows("SELECT id, key, dimension FROM spaces ORDER BY id")
-        return {SpaceId(space_id): IndexedSpace(*space) for space_id, *space in rows}
+        return {
+            (SpaceId(space_id), kind): IndexedSpace(key, dimension, kind)
+            for space_id, key, dimension in rows
+            for kind in VectorKind
+        }
 
-    @cached_property
-    def _now(self) -> Applied:
-        """What an index has to have applied to serve the snapshot."""
-        ((store, *newest),) = self.rows(_STATE)
-        return Applied(store, self.version, *(each or 0 for each in newest))
-
-    def progress(self, space_id: SpaceId, mark: Mark) -> Progress:
+    def progress(self, space_id: SpaceId, kind: VectorKind, mark: Mark) -> Progress:
         """Return the state of an index with this mark, compared with the snapshot."""
-        applied, now = _decode(mark), self._now
+        applied, now = _decode(mark), self._now(kind)
         # A backup was put back when the mark is of a later version than the store has.
         if applied is None or (applied.version > now.version and applied.version > self.current_version()):
             return Progress.LOST
@@ -155,56 +150,54 @@ class ChangeJournal(Struct, frozen=True, dict=True):
             return Progress.LOST
         if applied.version > now.version:
             return Progress.AHEAD
-        removals = self._removals(applied)
+        removals = self._removals(applied, now)
         is_complete = len(removals) == now.removed - applied.removed
         return Progress.BEHIND if is_complete and (SPACE, space_id) not in removals else Progress.LOST
 
-    def changes(self, space_id: SpaceId, since: Mark | None) -> VectorChanges:
+    def changes(self, space_id: SpaceId, kind: VectorKind, since: Mark | None) -> VectorChanges:
         """Return the next step toward the snapshot: everything, or about ``BATCH`` entries.
 
         Args:
             space_id: The space.
+            kind: The kind of its vectors.
             since: A mark that is behind; None to start from nothing.
         """
-        now = self._now
+        now = self._now(kind)
         # From nothing there are no owners yet that wait for vectors.
         start = Applied(now.store, now.version, vector=now.vector, removed=now.removed)
         at = start if since is None else _decode(since) or start
-        removals = self._removals(at)
-        removed = {kind: [owner for of, owner in removals if of == kind] for kind in VectorKind}
-        added: dict[VectorKind, list[VectorEntry]] = {kind: [] for kind in VectorKind}
-        ends = {"version": now.version, "vector": max(at.vector, now.vector), "removed": now.removed}
+        removed = [owner for of, owner in self._removals(at, now) if of == kind]
+        added: list[VectorEntry] = []
+        vector, owner = max(at.vector, now.vector), at.owner
         # First the owners that are known: those after them get all their vectors at once.
         if at.vector < now.vector:
-            end = self._number(_END_OF_VECTORS, space_id, at.vector, BATCH - 1)
-            ends["vector"] = end or now.vector
-            for kind in VectorKind:
-                known = getattr(at, kind.value)
-                added[kind] += self._entries(_OLD, kind, space_id, at.vector, ends["vector"], known)
-        for kind in VectorKind:
-            known, newest = getattr(at, kind.value), getattr(now, kind.value)
-            is_full = sum(map(len, added.values())) >= BATCH or ends["vector"] < now.vector
-            if not is_full and known < newest:
-                end = self._number(_END.format(table=TABLES[kind]), known, BATCH - 1) or newest
-                added[kind] += self._entries(_NEW, kind, space_id, known, end)
-                ends[kind.value] = end
-        until = msgspec.json.encode(msgspec.structs.replace(at, **ends)).decode()
-        return VectorChanges(since, Mark(until), removed, added)
+            vector = self._number(_END_OF_VECTORS, space_id, at.vector, BATCH - 1) or now.vector
+            added += self._entries(_OLD, kind, space_id, at.vector, vector, owner)
+        if vector >= now.vector and len(added) < BATCH and owner < now.owner:
+            owner = self._number(_END.format(table=TABLES[kind]), at.owner, BATCH - 1) or now.owner
+            added += self._entries(_NEW, kind, space_id, at.owner, owner)
+        until = Applied(now.store, now.version, vector, owner, now.removed)
+        return VectorChanges(since, Mark(msgspec.json.encode(until).decode()), removed, added)
 
-    def dropped_spaces(self, since: Mark) -> list[IndexedSpace]:
+    def dropped_spaces(self, kind: VectorKind, since: Mark) -> list[IndexedSpace]:
         """Return the spaces that were dropped since a mark that is behind."""
         applied = _decode(since)
-        removals = [] if applied is None else self._removals(applied)
-        return [self.spaces[SpaceId(owner)] for kind, owner in removals if kind == SPACE]
+        removals = [] if applied is None else self._removals(applied, self._now(kind))
+        return [self.spaces[SpaceId(owner), kind] for of, owner in removals if of == SPACE]
 
-    def count_entries(self, space_id: SpaceId) -> int:
-        """Count the texts and names that have a vector in a space."""
-        return sum(self._number(_COUNT.format(table=table), space_id) for table in TABLES.values())
+    def count_entries(self, space_id: SpaceId, kind: VectorKind) -> int:
+        """Count the texts or names that have a vector in a space."""
+        return self._number(_COUNT.format(table=TABLES[kind]), space_id)
 
-    def _removals(self, since: Applied) -> list[tuple[str, int]]:
+    def _now(self, kind: VectorKind) -> Applied:
+        """Return what an index has to have applied to serve the snapshot."""
+        ((store, *newest),) = self.rows(_STATE.format(table=TABLES[kind]))
+        return Applied(store, self.version, *(each or 0 for each in newest))
+
+    def _removals(self, since: Applied, now: Applied) -> list[tuple[str, int]]:
         """Return kind and id of what was removed since a mark, as far as it is still known."""
         sql = "SELECT kind, owner_id FROM removed_owners WHERE id > ? AND id <= ? ORDER BY id"
-        return [(kind, owner) for kind, owner in self.rows(sql, since.removed, self._now.removed)]
+        return [(kind, owner) for kind, owner in self.rows(sql, since.removed, now.removed)]
 
     def _entries(self, template: str, kind: VectorKind, *arguments: int) -> list[VectorEntry]:
         import numpy as np  # not loaded where only the names of the tables are needed

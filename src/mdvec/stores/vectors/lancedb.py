@@ -58,15 +58,12 @@ class LanceSettings(BucketSettings, frozen=True, kw_only=True):
 
 
 class _SpaceRow(Struct, frozen=True):
-    """A row of the table of spaces; the mark is empty until the first changes are complete."""
+    """A space, in the table ``name``; the mark is empty until the first changes are complete."""
 
     name: str
     key: str
     mark: str
     epoch: str
-
-    def table(self, kind: VectorKind) -> str:
-        return TABLES[kind] + self.name.removeprefix(TABLES[VectorKind.TEXT])
 
     @property
     def condition(self) -> str:
@@ -111,8 +108,7 @@ class LanceVectorIndex:
                 row = _reserve(database, space, row)
             if row is None:
                 return False
-            for kind in VectorKind:
-                _write(database.open_table(row.table(kind)), kind, changes, space.dimension)
+            _write(database.open_table(row.name), changes, space.dimension)
             done = database.open_table(SPACES).update(where=row.condition, values={"mark": changes.until})
             return bool(done.rows_updated == 1)
 
@@ -120,7 +116,6 @@ class LanceVectorIndex:
         self,
         space: IndexedSpace,
         query: NDArray[np.float32],
-        kind: VectorKind,
         limit: int,
         collections: Sequence[CollectionId] | None,
     ) -> list[tuple[int, float]]:
@@ -129,7 +124,7 @@ class LanceVectorIndex:
             row = _find(database, space)
             if row is None:
                 return []
-            table = database.open_table(row.table(kind))
+            table = database.open_table(row.name)
             # Vectors have unit length; a vector of zeros has no cosine.
             search = table.search(query, vector_column_name="vector").distance_type("dot")
             if collections is not None:
@@ -228,7 +223,12 @@ class LanceVectorIndex:
 
 
 def _find(database: Any, space: IndexedSpace) -> _SpaceRow | None:
-    return next((row for row in _rows(database) if row.key == space.key), None)
+    key = _key(space)
+    return next((row for row in _rows(database) if row.key == key), None)
+
+
+def _key(space: IndexedSpace) -> str:
+    return f"{space.kind.value} {space.key}"
 
 
 def _rows(database: Any) -> list[_SpaceRow]:
@@ -238,40 +238,37 @@ def _rows(database: Any) -> list[_SpaceRow]:
 
 def _tables(database: Any) -> list[Any]:
     """Return the tables of all spaces."""
-    return [database.open_table(row.table(kind)) for row in _rows(database) for kind in VectorKind]
+    return [database.open_table(row.name) for row in _rows(database)]
 
 
 def _reserve(database: Any, space: IndexedSpace, unfinished: _SpaceRow | None) -> _SpaceRow | None:
     """Make empty tables for a space; return None if another process was faster."""
     if unfinished is not None:
         _remove(database, unfinished)
-    name = free_name(TABLES[VectorKind.TEXT], {row.name for row in _rows(database)})
-    row = _SpaceRow(name, space.key, "", secrets.token_hex(8))
+    name = free_name(TABLES[space.kind], {row.name for row in _rows(database)})
+    row = _SpaceRow(name, _key(space), "", secrets.token_hex(8))
     values = {column: [getattr(row, column)] for column in _SPACE_ROWS.names}
     insert = database.open_table(SPACES).merge_insert("name").when_not_matched_insert_all()
     if insert.execute(pa.table(values, schema=_SPACE_ROWS)).num_inserted_rows != 1:
         return None
-    for kind in VectorKind:
-        rows = section_rows([], space.dimension)
-        made = database.create_table(row.table(kind), rows, mode="overwrite")
-        # Without it two processes that add a row at once both keep it (lance#4585).
-        made.set_unenforced_primary_key("id")
+    made = database.create_table(name, section_rows([], space.dimension), mode="overwrite")
+    # Without it two processes that add a row at once both keep it (lance#4585).
+    made.set_unenforced_primary_key("id")
     return row
 
 
 def _remove(database: Any, row: _SpaceRow) -> None:
     database.open_table(SPACES).delete(row.condition)
-    for kind in VectorKind:
-        database.drop_table(row.table(kind), ignore_missing=True)
+    database.drop_table(row.name, ignore_missing=True)
 
 
-def _write(table: Any, kind: VectorKind, changes: VectorChanges, dimension: int) -> None:
-    removed = [f"'{key}'" for key in changes.removed[kind]]
+def _write(table: Any, changes: VectorChanges, dimension: int) -> None:
+    removed = [f"'{key}'" for key in changes.removed]
     for at in range(0, len(removed), _ROWS_A_DELETE):
         table.delete(f"id IN ({', '.join(removed[at : at + _ROWS_A_DELETE])})")
-    if added := changes.added[kind]:
+    if changes.added:
         upsert = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-        upsert.execute(section_rows(added, dimension))
+        upsert.execute(section_rows(changes.added, dimension))
 
 
 def _unindexed(table: Any) -> int:

@@ -14,7 +14,7 @@ import sqlite_vec
 
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.vectors.folders import cannot_be_used, not_ours
-from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorKind
+from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges
 from mdvec.types.ids import CollectionId
 
 if TYPE_CHECKING:
@@ -39,9 +39,8 @@ _ROWS_A_BLOCK = 1024
 _MAX_ROOM_PER_ROW = 4
 _ALWAYS_ROOM = 20_000
 
-_SPACES = (
-    "CREATE TABLE spaces(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, mark TEXT) STRICT"
-)
+_SPACES = """CREATE TABLE spaces(id INTEGER PRIMARY KEY AUTOINCREMENT,
+    key TEXT NOT NULL, kind TEXT NOT NULL, mark TEXT, UNIQUE(key, kind)) STRICT"""
 _TABLE = """CREATE VIRTUAL TABLE {table} USING vec0(id INTEGER PRIMARY KEY,
     vector float[{dimension}] distance_metric=cosine, collection INTEGER, +owner INTEGER)"""
 _DELETE = "DELETE FROM {table} WHERE id = ?"
@@ -58,7 +57,7 @@ _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintEr
 
 
 class SqliteVecIndex:
-    """Vectors as float32 in tables of vec0, one for each space and kind.
+    """Vectors as float32 in tables of vec0, one for each space.
 
     Each call opens the file, so that a deleted or replaced one is noticed.
 
@@ -89,7 +88,6 @@ class SqliteVecIndex:
         self,
         space: IndexedSpace,
         query: NDArray[np.float32],
-        kind: VectorKind,
         limit: int,
         collections: Sequence[CollectionId] | None,
     ) -> list[tuple[int, float]]:
@@ -102,7 +100,7 @@ class SqliteVecIndex:
             space_id, _ = _find(connection, space)
             if not space_id:
                 return []
-            sql = template.format(table=f"{kind.value}_{space_id}", inside=_INSIDE if some else "")
+            sql = template.format(table=_table(space, space_id), inside=_INSIDE if some else "")
             return [(owner, 1 - distance) for owner, distance in connection.execute(sql, arguments)]
 
         return self._run(work, [])
@@ -204,9 +202,13 @@ def _transaction(connection: apsw.Connection, *, write: bool) -> Iterator[None]:
 def _find(connection: apsw.Connection, space: IndexedSpace) -> tuple[int, Mark | None]:
     """Return id and mark; 0 and None without the space."""
     found: tuple[int, Mark] | None = connection.execute(
-        "SELECT id, mark FROM spaces WHERE key = ?", (space.key,)
+        "SELECT id, mark FROM spaces WHERE key = ? AND kind = ?", (space.key, space.kind.value)
     ).get
     return found or (0, None)
+
+
+def _table(space: IndexedSpace, space_id: int) -> str:
+    return f"{space.kind.value}_{space_id}"
 
 
 def _apply(connection: apsw.Connection, space: IndexedSpace, changes: VectorChanges) -> bool:
@@ -214,30 +216,25 @@ def _apply(connection: apsw.Connection, space: IndexedSpace, changes: VectorChan
     if mark != changes.since:
         return False
     if not space_id:
-        connection.execute("INSERT INTO spaces(key) VALUES (?)", (space.key,))
+        connection.execute("INSERT INTO spaces(key, kind) VALUES (?, ?)", (space.key, space.kind.value))
         space_id = connection.last_insert_rowid()
-        for kind in VectorKind:
-            connection.execute(_TABLE.format(table=f"{kind.value}_{space_id}", dimension=space.dimension))
-    is_sparse = False
-    for kind in VectorKind:
-        table, removed = f"{kind.value}_{space_id}", changes.removed[kind]
-        connection.executemany(_DELETE.format(table=table), ((each,) for each in removed))
-        rows = (
-            (each.id, each.owner, each.collection_id, each.vector.astype("<f4").tobytes())
-            for each in changes.added[kind]
-        )
-        connection.executemany(_INSERT.format(table=table), rows)
-        if removed:
-            ((blocks, left),) = connection.execute(_ROOM.format(table=table))
-            is_sparse |= blocks * _ROWS_A_BLOCK > _ALWAYS_ROOM + _MAX_ROOM_PER_ROW * left
+        connection.execute(_TABLE.format(table=_table(space, space_id), dimension=space.dimension))
+    table = _table(space, space_id)
+    connection.executemany(_DELETE.format(table=table), ((each,) for each in changes.removed))
+    rows = (
+        (each.id, each.owner, each.collection_id, each.vector.astype("<f4").tobytes())
+        for each in changes.added
+    )
+    connection.executemany(_INSERT.format(table=table), rows)
     connection.execute("UPDATE spaces SET mark = ? WHERE id = ?", (changes.until, space_id))
-    if is_sparse:
-        _drop(connection, space)
+    if changes.removed:
+        ((blocks, left),) = connection.execute(_ROOM.format(table=table))
+        if blocks * _ROWS_A_BLOCK > _ALWAYS_ROOM + _MAX_ROOM_PER_ROW * left:
+            _drop(connection, space)
     return True
 
 
 def _drop(connection: apsw.Connection, space: IndexedSpace) -> None:
     space_id, _ = _find(connection, space)
-    for kind in VectorKind if space_id else ():
-        connection.execute(f"DROP TABLE {kind.value}_{space_id}")
+    connection.execute(f"DROP TABLE IF EXISTS {_table(space, space_id)}")
     connection.execute("DELETE FROM spaces WHERE id = ?", (space_id,))
