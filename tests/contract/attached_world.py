@@ -18,7 +18,15 @@ from tests.postgres_server import shared_server
 
 from mdvec.stores.records import ChunkTerms, DocumentRecord
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorIndex, VectorKind
+from mdvec.stores.vectors.index import (
+    MAX_NEAREST,
+    IndexedSpace,
+    Mark,
+    VectorChanges,
+    VectorEntry,
+    VectorIndex,
+    VectorKind,
+)
 from mdvec.stores.vectors.sqlite_vec import SqliteVecIndex
 from mdvec.testing.vectors import MemoryVectorIndex
 from mdvec.text.hashing import content_hash, text_hash
@@ -353,7 +361,7 @@ def assert_same(world: World, *, filters: Filters | None = None, limit: int = 10
 def held(world: World) -> int:
     """Count the entries of an index."""
     query = np.eye(1, DIMENSION, dtype=np.float32)[0]
-    return sum(len(world.index.nearest(space, query, 100_000, None)) for space in (TEXTS, NAMES))
+    return sum(len(world.index.nearest(space, query, MAX_NEAREST, None)) for space in (TEXTS, NAMES))
 
 
 def entry(key: int, vector: NDArray[np.float32], *, owner: int = 0, collection: int = 1) -> VectorEntry:

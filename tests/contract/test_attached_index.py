@@ -446,7 +446,7 @@ def test_more_than_is_worth_proposing(
 ) -> None:
     """Where an index would have to propose too much, the vectors of the store are searched."""
     monkeypatch.setattr(indexed, "few_inside", lambda *_: None)
-    monkeypatch.setattr(follower, "_MAX_PROPOSED", most)
+    monkeypatch.setattr(follower, "MAX_NEAREST", most)
     assert_same(full, filters=Filters(tags=("rare",)), count=2)
     assert_same(full, filters=Filters(tags=("often",)), limit=400, count=2)
     assert_same(full, count=2)

@@ -18,7 +18,7 @@ from tests.contract.attached_world import (
     step,
 )
 
-from mdvec.stores.vectors.index import IndexedSpace, VectorKind
+from mdvec.stores.vectors.index import MAX_NEAREST, IndexedSpace, VectorKind
 from mdvec.types.ids import CollectionId
 
 pytestmark = pytest.mark.parametrize("make", EVERY_INDEX, indirect=True)
@@ -33,10 +33,10 @@ def test_nearest_first(make: MakeIndex, tmp_path: Path) -> None:
     cosines = vectors @ vectors[5]
     assert [owner for owner, _ in found] == [501 + at for at in np.argsort(-cosines)[:10]]
     assert [near for _, near in found] == pytest.approx(sorted(cosines, reverse=True)[:10], abs=1e-3)
-    assert len(index.nearest(TEXTS, vectors[5], 5_000, None)) == 100
+    assert len(index.nearest(TEXTS, vectors[5], MAX_NEAREST, None)) == 100
     some = index.nearest(TEXTS, vectors[5], 50, [CollectionId(1), CollectionId(2)])
     assert {(owner - 501) % 3 for owner, _ in some} == {1, 2}
-    assert len(index.nearest(TEXTS, vectors[5], 5_000, [CollectionId(1)])) == 33
+    assert len(index.nearest(TEXTS, vectors[5], MAX_NEAREST, [CollectionId(1)])) == 33
     assert index.nearest(NAMES, vectors[5], 5, None) == []
 
 

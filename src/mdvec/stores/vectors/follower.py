@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from mdvec import run
 from mdvec.errors import StoreError
-from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorIndex, VectorKind
+from mdvec.stores.vectors.index import MAX_NEAREST, IndexedSpace, Mark, VectorIndex, VectorKind
 from mdvec.stores.vectors.journal import ChangeJournal, Progress
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.query import Where
@@ -30,8 +30,6 @@ _SPARE = 32
 # A filter usually lets a good part through; where it does not, more and more are proposed.
 _FIRST_FACTOR = 2
 _NEXT_FACTOR = 4
-# Of more, looking at all vectors of the store is no slower.
-_MAX_PROPOSED = 4_096
 
 
 class NearestQuery(Struct, frozen=True):
@@ -152,7 +150,7 @@ class FollowedIndex:
         # A document may have many names.
         is_direct = collections is None and query.kind is VectorKind.TEXT
         size = (1 if is_direct else _FIRST_FACTOR) * limit + _SPARE
-        while size <= _MAX_PROPOSED:
+        while size <= MAX_NEAREST:
             found = self._index.nearest(self._journal.spaces[wanted], query.vector, size, collections)
             owners = list(dict.fromkeys(owner for owner, _ in found))
             allowed = query.inside(owners)

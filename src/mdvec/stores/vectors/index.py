@@ -23,6 +23,10 @@ Mark = NewType("Mark", str)
 """The state of a store that an index has caught up with; opaque to the index."""
 
 
+MAX_NEAREST = 4_096
+"""Most entries that an index is asked for; vec0 returns no more. Of more, the store looks at all vectors."""
+
+
 class VectorKind(StrEnum):
     """The kinds of text that have vectors."""
 
@@ -137,7 +141,7 @@ class VectorIndex(Protocol):
         Args:
             space: The space of the query.
             query: Shape (dim,), unit length.
-            limit: Most entries to return, at least 1.
+            limit: Most entries to return, from 1 to ``MAX_NEAREST``.
             collections: Only entries of these collections, at least one; None for all.
 
         Returns:

@@ -31,7 +31,6 @@ _APPLICATION_ID = 0x6D647678  # mdvx; another layout of the tables needs another
 _APPLICATION_ID_AT = slice(68, 72)
 
 _BUSY_TIMEOUT_S = 2.0  # a transaction takes a fraction of it, and searches can do without the index
-_MAX_NEIGHBOURS = 4096  # a query by vec0 returns no more
 
 # vec0 frees the room of removed rows only a whole block at a time (asg017/sqlite-vec#178): a space is built
 # again when it has room for more than so many rows for each that is left, and for a small one.
@@ -48,8 +47,6 @@ _INSERT = "INSERT INTO {table}(id, owner, collection, vector) VALUES (?, ?, ?, ?
 _ROOM = "SELECT (SELECT count(*) FROM {table}_chunks), (SELECT count(*) FROM {table}_rowids)"
 # A vector of zeros has no distance to any other.
 _NEAREST = "SELECT owner, coalesce(distance, 2) FROM {table} WHERE vector MATCH ?1 AND k = ?2 {inside}"
-_NEAREST_OF_MANY = """SELECT owner, coalesce(vec_distance_cosine(vector, ?1), 2) AS distance FROM {table}
-    WHERE 1 {inside} ORDER BY distance LIMIT ?2"""
 _INSIDE = "AND collection IN (SELECT value FROM json_each(?3))"
 
 # What SQLite and vec0 raise when the data are not what they wrote.
@@ -94,13 +91,12 @@ class SqliteVecIndex:
         """Return the owners of the nearest entries; exact."""
         some = () if collections is None else (json.dumps([*collections]),)
         arguments = (query.astype("<f4").tobytes(), limit, *some)
-        template = _NEAREST if limit <= _MAX_NEIGHBOURS else _NEAREST_OF_MANY
 
         def work(connection: apsw.Connection) -> list[tuple[int, float]]:
             space_id, _ = _find(connection, space)
             if not space_id:
                 return []
-            sql = template.format(table=_table(space, space_id), inside=_INSIDE if some else "")
+            sql = _NEAREST.format(table=_table(space, space_id), inside=_INSIDE if some else "")
             return [(owner, 1 - distance) for owner, distance in connection.execute(sql, arguments)]
 
         return self._run(work, [])
