@@ -228,7 +228,7 @@ def _find(database: Any, space: IndexedSpace) -> _SpaceRow | None:
 
 
 def _key(space: IndexedSpace) -> str:
-    return f"{space.kind.value} {space.key}"
+    return space.key if space.kind is VectorKind.TEXT else f"{space.key} names"
 
 
 def _rows(database: Any) -> list[_SpaceRow]:
