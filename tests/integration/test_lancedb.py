@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from tests.contract.attached_world import OTHER, TEXTS, entry, queries, step
 
 from mdvec.errors import StoreError
+from mdvec.locks import locked
 from mdvec.stores.vectors.index import IndexedSpace, VectorKind
 
 pytestmark = pytest.mark.lancedb
@@ -199,6 +200,21 @@ def test_folders_of_others_are_not_touched(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="is not a vector index of mdvec"):
             open_index(tmp_path / name)
     assert len(read(tmp_path / "theirs")) == 1
+
+
+def test_a_folder_that_another_process_writes(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Meanwhile it can be read; what would change it is not done, and a space that stays is an error."""
+    from mdvec.stores.vectors import lancedb
+
+    monkeypatch.setattr(lancedb, "_LOCK_WAIT_S", 0)
+    index = open_index(filled)
+    with locked(filled / "mdvec.lock", wait_s=0):
+        assert not index.apply(TEXTS, step("1", "2", removed=[1]))
+        index.optimize()
+        with pytest.raises(StoreError, match="another process writes"):
+            index.drop(TEXTS)
+        assert index.nearest(TEXTS, queries(1)[0], 1, None)[0][0] == 1
+    assert index.apply(TEXTS, step("1", "2", removed=[1]))
 
 
 def _write_steps(place: str, worker: int) -> None:
