@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
+from mdvec.stores.dense import Matrices
 from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim
-from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.postgres import access
@@ -57,7 +57,7 @@ class PostgresStore:
         self._database = Database(address, PostgresSettings(**settings))
         self._claims = SharedClaims(self._database)
         self._memo = Memo()
-        self._spaces = LoadedSpaces()
+        self._matrices = Matrices()
         self._exact_up_to = self._database.settings.exact_up_to
         self._index = vector_index
         with closed_on_error(self._database):
@@ -84,7 +84,7 @@ class PostgresStore:
     def read(self) -> Iterator[Snapshot]:
         """Open a snapshot."""
         with self._database.reading() as connection:
-            shared = connection, self._memo, self._spaces, self._exact_up_to
+            shared = connection, self._memo, self._matrices, self._exact_up_to
             if self._attached is None:
                 yield Snapshot(*shared)
                 return
