@@ -11,8 +11,8 @@ from mdvec.stores.dense import IndexedReader
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.snapshots import Snapshot
 from mdvec.stores.records import ChunkPlace
-from mdvec.stores.vectors.feed import ATTACHED
 from mdvec.stores.vectors.index import VectorKind
+from mdvec.stores.vectors.journal import ATTACHED
 from mdvec.types.ids import SpaceId
 
 if TYPE_CHECKING:
