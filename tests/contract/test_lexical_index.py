@@ -77,7 +77,8 @@ def test_a_term_counts_alike_in_title_heading_and_text(world: World) -> None:
         *[ChunkTerms("", "", "c c c")] * 6,
     ]
     ids = world.add("a.md", [f"text {number}" for number in range(10)], terms=terms)
-    title, heading, body, minor = map(dict(find(world, ["x"])).get, ids[:4])
+    scores = dict(find(world, ["x"]))
+    title, heading, body, minor = (scores[each] for each in ids[:4])
     assert title == pytest.approx(heading) == pytest.approx(body)
     assert minor < title
 

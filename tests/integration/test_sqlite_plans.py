@@ -24,8 +24,8 @@ from mdvec.stores.records import FEW_CHUNKS
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.snapshots import Transaction
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.stores.vectors.feed import TABLES
 from mdvec.stores.vectors.index import VectorKind
+from mdvec.stores.vectors.journal import TABLES
 from mdvec.text.hashing import text_hash
 from mdvec.types.ids import DocumentId
 from mdvec.types.query import Filters, TagMatch

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from mdvec.stores.inside import WhereTables
 from mdvec.stores.records import ChunkPlace
-from mdvec.stores.vectors.feed import TABLES, ChangeFeed, Dialect
-from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex, NearestQuery
+from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex, NearestQuery
 from mdvec.stores.vectors.index import VectorKind
+from mdvec.stores.vectors.journal import TABLES, ChangeJournal, Dialect
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId
 from mdvec.types.query import Where
 
@@ -295,8 +295,8 @@ class IndexedReader(DenseReader):
             attached: The index.
             current_version: Reads the version that the store has now.
         """
-        feed = ChangeFeed(self.rows, self.dialect, self.version, current_version)
-        self.index = FollowedIndex(attached, feed)
+        journal = ChangeJournal(self.rows, self.dialect, self.version, current_version)
+        self.index = FollowedIndex(attached, journal)
         return self
 
     def _nearest(self, query: NearestQuery) -> list[tuple[int, float]]:

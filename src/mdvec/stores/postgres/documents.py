@@ -19,7 +19,7 @@ from mdvec.stores.records import (
 )
 from mdvec.stores.rows import DocumentRows
 from mdvec.stores.tables import CHUNK_COLUMNS, CHUNK_JOINS, PLACE_COLUMNS, DocumentTables
-from mdvec.stores.vectors.feed import ATTACHED
+from mdvec.stores.vectors.journal import ATTACHED
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Move, SourceEntry
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId

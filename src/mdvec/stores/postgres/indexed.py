@@ -8,7 +8,7 @@ from mdvec.errors import ConfigError
 from mdvec.stores.dense import IndexedReader
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.snapshots import Snapshot
-from mdvec.stores.vectors.feed import ATTACHED
+from mdvec.stores.vectors.journal import ATTACHED
 from mdvec.types.ids import SpaceId
 
 _MAY_READ_ALL = """SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mdvec.stores.postgres.access import ACCESS, POLICIES
-from mdvec.stores.vectors.feed import KEPT_REMOVALS, TABLES
+from mdvec.stores.vectors.journal import KEPT_REMOVALS, TABLES
 
 VERSION = 1
 """The version of these tables, ``schema_version`` in ``meta``."""

@@ -29,7 +29,7 @@ from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId, SpaceId, TextHash
 
 if TYPE_CHECKING:  # needed with a vector index only
-    from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
+    from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex
 
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'"""
@@ -211,7 +211,7 @@ class PostgresStore:
     def _attach(self, index: VectorIndex) -> AttachedIndex:
         """Make the database write down removals."""
         from mdvec.stores.postgres.indexed import attach, is_attached
-        from mdvec.stores.vectors.following import AttachedIndex
+        from mdvec.stores.vectors.follower import AttachedIndex
 
         with self._database.reading() as connection:
             known = is_attached(connection)

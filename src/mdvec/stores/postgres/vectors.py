@@ -14,7 +14,7 @@ from mdvec.stores.postgres.documents import DocumentReader
 from mdvec.stores.postgres.halfvec import STORED, as_halfvecs, decode
 from mdvec.stores.records import DamagedRows, PendingText
 from mdvec.stores.spaces import SpaceReader, SpaceWriter, check_shape
-from mdvec.stores.vectors.feed import Dialect
+from mdvec.stores.vectors.journal import Dialect
 from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none

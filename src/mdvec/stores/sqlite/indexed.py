@@ -24,7 +24,7 @@ from mdvec.stores.matrix import (
 )
 from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.snapshots import Snapshot
-from mdvec.stores.vectors.following import NearestQuery
+from mdvec.stores.vectors.follower import NearestQuery
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, SpaceId
 

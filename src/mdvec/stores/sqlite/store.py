@@ -25,7 +25,7 @@ from mdvec.stores.vectors.index import VectorIndex
 from mdvec.types.collection import Collection
 
 if TYPE_CHECKING:  # needed with a vector index only
-    from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
+    from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex
 
 _MAX_PROBLEMS = 20
 # In the file format of FTS5 the upper bits of an id name a segment; larger ones are lists of deleted rows.
@@ -228,7 +228,7 @@ class SqliteStore:
     def _attach(self, index: VectorIndex) -> AttachedIndex | None:
         """Make the file write down removals; return None where that is needed and not possible."""
         from mdvec.stores.sqlite.attaching import attach, is_attached
-        from mdvec.stores.vectors.following import AttachedIndex
+        from mdvec.stores.vectors.follower import AttachedIndex
 
         with self._database.reading() as connection:
             known = is_attached(connection)

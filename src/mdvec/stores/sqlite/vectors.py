@@ -15,7 +15,7 @@ from mdvec.stores.spaces import SpaceReader, SpaceWriter, check_shape
 from mdvec.stores.sqlite.checksums import BODY, VECTOR, discard
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.documents import DocumentReader
-from mdvec.stores.vectors.feed import Dialect
+from mdvec.stores.vectors.journal import Dialect
 from mdvec.types.ids import CollectionId, SpaceId, TextHash
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
