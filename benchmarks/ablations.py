@@ -33,7 +33,7 @@ from mdvec.search import exact, feedback, fusion, interpretation, meaning, searc
 from mdvec.search.spelling import Spelling
 from mdvec.stores.sqlite import words as stored_words
 from mdvec.text.hashing import text_hash
-from mdvec.workspace.wiring.parts import Parts
+from mdvec.workspace.stages import Parts
 
 QUESTIONS = 100
 """Questions of each set."""

@@ -32,7 +32,7 @@ from mdvec.stores.vectors.following import update_vector_index
 from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
-from mdvec.workspace.storage.opening import open_store
+from mdvec.workspace.opening import open_store
 
 NAMES = ("sqlite-vec", "lancedb", "chroma", "postgres", "postgres-hnsw", "memory")
 QUESTIONS = 100

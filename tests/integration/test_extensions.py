@@ -17,8 +17,8 @@ from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec
 from mdvec.types.query import SearchQuery
-from mdvec.workspace.storage.opening import open_store
-from mdvec.workspace.wiring.parts import Parts
+from mdvec.workspace.opening import open_store
+from mdvec.workspace.stages import Parts
 
 Configure = Callable[[str], Config]
 

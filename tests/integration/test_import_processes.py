@@ -14,7 +14,7 @@ from mdvec.indexing.preparation import Processes
 from mdvec.indexing.recipe import Recipe
 from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.workspace import open_workspace
-from mdvec.workspace.wiring.parts import Parts
+from mdvec.workspace.stages import Parts
 
 
 @pytest.fixture

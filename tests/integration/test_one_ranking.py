@@ -21,7 +21,7 @@ from mdvec.testing.embedder import HashingEmbedder
 from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
-from mdvec.workspace.storage.opening import open_store
+from mdvec.workspace.opening import open_store
 
 DOCS = Path(__file__).parents[1] / "data" / "astro_docs"
 QUESTIONS = 20

@@ -19,7 +19,7 @@ from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import ChunkingSpec
 from mdvec.types.query import Expansion, Filters, SearchMode
-from mdvec.workspace.wiring.parts import Parts
+from mdvec.workspace.stages import Parts
 
 pytestmark = pytest.mark.harness
 

@@ -9,16 +9,15 @@ from mdvec.config.paths import database_place
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import SourceMissingError
-from mdvec.workspace.documents.browse import Facets
-from mdvec.workspace.first_index import BackgroundImport
-from mdvec.workspace.storage.database import Place
-from mdvec.workspace.storage.docs_folder import FolderChoice
-from mdvec.workspace.storage.opening import folder_with_index
+from mdvec.workspace.database import FolderChoice, Place
+from mdvec.workspace.freshness import BackgroundImport
+from mdvec.workspace.opening import folder_with_index
+from mdvec.workspace.pages import Facets
 from mdvec.workspace.workspace import Workspace, workspace_at
 
 if TYPE_CHECKING:
-    from mdvec.workspace.restricted import RestrictedWorkspace as RestrictedWorkspace
-    from mdvec.workspace.search_processes import use_processes as use_processes
+    from mdvec.workspace.serving import RestrictedWorkspace as RestrictedWorkspace
+    from mdvec.workspace.serving import use_processes as use_processes
 
 __all__ = [
     "BackgroundImport",
@@ -33,8 +32,8 @@ __all__ = [
 
 # Only servers need these, and a command is to start at once.
 _OF_SERVERS = {
-    "RestrictedWorkspace": "mdvec.workspace.restricted",
-    "use_processes": "mdvec.workspace.search_processes",
+    "RestrictedWorkspace": "mdvec.workspace.serving",
+    "use_processes": "mdvec.workspace.serving",
 }
 
 

@@ -17,10 +17,8 @@ from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange, M
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 from mdvec.types.space import EmbeddingSpace
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.imports import chunking_of, import_into
-from mdvec.workspace.model_change import cancel_change, choose_model, resume_change
-from mdvec.workspace.wiring.embedders import Cluster
-from mdvec.workspace.wiring.parts import Parts
+from mdvec.workspace.importing import cancel_change, choose_model, chunking_of, import_into, resume_change
+from mdvec.workspace.stages import Cluster, Parts
 
 
 class Models:

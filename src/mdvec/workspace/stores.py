@@ -17,14 +17,14 @@ from mdvec.text.addresses import scheme_of
 from mdvec.text.quantity import quantity
 from mdvec.types.report import ImportMode
 from mdvec.types.store_report import MovedStore, PublishReport, RebuiltIndex, SpaceSize, StoreDescription
-from mdvec.workspace.storage.opening import open_database, open_store
+from mdvec.workspace.opening import open_database, open_store
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
     from mdvec.stores.interface import Store
     from mdvec.types.collection import Collection
     from mdvec.workspace.collections import Collections
-    from mdvec.workspace.wiring.parts import Parts
+    from mdvec.workspace.stages import Parts
 
 _MOVE_WAIT_S = 5.0  # for an import to end
 

@@ -34,26 +34,20 @@ from mdvec.types.report import (
     TagCount,
     WorkspaceStatus,
 )
-from mdvec.workspace.collections import Changes, Collections, Registration
-from mdvec.workspace.doctor import explaining
-from mdvec.workspace.documents import reading
-from mdvec.workspace.documents.browse import Browse
-from mdvec.workspace.documents.folders import Folders
-from mdvec.workspace.documents.pages import Pages
-from mdvec.workspace.documents.reading import is_stale
-from mdvec.workspace.documents.references import find
-from mdvec.workspace.documents.sections import Sections
-from mdvec.workspace.first_index import FirstIndex
-from mdvec.workspace.freshness import Freshness
-from mdvec.workspace.imports import import_into, recorded_import
+from mdvec.workspace import reading
+from mdvec.workspace.collections import Changes, Collections, Folders, Registration
+from mdvec.workspace.database import DOCS_COLLECTION, Database, Place
+from mdvec.workspace.freshness import FirstIndex, Freshness
+from mdvec.workspace.importing import import_into, recorded_import
 from mdvec.workspace.models import Models
+from mdvec.workspace.pages import Browse, Pages
+from mdvec.workspace.reading import find, is_stale
 from mdvec.workspace.search import Search, answer, recorded_search
 from mdvec.workspace.searchers import Searchers
-from mdvec.workspace.status import describe_all
-from mdvec.workspace.storage.database import Database, Place
-from mdvec.workspace.storage.docs_folder import DOCS_COLLECTION
+from mdvec.workspace.sections import Sections
+from mdvec.workspace.stages import Parts, set_only
+from mdvec.workspace.status import describe_all, explaining
 from mdvec.workspace.stores import Stores
-from mdvec.workspace.wiring.parts import Parts, set_only
 
 # An import ends with its batch, which takes a moment; what it has not committed then is done again.
 _END_WAIT_S = 1.0
@@ -75,7 +69,7 @@ class Workspace:
         pages: Its documents, rendered for people.
         browse: Its documents without a query: lists, counts, outlines, and what is about the same.
         folders: What its folders hold.
-        may_write: Whether it can change anything (see :mod:`mdvec.workspace.restricted`).
+        may_write: Whether it can change anything (see :mod:`mdvec.workspace.serving`).
         readable: Names of the collections that may be read; None for all.
         searchers: Other processes that answer searches; None where this process answers all.
     """
@@ -396,7 +390,7 @@ class Workspace:
 
     def doctor(self) -> list[Finding]:
         """Return what keeps mdvec from working well here."""
-        from mdvec.workspace.doctor import examine
+        from mdvec.workspace.status import examine
 
         return examine(self._collections, self._parts)
 
