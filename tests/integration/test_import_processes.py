@@ -14,7 +14,7 @@ from mdvec.indexing.preparation import Processes
 from mdvec.indexing.recipe import Recipe
 from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.workspace import open_workspace
-from mdvec.workspace.stages import Parts
+from mdvec.workspace.stages import Stages
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_what_processes_leave_behind_is_prepared_here(
 ) -> None:
     """They may be killed, such as when memory is short."""
     ending = Processes(2, _end)
-    monkeypatch.setattr(Parts, "processes", lambda *_: ending)
+    monkeypatch.setattr(Stages, "processes", lambda *_: ending)
     assert imported(folder, model_cache, processes=2)[0].added == 6
 
 

@@ -27,7 +27,7 @@ from mdvec.types.collection import (
 from mdvec.types.folder_context import CONTEXT_FILE, MAX_CHARS, FolderContext, context_line
 from mdvec.types.report import ImportMode
 from mdvec.workspace.database import DOCS_COLLECTION, Database
-from mdvec.workspace.stages import Parts, set_only
+from mdvec.workspace.stages import Stages, set_only
 
 if TYPE_CHECKING:
     from mdvec.config.presets import Preset
@@ -78,13 +78,13 @@ class Collections:
 
     Attributes:
         place: Which database they are registered in.
-        parts: Tries what they are registered with.
+        stages: Tries what they are registered with.
     """
 
-    def __init__(self, database: Database, parts: Parts) -> None:
+    def __init__(self, database: Database, stages: Stages) -> None:
         self.database = database
         self.place = database.place
-        self.parts = parts
+        self.stages = stages
 
     def store(self) -> Store:
         """Return the store; see :meth:`mdvec.workspace.database.Database.store`."""
@@ -176,13 +176,13 @@ class Collections:
             chunking, embedding = chunking or preset.chunking, embedding or preset.embedding
             search = search or preset.search
         source = source_spec(location, include, exclude)
-        chunking = chunking or self.parts.configured_chunking
-        self.parts.check_chunking(chunking)
+        chunking = chunking or self.stages.configured_chunking
+        self.stages.check_chunking(chunking)
         if embedding is not None:
-            embedding = self.parts.embedders.checked(embedding)
-        elif self.parts.embedders.is_chosen:
+            embedding = self.stages.models.check(embedding)
+        elif self.stages.models.is_chosen:
             # It stays the configuration's until the first import.
-            self.parts.embedders.checked(self.parts.embedders.configured)
+            self.stages.models.check(self.stages.models.configured)
         settings = set_only(embedding=embedding, search=search, preset=preset.name if preset else None)
         made_ms = now_ms()
         with self.store().write() as writer:
@@ -200,7 +200,7 @@ class Collections:
             self._check_can_rename(new_name)
             given["name"] = new_name
         if "chunking" in given:
-            self.parts.check_chunking(given["chunking"])
+            self.stages.check_chunking(given["chunking"])
         if "description" in given:
             given["description"] = _one_line(spelled(given["description"]))
         location = given.pop("location", None)

@@ -24,7 +24,7 @@ from mdvec.text.undecodable import spelled
 from mdvec.types.collection import DEFAULT_SOURCE, ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
 from mdvec.types.report import ImportMode
 from mdvec.workspace.opening import open_database
-from mdvec.workspace.stages import Parts
+from mdvec.workspace.stages import Stages
 
 if TYPE_CHECKING:
     from mdvec.config.presets import Preset
@@ -101,13 +101,13 @@ class Database:
     Args:
         place: Which database.
         config: Chooses the kind of store, and the vector index beside it.
-        parts: Makes what the folder of ``place`` is indexed with.
+        stages: Makes what the folder of ``place`` is indexed with.
     """
 
-    def __init__(self, place: Place, config: Config, parts: Parts) -> None:
+    def __init__(self, place: Place, config: Config, stages: Stages) -> None:
         self.place = place
         self._config = config
-        self._parts = parts
+        self._stages = stages
         self._store: Store | None = None
         self._opening = threading.Lock()
         self._closed = False
@@ -138,7 +138,7 @@ class Database:
         store = open_database(place.location, self._config, folder=place.came_with)
         if place.docs_dir is not None:
             with closed_on_error(store):
-                register_folder(place.docs_dir, store, self._parts, place.choice)
+                register_folder(place.docs_dir, store, self._stages, place.choice)
                 if isinstance(place.location, Path):
                     hide_from_git(place.location.parent)
         return store
@@ -164,7 +164,7 @@ def _no_index(place: Place) -> NoIndexError:
     )
 
 
-def register_folder(folder: Path, store: Store, parts: Parts, choice: FolderChoice) -> None:
+def register_folder(folder: Path, store: Store, stages: Stages, choice: FolderChoice) -> None:
     """Make a folder the only collection of its database, at its present place, indexed as chosen.
 
     The next import does what another choice changes; until then nothing counts as imported.
@@ -176,7 +176,7 @@ def register_folder(folder: Path, store: Store, parts: Parts, choice: FolderChoi
     with store.read() as view:
         docs = _docs(view)
     source = SourceSpec(DEFAULT_SOURCE, str(folder))
-    change = _checked(docs, choice, parts)
+    change = _checked(docs, choice, stages)
 
     def changed(now: Collection) -> Collection:
         placed = replace(now, source=replace(now.source, kind=source.kind, location=source.location))
@@ -190,7 +190,7 @@ def register_folder(folder: Path, store: Store, parts: Parts, choice: FolderChoi
         docs = _docs(writer)  # another process may have been faster
         if docs is None:
             description = f"Documents in {spelled(str(folder))}"
-            docs = writer.add_collection(DOCS_COLLECTION, description, source, parts.configured_chunking)
+            docs = writer.add_collection(DOCS_COLLECTION, description, source, stages.configured_chunking)
             made_ms = now_ms()
             writer.change_collection(
                 docs.id, lambda now: replace(now, created_ms=made_ms, updated_ms=made_ms)
@@ -209,18 +209,18 @@ def hide_from_git(directory: Path) -> None:
                 file.write(b"*\n")
 
 
-def _checked(docs: Collection | None, choice: FolderChoice, parts: Parts) -> FolderChoice:
+def _checked(docs: Collection | None, choice: FolderChoice, stages: Stages) -> FolderChoice:
     """Return a choice whose model was tried; without a model where the folder has it, or is to have it."""
     if choice.chunker:
-        parts.check_chunking(ChunkingSpec(choice.chunker))
+        stages.check_chunking(ChunkingSpec(choice.chunker))
     elif choice.preset is not None:
-        parts.check_chunking(choice.preset.chunking)
+        stages.check_chunking(choice.preset.chunking)
     wanted = choice.embedding or (choice.preset.embedding if choice.preset else None)
     own = None if docs is None else docs.next_embedding or docs.embedding
-    space = parts.embedders.space_of(wanted) if wanted else None
-    if wanted is None or wanted == own or (own and space and space == parts.embedders.space_of(own)):
+    space = stages.models.for_(wanted).space if wanted else None
+    if wanted is None or wanted == own or (own and space and space == stages.models.for_(own).space):
         return replace(choice, embedding=None)
-    return replace(choice, embedding=parts.embedders.checked(wanted))
+    return replace(choice, embedding=stages.models.check(wanted))
 
 
 def _chosen(now: Collection, choice: FolderChoice) -> Collection:

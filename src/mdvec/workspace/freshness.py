@@ -21,7 +21,7 @@ from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions, ImportReport
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.database import DOCS_COLLECTION
-from mdvec.workspace.stages import Parts
+from mdvec.workspace.stages import Stages
 
 if TYPE_CHECKING:
     from mdvec.indexing.watch import Watcher
@@ -51,9 +51,11 @@ _VECTORS_BUDGET_S = 10.0
 class Freshness:
     """The means that keep an index fresh: a watcher, and checks before a search. Safe for several threads."""
 
-    def __init__(self, collections: Collections, parts: Parts, config: Config, importing: Importing) -> None:
+    def __init__(
+        self, collections: Collections, stages: Stages, config: Config, importing: Importing
+    ) -> None:
         self._collections = collections
-        self._parts = parts
+        self._stages = stages
         self._config = config
         self._import = importing
         self._guard = threading.Lock()
@@ -105,7 +107,7 @@ class Freshness:
         """Yield what is watched: not what was never imported, since a first import may cost money."""
         for each in self._collections.chosen(()):
             if each.last_indexed_ms is not None and (not names or each.name in names):
-                yield each, self._parts.source(each.source)
+                yield each, self._stages.source(each.source)
 
     # --- before a search -----------------------------------------------------------------------
 
@@ -135,7 +137,7 @@ class Freshness:
     def _look(self, collection: Collection, deadline: float) -> str:
         """Bring the words of a collection up to date until a deadline; return what remains to be done."""
         started = time.monotonic()
-        source = self._parts.source(collection.source)
+        source = self._stages.source(collection.source)
         if not isinstance(source, WatchedSource) or started < self._look_again_at.get(collection.id, 0.0):
             return ""
         name, progress = collection.name, _Progress()
@@ -170,7 +172,7 @@ class Freshness:
         from mdvec.indexing.changes import find_changes
         from mdvec.indexing.folder_contexts import contexts_of_files
 
-        recipe = self._parts.recipe(collection.chunking, self._parts.cutting_model(collection))
+        recipe = self._stages.recipe(collection.chunking, self._stages.cutting_model(collection))
         changes = find_changes(collection, store=self._collections.store(), source=source, recipe=recipe)
         plan = changes.plan
         if changes.folder_contexts != contexts_of_files(collection):
@@ -284,15 +286,15 @@ class FirstIndex:
 
     Args:
         collections: The folder's.
-        parts: Makes its model.
+        stages: Makes its model.
         work: Imports it; is given how long to wait for another process, in seconds.
     """
 
     def __init__(
-        self, collections: Collections, parts: Parts, work: Callable[[ImportOptions], ImportReport]
+        self, collections: Collections, stages: Stages, work: Callable[[ImportOptions], ImportReport]
     ) -> None:
         self._collections = collections
-        self._parts = parts
+        self._stages = stages
         self._import = work
         self._background = BackgroundImport(lambda: work(ImportOptions(wait_s=float("inf"))))
 
@@ -340,7 +342,7 @@ class FirstIndex:
         is_new = not self._has_text()
         warnings = self._make(ImportOptions(embed=False, wait_s=_OTHER_PROCESS_WAIT_S))
         counts = self._count()
-        without_model = not is_new and self._parts.model(self._docs()).problem is not None
+        without_model = not is_new and self._stages.model(self._docs()).problem is not None
         if not counts.pending_chunks or without_model:
             return query, warnings
         is_small = counts.pending_chunks <= _FEW_CHUNKS_OF_A_COMMAND
@@ -401,7 +403,7 @@ class FirstIndex:
     def _count(self) -> CollectionCounts:
         docs = self._docs()
         with self._collections.store().read() as view:
-            return self._parts.model(docs).counts(docs, view)
+            return self._stages.model(docs).counts(docs, view)
 
     def _has_text(self) -> bool:
         """Return True if the folder was imported, and was not empty then."""

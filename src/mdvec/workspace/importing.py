@@ -17,13 +17,15 @@ from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec
 from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.database import Place
-from mdvec.workspace.stages import Embedders, Model, Parts, set_only
+from mdvec.workspace.stages import Model, ModelPool, Stages, set_only
 
 # What the log says of an import.
 _COUNTS = ("added", "updated", "moved", "deleted", "failed", "embedded_chunks", "pending_chunks")
 
 
-def import_into(name: str, options: ImportOptions, *, collections: Collections, parts: Parts) -> ImportReport:
+def import_into(
+    name: str, options: ImportOptions, *, collections: Collections, stages: Stages
+) -> ImportReport:
     """Bring a collection up to date; see :meth:`mdvec.workspace.Workspace.import_collection`.
 
     A change of model that is under way is resumed. Until it is complete the old model's vectors are kept
@@ -36,31 +38,31 @@ def import_into(name: str, options: ImportOptions, *, collections: Collections, 
     with store.claim(collection, f"importing {name}", wait_s=options.wait_s) as claim:
         collection = collections.named(name)  # it may have changed while we waited
         chunking = chunking_of(collection, options)
-        model, cutter = parts.model(collection), parts.cutting_model(collection)
-        following = parts.next_model(collection)
-        resuming = options.embed and following is not None and following.embedder is not None
-        pinned = _pinned(collection, model, parts, embed=options.embed)
+        model, cutter = stages.model(collection), stages.cutting_model(collection)
+        next_model = stages.next_model(collection)
+        resuming = options.embed and next_model is not None and next_model.embedder is not None
+        pinned = _pinned(collection, model, embed=options.embed)
         with store.read() as view:
             was_pending = model.counts(collection, view).pending_chunks
         report = run_import(
             Work(replace(collection, chunking=chunking, embedding=pinned), store, claim),
             replace(options, embed=options.embed and not (resuming and was_pending)),
-            source=parts.source(collection.source),
-            recipe=parts.recipe(chunking, cutter),
+            source=stages.source(collection.source),
+            recipe=stages.recipe(chunking, cutter),
             embedder=None if pinned is None else model.embedder,
-            processes=parts.processes(chunking, cutter, options.processes),
+            processes=stages.processes(chunking, cutter, options.processes),
         )
         if model.embedder is None:  # what it embedded before is not pending
             with store.read() as view:
                 report = replace(report, pending_chunks=model.counts(collection, view).pending_chunks)
-        report = _with_warnings(report, parts.size_warnings(chunking, cutter))
+        report = _with_warnings(report, stages.size_warnings(chunking, cutter))
         if resuming and report.failure is None:
             collection = collections.named(name)
             try:
-                report = resume_change(Work(collection, store, claim), report, parts)
+                report = resume_change(Work(collection, store, claim), report, stages)
             except EmbeddingError as error:
                 report = replace(report, failure=error)
-                if (left := parts.next_model(collection)) is not None:
+                if (left := stages.next_model(collection)) is not None:
                     with store.read() as view:
                         report = replace(report, pending_chunks=left.counts(collection, view).pending_chunks)
     report = _with_warnings(report, update_vector_index(store))
@@ -68,7 +70,7 @@ def import_into(name: str, options: ImportOptions, *, collections: Collections, 
         raise report.failure
     if not options.embed:
         return report
-    return _with_warnings(report, tuple(_model_warnings(collections.named(name), parts, collections.place)))
+    return _with_warnings(report, tuple(_model_warnings(collections.named(name), stages, collections.place)))
 
 
 @contextmanager
@@ -116,14 +118,14 @@ def _with_warnings(report: ImportReport, warnings: tuple[str, ...]) -> ImportRep
     return replace(report, warnings=(*report.warnings, *warnings)) if warnings else report
 
 
-def configured_otherwise(collection: Collection, parts: Parts, place: Place) -> tuple[str, ...]:
+def configured_otherwise(collection: Collection, stages: Stages, place: Place) -> tuple[str, ...]:
     """Return a warning when the configuration names another model than the collection has."""
-    embedders, own = parts.embedders, collection.embedding
-    if own is None or not embedders.is_chosen:
+    models, own = stages.models, collection.embedding
+    if own is None or not models.is_chosen:
         return ()
-    wanted = embedders.configured
+    wanted = models.configured
     if wanted.provider == own.provider and (
-        _means(wanted, own) or embedders.space_of(wanted) == embedders.space_of(own)
+        _means(wanted, own) or models.for_(wanted).space == models.for_(own).space
     ):
         return ()
     return (
@@ -132,20 +134,20 @@ def configured_otherwise(collection: Collection, parts: Parts, place: Place) -> 
     )
 
 
-def _model_warnings(collection: Collection, parts: Parts, place: Place) -> Iterator[str]:
-    model, following = parts.model(collection), parts.next_model(collection)
+def _model_warnings(collection: Collection, stages: Stages, place: Place) -> Iterator[str]:
+    model, next_model = stages.model(collection), stages.next_model(collection)
     if model.problem is not None:
         yield sentences(model.problem, model.problem.hint)
-    if following is not None and following.problem is not None:
-        problem = sentences(following.problem, following.problem.hint)
-        yield f"the change to {following.spec} waits: {problem}"
+    if next_model is not None and next_model.problem is not None:
+        problem = sentences(next_model.problem, next_model.problem.hint)
+        yield f"the change to {next_model.spec} waits: {problem}"
     if model.embedder is not None:
         yield from model.embedder.warnings
-    if following is None:
-        yield from configured_otherwise(collection, parts, place)
+    if next_model is None:
+        yield from configured_otherwise(collection, stages, place)
 
 
-def _pinned(collection: Collection, model: Model, parts: Parts, *, embed: bool) -> EmbeddingSpec | None:
+def _pinned(collection: Collection, model: Model, *, embed: bool) -> EmbeddingSpec | None:
     """Return the model that a collection keeps from now on, even if the configuration changes.
 
     Raises:
@@ -154,7 +156,7 @@ def _pinned(collection: Collection, model: Model, parts: Parts, *, embed: bool) 
     if collection.embedding is not None or model.embedder is None:
         return collection.embedding
     try:
-        return parts.embedders.pinned(None)
+        return model.pinned()
     except EmbeddingError:
         if embed:
             raise
@@ -166,7 +168,7 @@ def _means(wanted: EmbeddingSpec, own: EmbeddingSpec) -> bool:
     return wanted.model in ("", own.model) and wanted.dimension in (None, own.dimension)
 
 
-def choose_model(work: Work, wanted: EmbeddingSpec, embedders: Embedders) -> Collection:
+def choose_model(work: Work, wanted: EmbeddingSpec, models: ModelPool) -> Collection:
     """Write which model a collection will have; :func:`resume_change` makes its vectors.
 
     A collection without any vector has it at once. What an earlier change to another model has made is
@@ -176,12 +178,12 @@ def choose_model(work: Work, wanted: EmbeddingSpec, embedders: Embedders) -> Col
         The collection afterwards; ``next_embedding`` is set if vectors remain to be made.
     """
     collection = work.collection
-    target = embedders.space_of(wanted)
+    target = models.for_(wanted).space
     with work.store.read() as view:
-        in_use = _has_vectors(collection, view, embedders)
-    same = in_use and target == embedders.space_of(collection.embedding)
-    following = collection.next_embedding
-    resuming = following is not None and target == embedders.space_of(following)
+        in_use = _has_vectors(collection, view, models)
+    same = in_use and target == models.for_(collection.embedding).space
+    next_model = collection.next_embedding
+    resuming = next_model is not None and target == models.for_(next_model).space
 
     def changed(now: Collection) -> Collection:
         if same:
@@ -192,11 +194,11 @@ def choose_model(work: Work, wanted: EmbeddingSpec, embedders: Embedders) -> Col
 
     with work.write() as writer:
         after = writer.change_collection(collection.id, changed)
-        _drop_left_behind(collection, writer, embedders)
+        _drop_left_behind(collection, writer, models)
     return after
 
 
-def resume_change(work: Work, report: ImportReport, parts: Parts) -> ImportReport:
+def resume_change(work: Work, report: ImportReport, stages: Stages) -> ImportReport:
     """Make the vectors of the next model, and then take it into use in one transaction.
 
     Stopping at any moment loses at most the current batch and the requests in flight.
@@ -210,41 +212,41 @@ def resume_change(work: Work, report: ImportReport, parts: Parts) -> ImportRepor
     from mdvec.indexing.vectors import embed_pending
 
     started = time.perf_counter()
-    collection, embedders = work.collection, parts.embedders
-    following = parts.next_model(collection)
-    if following is None or following.embedder is None:  # cancelled in the meantime
+    collection, models = work.collection, stages.models
+    next_model = stages.next_model(collection)
+    if next_model is None or next_model.embedder is None:  # cancelled in the meantime
         return report
     wanted = collection.next_embedding
     with work.write() as writer:
-        space_id = writer.open_space(following.embedder.space)
+        space_id = writer.open_space(next_model.embedder.space)
     embedded = embed_pending(
-        work, following.embedder, space_id, wanted=lambda view: _next_model(collection, view) == wanted
+        work, next_model.embedder, space_id, wanted=lambda view: _next_spec(collection, view) == wanted
     )
     if embedded.failure is not None:
         raise embedded.failure
     with work.write() as writer:
-        switched = not embedded.stopped and _next_model(collection, writer) == wanted
+        switched = not embedded.stopped and _next_spec(collection, writer) == wanted
         if switched:
             writer.change_collection(
                 collection.id, lambda now: replace(now, embedding=wanted, next_embedding=None)
             )
-        _drop_left_behind(collection, writer, embedders)
+        _drop_left_behind(collection, writer, models)
     if not switched:
-        warning = f"the change to {following.spec} was cancelled"
+        warning = f"the change to {next_model.spec} was cancelled"
         return replace(report, warnings=(*report.warnings, warning))
     with work.store.read() as view:
-        pending = following.counts(collection, view).pending_chunks
+        pending = next_model.counts(collection, view).pending_chunks
     return replace(
         report,
         embedded_chunks=report.embedded_chunks + embedded.texts,
         embedded_names=report.embedded_names + embedded.names,
         pending_chunks=pending,
-        new_model=str(following.spec),
+        new_model=str(next_model.spec),
         elapsed_ms=report.elapsed_ms + (time.perf_counter() - started) * 1000,
     )
 
 
-def cancel_change(collection: Collection, store: Store, embedders: Embedders) -> bool:
+def cancel_change(collection: Collection, store: Store, models: ModelPool) -> bool:
     """Cancel a change of the model, and drop its vectors; return whether there was one."""
     before: list[Collection] = []
 
@@ -254,44 +256,44 @@ def cancel_change(collection: Collection, store: Store, embedders: Embedders) ->
 
     with store.write() as writer:
         writer.change_collection(collection.id, forget)
-        _drop_left_behind(before[0], writer, embedders)
+        _drop_left_behind(before[0], writer, models)
     return before[0].next_embedding is not None
 
 
-def _has_vectors(collection: Collection, view: View, embedders: Embedders) -> bool:
+def _has_vectors(collection: Collection, view: View, models: ModelPool) -> bool:
     """Return True if a search by meaning finds anything in the collection now.
 
     A model that cannot be used finds nothing, but may be repaired: what it made is kept until all is new.
     """
-    model = embedders.model(collection.embedding)
+    model = models.for_(collection.embedding)
     if model.embedder is None:
         return collection.embedding is not None
     counts = model.counts(collection, view)
     return counts.pending_chunks < counts.chunks
 
 
-def _next_model(collection: Collection, view: View) -> EmbeddingSpec | None:
+def _next_spec(collection: Collection, view: View) -> EmbeddingSpec | None:
     now = next((each for each in view.collections() if each.id == collection.id), None)
     return None if now is None else now.next_embedding
 
 
-def _drop_left_behind(before: Collection, writer: Writer, embedders: Embedders) -> None:
+def _drop_left_behind(before: Collection, writer: Writer, models: ModelPool) -> None:
     """Drop the vectors of the spaces a collection was in, where no collection is in them any more."""
-    used = {embedders.space_of(spec) for spec in _specs(writer)}
+    used = {models.for_(spec).space for spec in _specs(writer, models)}
     if None in used:  # what is not known may be any of them
         return
-    for spec in (before.embedding or embedders.configured, before.next_embedding):
-        space = None if spec is None else embedders.space_of(spec)
+    for spec in (before.embedding or models.configured, before.next_embedding):
+        space = None if spec is None else models.for_(spec).space
         if space is not None and space not in used:
             space_id = writer.find_space(space)
             if space_id is not None:
                 writer.drop_space(space_id)
 
 
-def _specs(view: View) -> Iterator[EmbeddingSpec | None]:
+def _specs(view: View, models: ModelPool) -> Iterator[EmbeddingSpec]:
     """Yield the models whose vectors may be searched, now or later."""
     for each in view.collections():
         if each.embedding is not None or view.counts(each.id, None).chunks:
-            yield each.embedding
+            yield each.embedding or models.configured
         if each.next_embedding is not None:
             yield each.next_embedding

@@ -32,7 +32,7 @@ from mdvec.types.query import Filters, SearchQuery, Where
 from mdvec.types.report import ListedDocument, TagCount
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.reading import file_of, find, is_stale, links_of, outline_of, where_of
-from mdvec.workspace.stages import Parts
+from mdvec.workspace.stages import Stages
 
 if TYPE_CHECKING:
     from mdvec.documents.targets import Embedded
@@ -77,9 +77,9 @@ class Addresses(Protocol):
 class Pages:
     """Documents to read. A part of :class:`mdvec.workspace.Workspace`; safe to use from several threads."""
 
-    def __init__(self, collections: Collections, parts: Parts, versions: VersionCache) -> None:
+    def __init__(self, collections: Collections, stages: Stages, versions: VersionCache) -> None:
         self._collections = collections
-        self._parts = parts
+        self._stages = stages
         self._versions = versions
         self._guard = threading.Lock()
         self._files: dict[CollectionId, tuple[int, dict[str, dict[str, None]]]] = {}
@@ -106,7 +106,7 @@ class Pages:
             tags=document.tags,
             aliases=document.aliases,
             updated_ns=updated_ns(document.frontmatter) or document.mtime_ns,
-            stale=is_stale(document, self._parts.source(place.source)),
+            stale=is_stale(document, self._stages.source(place.source)),
             file=file_of(document, place),
             links=links,
         )
@@ -156,7 +156,7 @@ class Pages:
         found = resolve(link, from_path, named.get(file_key(path), {}))
         if found is None:
             raise _no_file(path, collection)
-        return self._parts.source(place.source).read(SourceEntry(found, found, 0, 0))
+        return self._stages.source(place.source).read(SourceEntry(found, found, 0, 0))
 
     def _files_of(self, place: Collection, view: View) -> dict[str, dict[str, None]]:
         """Return the paths of the files beside the documents, by their :func:`file_key`."""

@@ -31,7 +31,7 @@ from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.types.report import Activity, CollectionCounts, ImportMode
 from mdvec.workspace.collections import PUBLISH_AGAIN, Collections
 from mdvec.workspace.reading import file_of, is_stale, where_of
-from mdvec.workspace.stages import Model, Parts
+from mdvec.workspace.stages import Model, Stages
 
 # More than a person types.
 _MAX_AS_TEXT = 3
@@ -56,13 +56,13 @@ class Search(Struct, frozen=True):
     readable: frozenset[str] | None = None
 
 
-def answer(search: Search, collections: Collections, parts: Parts, versions: VersionCache) -> SearchResult:
+def answer(search: Search, collections: Collections, stages: Stages, versions: VersionCache) -> SearchResult:
     """Answer a query from what is indexed now.
 
     Args:
         search: The query.
         collections: Where to look.
-        parts: Makes the models and the sources.
+        stages: Makes the models and the sources.
         versions: Which documents replace which.
 
     Raises:
@@ -80,14 +80,14 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
         where = where_of(query.filters, chosen, replaced, view) if chosen else Where(())
         if search.related_to is not None and chosen:
             where = _without(where, search.related_to, chosen[0], view)
-        searched = [_searched(each, parts.model(each), view) for each in chosen]
+        searched = [_searched(each, stages.model(each), view) for each in chosen]
         found = find(query, where, searched, view, is_document=search.related_to is not None)
         meant = found.meant
         counts = [view.counts(each.collection.id, each.space_id) for each in searched]
         index = Completeness(chosen, counts)
         activities = view.activities() if index.lacks_anything else []
         unmet_filter = "" if found.shown.hits else _unmet(query.filters, chosen, replaced, view)
-    hits = tuple(_located(found.shown.hits, meant.searched, chosen, replaced, parts))
+    hits = tuple(_located(found.shown.hits, meant.searched, chosen, replaced, stages))
     if query.filters.clean_only:  # a file may have changed just now, before anything could mark it
         hits = tuple(hit for hit in hits if not hit.stale)
     return SearchResult(
@@ -151,10 +151,10 @@ def _located(
     query: str,
     collections: Sequence[Collection],
     versions: Mapping[CollectionId, Versions],
-    parts: Parts,
+    stages: Stages,
 ) -> Iterator[SearchHit]:
     """Yield hits with their own text, their file, its state, its versions and the contexts of its folders."""
-    sources = {each.id: (each, parts.source(each.source)) for each in collections}
+    sources = {each.id: (each, stages.source(each.source)) for each in collections}
     for hit, chunk in found:
         collection, source = sources[chunk.collection_id]
         replaced = versions[chunk.collection_id]

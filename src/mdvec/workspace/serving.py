@@ -51,7 +51,7 @@ class _RestrictedCollections(Collections):
     """Some collections of a database, to be read."""
 
     def __init__(self, whole: Collections, names: frozenset[str]) -> None:
-        super().__init__(whole.database, whole.parts)
+        super().__init__(whole.database, whole.stages)
         self.place: Place = _UnnamedPlace(**asdict(whole.place))
         self._names = names
         self._shown: RestrictedStore | None = None

@@ -58,13 +58,15 @@ class Model(Struct, frozen=True):
 
     Attributes:
         spec: The specification.
-        made: What knows its space, whether or not it can be used; None when there is no such provider.
+        made: Knows its space, whether or not it can be used; None when there is no such provider.
         problem: Why it cannot be used; None when it can.
+        is_given: Whether one embedder was given for all specifications.
     """
 
     spec: EmbeddingSpec
     made: Embedder | None
     problem: EmbedderUnavailableError | None
+    is_given: bool = False
 
     @property
     def embedder(self) -> Embedder | None:
@@ -86,6 +88,32 @@ class Model(Struct, frozen=True):
         """Its space, for people; the specification where that is not known."""
         space = None if self.embedder is None else self.space
         return str(self.spec) if space is None else space.key
+
+    def known(self) -> Embedder:
+        """Return what knows its space and counts its tokens, whether or not it can be used.
+
+        Raises:
+            ConfigError: If there is no such provider.
+        """
+        if self.made is None:
+            raise ConfigError(str(self.problem), hint=self.problem.hint if self.problem else "")
+        return self.made
+
+    def pinned(self) -> EmbeddingSpec:
+        """Return a specification that means the same whatever is configured, or becomes a provider's default.
+
+        A model in a folder is named by the whole path: the next command may run elsewhere.
+
+        Raises:
+            ConfigError: If there is no such provider.
+            EmbeddingError: If the dimension takes a request to a service, and that fails.
+        """
+        made, spec = self.known(), self.spec
+        space = made.space
+        if self.is_given:
+            return EmbeddingSpec(space.provider, space.model, space.dimension)
+        model = spec.model or space.model if made.folder is None else str(made.folder)
+        return EmbeddingSpec(spec.provider, model, space.dimension)
 
     def space_id(self, collection: Collection, view: View) -> SpaceId | None:
         """Return the space in which a collection is searched; None when it holds no vector of it."""
@@ -114,8 +142,8 @@ class Cluster(Protocol):
         """Disconnect, if connected."""
 
 
-class Embedders:
-    """The embedders of a workspace, each made when it is first needed and shared by all collections."""
+class ModelPool:
+    """The models of a workspace, each made when it is first needed and shared by all collections."""
 
     def __init__(self, config: Config, override: Embedder | None) -> None:
         self._config = config
@@ -143,7 +171,23 @@ class Embedders:
         """True if the configuration names anything but the default."""
         return self.configured != EmbeddingSpec()
 
-    def make(self, spec: EmbeddingSpec) -> Embedder:
+    @property
+    def are_small(self) -> bool:
+        """Whether other processes may have all the models that were needed here."""
+        return self._override is None and all(each.is_small for each in [*self._made.values()])
+
+    def use_small_only(self) -> None:
+        """Refuse, by a RuntimeError, to make a model too large for each process to have."""
+        self._small_only = True
+
+    def use_cluster(self, cluster: Cluster) -> None:
+        """Embed the passages of all models on a cluster from now on."""
+        with self._guard:
+            self._cluster = cluster
+            self._made.clear()
+            self._models.clear()
+
+    def _embedder(self, spec: EmbeddingSpec) -> Embedder:
         """Return the embedder of a specification; nothing is loaded or requested.
 
         Raises:
@@ -163,22 +207,6 @@ class Embedders:
                 self._made[spec] = made
             return self._made[spec]
 
-    @property
-    def are_small(self) -> bool:
-        """Whether other processes may have all the models that were needed here."""
-        return self._override is None and all(each.is_small for each in [*self._made.values()])
-
-    def use_small_only(self) -> None:
-        """Refuse, by a RuntimeError, to make a model too large for each process to have."""
-        self._small_only = True
-
-    def use_cluster(self, cluster: Cluster) -> None:
-        """Embed the passages of all models on a cluster from now on."""
-        with self._guard:
-            self._cluster = cluster
-            self._made.clear()
-            self._models.clear()
-
     def _make(self, spec: EmbeddingSpec) -> Embedder:
         factory: EmbedderFactory = registry.load("embedding", spec.provider)
         arguments = self._config.arguments("embedding", spec.provider, factory)
@@ -191,69 +219,41 @@ class Embedders:
             own, functools.partial(make_elsewhere, __version__, spec, settings, arguments)
         )
 
-    def model(self, spec: EmbeddingSpec | None) -> Model:
-        """Return a model; whether it can be used is found out once.
+    def for_(self, spec: EmbeddingSpec | None) -> Model:
+        """Return a model, the configured one for None; whether it can be used is found out once.
 
         Raises:
             ConfigError: If the configuration names a model that does not exist. A collection that does so is
                 searched by words: its provider may come from a package that is gone.
+            WorkspaceClosedError: If the models were closed.
         """
         wanted = spec or self.configured
         if wanted not in self._models:
             try:
-                embedder = self.make(wanted)
+                embedder = self._embedder(wanted)
             except ConfigError as error:
                 if spec is None:
                     raise
                 return Model(wanted, None, EmbedderUnavailableError(str(error), hint=error.hint))
-            self._models[wanted] = Model(wanted, embedder, embedder.problem)
+            self._models[wanted] = Model(wanted, embedder, embedder.problem, self.is_overridden)
         return self._models[wanted]
 
-    def space_of(self, spec: EmbeddingSpec | None) -> EmbeddingSpace | None:
-        """Return the space of a model, usable here or not; None when it cannot be known."""
-        try:
-            return self.make(spec or self.configured).space
-        except (ConfigError, EmbeddingError):
-            return None
-
-    def pinned(self, spec: EmbeddingSpec | None) -> EmbeddingSpec:
-        """Return a specification that means the same whatever is configured, or becomes a provider's default.
-
-        A model in a folder is named by the whole path: the next command may run elsewhere.
-
-        Raises:
-            ConfigError: If there is no such provider, or it does not offer this.
-            EmbeddingError: If the dimension takes a request to a service, and that fails.
-        """
-        wanted = spec or self.configured
-        embedder = self.make(wanted)
-        space = embedder.space
-        if self._override is not None:
-            return EmbeddingSpec(space.provider, space.model, space.dimension)
-        model = wanted.model or space.model if embedder.folder is None else str(embedder.folder)
-        return EmbeddingSpec(wanted.provider, model, space.dimension)
-
-    def tried(self, spec: EmbeddingSpec) -> Embedder:
-        """Return an embedder that has embedded something, so that what is missing is known.
+    def check(self, spec: EmbeddingSpec) -> EmbeddingSpec:
+        """Try a model before anything is written, and return its specification, pinned.
 
         Raises:
             ConfigError: If there is no such provider, or it does not offer this.
             EmbeddingError: If the model cannot be used here, or does not answer; the hint says what to do.
         """
         try:
-            embedder = self.make(spec)
+            embedder = self._embedder(spec)
         except UsageError as error:
             error.hint = _suggestion(spec) or error.hint
             raise
         if embedder.problem is not None:
             raise embedder.problem
         embedder.embed_query(_PROBE)
-        return embedder
-
-    def checked(self, spec: EmbeddingSpec) -> EmbeddingSpec:
-        """Try a model before anything is written, and return its specification, pinned; see :meth:`tried`."""
-        self.tried(spec)
-        return self.pinned(spec)
+        return self.for_(spec).pinned()
 
     def unload(self, *, idle_s: float) -> bool:
         """Free the memory of models that were not used for so many seconds; return whether any was freed."""
@@ -318,16 +318,16 @@ def _suggestion(wanted: EmbeddingSpec) -> str:
     return f"Did you mean {' or '.join(specs)}?" if specs and not wanted.model else ""
 
 
-class Parts:
-    """Implementations for one workspace.
+class Stages:
+    """The stages of one workspace, each implementation as it is configured.
 
     Attributes:
-        embedders: The models.
+        models: The models.
     """
 
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
         self._config = config
-        self.embedders = Embedders(config, embedder)
+        self.models = ModelPool(config, embedder)
 
     def model(self, collection: Collection) -> Model:
         """Return the model whose vectors a collection is searched by.
@@ -335,16 +335,16 @@ class Parts:
         Raises:
             ConfigError: If the configuration decides, and names a model that does not exist.
         """
-        return self.embedders.model(collection.embedding)
+        return self.models.for_(collection.embedding)
 
     def next_model(self, collection: Collection) -> Model | None:
         """Return the model that a collection is changing to."""
-        return None if collection.next_embedding is None else self.embedders.model(collection.next_embedding)
+        return None if collection.next_embedding is None else self.models.for_(collection.next_embedding)
 
     def cutting_model(self, collection: Collection) -> Model:
         """Return the model whose tokens count when documents are cut: of two, the one that will stay."""
-        following = self.next_model(collection)
-        return self.model(collection) if following is None or following.embedder is None else following
+        next_model = self.next_model(collection)
+        return self.model(collection) if next_model is None or next_model.embedder is None else next_model
 
     def source(self, spec: SourceSpec) -> Source:
         """Open a collection's source; see :class:`mdvec.sources.interface.SourceFactory`.
@@ -387,7 +387,7 @@ class Parts:
         from mdvec.indexing.preparation import Processes
 
         number = min(available_cores(), _MAX_PROCESSES) if number is None else number
-        if number < 2 or self.embedders.is_overridden:
+        if number < 2 or self.models.is_overridden:
             return None
         return Processes(number, functools.partial(make_recipe, self._config, spec, model.spec))
 
@@ -455,9 +455,9 @@ class Parts:
 
 
 def make_recipe(config: Config, spec: ChunkingSpec, model: EmbeddingSpec) -> Recipe:
-    """Make in another process what :meth:`Parts.recipe` returns here."""
-    parts = Parts(config)
-    return parts.recipe(spec, parts.embedders.model(model))
+    """Make in another process what :meth:`Stages.recipe` returns here."""
+    stages = Stages(config)
+    return stages.recipe(spec, stages.models.for_(model))
 
 
 def _parse(path: str, text: str, *, versions: bool) -> Document:

@@ -45,7 +45,7 @@ from mdvec.types.report import (
 from mdvec.workspace.collections import PUBLISH_AGAIN, Collections
 from mdvec.workspace.database import Place
 from mdvec.workspace.importing import configured_otherwise
-from mdvec.workspace.stages import Model, Parts
+from mdvec.workspace.stages import Model, Stages
 
 # Folders that sync clients copy file by file: a database and its log must not be copied apart.
 _SYNCED_FOLDERS = ("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobile documents")
@@ -55,26 +55,26 @@ _UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticErr
 
 
 def describe_all(
-    names: Sequence[str], collections: Collections, parts: Parts, *, files: bool, check: bool
+    names: Sequence[str], collections: Collections, stages: Stages, *, files: bool, check: bool
 ) -> WorkspaceStatus:
     """Return the status of a database; see :meth:`mdvec.workspace.Workspace.status`."""
     if collections.place.is_missing and not names:
-        model = _described(parts.embedders.model(None))
+        model = _described(stages.models.for_(None))
         return WorkspaceStatus(collections.place.shown, 0, model, ())
     store = collections.store()
     with store.read() as view:
         chosen = collections.chosen(names, view, include_disabled=True)
-        statuses = [_describe(each, view, parts, collections.place, files=files) for each in chosen]
+        statuses = [_describe(each, view, stages, collections.place, files=files) for each in chosen]
         watchers = tuple(each for each in view.activities() if not each.collection)
     if statuses and store.warnings:  # once, for all of them
         statuses[0] = replace(statuses[0], warnings=(*store.warnings, *statuses[0].warnings))
     if check:
-        statuses = [_checked(each, store, parts) for each in statuses]
+        statuses = [_checked(each, store, stages) for each in statuses]
     models = dict.fromkeys(status.model for status in statuses)
     return WorkspaceStatus(
         database=collections.place.shown,
         size_bytes=store.size_bytes,
-        model=", ".join(models) or _described(parts.embedders.model(None)),
+        model=", ".join(models) or _described(stages.models.for_(None)),
         collections=tuple(statuses),
         watchers=watchers,
         published=store.published if isinstance(store, FollowingStore) else None,
@@ -82,14 +82,14 @@ def describe_all(
 
 
 def _describe(
-    collection: Collection, view: View, parts: Parts, place: Place, *, files: bool
+    collection: Collection, view: View, stages: Stages, place: Place, *, files: bool
 ) -> CollectionStatus:
-    model, following = parts.model(collection), parts.next_model(collection)
+    model, next_model = stages.model(collection), stages.next_model(collection)
     space_id = model.space_id(collection, view)
     change = None
-    if following is not None:
-        left = following.counts(collection, view)
-        change = ChangeProgress(str(following.spec), left.chunks, left.pending_chunks)
+    if next_model is not None:
+        left = next_model.counts(collection, view)
+        change = ChangeProgress(str(next_model.spec), left.chunks, left.pending_chunks)
     activity = next((each for each in view.activities() if each.collection == collection.name), None)
     return CollectionStatus(
         collection,
@@ -97,16 +97,16 @@ def _describe(
         tuple(view.file_states(collection.id, space_id)) if files else (),
         model=_described(model),
         change=change,
-        warnings=configured_otherwise(collection, parts, place),
+        warnings=configured_otherwise(collection, stages, place),
         activity=activity,
     )
 
 
-def _checked(status: CollectionStatus, store: Store, parts: Parts) -> CollectionStatus:
+def _checked(status: CollectionStatus, store: Store, stages: Stages) -> CollectionStatus:
     collection = status.collection
     try:
-        source = parts.source(collection.source)
-        recipe = parts.recipe(collection.chunking, parts.cutting_model(collection))
+        source = stages.source(collection.source)
+        recipe = stages.recipe(collection.chunking, stages.cutting_model(collection))
         return replace(status, check=_compare_with_disk(collection, store, source, recipe))
     except MdvecError as error:
         return replace(
@@ -154,7 +154,7 @@ def _holds_text(entry: SourceEntry, source: Source) -> bool:
     return not isinstance(text_or_rule(raw), str)
 
 
-def examine(collections: Collections, parts: Parts) -> list[Finding]:
+def examine(collections: Collections, stages: Stages) -> list[Finding]:
     """Examine everything; what cannot even be opened is a finding too.
 
     Returns:
@@ -165,10 +165,10 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
         store = collections.store()
     except MdvecError as error:
         severity = Severity.NOTE if isinstance(error, NoIndexError) else Severity.PROBLEM
-        return [*findings, *_about_models(parts, ()), Finding(severity, "database", str(error), error.hint)]
+        return [*findings, *_about_models(stages, ()), Finding(severity, "database", str(error), error.hint)]
     try:
         registered = collections.chosen((), include_disabled=True)
-        findings.extend(_about_models(parts, registered))
+        findings.extend(_about_models(stages, registered))
         findings.append(_about_database(collections.place.shown, store))
         findings.extend(_about_vector_index(store))
         findings.extend(Finding(Severity.NOTE, "database", warning) for warning in store.warnings)
@@ -176,7 +176,7 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
             versions = {each.id: read_versions(each.id, view) for each in registered}
         findings.extend(
             finding
-            for item in describe_all((), collections, parts, files=True, check=True).collections
+            for item in describe_all((), collections, stages, files=True, check=True).collections
             for finding in (
                 *_about_collection(item, collections),
                 *_about_versions(item.collection, versions.get(item.collection.id, Versions())),
@@ -247,23 +247,23 @@ def _about_place(place: Place) -> Iterator[Finding]:
         )
 
 
-def _about_models(parts: Parts, collections: Sequence[Collection]) -> Iterator[Finding]:
+def _about_models(stages: Stages, collections: Sequence[Collection]) -> Iterator[Finding]:
     """Try each model that is in use or about to be, and the configured one where none is."""
     specs = dict.fromkeys(each.embedding for each in collections)
     specs.update(dict.fromkeys(each.next_embedding for each in collections if each.next_embedding))
     # The configured model of a new collection is often one that others name; it is shown once.
-    yield from dict.fromkeys(_try_model(parts, spec) for spec in specs or (None,))
+    yield from dict.fromkeys(_try_model(stages, spec) for spec in specs or (None,))
 
 
-def _try_model(parts: Parts, spec: EmbeddingSpec | None) -> Finding:
+def _try_model(stages: Stages, spec: EmbeddingSpec | None) -> Finding:
     try:
-        model = parts.embedders.model(spec)
+        model = stages.models.for_(spec)
         if model.problem is not None:
             return Finding(Severity.NOTE, "model", str(model.problem), model.problem.hint)
-        embedder = parts.embedders.tried(model.spec)
+        stages.models.check(model.spec)
     except MdvecError as error:
         return Finding(Severity.PROBLEM, "model", str(error), error.hint)
-    warnings = "; ".join(embedder.warnings)
+    warnings = "; ".join(model.known().warnings)
     if warnings:
         return Finding(Severity.NOTE, "model", f"{model.name}: {warnings}")
     return Finding(Severity.OK, "model", model.name)

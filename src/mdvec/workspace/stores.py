@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mdvec.stores.interface import Store
     from mdvec.types.collection import Collection
     from mdvec.workspace.collections import Collections
-    from mdvec.workspace.stages import Parts
+    from mdvec.workspace.stages import Stages
 
 _MOVE_WAIT_S = 5.0  # for an import to end
 
@@ -32,9 +32,9 @@ _MOVE_WAIT_S = 5.0  # for an import to end
 class Stores:
     """The store of a workspace, and what can be done with it as a whole."""
 
-    def __init__(self, collections: Collections, parts: Parts, config: Config) -> None:
+    def __init__(self, collections: Collections, stages: Stages, config: Config) -> None:
         self._collections = collections
-        self._parts = parts
+        self._stages = stages
         self._config = config
 
     def describe(self) -> StoreDescription:
@@ -161,7 +161,7 @@ class Stores:
         """Warn of texts that are published without a vector."""
         for each in collections:
             with self._collections.store().read() as view:
-                pending = self._parts.model(each).counts(each, view).pending_chunks
+                pending = self._stages.model(each).counts(each, view).pending_chunks
             if pending:
                 command = self._collections.place.import_command([each.name], ImportMode.UPDATE)
                 run.current().warn(
@@ -212,7 +212,7 @@ class Stores:
         """
         store, collection = self._shared(), self._collections.named(name)
         with self._collections.store().read() as view:
-            space_id = self._parts.model(collection).space_id(collection, view)
+            space_id = self._stages.model(collection).space_id(collection, view)
         if space_id is None:
             msg = f"the collection {name!r} has no vectors yet"
             raise StoreError(
