@@ -81,9 +81,9 @@ class Changes(Struct, frozen=True):
             and file_name(move.old_path) == file_name(move.entry.path)
         )
 
-    def prefetch(self) -> None:
-        """Fetch the files that are read next, before anything is written."""
-        self.source.prefetch([entry for entry in self.entries if entry.path not in self.stored])
+    def prefetch(self, entries: Sequence[SourceEntry]) -> None:
+        """Fetch the files of the entries that are read next, before anything is written."""
+        self.source.prefetch([entry for entry in entries if entry.path not in self.stored])
 
     def _dirty_since(self, entry: SourceEntry) -> float:
         document = self.known.get(entry.path)

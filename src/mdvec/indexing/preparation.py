@@ -59,15 +59,15 @@ class _Task(Struct, frozen=True):
 
 
 def prepared(
-    changes: Changes, processes: Processes | None = None
+    changes: Changes, entries: Sequence[SourceEntry], processes: Processes | None = None
 ) -> Iterator[Prepared | Exclusion | Unreadable]:
-    """Prepare the documents that changed, in order, in other processes where that pays.
+    """Prepare documents that changed, in order, in other processes where that pays.
 
     Args:
         changes: The changes.
+        entries: Those of its entries to prepare.
         processes: Processes that may be started; None for none.
     """
-    entries = changes.entries
     if processes is None or processes.number < 2 or not processes_pay([each.size for each in entries]):
         for entry in entries:
             yield _prepared(changes, entry)
@@ -82,7 +82,9 @@ def prepared(
         (processes.make_recipe, changes.recipe.fingerprint),
     )
     try:
-        yield from _prepared_by(executor, changes, most_waiting=_WAITING_PER_PROCESS * processes.number)
+        yield from _prepared_by(
+            executor, changes, entries, most_waiting=_WAITING_PER_PROCESS * processes.number
+        )
     finally:
         executor.shutdown(cancel_futures=True)
 
@@ -139,11 +141,11 @@ def _prepare(task: _Task, recipe: Recipe) -> Prepared | Exclusion:
 
 
 def _prepared_by(
-    executor: Executor, changes: Changes, *, most_waiting: int
+    executor: Executor, changes: Changes, entries: Sequence[SourceEntry], *, most_waiting: int
 ) -> Iterator[Prepared | Exclusion | Unreadable]:
     """Prepare documents in processes; the tasks of a process that dies are done here."""
     waiting: deque[tuple[Future[list[Prepared | Exclusion]] | None, list[_Task]]] = deque()
-    for tasks in _tasks(changes):
+    for tasks in _tasks(changes, entries):
         if not isinstance(tasks, list):
             yield tasks
             continue
@@ -154,11 +156,13 @@ def _prepared_by(
         yield from _results(*waiting.popleft(), changes.recipe)
 
 
-def _tasks(changes: Changes) -> Iterator[list[_Task] | Exclusion | Unreadable]:
+def _tasks(
+    changes: Changes, entries: Sequence[SourceEntry]
+) -> Iterator[list[_Task] | Exclusion | Unreadable]:
     """Yield the documents, read, in tasks for one process each."""
     tasks: list[_Task] = []
     size = 0
-    for entry in changes.entries:
+    for entry in entries:
         try:
             tasks.append(_read(changes, entry))
         except UnreadableFileError as error:

@@ -63,7 +63,7 @@ def write_changes(
         exclusions=list(changes.exclusions),
         failures=list(changes.failures),
     )
-    changes.prefetch()  # if new documents cannot be fetched, the old ones stay
+    changes.prefetch(changes.entries)  # if new documents cannot be fetched, the old ones stay
     _write_small_changes(work, changes, outcome)
     changes = _move_folders(work, changes, outcome)
     plan = changes.plan
@@ -71,7 +71,7 @@ def write_changes(
     new = {entry.path for entry in plan.new}
     old_paths = {move.entry.path: move.old_path for move in plan.moved}
     done, left_out = 0, len(outcome.exclusions) + len(outcome.failures)
-    for batch in _batches(_ready(prepared(changes, processes), outcome)):
+    for batch in _batches(_ready(prepared(changes, changes.entries, processes), outcome)):
         _write_batch(work, batch, old_paths, space_id, outcome)
         paths = [item.record.entry.path for item in batch]
         added = sum(path in new for path in paths)
