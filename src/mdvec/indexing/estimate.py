@@ -15,9 +15,8 @@ from msgspec import Struct
 from mdvec import run
 from mdvec.embedding.interface import Embedder
 from mdvec.indexing.changes import Changes
-from mdvec.indexing.preparation import prepared
-from mdvec.indexing.prepare import Prepared
-from mdvec.indexing.vectors import names_at_once, probes
+from mdvec.indexing.embed import names_at_once, probes
+from mdvec.indexing.prepare import Prepared, prepared
 from mdvec.stores.interface import View
 from mdvec.stores.records import PendingText, first_names
 from mdvec.text.hashing import text_hash

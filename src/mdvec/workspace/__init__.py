@@ -1,4 +1,10 @@
-"""The composition root: wires configuration to implementations, and is all of the engine that a door sees."""
+"""The composition root: wires configuration to implementations, and is all of the engine that a door sees.
+
+Read ``workspace.py`` first: its methods are the use cases. ``database.py`` opens the index, ``stages.py``
+makes sources, chunkers and models. A search goes through ``freshness.py`` and ``search.py``, a changed file
+through ``importing.py`` to :mod:`mdvec.indexing`; ``reading.py`` and ``pages.py`` show documents,
+``status.py`` what is indexed. ``serving.py`` limits a workspace to some collections.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,7 @@ from mdvec.config.paths import database_place
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import SourceMissingError
-from mdvec.workspace.database import FolderChoice, Place
+from mdvec.workspace.database import DatabasePlace, FolderChoice
 from mdvec.workspace.freshness import BackgroundImport
 from mdvec.workspace.opening import folder_with_index
 from mdvec.workspace.pages import Facets
@@ -85,7 +91,7 @@ def open_workspace(
     is_inside = (
         root is not None and database is None and isinstance(place, Path) and place.is_relative_to(root)
     )
-    wanted = Place(
+    wanted = DatabasePlace(
         place,
         docs_dir=root,
         came_with=root if is_inside else None,

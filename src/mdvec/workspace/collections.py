@@ -26,7 +26,7 @@ from mdvec.types.collection import (
 )
 from mdvec.types.folder_context import CONTEXT_FILE, MAX_CHARS, FolderContext, context_line
 from mdvec.types.report import ImportMode
-from mdvec.workspace.database import DOCS_COLLECTION, Database
+from mdvec.workspace.database import DOCS_COLLECTION, WorkspaceDatabase
 from mdvec.workspace.stages import Stages, set_only
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Registration(TypedDict, total=False):
     preset: Preset | None
 
 
-class Changes(TypedDict, total=False):
+class CollectionChanges(TypedDict, total=False):
     """The fields to change of a registered collection; None leaves a field as it is."""
 
     description: str | None
@@ -81,13 +81,13 @@ class Collections:
         stages: Tries what they are registered with.
     """
 
-    def __init__(self, database: Database, stages: Stages) -> None:
+    def __init__(self, database: WorkspaceDatabase, stages: Stages) -> None:
         self.database = database
         self.place = database.place
         self.stages = stages
 
     def store(self) -> Store:
-        """Return the store; see :meth:`mdvec.workspace.database.Database.store`."""
+        """Return the store; see :meth:`mdvec.workspace.database.WorkspaceDatabase.store`."""
         return self.database.store()
 
     @property
@@ -191,7 +191,7 @@ class Collections:
                 made.id, lambda now: replace(now, **settings, created_ms=made_ms, updated_ms=made_ms)
             )
 
-    def update(self, name: str, **changes: Unpack[Changes]) -> Collection:
+    def update(self, name: str, **changes: Unpack[CollectionChanges]) -> Collection:
         """Change what is registered; see :meth:`mdvec.workspace.Workspace.update_collection`."""
         collection = self.named(name)
         given = set_only(**changes)

@@ -52,7 +52,7 @@ class FolderChoice(Struct, frozen=True):
     preset: Preset | None = None
 
 
-class Place(Struct, frozen=True):
+class DatabasePlace(Struct, frozen=True):
     """The location of a database, and how it is opened. It can be pickled.
 
     Attributes:
@@ -95,7 +95,7 @@ class Place(Struct, frozen=True):
         return shlex.join(["mdvec", *words, *folder, *database])
 
 
-class Database:
+class WorkspaceDatabase:
     """The store of a workspace. Safe to use from several threads.
 
     Args:
@@ -104,7 +104,7 @@ class Database:
         stages: Makes what the folder of ``place`` is indexed with.
     """
 
-    def __init__(self, place: Place, config: Config, stages: Stages) -> None:
+    def __init__(self, place: DatabasePlace, config: Config, stages: Stages) -> None:
         self.place = place
         self._config = config
         self._stages = stages
@@ -152,7 +152,7 @@ class Database:
             store.close()
 
 
-def _no_index(place: Place) -> NoIndexError:
+def _no_index(place: DatabasePlace) -> NoIndexError:
     if is_folder_name(place.location):
         return NoIndexError(
             f"{place.shown} does not exist: there is neither an index nor anything published",

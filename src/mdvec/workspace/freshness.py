@@ -169,8 +169,7 @@ class Freshness:
         return ""
 
     def _differs(self, collection: Collection, source: Source) -> bool:
-        from mdvec.indexing.changes import find_changes
-        from mdvec.indexing.folder_contexts import contexts_of_files
+        from mdvec.indexing.changes import contexts_of_files, find_changes
 
         recipe = self._stages.recipe(collection.chunking, self._stages.cutting_model(collection))
         changes = find_changes(collection, store=self._collections.store(), source=source, recipe=recipe)

@@ -16,7 +16,7 @@ from mdvec.stores.vectors.following import update_vector_index
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec
 from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.database import Place
+from mdvec.workspace.database import DatabasePlace
 from mdvec.workspace.stages import Model, ModelPool, Stages, set_only
 
 # What the log says of an import.
@@ -118,7 +118,7 @@ def _with_warnings(report: ImportReport, warnings: tuple[str, ...]) -> ImportRep
     return replace(report, warnings=(*report.warnings, *warnings)) if warnings else report
 
 
-def configured_otherwise(collection: Collection, stages: Stages, place: Place) -> tuple[str, ...]:
+def configured_otherwise(collection: Collection, stages: Stages, place: DatabasePlace) -> tuple[str, ...]:
     """Return a warning when the configuration names another model than the collection has."""
     models, own = stages.models, collection.embedding
     if own is None or not models.is_chosen:
@@ -134,7 +134,7 @@ def configured_otherwise(collection: Collection, stages: Stages, place: Place) -
     )
 
 
-def _model_warnings(collection: Collection, stages: Stages, place: Place) -> Iterator[str]:
+def _model_warnings(collection: Collection, stages: Stages, place: DatabasePlace) -> Iterator[str]:
     model, next_model = stages.model(collection), stages.next_model(collection)
     if model.problem is not None:
         yield sentences(model.problem, model.problem.hint)
@@ -209,7 +209,7 @@ def resume_change(work: Work, report: ImportReport, stages: Stages) -> ImportRep
     Raises:
         EmbeddingError: If the model fails; what it made is kept.
     """
-    from mdvec.indexing.vectors import embed_pending
+    from mdvec.indexing.embed import embed_pending
 
     started = time.perf_counter()
     collection, models = work.collection, stages.models

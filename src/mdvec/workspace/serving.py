@@ -25,7 +25,7 @@ from mdvec.types.hit import SearchResult
 from mdvec.types.query import SearchQuery
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport, WorkspaceStatus
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.database import Place
+from mdvec.workspace.database import DatabasePlace
 from mdvec.workspace.search import Search
 from mdvec.workspace.searchers import Answering, MakeAnswering, Searchers
 from mdvec.workspace.workspace import Workspace, workspace_at
@@ -34,7 +34,7 @@ from mdvec.workspace.workspace import Workspace, workspace_at
 _MAX_PROCESSES = 4
 
 
-class _UnnamedPlace(Place, frozen=True):
+class _UnnamedDatabasePlace(DatabasePlace, frozen=True):
     """A database whose path is not shown."""
 
     @property
@@ -44,7 +44,7 @@ class _UnnamedPlace(Place, frozen=True):
 
     def import_command(self, names: Sequence[str], mode: ImportMode) -> str:
         """Return the command with the collections alone."""
-        return Place(self.location).import_command(names, mode)
+        return DatabasePlace(self.location).import_command(names, mode)
 
 
 class _RestrictedCollections(Collections):
@@ -52,7 +52,7 @@ class _RestrictedCollections(Collections):
 
     def __init__(self, whole: Collections, names: frozenset[str]) -> None:
         super().__init__(whole.database, whole.stages)
-        self.place: Place = _UnnamedPlace(**asdict(whole.place))
+        self.place: DatabasePlace = _UnnamedDatabasePlace(**asdict(whole.place))
         self._names = names
         self._shown: RestrictedStore | None = None
 
@@ -217,7 +217,7 @@ def answering_elsewhere(workspace: Workspace) -> MakeAnswering:
 
 
 @contextmanager
-def _answering(place: Place, config: Config) -> Iterator[Answering]:
+def _answering(place: DatabasePlace, config: Config) -> Iterator[Answering]:
     with workspace_at(place, config) as whole:
         whole.use_small_models_only()
         workspaces: dict[frozenset[str] | None, Workspace] = {None: whole}

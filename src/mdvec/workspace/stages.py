@@ -23,7 +23,7 @@ from mdvec.errors import (
     UsageError,
     WorkspaceClosedError,
 )
-from mdvec.indexing.recipe import Recipe
+from mdvec.indexing.work import Recipe
 from mdvec.machine import available_cores
 from mdvec.settings import settings_kind
 from mdvec.sources.interface import Source, SourceFactory
@@ -36,7 +36,7 @@ from mdvec.types.report import CollectionCounts
 from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:
-    from mdvec.indexing.preparation import Processes
+    from mdvec.indexing.prepare import Processes
 
 _PROBE = "dimension"  # embedded to see whether a model works
 
@@ -384,7 +384,7 @@ class Stages:
 
     def processes(self, spec: ChunkingSpec, model: Model, number: int | None) -> Processes | None:
         """Return the processes that may prepare documents; None where there is but one, or one embedder."""
-        from mdvec.indexing.preparation import Processes
+        from mdvec.indexing.prepare import Processes
 
         number = min(available_cores(), _MAX_PROCESSES) if number is None else number
         if number < 2 or self.models.is_overridden:

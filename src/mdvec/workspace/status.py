@@ -21,7 +21,7 @@ from mdvec.errors import (
 )
 from mdvec.indexing.changes import known_without_text, make_plan
 from mdvec.indexing.prepare import text_or_rule
-from mdvec.indexing.recipe import Recipe
+from mdvec.indexing.work import Recipe
 from mdvec.machine import available_cores, can_open_files, is_out_of_files
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
@@ -43,7 +43,7 @@ from mdvec.types.report import (
     WorkspaceStatus,
 )
 from mdvec.workspace.collections import PUBLISH_AGAIN, Collections
-from mdvec.workspace.database import Place
+from mdvec.workspace.database import DatabasePlace
 from mdvec.workspace.importing import configured_otherwise
 from mdvec.workspace.stages import Model, Stages
 
@@ -82,7 +82,7 @@ def describe_all(
 
 
 def _describe(
-    collection: Collection, view: View, stages: Stages, place: Place, *, files: bool
+    collection: Collection, view: View, stages: Stages, place: DatabasePlace, *, files: bool
 ) -> CollectionStatus:
     model, next_model = stages.model(collection), stages.next_model(collection)
     space_id = model.space_id(collection, view)
@@ -234,7 +234,7 @@ def _about_machine() -> Finding:
     return Finding(Severity.OK, "machine", f"{text}, {available_cores()} cores")
 
 
-def _about_place(place: Place) -> Iterator[Finding]:
+def _about_place(place: DatabasePlace) -> Iterator[Finding]:
     synced = [part for part in Path(place.shown).parts if part.casefold().startswith(_SYNCED_FOLDERS)]
     if synced:
         yield Finding(

@@ -35,8 +35,8 @@ from mdvec.types.report import (
     WorkspaceStatus,
 )
 from mdvec.workspace import reading
-from mdvec.workspace.collections import Changes, Collections, Folders, Registration
-from mdvec.workspace.database import DOCS_COLLECTION, Database, Place
+from mdvec.workspace.collections import CollectionChanges, Collections, Folders, Registration
+from mdvec.workspace.database import DOCS_COLLECTION, DatabasePlace, WorkspaceDatabase
 from mdvec.workspace.freshness import FirstIndex, Freshness
 from mdvec.workspace.importing import import_into, recorded_import
 from mdvec.workspace.models import Models
@@ -167,7 +167,7 @@ class Workspace:
         """
         return self._collections.add(name, description, location, **options)
 
-    def update_collection(self, name: str, **changes: Unpack[Changes]) -> Collection:
+    def update_collection(self, name: str, **changes: Unpack[CollectionChanges]) -> Collection:
         """Change what is registered; None leaves a field as it is. The next import follows it.
 
         Another model is chosen with ``models.use``.
@@ -446,7 +446,7 @@ class Workspace:
                 self._runs.remove(current)
 
 
-def workspace_at(place: Place, config: Config, embedder: Embedder | None = None) -> Workspace:
+def workspace_at(place: DatabasePlace, config: Config, embedder: Embedder | None = None) -> Workspace:
     """Make a workspace; nothing is read or written before its first use.
 
     Args:
@@ -455,4 +455,4 @@ def workspace_at(place: Place, config: Config, embedder: Embedder | None = None)
         embedder: Used instead of the configured one.
     """
     stages = Stages(config, embedder)
-    return Workspace(Collections(Database(place, config, stages), stages), config)
+    return Workspace(Collections(WorkspaceDatabase(place, config, stages), stages), config)
