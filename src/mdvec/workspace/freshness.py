@@ -33,19 +33,14 @@ Importing = Callable[[str, ImportOptions], ImportReport]
 """Brings a collection up to date; see :meth:`mdvec.workspace.Workspace.import_collection`."""
 
 
-# A search that finds another process making the index waits this long for it to be complete.
-_OTHER_PROCESS_WAIT_S = 60.0
-# A search that begins the index waits this long for the text; many clients give up after a minute.
-_TEXT_WAIT_S = 45.0
-# One that finds it begun, by a search that came with it, waits a moment for the text.
-_SECOND_WAIT_S = 3.0
-# The vectors of a small folder are worth waiting for: the first answer is as good as all later ones.
-_FEW_CHUNKS = 200
-_FEW_CHUNKS_OF_A_COMMAND = 1_000  # which shows its progress, and has no client that waits
-_VECTORS_WAIT_S = 5.0
-_LOOK_EVERY_S = 0.1
-# Before a search of a large folder, so that the same command again gets further.
+# A search waits this long for an index that is being made, here or by another process; many clients give up
+# after a minute.
+_BUDGET_S = 50.0
+# Of that, for vectors: an answer without them is there at once.
 _VECTORS_BUDGET_S = 10.0
+# What a slow core embeds in a second: where a budget is enough for all vectors, the first answer is complete.
+_CHUNKS_PER_S = 20
+_LOOK_EVERY_S = 0.1
 
 
 class Freshness:
@@ -199,6 +194,7 @@ class BackgroundImport:
         latest: The current step, the units done of it, their number (0 when unknown), and more for people;
             None before the first step.
         error: What ended it early; None while it runs, and when it ended well or was cancelled.
+        started_at: When it began last, on the clock of ``time.monotonic``.
     """
 
     def __init__(self, work: Callable[[], ImportReport]) -> None:
@@ -209,6 +205,7 @@ class BackgroundImport:
         self.latest: tuple[run.Stage, int, int, str] | None = None
         self._warnings: tuple[str, ...] = ()
         self.error: Exception | None = None
+        self.started_at = 0.0
 
     @property
     def tried(self) -> bool:
@@ -231,6 +228,7 @@ class BackgroundImport:
             if self.running:
                 return False
             self.error = self.latest = None
+            self.started_at = time.monotonic()
             self._run = run.Run(self._note, run.current().on_step)
             context = contextvars.copy_context()
             self._thread = threading.Thread(
@@ -239,14 +237,17 @@ class BackgroundImport:
             self._thread.start()
             return True
 
-    def wait(self, is_enough: Callable[[], bool], *, most_s: float) -> None:
+    def wait(self, is_enough: Callable[[], bool], *, until: float) -> None:
         """Wait until enough is done, the import has ended, or time is up; report how far it is meanwhile.
+
+        Args:
+            is_enough: Returns True when there is nothing more to wait for.
+            until: When time is up, on the clock of ``time.monotonic``.
 
         Raises:
             ImportStoppedError: If the run of the caller is cancelled, which ends the waiting alone.
         """
-        deadline = time.monotonic() + most_s
-        while not is_enough() and self.running and time.monotonic() < deadline:
+        while not is_enough() and self.running and time.monotonic() < until:
             if self.latest is not None:
                 run.current().report(*self.latest)
             run.current().check()
@@ -315,7 +316,7 @@ class FirstIndex:
             MdvecError: If the folder cannot be indexed.
         """
         if wait_for_vectors:
-            return query, self._make(ImportOptions(wait_s=_OTHER_PROCESS_WAIT_S))
+            return query, self._make(ImportOptions(wait_s=_BUDGET_S))
         return self._make_some(query) if wait_for_vectors is None else self._make_behind(query)
 
     @property
@@ -339,12 +340,12 @@ class FirstIndex:
     def _make_some(self, query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
         """Read the text if that is not done; else make vectors, all of a few or as many as a while allows."""
         is_new = not self._has_text()
-        warnings = self._make(ImportOptions(embed=False, wait_s=_OTHER_PROCESS_WAIT_S))
+        warnings = self._make(ImportOptions(embed=False, wait_s=_BUDGET_S))
         counts = self._count()
         without_model = not is_new and self._stages.model(self._docs()).problem is not None
         if not counts.pending_chunks or without_model:
             return query, warnings
-        is_small = counts.pending_chunks <= _FEW_CHUNKS_OF_A_COMMAND
+        is_small = counts.pending_chunks <= _BUDGET_S * _CHUNKS_PER_S
         if not is_new or is_small:
             warnings += self._embed(None if is_small else _VECTORS_BUDGET_S)
             return query, warnings
@@ -375,8 +376,8 @@ class FirstIndex:
         warnings: list[str] = []
         background = self._background
         if not self._has_text():
-            most_s = _TEXT_WAIT_S if background.start() else _SECOND_WAIT_S
-            background.wait(self._has_text, most_s=most_s)
+            background.start()
+            background.wait(self._has_text, until=background.started_at + _BUDGET_S)
             if self._docs().last_indexed_ms is None:
                 if background.error is not None:
                     raise background.error
@@ -386,8 +387,9 @@ class FirstIndex:
         counts = self._count()
         if counts.pending_chunks and not background.tried:
             background.start()  # an earlier process ended before all vectors were made
-        if query.mode is not SearchMode.LEXICAL and 0 < counts.pending_chunks <= _FEW_CHUNKS:
-            background.wait(lambda: False, most_s=_VECTORS_WAIT_S)
+        is_small = 0 < counts.pending_chunks <= _VECTORS_BUDGET_S * _CHUNKS_PER_S
+        if query.mode is not SearchMode.LEXICAL and is_small:
+            background.wait(lambda: False, until=time.monotonic() + _VECTORS_BUDGET_S)
             counts = self._count()
         no_vectors = counts.pending_chunks == counts.chunks > 0 and background.running
         if no_vectors and query.mode is SearchMode.HYBRID:
