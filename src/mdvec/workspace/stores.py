@@ -83,7 +83,6 @@ class Stores:
             WriterBusyError: If a collection is being imported.
             ImportStoppedError: If the run is cancelled; what was copied stays.
         """
-        from mdvec.documents.parse import parse_document
         from mdvec.indexing.transfer import copy_store
 
         place = target if scheme_of(target) else Path(target).absolute()
@@ -95,7 +94,7 @@ class Stores:
         config = msgspec.structs.replace(self._config, store=beside_nothing)
         store = open_database(place, config, folder=None)
         try:
-            contents = copy_store(self._collections.store(), store, parse_document, wait_s=_MOVE_WAIT_S)
+            contents = copy_store(self._collections.store(), store, wait_s=_MOVE_WAIT_S)
             update_vector_index(store)
             return MovedStore(store.location, contents)
         finally:
@@ -236,12 +235,11 @@ def _write_copy(store: Store, file: Path, names: Sequence[str], number: int) -> 
     """
     if isinstance(store, CopyableStore):
         return store.write_copy(file, names, number)
-    from mdvec.documents.parse import parse_document
     from mdvec.indexing.transfer import copy_store
 
     between = open_store(file.with_name("all.sqlite"))
     try:
-        copy_store(store, between, parse_document, wait_s=_MOVE_WAIT_S)
+        copy_store(store, between, wait_s=_MOVE_WAIT_S)
         return _write_copy(between, file, names, number)
     finally:
         between.close()
