@@ -36,7 +36,6 @@ _WAIT_FOR_OTHERS_S = 0.5
 # Names are some ten tokens each, chunks some hundreds.
 _NAMES_FOR_A_TEXT = 10
 
-
 # A sample of this size is enough, however many documents there are.
 _SAMPLED_DOCUMENTS = 400
 _DOCUMENTS_AT_ONCE = 50
@@ -152,8 +151,8 @@ def _embed_batches(
     for batch in _pending_batches(work, space_id, embedder.texts_at_once):
         texts = [_embedded(item, boilerplate) for item in batch]
         titles = [item.title for item in batch]
-        with closing(embedder.embed(texts, titles=titles)) as parts:
-            for positions, vectors in _timed(parts, len(batch)):
+        with closing(embedder.embed(texts, titles=titles)) as batches:
+            for positions, vectors in _timed(batches, len(batch)):
                 hashes = [batch[position].text_hash for position in positions]
                 with run.current().step("write_vectors", texts=len(positions)), work.write() as writer:
                     writer.put_vectors(space_id, hashes, vectors)
@@ -206,12 +205,12 @@ def _read(work: Work, look: Callable[[View], list[T]]) -> list[T]:
         return look(view)
 
 
-def _timed(parts: Parts, count: int) -> Parts:
+def _timed(batches: Parts, count: int) -> Parts:
     """Measure how long each part of ``count`` texts takes."""
     left = count
     while left:
         with run.current().step("embed") as details:
-            positions, vectors = next(parts)
+            positions, vectors = next(batches)
             details["texts"] = len(positions)
         left -= len(positions)
         yield positions, vectors

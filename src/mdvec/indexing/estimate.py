@@ -66,7 +66,7 @@ class Outlook(Struct, frozen=True):
 
 
 class _NewTexts(Struct, frozen=True):
-    """What the documents hold that an import would read, as far as they were read.
+    """The texts of the documents that an import would read, as far as they were read.
 
     Attributes:
         documents: How many hold text.

@@ -29,9 +29,9 @@ from mdvec.text.quantity import quantity
 from mdvec.types.ids import SpaceId
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 
-# Unused vectors are kept, so that checking out another branch and back embeds nothing; beyond this number the
+# Unused vectors stay, so that checking out another branch and back embeds nothing; beyond this number the
 # oldest are removed.
-_UNUSED_VECTORS_KEPT = 50_000
+_MAX_UNUSED_VECTORS = 50_000
 
 _SEND_AGAIN = "Delete its sections and send them again."
 
@@ -56,7 +56,7 @@ def run_import(
         processes: Processes that may be started to prepare documents; None for none.
 
     Returns:
-        The report. If the embedder fails, the texts and the vectors made so far are kept and searchable, and
+        The report. If the embedder fails, the texts and the vectors made so far stay and are searchable, and
         ``failure`` is the reason why the rest is pending.
 
     Raises:
@@ -124,7 +124,7 @@ def _embed(work: Work, embedder: Embedder, space_id: SpaceId, lost: Sequence[str
         raise DamagedDatabaseError(_about_lost(lost[0]), hint=_SEND_AGAIN) from error
     if embedded.names or embedded.texts:
         with work.write() as writer:
-            writer.drop_unused(keep=_UNUSED_VECTORS_KEPT)
+            writer.drop_unused(keep=_MAX_UNUSED_VECTORS)
     return embedded
 
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _POINTER_START = b"version https://git-lfs.github.com/spec/v1\n"
 _MAX_POINTER_BYTES = 1024
 
-
 _MAX_SIZES = 50  # of the chunks of one document, in the details of a step
 # Starting a process takes a second of CPU time, caches included; less work than this is done here.
 _MIN_BYTES = 8_000_000
@@ -44,7 +43,7 @@ _WAITING_PER_PROCESS = 2  # bounds the memory
 
 
 class Processes(Struct, frozen=True):
-    """Processes that prepare documents beside this one.
+    """Processes that prepare documents for this one.
 
     Attributes:
         number: How many.

@@ -1,4 +1,4 @@
-"""What an import works with: a collection under its claim, and the recipe by which documents are prepared."""
+"""The tools of an import: a collection under its claim, and the recipe by which documents are prepared."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _batches(items: Iterable[Prepared]) -> Iterator[list[Prepared]]:
         batch.append(item)
         chunks += len(item.record.chunks)
         is_full = chunks >= _CHUNKS_PER_TRANSACTION or len(batch) >= _DOCUMENTS_PER_TRANSACTION
-        if is_full or run.current().cancelled:  # what was prepared is kept
+        if is_full or run.current().cancelled:  # what was prepared is not lost
             yield batch
             batch, chunks = [], 0
     if batch:

@@ -88,13 +88,13 @@ def open_workspace(
     index = None if data_dir is None else Path(data_dir)
     place = database_place(config.store.location, database=database, docs_dir=root, data_dir=index)
     # A database that is named is the user's own.
-    is_inside = (
+    is_in_folder = (
         root is not None and database is None and isinstance(place, Path) and place.is_relative_to(root)
     )
     wanted = DatabasePlace(
         place,
         docs_dir=root,
-        came_with=root if is_inside else None,
+        came_with=root if is_in_folder else None,
         choice=choice or FolderChoice(),
         makes=makes,
         is_named=place != database_place(None, database=None, docs_dir=root, data_dir=None),

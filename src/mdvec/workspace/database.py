@@ -100,7 +100,7 @@ class WorkspaceDatabase:
 
     Args:
         place: Which database.
-        config: Chooses the kind of store, and the vector index beside it.
+        config: Chooses the kind of store, and its vector index.
         stages: Makes what the folder of ``place`` is indexed with.
     """
 

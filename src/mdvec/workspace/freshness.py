@@ -32,7 +32,6 @@ _LOOKING_SHARE = 0.1
 Importing = Callable[[str, ImportOptions], ImportReport]
 """Brings a collection up to date; see :meth:`mdvec.workspace.Workspace.import_collection`."""
 
-
 # A search waits this long for an index that is being made, here or by another process; many clients give up
 # after a minute.
 _BUDGET_S = 50.0

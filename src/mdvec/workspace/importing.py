@@ -28,7 +28,7 @@ def import_into(
 ) -> ImportReport:
     """Bring a collection up to date; see :meth:`mdvec.workspace.Workspace.import_collection`.
 
-    A change of model that is under way is resumed. Until it is complete the old model's vectors are kept
+    A change of model that is under way is resumed. Until it is complete the old model's vectors stay
     complete, too, if they were.
     """
     from mdvec.indexing.imports import run_import
@@ -207,7 +207,7 @@ def resume_change(work: Work, report: ImportReport, stages: Stages) -> ImportRep
         That report, with the work done here added.
 
     Raises:
-        EmbeddingError: If the model fails; what it made is kept.
+        EmbeddingError: If the model fails; what it made stays.
     """
     from mdvec.indexing.embed import embed_pending
 
@@ -263,7 +263,7 @@ def cancel_change(collection: Collection, store: Store, models: ModelPool) -> bo
 def _has_vectors(collection: Collection, view: View, models: ModelPool) -> bool:
     """Return True if a search by meaning finds anything in the collection now.
 
-    A model that cannot be used finds nothing, but may be repaired: what it made is kept until all is new.
+    A model that cannot be used finds nothing, but may be repaired: what it made stays until all is new.
     """
     model = models.for_(collection.embedding)
     if model.embedder is None:

@@ -125,8 +125,8 @@ class Models:
     ) -> Iterator[ModelChange]:
         """Change the model of collections, one after the other.
 
-        The new vectors are made beside the old ones, which are searched until all are there. Stopping early
-        loses nothing: this, or the next import, resumes it.
+        The new vectors are made in a space of their own; the old ones are searched until all are there.
+        Stopping early loses nothing: this, or the next import, resumes it.
 
         Args:
             spec: The model; it is tried before anything is changed.

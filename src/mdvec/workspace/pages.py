@@ -42,7 +42,6 @@ _MAX_RENDERED_CHARS = 1_000_000
 _HEADING = re.compile(r"^(#{1,6})[ \t](.*)$", re.MULTILINE)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
-
 _MAX_COUNTED = 200_000
 _MAX_TAGS = 40
 _MAX_FOLDERS = 20
@@ -125,7 +124,7 @@ class Pages:
             return [_entry(each, superseded=each.id in superseded) for each in found if each is not None]
 
     def image(self, collection: str, path: str, from_path: str = "") -> tuple[bytes, str]:
-        """Return an image that lies beside the documents of a collection, and its media type.
+        """Return an image from the folder of a collection, and its media type.
 
         Args:
             collection: Its collection, a folder of this machine.
@@ -144,7 +143,7 @@ class Pages:
         return self.file(collection, path, from_path), kind
 
     def file(self, collection: str, path: str, from_path: str = "") -> bytes:
-        """Return a file that lies beside the documents of a collection, such as an image or a PDF.
+        """Return a file from the folder of a collection, such as an image or a PDF.
 
         It takes and raises what :meth:`image` does.
         """
@@ -159,7 +158,7 @@ class Pages:
         return self._stages.source(place.source).read(SourceEntry(found, found, 0, 0))
 
     def _files_of(self, place: Collection, view: View) -> dict[str, dict[str, None]]:
-        """Return the paths of the files beside the documents, by their :func:`file_key`."""
+        """Return the paths of the files that are no documents, by their :func:`file_key`."""
         with self._guard:
             version, named = self._files.get(place.id, (-1, {}))
             if version != view.version:
@@ -277,8 +276,8 @@ def _part(text: str, fragment: str) -> str | None:
     headings = list(_HEADING.finditer(text))
     for index, heading in enumerate(headings):
         if heading[2].strip(" \t#").casefold() == wanted:
-            following = headings[index + 1 :]
-            end = next((each.start() for each in following if len(each[1]) <= len(heading[1])), len(text))
+            later = headings[index + 1 :]
+            end = next((each.start() for each in later if len(each[1]) <= len(heading[1])), len(text))
             return text[heading.start() : end]
     return None
 
@@ -403,8 +402,8 @@ class Browse:
         is_there = compile_glob(filters.path) if filters.path else lambda _: True
         since_ns = filters.updated_since_ns or 0
         there = [each for each in documents if is_there(each.path)]
-        inside = [each for each in there if each.collection in wanted]
-        recent = [each for each in inside if each.changed_ns >= since_ns]
+        in_folder = [each for each in there if each.collection in wanted]
+        recent = [each for each in in_folder if each.changed_ns >= since_ns]
         per_collection = Counter(each.collection for each in there if each.changed_ns >= since_ns)
         start = f"{folder}/" if folder else ""
         folders = Counter(
@@ -420,7 +419,7 @@ class Browse:
             tags=tuple(tags[:_MAX_TAGS]),
             folders=tuple(folders.most_common(_MAX_FOLDERS)),
             periods=tuple(
-                (name, sum(each.changed_ns >= begin for each in inside))
+                (name, sum(each.changed_ns >= begin for each in in_folder))
                 for name, begin in (periods or {}).items()
             ),
             recent=tuple(recent[:_RECENT]),

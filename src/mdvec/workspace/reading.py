@@ -34,7 +34,6 @@ _MAX_HEADING_CHARS = 80
 
 _ID = re.compile(r"\{#([^{}\s]+)\}\s*$")
 
-
 # Spaces at either end of a file's name.
 _UNSEEN = re.compile(r"(?:(?<=/)|\A)\s+|\s+(?=\.\w+\Z|\Z)")
 _LINES = re.compile(r"(?::|#L)(\d{1,9})(?:[-:]L?(\d{1,9}))?:?")
@@ -138,7 +137,7 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
     Args:
         document: The document.
         wanted: The heading, without regard to case, ``#`` marks and surrounding space, plain or with markup;
-            with headings above it and the title before it if ``›`` stands between, as hits show them; or the
+            with headings above it and the title before it with ``›`` between, as hits show them; or the
             anchor of a link to it. The first such section counts.
 
     Returns:
@@ -152,7 +151,7 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
 
     parsed = parse_document(document.path, document.body)
     name = wanted.lstrip("#").strip()
-    # As it stands in the document: with markup, and with an id.
+    # As the document spells it: with markup, and with an id.
     plain = next((each.heading for each in parse_document("x.md", f"# {name}\n").sections if each.level), "")
     headed = [each for each in parsed.sections if each.level]
     by_link = (each for each in headed if name in (slug(each.heading), _id_of(each, document.body)))
@@ -175,7 +174,7 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
 
 
 def _id_of(section: Section, body: str) -> str:
-    """Return the id that stands behind a heading, as in ``## Heading {#id}``; empty without one."""
+    """Return the id behind a heading, as in ``## Heading {#id}``; empty without one."""
     first_line = body[section.start : section.end].lstrip().partition("\n")[0]
     found = _ID.search(first_line)
     return found[1] if found else ""
@@ -358,12 +357,12 @@ def _without_brackets(text: str) -> str:
 
 def _readings(text: str, places: Sequence[Collection], view: View) -> Iterator[_Reading]:
     found = re.search(rf"{_LINES.pattern}\Z", text)
-    for path, inside in readings(text, places, view):
-        yield _Reading(path, inside, None)
+    for path, places_of_path in readings(text, places, view):
+        yield _Reading(path, places_of_path, None)
     if found is not None and found.start():
         first = int(found[1])
-        for path, inside in readings(text[: found.start()], places, view):
-            yield _Reading(path, inside, (first, int(found[2] or first)))
+        for path, places_of_path in readings(text[: found.start()], places, view):
+            yield _Reading(path, places_of_path, (first, int(found[2] or first)))
 
 
 def _at(path: str, place: Collection, view: View) -> StoredDocument | None:

@@ -1,4 +1,4 @@
-"""What servers need of a workspace: one restricted to some collections, and processes that search beside it.
+"""A workspace for servers: restricted to some collections, or searched in several processes.
 
 :class:`RestrictedWorkspace` is the one place where rights are enforced. Every use case reads through the
 collections and the store of its workspace, so that a door cannot show what these do not.

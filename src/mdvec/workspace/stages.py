@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 _PROBE = "dimension"  # embedded to see whether a model works
 
-
 _BYTES_PER_MB = 1_000_000
 # One process reads and writes: more than so many would wait for it.
 _MAX_PROCESSES = 4
@@ -407,7 +406,7 @@ class Stages:
 
     @property
     def configured_chunking(self) -> ChunkingSpec:
-        """How documents are cut by default; sizes stay the configuration's, whatever it says later."""
+        """The default way to cut documents; sizes stay the configuration's, whatever it says later."""
         return ChunkingSpec(self._config.chunking.strategy)
 
     def check_chunking(self, spec: ChunkingSpec) -> None:

@@ -1,4 +1,4 @@
-"""What is indexed, whether the disk still agrees, and what keeps mdvec from working well here."""
+"""The status of what is indexed, its differences from the disk, and problems of mdvec on this machine."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ def _about_database(database: str, store: Store) -> Finding:
 
 
 def _about_vector_index(store: Store) -> Iterator[Finding]:
-    """Yield problems of the index beside a store; searches work without it, but slower."""
+    """Yield problems of the vector index of a store; searches work without it, but slower."""
     if not isinstance(store, IndexedStore):
         return
     with store.vector_index() as index:

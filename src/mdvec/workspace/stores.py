@@ -38,7 +38,7 @@ class Stores:
         self._config = config
 
     def describe(self) -> StoreDescription:
-        """Describe the store: what it is, what it holds, and the vector index beside it."""
+        """Describe the store: what it is, what it holds, and its vector index."""
         store = self._collections.store()
         with store.read() as view:
             counts = [view.counts(each.id, None) for each in view.collections()]
@@ -90,8 +90,8 @@ class Stores:
             msg = f"{self._collections.place.shown} is already there"
             raise StoreError(msg, hint="Name another file, or the address of another store.")
         # An index follows once the new store is used.
-        beside_nothing = msgspec.structs.replace(self._config.store, vectors=None)
-        config = msgspec.structs.replace(self._config, store=beside_nothing)
+        without_index = msgspec.structs.replace(self._config.store, vectors=None)
+        config = msgspec.structs.replace(self._config, store=without_index)
         store = open_database(place, config, folder=None)
         try:
             contents = copy_store(self._collections.store(), store, wait_s=_MOVE_WAIT_S)
@@ -169,7 +169,7 @@ class Stores:
                 )
 
     def rebuild_vector_index(self) -> RebuiltIndex:
-        """Empty the vector index beside the store and fill it again; nothing is embedded.
+        """Empty the vector index of the store and fill it again; nothing is embedded.
 
         Raises:
             ConfigError: If there is none.
