@@ -108,7 +108,8 @@ def processes_pay(sizes: Sequence[int]) -> bool:
 def _prepared(changes: Changes, entry: SourceEntry) -> Prepared | Exclusion | Unreadable:
     try:
         with run.current().step("prepare", path=entry.path) as details:
-            item = _prepare(_read(changes, entry), changes.recipe)
+            task = _read(changes, entry)
+            item = prepare(task.entry, task.content, changes.recipe, contexts=task.contexts)
             if isinstance(item, Prepared):
                 sizes = [len(chunk.text) for chunk in item.record.chunks[:_MAX_SIZES]]
                 details.update(chunks=len(item.record.chunks), chars=sizes)
@@ -140,13 +141,6 @@ def _read(changes: Changes, entry: SourceEntry) -> _Task:
     return _Task(sized(entry, len(raw)), raw, contexts)
 
 
-def _prepare(task: _Task, recipe: Recipe) -> Prepared | Exclusion:
-    entry, content, contexts = task.entry, task.content, task.contexts
-    if isinstance(content, bytes):
-        return prepare(entry, content, recipe, contexts=contexts)
-    return prepare_text(entry, content, recipe, content_hash=entry.content_hash or b"", contexts=contexts)
-
-
 class Prepared(Struct, frozen=True):
     """A document ready to be written.
 
@@ -160,54 +154,24 @@ class Prepared(Struct, frozen=True):
 
 
 def prepare(
-    entry: SourceEntry, raw: bytes, recipe: Recipe, *, contexts: Sequence[str] | None = None
+    entry: SourceEntry, content: bytes | str, recipe: Recipe, *, contexts: Sequence[str] | None = None
 ) -> Prepared | Exclusion:
-    """Decode, parse, cut and tokenise a file.
+    """Decode, parse, cut and tokenise a document.
 
     Args:
-        entry: What the source listed.
-        raw: The bytes of the file.
-        recipe: How to do it.
+        entry: The entry of the source's listing.
+        content: The bytes of the file, or its text as the store has it.
+        recipe: The parser and the chunker.
         contexts: Replace the contexts of the chunks, if there are as many.
 
     Returns:
         The prepared document, or an exclusion if the file is binary or only names a file of Git LFS.
     """
-    decoded = text_or_rule(raw)
+    decoded = Decoded(content, "") if isinstance(content, str) else text_or_rule(content)
     if isinstance(decoded, str):
         return Exclusion(entry.path, decoded)
-    identity = entry.content_hash or content_hash(raw)
-    prepared = prepare_text(entry, decoded.text, recipe, content_hash=identity, contexts=contexts)
-    if not decoded.warning:
-        return prepared
-    return replace(prepared, warnings=(decoded.warning, *prepared.warnings))
-
-
-def text_or_rule(raw: bytes) -> Decoded | str:
-    """Return the text of a file, or the rule under which it is excluded because it holds none."""
-    if len(raw) < _MAX_POINTER_BYTES and raw.startswith(_POINTER_START):
-        return POINTER_RULE
-    return decode(raw) or BINARY_RULE
-
-
-def prepare_text(
-    entry: SourceEntry,
-    text: str,
-    recipe: Recipe,
-    *,
-    content_hash: bytes,
-    contexts: Sequence[str] | None = None,
-) -> Prepared:
-    """Parse, cut and tokenise a text.
-
-    Args:
-        entry: What the source listed.
-        text: As :func:`mdvec.text.encodings.decode` gives it.
-        recipe: How to do it.
-        content_hash: The identity of the file's content.
-        contexts: Replace the contexts of the chunks, if there are as many.
-    """
-    document = recipe.parse(entry.path, text)
+    identity = entry.content_hash or (b"" if isinstance(content, str) else content_hash(content))
+    document = recipe.parse(entry.path, decoded.text)
     cut = recipe.chunker.chunk(document)
     chunks = cut.chunks or (metadata_chunk(document),)
     if contexts is not None and len(contexts) == len(chunks):
@@ -216,8 +180,16 @@ def prepare_text(
         )
     fragments = _fragments(chunks)
     chunks = tuple(replace(each, context="") if each.ordinal in fragments else each for each in chunks)
-    record = make_record(entry, content_hash, recipe.fingerprint, document, chunks)
-    return Prepared(record, (*document.warnings, *cut.warnings))
+    record = make_record(entry, identity, recipe.fingerprint, document, chunks)
+    warnings = (*document.warnings, *cut.warnings)
+    return Prepared(record, (decoded.warning, *warnings) if decoded.warning else warnings)
+
+
+def text_or_rule(raw: bytes) -> Decoded | str:
+    """Return the text of a file, or the rule under which it is excluded because it holds none."""
+    if len(raw) < _MAX_POINTER_BYTES and raw.startswith(_POINTER_START):
+        return POINTER_RULE
+    return decode(raw) or BINARY_RULE
 
 
 def make_record(
@@ -344,7 +316,7 @@ def _results(
         except BrokenExecutor:  # for example, out of memory
             found = None
     if found is None:
-        found = [_prepare(task, recipe) for task in tasks]
+        found = [prepare(each.entry, each.content, recipe, contexts=each.contexts) for each in tasks]
     yield from found
 
 
@@ -369,7 +341,8 @@ def _begin(make_recipe: Callable[[], Recipe], fingerprint: str) -> None:
 
 def _prepare_all(tasks: Sequence[_Task]) -> list[Prepared | Exclusion]:
     [recipe] = _recipes
-    return [_without_structure(_prepare(task, recipe)) for task in tasks]
+    found = (prepare(each.entry, each.content, recipe, contexts=each.contexts) for each in tasks)
+    return [_without_structure(each) for each in found]
 
 
 def _without_structure(item: Prepared | Exclusion) -> Prepared | Exclusion:

@@ -262,10 +262,11 @@ class Workspace:
             importing = self._first_index is not None and self._first_index.running
             search = Search(query, checked_ms, importing, related_to, self.readable)
             # The steps of a search can be followed only in this process.
+            here = partial(answer, search, self._collections, self._stages, self._versions)
             if self.searchers is None or run.current().on_step or not self._stages.models.are_small:
-                result = self.answer(search)
+                result = here()
             else:
-                result = self.searchers.answer(search, partial(self.answer, search))
+                result = self.searchers.answer(search, here)
             result = replace(result, warnings=(*warnings, *result.warnings)) if warnings else result
             return record(result)
 
