@@ -51,8 +51,11 @@ whether the same call may succeed later. The docstring of a class is its default
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import ClassVar
+
+# More are no slip of the pen, and the time to compare grows with their square.
+_MAX_COMPARED_CHARS = 100
 
 
 def sentences(message: object, hint: str = "") -> str:
@@ -60,6 +63,19 @@ def sentences(message: object, hint: str = "") -> str:
     text = str(message)
     stop = "" if text.endswith((".", "?", "…")) else "."
     return f"{text}{stop} {hint}".rstrip()
+
+
+def did_you_mean(name: str, known: Mapping[str, str]) -> str:
+    """Return which of the known names resembles a name, as a question, else all of them.
+
+    Args:
+        name: As written.
+        known: The names, and how each is shown.
+    """
+    from difflib import get_close_matches
+
+    near = get_close_matches(name[:_MAX_COMPARED_CHARS].lower(), known, n=1, cutoff=0.5)
+    return f"did you mean {known[near[0]]}?" if near else f"known: {', '.join(known.values())}"
 
 
 class MdvecError(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -132,22 +133,28 @@ def search(
         depth *= _DEPTH_GROWTH
         words = _words(query.mode, text, where, view, depth)
     # 10. Estimate for each passage how probably it answers, and leave out those that hardly do.
-    scores = probabilities(passages, ranking.candidates, words)
-    confidence = level_of(scores[0]) if scores else Confidence.NONE
-    plausible = sum(score >= query.min_score for score in scores)
-    if query.min_score and confidence is Confidence.NONE:
-        plausible = min(plausible, 1)  # the best guess
-    # 11. Show the text of the first ones.
-    with run.current().step("show", hits=min(plausible, query.limit)):
+    probable = probabilities(passages, ranking.candidates, words)
+    confidence = level_of(probable[0]) if probable else Confidence.NONE
+    most = 1 if query.min_score and confidence is Confidence.NONE else len(passages)  # the best guess
+    plausible = [at for at, each in enumerate(probable[:most]) if each >= query.min_score]
+    # 11. Show the text of the first ones. Evidence orders hits, so that no score is higher than one before.
+    scores = [*accumulate((probable[at] for at in plausible), min)]
+    with run.current().step("show", hits=min(len(plausible), query.limit)):
         shown = show_hits(
-            query, text, passages[:plausible], scores, ranking.candidates, ranking.similar, view
+            query,
+            text,
+            [passages[at] for at in plausible],
+            scores,
+            ranking.candidates,
+            ranking.similar,
+            view,
         )
     return Found(
         shown,
         confidence,
         vectors.mode,
         meant,
-        weaker=min(len(passages), query.limit) - min(plausible, query.limit),
+        weaker=min(len(passages), query.limit) - min(len(plausible), query.limit),
         hidden=() if passages else _similarities(ranking.candidates),
         warnings=vectors.warnings,
     )
