@@ -110,7 +110,7 @@ def test_the_old_index_stays_beside_it(index: Path) -> None:
 
 def test_vectors_of_what_is_not_read_again_yet_stay(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unused vectors are removed only after every collection was imported again."""
-    monkeypatch.setattr("mdvec.indexing.imports._UNUSED_VECTORS_KEPT", 0)
+    monkeypatch.setattr("mdvec.indexing.imports._MAX_UNUSED_VECTORS", 0)
     embedder = HashingEmbedder()
     with open_workspace(database=index, embedder=embedder) as workspace:
         new = index.parent / "new"

@@ -35,7 +35,7 @@ from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Filters, SearchQuery
 from mdvec.types.report import ImportOptions
-from mdvec.workspace.restricted import RestrictedWorkspace
+from mdvec.workspace.serving import RestrictedWorkspace
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Vector

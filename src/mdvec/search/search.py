@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,10 +24,15 @@ from mdvec.search.probability import level_of, probabilities
 from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_word
 from mdvec.search.words import Words, find_by_words
 from mdvec.stores.interface import View
+from mdvec.stores.records import ChunkPlace
 from mdvec.text.scripts import is_unspaced_query
 from mdvec.types.hit import Confidence
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Expansion, SearchMode, SearchQuery, Where
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # How many candidates words and meaning each return at first. Fusion only reorders candidates, so this is far
 # more than the hits shown; it grows if one long document fills it. It is the same for all usual limits: a
@@ -206,7 +212,7 @@ def rank(
     # 7. Let the first hits speak for those that resemble them.
     if words.max_score and spaces:
         evidence = with_feedback(evidence, candidates, spaces, view)
-    order = np.argsort(-evidence, kind="stable").tolist()
+    order = _best_first(evidence, places, view)
     # What was found by the name of its document, and has no vector yet, has no evidence.
     is_known = ~np.isnan(meaning.similarity)
     ranked = [
@@ -216,6 +222,22 @@ def rank(
     ]
     complete = len(words.scores) < depth and all(len(each) < depth for each in near)
     return Ranking(ranked, candidates, {}, complete)
+
+
+def _best_first(evidence: NDArray[np.float64], places: Sequence[ChunkPlace], view: View) -> list[int]:
+    """Return the positions of candidates in the order of evidence, equal ones in the order of their paths.
+
+    Their ids depend on the order of imports, and equal documents shall have equal answers.
+    """
+    import numpy as np
+
+    order = np.argsort(-evidence, kind="stable")
+    values, counts = np.unique(evidence, return_counts=True)
+    tied = np.flatnonzero(np.isin(evidence, values[counts > 1])).tolist()
+    chunks = view.chunks([places[at].id for at in tied]) if tied else {}
+    known = {at: chunks[places[at].id] for at in tied}
+    names = {at: (each.collection, each.path, each.ordinal) for at, each in known.items()}
+    return sorted(order.tolist(), key=lambda at: (-evidence[at], names.get(at, ())))
 
 
 def _folded(ranking: Ranking, view: View) -> Ranking:
