@@ -70,7 +70,7 @@ def variants() -> tuple[Variant, ...]:
         one("no-ordinary", "less similarity to unrelated passages", meaning, "ORDINARY_SHARE", 0.0),
         one("one-background", "a background of the query's language alone", meaning, "_MIN_SAMPLE", 10**9),
         one("no-prior", "unrelated texts in the background", meaning, "_PRIOR_CHUNKS", 0),
-        one("no-minor", "terms of less weight", stored_words, "FIELD_WEIGHTS", (1.0, 1.0, 1.0, 0.0)),
+        one("no-minor", "terms of less weight", stored_words, "FIELD_WEIGHTS", (1.0, 0.0)),
         one("no-exact", "all exact evidence", search, "find_exact", lambda *_: exact.Exact()),
         one("no-headings", "headings that are the query", exact, "_is_headed", lambda *_: False),
         one("no-dates", "dates", exact, "date_in", lambda _: None),

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -166,13 +167,12 @@ def _record(number: int, parts: Sequence[Sequence[Sentence]], *, unspaced: bool)
 
 
 def _terms(title: Terms, part: Sequence[Sentence]) -> ChunkTerms:
-    """Return what :func:`mdvec.indexing.prepare.terms_of_chunks` yields for a chunk of these sentences."""
+    """Return the terms of a chunk of these sentences, as :mod:`mdvec.indexing.prepare` makes them."""
     every = (title, *(each.terms for each in part))
     pairs = once(" ".join(terms.pairs for terms in every))
     singles = once(" ".join(terms.singles for terms in every))
-    words = " ".join(terms.words for terms in (title, *every))
-    body = " ".join(each.terms.main for each in part)
-    return ChunkTerms(title.main, "", body, f"{words} {pairs} {singles}")
+    main, words = (" ".join(map(attrgetter(kind), every)) for kind in ("main", "words"))
+    return ChunkTerms(main, f"{words} {pairs} {singles}")
 
 
 def _put_vectors(store: Store, space: EmbeddingSpace, chance: np.random.Generator) -> None:

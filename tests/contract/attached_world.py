@@ -292,7 +292,7 @@ def record(path: str, texts: Sequence[str], tags: Sequence[str] = ()) -> Documen
         start += len(text) + 2
     body = "\n\n".join(texts)
     document = Document(path, path, TitleSource.FILE_NAME, body, 0, {}, tuple(tags), (), (), (), ())
-    terms = tuple(ChunkTerms("", "", " ".join(text.split())) for text in texts)
+    terms = tuple(ChunkTerms(" ".join(text.split())) for text in texts)
     entry = SourceEntry(path, path, 1, 1)
     skeletons = (b"",) * len(texts)
     return DocumentRecord(

@@ -115,7 +115,7 @@ def make_record(
     terms: Sequence[ChunkTerms] | None = None,
 ) -> DocumentRecord:
     """Make what is written of a document; the terms of a chunk are the words between its spaces."""
-    words = [ChunkTerms("", "", " ".join(chunk.text.split())) for chunk in chunks]
+    words = [ChunkTerms(" ".join(chunk.text.split())) for chunk in chunks]
     return DocumentRecord(
         entry=entry or make_entry(document.path),
         content_hash=content_hash(document.body.encode("utf-8", "replace")),

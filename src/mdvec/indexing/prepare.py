@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -214,10 +215,7 @@ def make_record(
         document=document,
         chunks=chunks,
         text_hashes=tuple(text_hash(each.embedded_text) for each in chunks),
-        terms=tuple(
-            ChunkTerms("", "", each.body, "") if ordinal in fragments else each
-            for ordinal, each in enumerate(terms_of_chunks(names, headings, texts))
-        ),
+        terms=tuple(_terms_of_chunks(names, headings, texts, fragments)),
         unspaced=is_unspaced_prose(document.title, document.body[document.content_start :]),
         skeletons=tuple(text_hash(each) if each else b"" for each in bare),
     )
@@ -233,8 +231,8 @@ def _fragments(chunks: Sequence[Chunk]) -> frozenset[int]:
     return found if len(found) < len(chunks) else frozenset()
 
 
-def terms_of_chunks(
-    names: Sequence[str], headings: Sequence[str], texts: Sequence[Prose]
+def _terms_of_chunks(
+    names: Sequence[str], headings: Sequence[str], texts: Sequence[Prose], fragments: frozenset[int]
 ) -> Iterator[ChunkTerms]:
     """Yield the terms of a document's chunks.
 
@@ -242,18 +240,22 @@ def terms_of_chunks(
         names: Those of the document.
         headings: Of each chunk, those above it, a line each.
         texts: Of each chunk.
+        fragments: The chunks that are found by their text alone, by ordinal.
     """
     others = ["\n".join(names), *dict.fromkeys(headings)]
     title, *found = terms_of([*map(part_addresses, others), *texts])
     of_heading = dict(zip(others[1:], found, strict=False))
-    for heading, body in zip(map(of_heading.__getitem__, headings), found[len(of_heading) :], strict=True):
+    above = map(of_heading.__getitem__, headings)
+    for at, (heading, body) in enumerate(zip(above, found[len(of_heading) :], strict=True)):
+        if at in fragments:
+            yield ChunkTerms(body.main)
+            continue
         every = (title, heading, body)
         # How often a particle follows a noun carries no meaning, so each pair counts once.
         pairs = once(" ".join(each.pairs for each in every))
         singles = once(" ".join(each.singles for each in every))
-        # The words of the title twice, since its main terms weigh twice.
-        words = " ".join(each.words for each in (title, *every))
-        yield ChunkTerms(title.main, heading.main, body.main, f"{words} {pairs} {singles}")
+        main, words = (" ".join(map(attrgetter(kind), every)) for kind in ("main", "words"))
+        yield ChunkTerms(main, f"{words} {pairs} {singles}")
 
 
 # --- several processes -----------------------------------------------------------------------------------

@@ -20,8 +20,8 @@ BM25_K1 = 1.2
 BM25_B = 0.75
 """The weight of the length of a chunk."""
 
-FIELD_WEIGHTS: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 0.4)
-"""Weights of title, heading, body and minor terms in BM25, the same in every store."""
+FIELD_WEIGHTS: tuple[float, float] = (1.0, 0.4)
+"""Weights of main and minor terms in BM25, the same in every store."""
 
 FEW_CHUNKS = 5_000
 """A ``Where`` with at most this many chunks is checked chunk by chunk."""
@@ -39,16 +39,14 @@ _SMALLEST_IDF = 1e-6
 class ChunkTerms(Struct, frozen=True):
     """The terms of one chunk by field, separated by white space, repeated as often as they occur.
 
+    They are those of its text, of its heading path, and of the document's title, aliases and file name.
+
     Attributes:
-        title: Main terms of the document's title, aliases and file name.
-        heading: Main terms of the heading path.
-        body: Main terms of the chunk's text.
-        minor: Minor terms of all three (see :class:`mdvec.text.indexed_terms.Terms`).
+        main: The subject (see :class:`mdvec.text.indexed_terms.Terms`).
+        minor: All others.
     """
 
-    title: str
-    heading: str
-    body: str
+    main: str
     minor: str = ""
 
 

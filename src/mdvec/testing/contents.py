@@ -227,7 +227,7 @@ def stored_chunk(document: HeldDocument, held: HeldChunk, collection: str) -> St
 def fields_of(held: HeldChunk) -> tuple[Sequence[str], ...]:
     """Return the terms of a chunk, in the order of ``FIELD_WEIGHTS``."""
     terms = held.terms
-    return tuple(each.split() for each in (terms.title, terms.heading, terms.body, terms.minor))
+    return tuple(each.split() for each in (terms.main, terms.minor))
 
 
 def holds_one(held: HeldChunk, terms: Sequence[str]) -> bool:

@@ -34,7 +34,7 @@ def world() -> World:
 
 def add(world: World, path: str, text: str) -> None:
     terms = index_terms(text)
-    world.add(path, [text], terms=[ChunkTerms("", terms.main, terms.minor)])
+    world.add(path, [text], terms=[ChunkTerms(terms.main, terms.minor)])
 
 
 def spelling(world: World, *texts: str, is_word: Callable[[str], bool] = lambda _: False) -> Spelling:

@@ -20,7 +20,7 @@ CHUNKS_A_BLOCK = 512
 """What the bytes of a block take at most is less than a page of the server."""
 
 # Where in its block a chunk is, how long it is, and how often each field has the term.
-_ENTRY = struct.Struct(">Hi4h")
+_ENTRY = struct.Struct(">Hi2h")
 _FIELDS = np.dtype([("chunk", ">u2"), ("length", ">i4"), ("counts", ">i2", (len(FIELD_WEIGHTS),))])
 _WEIGHTS = np.array(FIELD_WEIGHTS)
 

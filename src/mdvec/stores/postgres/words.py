@@ -215,7 +215,7 @@ def _execute_for(connection: Connection, sql: str, blocks: Mapping[Key, bytes]) 
 
 def _counted(terms: ChunkTerms) -> tuple[int, dict[str, list[int]]]:
     """Return the length of a chunk, and how often each field has each term."""
-    fields = [each.split() for each in (terms.title, terms.heading, terms.body, terms.minor)]
+    fields = [each.split() for each in (terms.main, terms.minor)]
     counts: dict[str, list[int]] = {}
     for at, field in enumerate(fields):
         for term, count in Counter(map(stored_text, field)).items():

@@ -136,7 +136,7 @@ CREATE INDEX chunks_skeleton ON chunks(collection_id, skeleton) WHERE skeleton I
 
 -- detail must stay 'full': with less, a contentless table ranks wrongly without saying so.
 CREATE VIRTUAL TABLE chunks_fts USING fts5(
-  title, heading, body, minor,
+  main, minor,
   content='', contentless_delete=1, detail=full,
   tokenize="ascii tokenchars '{_TOKENCHARS}'"
 );

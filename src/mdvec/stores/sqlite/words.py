@@ -14,7 +14,7 @@ from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
 
 # FTS5's bm25 has k1 1.2, b .75 and our idf built in; it is negative so that the best comes first.
-_MATCHING = """SELECT rowid, -bm25(chunks_fts, ?, ?, ?, ?) AS score
+_MATCHING = """SELECT rowid, -bm25(chunks_fts, ?, ?) AS score
     FROM chunks_fts WHERE chunks_fts MATCH ?"""
 _HOLDING = "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ?"
 _HOLDING_INSIDE = f"""SELECT c.id FROM ({_HOLDING}) f CROSS JOIN chunks c ON c.id = f.rowid
@@ -40,8 +40,8 @@ _Ranking = list[tuple[ChunkId, float]]
 def put_terms(connection: Connection, first: ChunkId, terms: Sequence[ChunkTerms]) -> None:
     """Add the terms of new chunks, whose ids follow each other."""
     connection.executemany(
-        "INSERT INTO chunks_fts(rowid, title, heading, body, minor) VALUES (?, ?, ?, ?, ?)",
-        [(first + at, each.title, each.heading, each.body, each.minor) for at, each in enumerate(terms)],
+        "INSERT INTO chunks_fts(rowid, main, minor) VALUES (?, ?, ?)",
+        [(first + at, each.main, each.minor) for at, each in enumerate(terms)],
     )
 
 
