@@ -51,8 +51,11 @@ whether the same call may succeed later. The docstring of a class is its default
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import ClassVar
+
+# Comparing takes time with the square of the length, and a name is short.
+_MAX_COMPARED_CHARS = 200
 
 
 def sentences(message: object, hint: str = "") -> str:
@@ -60,6 +63,25 @@ def sentences(message: object, hint: str = "") -> str:
     text = str(message)
     stop = "" if text.endswith((".", "?", "…")) else "."
     return f"{text}{stop} {hint}".rstrip()
+
+
+def nearest_names(name: str, known: Iterable[str], *, most: int = 1) -> list[str]:
+    """Return those of the known names that a name resembles, the nearest first.
+
+    Args:
+        name: Any text; what is written after its first 200 characters does not count.
+        known: The names that there are.
+        most: How many to return.
+    """
+    from difflib import get_close_matches  # a slow import, for a message that is seldom needed
+
+    return get_close_matches(name[:_MAX_COMPARED_CHARS], list(known), n=most)
+
+
+def did_you_mean(name: str, known: Iterable[str], *, quote: str = "`") -> str:
+    """Return ``; did you mean `…`?`` for a name that resembles a known one; else nothing."""
+    near = nearest_names(name, known)
+    return f"; did you mean {quote}{near[0]}{quote}?" if near else ""
 
 
 class MdvecError(Exception):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from mdvec.errors import InvalidArgumentsError
+from mdvec.errors import InvalidArgumentsError, did_you_mean
 from mdvec.interfaces.encoding import schema_of
 
 Schema = dict[str, Any]
@@ -84,12 +83,6 @@ def check(given: Mapping[str, object], schema: Schema) -> dict[str, object]:
 def first_problem(value: object, kind: type[Struct]) -> str:
     """Return what keeps a value from being of a kind."""
     return next(_problems("", value, _schema(kind)), "")
-
-
-def nearest(name: str, known: Sequence[str]) -> str:
-    """Return ``; did you mean …?`` for a name that resembles one of the known; else nothing."""
-    near = get_close_matches(name[:_MAX_SHOWN_CHARS].lower(), known, n=1)
-    return f"; did you mean `{near[0]}`?" if near else ""
 
 
 def shown(value: object) -> str:
@@ -175,7 +168,7 @@ def _problems(place: str, value: object, schema: Schema) -> Iterator[str]:
         kinds = dict.fromkeys(
             _KINDS[each["type"]] for each in variants if "type" in each and not _is_null(each)
         )
-        near = nearest(value, words) if isinstance(value, str) else ""
+        near = did_you_mean(value.lower(), words) if isinstance(value, str) else ""
         yield f"{_quoted(place)} must be {' or '.join([*one_of, *kinds])}, not {shown(value)}{near}"
     elif isinstance(value, list):
         for position, each in enumerate(value):
@@ -196,7 +189,8 @@ def _problems_inside(place: str, values: Mapping[str, object], schema: Schema) -
             yield from _problems(f"{before}{name}", value, taken[name])
         elif schema.get("additionalProperties") is False:
             known = f"; it takes {', '.join(f'`{each}`' for each in taken)}" if taken else "; it takes none"
-            yield f"unknown argument `{before}{shown(name)[1:-1]}`{nearest(name, list(taken)) or known}"
+            near = did_you_mean(name.lower(), taken)
+            yield f"unknown argument `{before}{shown(name)[1:-1]}`{near or known}"
     yield from (f"`{before}{name}` is missing" for name in schema.get("required", ()) if name not in values)
 
 

@@ -23,8 +23,9 @@ from mcp_types import (
     ToolAnnotations,
 )
 
+from mdvec.errors import did_you_mean
 from mdvec.interfaces import document_lists, requests, wire
-from mdvec.interfaces.arguments import nearest, shown
+from mdvec.interfaces.arguments import shown
 from mdvec.interfaces.mcp import schemas
 from mdvec.interfaces.mcp.paging import MAX_DESCRIPTION_CHARS
 from mdvec.interfaces.printing import one_line
@@ -211,12 +212,12 @@ async def get_prompt(_ctx: Context, params: GetPromptRequestParams) -> GetPrompt
         MCPError: If there is no such prompt, or the question is missing.
     """
     if params.name != ANSWER.name:
-        msg = f"there is no prompt {shown(params.name)}{nearest(params.name, [ANSWER.name])}"
+        msg = f"there is no prompt {shown(params.name)}{did_you_mean(params.name.lower(), [ANSWER.name])}"
         raise MCPError(INVALID_PARAMS, msg)
     arguments = params.arguments or {}
     unknown = [name for name in arguments if name != "question"]
     if unknown:
-        msg = f"unknown argument {shown(unknown[0])}{nearest(unknown[0], ['question'])}"
+        msg = f"unknown argument {shown(unknown[0])}{did_you_mean(unknown[0].lower(), ['question'])}"
         raise MCPError(INVALID_PARAMS, msg)
     if not arguments.get("question", "").strip():
         raise MCPError(INVALID_PARAMS, "`question` is missing")

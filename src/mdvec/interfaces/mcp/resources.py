@@ -27,9 +27,9 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from mdvec.errors import CollectionNotFoundError, NotFoundError, UsageError
+from mdvec.errors import CollectionNotFoundError, NotFoundError, UsageError, did_you_mean
 from mdvec.interfaces import wire
-from mdvec.interfaces.arguments import nearest, shown
+from mdvec.interfaces.arguments import shown
 from mdvec.interfaces.encoding import iso_time
 from mdvec.interfaces.mcp.definitions import ANSWER, Context
 from mdvec.interfaces.mcp.fence import NOTICE, NOTICE_KEY, marked_json
@@ -138,9 +138,9 @@ class Resources:
             case PromptReference(name=name) if name == ANSWER.name:
                 return _completed([])  # a question is the user's own
             case ResourceTemplateReference(uri=uri):
-                msg = f"there is no template {shown(uri)}{nearest(uri, [TEMPLATE])}"
+                msg = f"there is no template {shown(uri)}{did_you_mean(uri.lower(), [TEMPLATE])}"
             case PromptReference(name=name):
-                msg = f"there is no prompt {shown(name)}{nearest(name, [ANSWER.name])}"
+                msg = f"there is no prompt {shown(name)}{did_you_mean(name.lower(), [ANSWER.name])}"
         raise MCPError(INVALID_PARAMS, msg)
 
     def _of_template(self, name: str, begun: str, collection: str | None) -> list[str]:

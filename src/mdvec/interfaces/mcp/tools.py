@@ -20,9 +20,9 @@ from mcp_types import (
 )
 from msgspec.structs import replace
 
-from mdvec.errors import sentences
+from mdvec.errors import did_you_mean, sentences
 from mdvec.interfaces import document_lists, operations, requests, wire
-from mdvec.interfaces.arguments import check, nearest, shown
+from mdvec.interfaces.arguments import check, shown
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.mcp.definitions import Context, tool_definitions
@@ -87,7 +87,10 @@ class Tools:
                 return await self._run(ctx.session, name, checked)
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
             return self._failure(error, arguments)
-        near = nearest(params.name, list(tools)) or f"; there are {', '.join(f'`{each}`' for each in tools)}"
+        near = (
+            did_you_mean(params.name.lower(), tools)
+            or f"; there are {', '.join(f'`{each}`' for each in tools)}"
+        )
         msg = f"there is no tool {shown(params.name)}{near}"
         raise MCPError(INVALID_PARAMS, msg)
 
