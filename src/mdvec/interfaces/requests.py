@@ -25,6 +25,9 @@ from mdvec.types.query import (
 if TYPE_CHECKING:
     from mdvec.config.schema import SearchSettings
 
+MAX_HITS = 100
+"""Most hits of one search of an agent, which cannot read more."""
+
 _MAX_SHOWN_CHARS = 40
 _CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", re.DOTALL)
 _QUOTES = "\"'"
@@ -62,6 +65,12 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     max_tokens: _Positive | None = None
 
 
+class AgentSearchRequest(SearchRequest, frozen=True, kw_only=True):
+    """A search as an agent may request it."""
+
+    limit: Annotated[int, Meta(ge=1, le=MAX_HITS)] | None = None
+
+
 class DocumentRequest(Struct, frozen=True, kw_only=True):
     """A document, or a part of it, as it is requested."""
 
@@ -82,6 +91,19 @@ class CollectionRequest(Struct, frozen=True, kw_only=True):
     """One collection, or all of them."""
 
     collection: Annotated[str | None, doc("default all")] = None
+
+
+class TagsRequest(Struct, frozen=True, kw_only=True):
+    """The tags of some collections, or of all."""
+
+    collections: tuple[str, ...] = ()
+
+
+class StatusRequest(Struct, frozen=True, kw_only=True):
+    """One collection, with the state of each file, or all; and whether to look at the sources."""
+
+    collection: str | None = None
+    check: bool = False
 
 
 class NoArguments(Struct, frozen=True):

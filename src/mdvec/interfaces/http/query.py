@@ -12,12 +12,12 @@ from starlette.routing import Route
 
 from mdvec.errors import InvalidArgumentsError, sentences
 from mdvec.interfaces import operations, wire
-from mdvec.interfaces.arguments import parse
 from mdvec.interfaces.encoding import to_json
 from mdvec.interfaces.errors import OnBug, translate_for_client
 from mdvec.interfaces.http.app import WebDoor
 from mdvec.interfaces.http.guard import MAX_REQUESTS, problem, status_of
 from mdvec.interfaces.http.options import ServerOptions
+from mdvec.interfaces.parsing import parse
 from mdvec.interfaces.requests import SearchRequest
 
 if TYPE_CHECKING:

@@ -25,10 +25,9 @@ from mcp_types import (
 
 from mdvec.errors import did_you_mean
 from mdvec.interfaces import document_lists, requests, wire
-from mdvec.interfaces.arguments import shown
 from mdvec.interfaces.mcp import schemas
 from mdvec.interfaces.mcp.paging import MAX_DESCRIPTION_CHARS
-from mdvec.interfaces.printing import one_line
+from mdvec.interfaces.printing import one_line, shown
 from mdvec.text.scripts import holds_unspaced
 from mdvec.types.collection import RESERVED_NAMES, Collection
 

@@ -22,7 +22,6 @@ from msgspec.structs import replace
 
 from mdvec.errors import did_you_mean, sentences
 from mdvec.interfaces import document_lists, operations, requests, wire
-from mdvec.interfaces.arguments import check, shown
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.mcp.definitions import Context, tool_definitions
@@ -38,8 +37,9 @@ from mdvec.interfaces.mcp.paging import (
     outlined,
     parse_part,
 )
-from mdvec.interfaces.mcp.schemas import MAX_HITS
 from mdvec.interfaces.mcp.threads import CallProgress, Threads
+from mdvec.interfaces.parsing import parse
+from mdvec.interfaces.printing import shown
 from mdvec.interfaces.steps import hint_for_client, text_for_client
 from mdvec.types.collection import Collection
 from mdvec.types.query import SearchQuery
@@ -83,8 +83,8 @@ class Tools:
                 tools = _by_name(await self._threads.call(self._every_tool))
             name = params.name if params.name in tools else _SAME_TOOL.get(params.name, "")
             if name:
-                checked = check(arguments, tools[name].input_schema)
-                return await self._run(ctx.session, name, checked)
+                takes = [*tools[name].input_schema["properties"]]
+                return await self._run(ctx.session, name, arguments, takes)
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
             return self._failure(error, arguments)
         near = (
@@ -105,32 +105,42 @@ class Tools:
             collection_tools=self._config.mcp.collection_tools,
         )
 
-    async def _run(self, session: ServerSession, name: str, arguments: Arguments) -> CallToolResult:
+    async def _run(
+        self, session: ServerSession, name: str, given: Arguments, takes: Sequence[str]
+    ) -> CallToolResult:
+        """Call a tool.
+
+        Args:
+            session: The session of the client.
+            name: Of the tool.
+            given: Its arguments, as they were sent.
+            takes: The arguments that its schema has.
+        """
         call, call_long = self._threads.call, self._threads.call_long
         match name:
             case "get_doc":
-                document = msgspec.convert(arguments, requests.DocumentRequest)
+                document = parse(given, requests.DocumentRequest)
                 return await call(lambda: self._get_doc(document))
             case "list_docs":
-                listing = msgspec.convert({"query": "", **arguments}, requests.SearchRequest)
+                listing = parse(given, requests.AgentSearchRequest, takes, query="")
                 return await call(lambda: self._list_docs(listing))
             case "get_outline":
-                wanted = msgspec.convert(arguments, requests.OutlineRequest)
+                wanted = parse(given, requests.OutlineRequest)
                 return await call(lambda: self._get_outline(wanted))
             case "list_tags":
-                names = _names(arguments)
+                names = _names(given)
                 return await call(lambda: _tags_answer(self._workspace.tags(names)))
             case "reindex":
-                names = _names(arguments) or await call(self._enabled_names)
+                names = _names(given) or await call(self._enabled_names)
                 return await call_long(
                     session, lambda progress: self._reindex(names, progress), parts=len(names), imports=True
                 )
             case "status":
+                parse(given, requests.NoArguments)
                 return await call(lambda: _status_answer(self._workspace.status()))
             case _:
-                request = msgspec.convert(arguments, requests.SearchRequest)
-                if name != "search":
-                    request = msgspec.structs.replace(request, collections=(name,))
+                fixed = {} if name == "search" else {"collections": (name,)}
+                request = parse(given, requests.AgentSearchRequest, takes, **fixed)
                 return await call_long(session, lambda _: self._search(request))
 
     def _search(self, request: requests.SearchRequest) -> CallToolResult:
@@ -201,11 +211,11 @@ def _by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
 
 def _limited(query: SearchQuery) -> SearchQuery:
     """Return a query for no more hits than an agent can read, whatever is configured."""
-    return replace(query, limit=min(query.limit, MAX_HITS))
+    return replace(query, limit=min(query.limit, requests.MAX_HITS))
 
 
-def _names(arguments: Arguments) -> tuple[str, ...]:
-    collection = msgspec.convert(arguments, requests.CollectionRequest).collection
+def _names(given: Arguments) -> tuple[str, ...]:
+    collection = parse(given, requests.CollectionRequest).collection
     return () if collection is None else (collection,)
 
 

@@ -18,8 +18,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from mdvec.errors import ImportStoppedError, UsageError
-from mdvec.interfaces.arguments import first_problem
 from mdvec.interfaces.errors import OnBug, translate_for_client
+from mdvec.interfaces.parsing import problem_of
 from mdvec.interfaces.rpc.params import InvalidParamsError, read_params
 from mdvec.interfaces.steps import hint_for_client
 from mdvec.interfaces.streams import decode_json
@@ -165,9 +165,9 @@ class Client:
         """Begin one request; ``answer`` receives its id and the response, or None when it gets none."""
         try:
             request = msgspec.convert(item, _Request)
-        except msgspec.ValidationError:
+        except msgspec.ValidationError as error:
             number = _id_of(item)
-            problem = f"not a request: {first_problem(item, _Request)}"
+            problem = f"not a request: {problem_of(error, item, _Request)}"
             answer(number, _failed(number, INVALID_REQUEST, problem))
             return
         number = None if request.id is UNSET else request.id

@@ -16,6 +16,8 @@ from mdvec.interfaces.requests import (
     DocumentRequest,
     NoArguments,
     SearchRequest,
+    StatusRequest,
+    TagsRequest,
     parse_lines,
 )
 from mdvec.interfaces.rpc.dispatcher import PREFIX, Method
@@ -26,19 +28,6 @@ if TYPE_CHECKING:
     from mdvec.workspace import Workspace
 
 _Params = TypeVar("_Params", bound=Struct)
-
-
-class TagsParams(Struct, frozen=True, kw_only=True):
-    """``mdvec.tags``."""
-
-    collections: tuple[str, ...] = ()
-
-
-class StatusParams(Struct, frozen=True, kw_only=True):
-    """``mdvec.status``: one collection, with the state of each file; and whether to look at the sources."""
-
-    collection: str | None = None
-    check: bool = False
 
 
 def all_methods(workspace: Workspace) -> dict[str, Method]:
@@ -78,10 +67,10 @@ def own_methods(workspace: Workspace) -> dict[str, Method]:
             ),
         ),
         "mdvec.tags": _method(
-            TagsParams, lambda params: wire.Tags(tuple(workspace.tags(params.collections)))
+            TagsRequest, lambda params: wire.Tags(tuple(workspace.tags(params.collections)))
         ),
         "mdvec.status": _method(
-            StatusParams,
+            StatusRequest,
             lambda params: wire.status(
                 workspace.status(params.collection, files=params.collection is not None, check=params.check)
             ),

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from mdvec.errors import InvalidArgumentsError
-from mdvec.interfaces.arguments import parse
+from mdvec.interfaces.parsing import parse
 
 _Params = TypeVar("_Params", bound=Struct)
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
