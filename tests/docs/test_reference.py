@@ -157,7 +157,9 @@ def test_every_method_and_parameter_of_json_rpc_is_documented(tmp_path: Path) ->
     assert {name for name in rows if name in methods} == {*methods}
     for name, method in methods.items():
         named = re.findall(r"`(\w+)`", rows[name])
-        assert [*with_snake_case(dict.fromkeys(named))] == [*method.params.__struct_fields__], name
+        assert [*with_snake_case(dict.fromkeys(named))] == [
+            *(method.takes or method.params.__struct_fields__)
+        ], name
 
 
 def shape(value: object) -> object:

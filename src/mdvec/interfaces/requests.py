@@ -65,6 +65,13 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     max_tokens: _Positive | None = None
 
 
+DOCUMENT_FILTERS = (
+    *("collections", "tags", "tag_match", "alias_prefix", "path", "where", "updated_since", "updated_until"),
+    *("linked_to", "include_superseded", "clean_only", "limit"),
+)
+"""The fields of a search that choose documents."""
+
+
 class AgentSearchRequest(SearchRequest, frozen=True, kw_only=True):
     """A search as an agent may request it."""
 
@@ -80,8 +87,16 @@ class DocumentRequest(Struct, frozen=True, kw_only=True):
     section: Annotated[str | None, doc("heading, instead of lines")] = None
 
 
+class RelatedRequest(Struct, frozen=True, kw_only=True):
+    """A document, and how many others on its subject to find."""
+
+    path: str
+    collection: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=100)] = 5
+
+
 class OutlineRequest(Struct, frozen=True, kw_only=True):
-    """The outline of a document as it is requested."""
+    """The outline or the links of a document as they are requested."""
 
     path: str
     collection: str | None = None

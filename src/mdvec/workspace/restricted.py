@@ -19,9 +19,10 @@ from mdvec.stores.interface import Store
 from mdvec.stores.restricted import RestrictedStore, refuse, unplaced_errors
 from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchResult
-from mdvec.types.query import SearchQuery
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport, WorkspaceStatus
+from mdvec.types.query import Filters, SearchQuery
+from mdvec.types.report import ImportMode, ImportOptions, ImportReport, ListedDocument, WorkspaceStatus
 from mdvec.workspace.collections import Collections
+from mdvec.workspace.documents.browse import Browse
 from mdvec.workspace.storage.database import Place
 from mdvec.workspace.workspace import Workspace
 
@@ -57,6 +58,16 @@ class _RestrictedCollections(Collections):
         return self._shown
 
 
+class _UnplacedBrowse(Browse):
+    """Lists of documents without the places of their files."""
+
+    def newest(
+        self, filters: Filters, collections: Sequence[str] = (), *, limit: int = 100
+    ) -> list[ListedDocument]:
+        """List documents as in a whole workspace, but for the paths of their files."""
+        return [replace(each, file=None) for each in super().newest(filters, collections, limit=limit)]
+
+
 class RestrictedWorkspace(Workspace):
     """Read access to some collections of a workspace; all others seem not to exist.
 
@@ -77,6 +88,11 @@ class RestrictedWorkspace(Workspace):
             _RestrictedCollections(whole._collections, self.readable), replace(whole._config, search=search)
         )
         self.searchers = whole.searchers
+        self.browse = _UnplacedBrowse(
+            self._collections,
+            self._versions,
+            lambda query, path: self._search(query, wait_for_vectors=False, related_to=path),
+        )
         self._looking = threading.Lock()
         self._seen: tuple[int, WorkspaceStatus] | None = None
         self._generation = 0

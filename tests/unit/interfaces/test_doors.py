@@ -1,10 +1,11 @@
-"""MCP, JSON-RPC and ``GET /search``: the same calls, the same words about wrong ones, the same answers."""
+"""MCP, JSON-RPC and HTTP: the same calls, the same words about wrong ones, the same answers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import httpx2
+import jsonschema
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from tests.unit.interfaces.mcp.agent import call, text_of
 from mdvec.config import Config
 from mdvec.interfaces.http.app import build_app
 from mdvec.interfaces.http.options import server_options
+from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.rpc.dispatcher import INVALID_PARAMS
 from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.types.query import MIN_SCORE, SearchQuery
@@ -34,9 +36,9 @@ def sent(workspace: FakeWorkspace, method: str, path: str, **request: Any) -> ht
 
 
 def over_http(workspace: FakeWorkspace, **given: object) -> Any:
-    """Return the answer of ``GET /search``."""
+    """Return the answer of ``GET /api/search``."""
     params = {key: str(value).lower() for key, value in given.items()}
-    answer = sent(workspace, "GET", "/search", params=params)
+    answer = sent(workspace, "GET", "/api/search", params=params)
     assert answer.status_code == 200
     return answer.json()
 
@@ -79,10 +81,13 @@ def test_a_client_of_sections_gets_all() -> None:
     assert (query.min_score, query.all_similar) == (0, True)
 
 
-# A tool, a method of JSON-RPC and an address of HTTP do each of these.
-SEARCH = ("search", "mdvec.search", "/search")
-READ = ("get_doc", "mdvec.get", "")
-UPDATE = ("reindex", "mdvec.reindex", "")
+SEARCH_PATHS = ("/search", "/api/search")
+
+# A tool, and what JSON-RPC and HTTP call the same.
+SEARCH = ("search", "search")
+READ = ("get_doc", "get")
+LIST = ("list_docs", "list")
+UPDATE = ("reindex", "reindex")
 
 
 @pytest.mark.parametrize(
@@ -104,24 +109,66 @@ UPDATE = ("reindex", "mdvec.reindex", "")
         (SEARCH, {"query": "x", "updated_since": "soon"}, "not a date, a time or an age: 'soon'"),
         (READ, {"file": {}}, "`path` must be text, not {}"),
         (READ, {"path": "a.md", "lines": "first"}, "not a range of lines: 'first'"),
+        (LIST, {"query": "x"}, "unknown argument `query`; it takes `collections`, `tags`"),
         (UPDATE, {"collection": "notes", "force": True}, "unknown argument `force`; it takes `collection`"),
     ],
 )
 def test_a_wrong_call_is_refused_in_the_same_words_everywhere(
-    workspace: FakeWorkspace, names: tuple[str, str, str], arguments: dict[str, Any], said: str
+    workspace: FakeWorkspace, names: tuple[str, str], arguments: dict[str, Any], said: str
 ) -> None:
     """Each door names the argument, what it must be and what it is; nothing reaches the workspace."""
-    tool, method, path = names
+    tool, name = names
     refused = call(workspace, tool, **arguments)
-    told = [text_of(refused)]
-    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": arguments}
+    message = {"jsonrpc": "2.0", "id": 1, "method": f"mdvec.{name}", "params": arguments}
     error = sent(workspace, "POST", "/rpc", json=message).json()["error"]
-    assert (refused.is_error, error["code"]) == (True, INVALID_PARAMS)
-    told.append(error["message"])
-    if path:
-        answer = sent(workspace, "GET", path, params=arguments)
-        assert answer.status_code == 400
-        told.append(answer.json()["detail"])
+    posted = sent(workspace, "POST", f"/api/{name}", json=arguments)
+    assert (refused.is_error, error["code"], posted.status_code) == (True, INVALID_PARAMS, 400)
+    told = [text_of(refused), error["message"], posted.json()["detail"]]
+    if name == "search":
+        told += [sent(workspace, "GET", path, params=arguments).json()["detail"] for path in SEARCH_PATHS]
     for each in told:
         assert said in each
-    assert not [name for name, _ in workspace.calls if name in ("search", "read", "import")]
+    assert not [name for name, _ in workspace.calls if name in ("search", "read", "newest", "import")]
+
+
+ANSWERED: dict[str, dict[str, Any]] = {
+    "search": {"query": "宿"},
+    "get": {"path": "a.md", "lines": "1:2"},
+    "outline": {"path": "a.md"},
+    "links": {"path": "a.md"},
+    "list": {"tags": ["x"], "limit": 1},
+    "related": {"path": "a.md"},
+    "tags": {},
+    "status": {"collection": "notes", "check": True},
+    "collections": {},
+    "models": {},
+    "reindex": {},
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+def test_each_operation_answers_alike_everywhere(workspace: FakeWorkspace, operation: Operation) -> None:
+    """JSON-RPC and HTTP give the same answer, which fits the description at ``/api``."""
+    name, given = operation.name, ANSWERED[operation.name]
+    described = sent(workspace, "GET", "/api").json()["paths"][f"/api/{name}"]
+    jsonschema.Draft202012Validator(operation.request_schema).validate(given)
+    message = {"jsonrpc": "2.0", "id": 1, "method": f"mdvec.{name}", "params": given}
+    answers = [sent(workspace, "POST", "/rpc", json=message).json()["result"]]
+    answers.append(sent(workspace, "POST", f"/api/{name}", json=given).json())
+    gets = sent(workspace, "GET", f"/api/{name}", params=given)
+    assert (gets.status_code, "get" in described) == ((405, False) if operation.changes else (200, True))
+    answers += [] if operation.changes else [gets.json()]
+    assert all(each == answers[0] for each in answers)
+    schema = described["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+    jsonschema.Draft202012Validator(schema).validate(answers[0])
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [("{}", "text/plain", 415), ("{", "application/json", 400), ("[]", "application/json", 400)],
+)
+def test_a_body_is_an_object_of_json(workspace: FakeWorkspace, body: str, kind: str, status: int) -> None:
+    """A page elsewhere cannot send this type without leave."""
+    answer = sent(workspace, "POST", "/api/tags", content=body, headers={"content-type": kind})
+    assert answer.status_code == status
+    assert "tags" not in dict(workspace.calls)

@@ -205,7 +205,7 @@ def _headings_hint(sections: Sequence[Section], wanted: str) -> str:
     if not headings:
         return "The document has no headings."
     headings = [heading[:_MAX_HEADING_CHARS] for heading in headings[:_MAX_COMPARED_HEADINGS]]
-    near = nearest_names(wanted, headings, most=3) or headings[:8]
+    near = nearest_names(wanted[:_MAX_HEADING_CHARS], headings, most=3) or headings[:8]
     return f"It has: {', '.join(near)}."
 
 
