@@ -191,13 +191,13 @@ def test_json_shapes_are_documented() -> None:
     change = ChangeProgress("", 1, 0)
     status = CollectionStatus(collection, workspace.statuses[0].counts, files, check, change=change)
     printed: dict[str, object] = {
-        "search --format json": wire.search_answer(replace(RESULT, hits=tuple(hits))),
+        "search --format json": replace(RESULT, hits=tuple(hits)),
         "import --format json": wire.import_report(workspace.report),
         "tool ls --format json": [wire.collection(COLLECTION)],
         "status --format json": wire.status(WorkspaceStatus("", 0, "", (status,))),
-        "import --estimate --format json": wire.estimate(ESTIMATE),
+        "import --estimate --format json": ESTIMATE,
         "model ls --format json": [MODEL],
-        "model use --format json": wire.model_change(CHANGE),
+        "model use --format json": CHANGE,
         "tags --format json": workspace.found_tags,
         "store show --format json": workspace.stores.describe(),
         "store move --format json": workspace.stores.move("new.sqlite"),

@@ -33,6 +33,7 @@ from mdvec.stores.interface import View
 from mdvec.stores.restricted import PASSED_ON, RestrictedView
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
+from mdvec.types.hit import Correction
 from mdvec.types.query import Filters, SearchQuery
 from mdvec.types.report import ImportOptions
 from mdvec.workspace.restricted import RestrictedWorkspace
@@ -208,11 +209,11 @@ def test_a_right_to_nothing_shows_nothing(whole: Workspace) -> None:
 
 def test_words_of_others_are_unknown(narrow: Workspace, whole: Workspace) -> None:
     """A word that only others use is like one that nobody uses: no correction or confidence shows it."""
-    assert whole.search(SearchQuery("launch umbrela")).corrections == {"umbrela": "umbrella"}
+    assert whole.search(SearchQuery("launch umbrela")).corrections == (Correction("umbrela", "umbrella"),)
     for word in ("umbrela", "zanzibar"):
         found = narrow.search(SearchQuery(f"launch {word}"))
         nonsense = narrow.search(SearchQuery("launch qwfpgjlu"))
-        assert (found.corrections, found.unknown_words) == ({}, (word,))
+        assert (found.corrections, found.unknown_words) == ((), (word,))
         assert found.confidence == nonsense.confidence
         assert [each.path for each in found.hits] == [each.path for each in nonsense.hits]
         assert found.total_chunks == narrow.status().collections[0].counts.chunks

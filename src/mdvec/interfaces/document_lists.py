@@ -7,7 +7,8 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from mdvec.interfaces.encoding import doc, iso_time
+from mdvec.interfaces.encoding import iso_time
+from mdvec.types.fields import doc
 from mdvec.types.links import Backlink, OutgoingLink
 from mdvec.types.outline import OutlineSection
 from mdvec.types.report import ListedDocument

@@ -131,23 +131,23 @@ def reindex(
     return reports, failures
 
 
-def _searched(workspace: Workspace, request: SearchRequest, say: Say) -> wire.SearchAnswer:
+def _searched(workspace: Workspace, request: SearchRequest, say: Say) -> SearchResult:
     return _answered(search(workspace, request), say)
 
 
-def _related(workspace: Workspace, request: RelatedRequest, say: Say) -> wire.SearchAnswer:
+def _related(workspace: Workspace, request: RelatedRequest, say: Say) -> SearchResult:
     found = workspace.browse.related(request.path, collection=request.collection, limit=request.limit)
     return _answered(found, say)
 
 
-def _answered(result: SearchResult, say: Say) -> wire.SearchAnswer:
+def _answered(result: SearchResult, say: Say) -> SearchResult:
     warnings, hint = tuple(map(say, result.warnings)), result.hint and say(result.hint)
-    return wire.search_answer(replace(result, warnings=warnings, hint=hint))
+    return replace(result, warnings=warnings, hint=hint)
 
 
-def _read(workspace: Workspace, request: DocumentRequest, _: Say) -> wire.Passage:
+def _read(workspace: Workspace, request: DocumentRequest, _: Say) -> Passage:
     lines = None if request.lines is None else parse_lines(request.lines)
-    return wire.passage(read(workspace, request, lines), None)
+    return read(workspace, request, lines)
 
 
 def _outline(workspace: Workspace, request: OutlineRequest, _: Say) -> Outline:
@@ -192,10 +192,8 @@ def _reindexed(workspace: Workspace, request: CollectionRequest, say: Say) -> wi
 
 
 OPERATIONS = (
-    Operation(
-        "search", SearchRequest, _searched, wire.SearchAnswer, "Find passages by meaning and by words."
-    ),
-    Operation("get", DocumentRequest, _read, wire.Passage, "Read a document, some lines or a section of it."),
+    Operation("search", SearchRequest, _searched, SearchResult, "Find passages by meaning and by words."),
+    Operation("get", DocumentRequest, _read, Passage, "Read a document, some lines or a section of it."),
     Operation("outline", OutlineRequest, _outline, Outline, "List the headings of a document."),
     Operation(
         "links", OutlineRequest, _links, DocumentLinks, "List the links of a document, and those to it."
@@ -209,7 +207,7 @@ OPERATIONS = (
         takes=DOCUMENT_FILTERS,
         fixed={"query": ""},
     ),
-    Operation("related", RelatedRequest, _related, wire.SearchAnswer, "Find documents on the same subject."),
+    Operation("related", RelatedRequest, _related, SearchResult, "Find documents on the same subject."),
     Operation("tags", TagsRequest, _tags, wire.Tags, "List the tags, most used first."),
     Operation("status", StatusRequest, _status, wire.Status, "Show what is indexed, and how far."),
     Operation(

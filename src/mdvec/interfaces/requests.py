@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.encoding import doc
 from mdvec.interfaces.times import parse_since, parse_until
 from mdvec.types.document import Lines
+from mdvec.types.fields import doc
 from mdvec.types.query import (
     Comparison,
     Expansion,

@@ -173,11 +173,11 @@ def _resource(document: ListedDocument) -> Resource:
 
 def _text(passage: Passage, most_tokens: int) -> str:
     """Return the text of a document, which has no parts as a resource; of a long one the first part."""
-    part, rest = first_part(passage, most_tokens)
-    if rest is None:
+    part = first_part(passage, most_tokens)
+    if part.next_lines is None:
         return part.text
     left_out = len(passage.text) - len(part.text)
-    note = f"{left_out:,} characters are left out; `get_doc` with lines={rest!r} has them"
+    note = f"{left_out:,} characters are left out; `get_doc` with lines={part.next_lines!r} has them"
     return f"{part.text}\n\n[mdvec: {note}]\n"
 
 

@@ -20,30 +20,20 @@ FILTERS = (
 """The arguments of a search that choose documents."""
 
 
-def search_input(
-    *, limit: int | None, only: Sequence[str] = (), least: Sequence[str] = ("query",)
-) -> JsonObject:
-    """Return the schema of a search's arguments.
+def input_schema(kind: type[Struct], only: Sequence[str] = (), *, limit: int | None = None) -> JsonObject:
+    """Return the schema of a tool's arguments.
 
     Args:
+        kind: The request.
+        only: The arguments that are taken of it; all when empty.
         limit: Hits when a client names no number; None where a collection may have a number of its own.
-        only: The arguments that are taken; all when empty.
-        least: Those that are needed.
     """
-    schema = input_schema(requests.AgentSearchRequest)
-    taken = schema["properties"]
-    if limit is not None:
-        taken["limit"] |= {"default": min(limit, requests.MAX_HITS)}
-    needed = {"required": [*least]} if least else {}
-    others = {key: value for key, value in schema.items() if key != "required"}
-    return {**others, "properties": {name: taken[name] for name in only or taken}, **needed}
-
-
-def input_schema(kind: type[Struct]) -> JsonObject:
-    """Return the schema of a tool's arguments."""
     schema = schema_of(kind, "mcp")
-    needed = {"required": schema["required"]} if schema["required"] else {}
-    properties = {name: _argument(each) for name, each in schema["properties"].items()}
+    properties = {name: _argument(schema["properties"][name]) for name in only or schema["properties"]}
+    if limit is not None and "limit" in properties:
+        properties["limit"]["default"] = min(limit, requests.MAX_HITS)
+    required = [name for name in schema["required"] if name in properties]
+    needed = {"required": required} if required else {}
     return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
 
 

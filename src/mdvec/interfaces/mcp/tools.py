@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,7 +24,7 @@ from mdvec.errors import did_you_mean, sentences
 from mdvec.interfaces import document_lists, operations, requests, wire
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.mcp import wording
-from mdvec.interfaces.mcp.definitions import Context, tool_definitions
+from mdvec.interfaces.mcp.definitions import GENERAL_TOOLS, Context, tool_definitions
 from mdvec.interfaces.mcp.failures import failure_for_client
 from mdvec.interfaces.mcp.fence import marked_json
 from mdvec.interfaces.mcp.paging import (
@@ -65,6 +65,14 @@ class Tools:
         self._config = config
         self._threads = threads
         self._on_bug = on_bug
+        # What takes no longer than a glance into the database.
+        self._short: Mapping[str, Callable[[Any], CallToolResult]] = {
+            "get_doc": self._get_doc,
+            "list_docs": self._list_docs,
+            "get_outline": self._get_outline,
+            "list_tags": lambda request: _tags_answer(workspace.tags(_names(request))),
+            "status": lambda _: _status_answer(workspace.status()),
+        }
 
     async def list_tools(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         """Answer ``tools/list``, from the database as it is now."""
@@ -116,32 +124,21 @@ class Tools:
             given: Its arguments, as they were sent.
             takes: The arguments that its schema has.
         """
-        call, call_long = self._threads.call, self._threads.call_long
-        match name:
-            case "get_doc":
-                document = parse(given, requests.DocumentRequest)
-                return await call(lambda: self._get_doc(document))
-            case "list_docs":
-                listing = parse(given, requests.AgentSearchRequest, takes, query="")
-                return await call(lambda: self._list_docs(listing))
-            case "get_outline":
-                wanted = parse(given, requests.OutlineRequest)
-                return await call(lambda: self._get_outline(wanted))
-            case "list_tags":
-                names = _names(given)
-                return await call(lambda: _tags_answer(self._workspace.tags(names)))
-            case "reindex":
-                names = _names(given) or await call(self._enabled_names)
-                return await call_long(
-                    session, lambda progress: self._reindex(names, progress), parts=len(names), imports=True
-                )
-            case "status":
-                parse(given, requests.NoArguments)
-                return await call(lambda: _status_answer(self._workspace.status()))
-            case _:
-                fixed = {} if name == "search" else {"collections": (name,)}
-                request = parse(given, requests.AgentSearchRequest, takes, **fixed)
-                return await call_long(session, lambda _: self._search(request))
+        tool = GENERAL_TOOLS.get(name)
+        kind, fixed = (
+            (requests.AgentSearchRequest, {"collections": (name,)})
+            if tool is None
+            else (tool.request, tool.fixed)
+        )
+        request: Any = parse(given, kind, takes, **fixed)
+        if name == "reindex":
+            names = _names(request) or await self._threads.call(self._enabled_names)
+            return await self._threads.call_long(
+                session, lambda progress: self._reindex(names, progress), parts=len(names), imports=True
+            )
+        if answer := self._short.get(name):
+            return await self._threads.call(lambda: answer(request))
+        return await self._threads.call_long(session, lambda _: self._search(request))
 
     def _search(self, request: requests.SearchRequest) -> CallToolResult:
         query = _limited(requests.search_query(request, self._workspace.search_settings(request.collections)))
@@ -150,7 +147,7 @@ class Tools:
         query = replace(query, max_tokens=None, expand_tokens=min(query.expand_tokens, most_tokens // 2 or 1))
         result = fitted(self._workspace.search(query, wait_for_vectors=False), most_tokens)
         new = self._never_indexed(request.collections) if result.last_indexed_ms is None else ()
-        return _answer(wire.search_answer(result), wording.search_text(result, never_indexed=new))
+        return _answer(result, wording.search_text(result, never_indexed=new))
 
     def _never_indexed(self, names: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(
@@ -162,8 +159,8 @@ class Tools:
     def _get_doc(self, request: requests.DocumentRequest) -> CallToolResult:
         lines, read_chars = (None, 0) if request.lines is None else parse_part(request.lines)
         found = operations.read(self._workspace, request, lines)
-        passage, next_lines = first_part(found, self._config.mcp.max_tokens, read_chars=read_chars)
-        return _answer(wire.passage(passage, next_lines), wording.passage_text(passage, next_lines))
+        passage = first_part(found, self._config.mcp.max_tokens, read_chars=read_chars)
+        return _answer(passage, wording.passage_text(passage))
 
     def _list_docs(self, request: requests.SearchRequest) -> CallToolResult:
         query = _limited(requests.search_query(request, self._config.search))
@@ -214,9 +211,8 @@ def _limited(query: SearchQuery) -> SearchQuery:
     return replace(query, limit=min(query.limit, requests.MAX_HITS))
 
 
-def _names(given: Arguments) -> tuple[str, ...]:
-    collection = parse(given, requests.CollectionRequest).collection
-    return () if collection is None else (collection,)
+def _names(request: requests.CollectionRequest) -> tuple[str, ...]:
+    return () if request.collection is None else (request.collection,)
 
 
 def _tags_answer(found: Sequence[TagCount]) -> CallToolResult:
