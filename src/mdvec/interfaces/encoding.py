@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
-from functools import cache, partial
+from functools import cache
 from typing import Any, get_args
 
 import msgspec
@@ -77,15 +77,7 @@ def _writing(kind: object) -> Callable[[Any], Any]:
     if _said(kind, TIME):
         return iso_time
     digits = _said(kind, DIGITS)
-    return partial(_rounded, digits) if digits else _same
-
-
-def _rounded(digits: int, value: float | None) -> float | None:
-    return None if value is None else round(value, digits)
-
-
-def _same(value: Any) -> Any:
-    return value
+    return lambda value: round(value, digits) if digits and value is not None else value
 
 
 def _whole(node: JsonObject, parts: Mapping[str, JsonObject], door: Door) -> JsonObject:

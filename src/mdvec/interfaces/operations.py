@@ -7,7 +7,7 @@ table, and adds only its own words.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -54,8 +54,7 @@ class Operation(Struct, frozen=True):
         name: Of the operation; doors put their own prefix before it.
         request: Its arguments.
         run: Answers a request.
-        answer: The type of the answer.
-        is_list: Whether the answer is a list of that type.
+        answer: The type of the answer, or a list of it.
         text: What it does, for people.
         takes: The arguments it takes of its request; all when empty.
         fixed: Fields of the request that it decides itself.
@@ -65,9 +64,8 @@ class Operation(Struct, frozen=True):
     name: str
     request: type[Struct]
     run: Callable[[Workspace, Any, Say], object]
-    answer: type[Struct]
+    answer: type[Any]
     text: str
-    is_list: bool = False
     takes: tuple[str, ...] = ()
     fixed: Mapping[str, object] = {}
     changes: bool = False
@@ -77,14 +75,14 @@ class Operation(Struct, frozen=True):
         """The JSON Schema of the arguments."""
         schema = schema_of(self.request, "programs")
         taken = {name: schema["properties"][name] for name in self.takes or schema["properties"]}
-        needed = [name for name in schema.get("required", ()) if name in taken]
+        needed = [name for name in schema["required"] if name in taken]
         return schema | {"properties": taken, "required": needed, "additionalProperties": False}
 
     @property
     def answer_schema(self) -> JsonObject:
         """The JSON Schema of the answer."""
-        schema = schema_of(self.answer, "programs")
-        return {"type": "array", "items": schema} if self.is_list else schema
+        items = [schema_of(each, "programs") for each in get_args(self.answer)]
+        return {"type": "array", "items": items[0]} if items else schema_of(self.answer, "programs")
 
 
 def search(workspace: Workspace, request: SearchRequest, *, as_passages: bool = True) -> SearchResult:
@@ -162,7 +160,7 @@ def _listed(workspace: Workspace, request: SearchRequest, _: Say) -> Documents:
     query = search_query(request, workspace.search_settings(request.collections))
     limit = request.limit or _LISTED_DOCUMENTS
     found = workspace.browse.newest(query.filters, query.collections, limit=limit + 1)
-    return documents(found[:limit], more=len(found) > limit)
+    return documents(found, limit)
 
 
 def _tags(workspace: Workspace, request: TagsRequest, _: Say) -> wire.Tags:
@@ -210,10 +208,8 @@ OPERATIONS = (
     Operation("related", RelatedRequest, _related, SearchResult, "Find documents on the same subject."),
     Operation("tags", TagsRequest, _tags, wire.Tags, "List the tags, most used first."),
     Operation("status", StatusRequest, _status, wire.Status, "Show what is indexed, and how far."),
-    Operation(
-        "collections", NoArguments, _collections, wire.Collection, "List the collections.", is_list=True
-    ),
-    Operation("models", NoArguments, _models, ListedModel, "List the models of vectors.", is_list=True),
+    Operation("collections", NoArguments, _collections, list[wire.Collection], "List the collections."),
+    Operation("models", NoArguments, _models, list[ListedModel], "List the models of vectors."),
     Operation(
         "reindex", CollectionRequest, _reindexed, wire.Reindexed, "Bring the index up to date.", changes=True
     ),

@@ -21,6 +21,12 @@ DIGITS = "digits"
 TIME = "time"
 """The key of a field that holds milliseconds since 1970, which JSON has as ISO 8601."""
 
+HIDDEN = Meta(extra_json_schema={DOOR: "none"})
+"""Marks a field that no door shows."""
+
+MOMENT = Meta(description="ISO 8601, UTC", extra_json_schema={TIME: True})
+"""Marks a field in milliseconds since 1970, or None, that is shown as ISO 8601."""
+
 
 def doc(description: str = "", door: Door | None = None, *, digits: int = 0) -> Meta:
     """Describe a field.
@@ -35,13 +41,3 @@ def doc(description: str = "", door: Door | None = None, *, digits: int = 0) -> 
         description=description or None,
         extra_json_schema={key: value for key, value in said.items() if value} or None,
     )
-
-
-def hidden() -> Meta:
-    """Mark a field that no door shows."""
-    return Meta(extra_json_schema={DOOR: "none"})
-
-
-def moment(description: str) -> Meta:
-    """Describe a field in milliseconds since 1970, or None, that is shown as ISO 8601."""
-    return Meta(description=description, extra_json_schema={TIME: True})

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Struct, field
 
-from mdvec.types.fields import doc, hidden, moment
+from mdvec.types.fields import HIDDEN, MOMENT, doc
 from mdvec.types.query import SearchMode
 
 SCORE_DIGITS = 6
@@ -73,8 +73,8 @@ class SearchHit(Struct, frozen=True):
     dense_rank: Annotated[int | None, doc("rank by meaning", "programs")]
     lexical_rank: Annotated[int | None, doc("rank by words", "programs")]
     text: Annotated[str, doc("the passage")]
-    chunk_text: Annotated[str, hidden()]
-    chunk_line: Annotated[int, hidden()]
+    chunk_text: Annotated[str, HIDDEN]
+    chunk_line: Annotated[int, HIDDEN]
     stale: Annotated[bool, doc("the file has changed since it was indexed")] = False
     supersedes: Annotated[tuple[str, ...], doc("paths of older versions")] = ()
     superseded_by: Annotated[tuple[str, ...], doc("paths of newer versions", "programs")] = ()
@@ -119,12 +119,12 @@ class SearchResult(Struct, frozen=True):
     hits: Annotated[tuple[SearchHit, ...], doc("best first")]
     total_chunks: Annotated[int, doc("passages that were searched")]
     pending_chunks: Annotated[int, doc("passages without a vector")]
-    last_indexed_ms: Annotated[int | None, moment("ISO 8601, UTC")] = field(name="last_indexed")
+    last_indexed_ms: Annotated[int | None, MOMENT] = field(name="last_indexed")
     elapsed_ms: Annotated[float, doc("milliseconds", "programs", digits=1)]
     warnings: tuple[str, ...] = ()
     hint: Annotated[str | None, doc("next step when there is no hit")] = None
     confidence: Annotated[Confidence, doc("that the documents answer the query")] = Confidence.NONE
-    searched: Annotated[str, hidden()] = ""
+    searched: Annotated[str, HIDDEN] = ""
     corrections: Annotated[tuple[Correction, ...], doc("words taken for mistyped", "programs")] = ()
     unknown_words: Annotated[tuple[str, ...], doc("no document contains them", "programs")] = ()
     left_out: Annotated[int, doc("hits that did not fit", "programs")] = 0

@@ -11,7 +11,7 @@ from msgspec import Struct
 from mdvec.errors import EmbeddingError
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
-from mdvec.types.fields import doc, hidden
+from mdvec.types.fields import HIDDEN, doc
 from mdvec.types.store_report import PublishedVersion
 
 
@@ -58,7 +58,7 @@ class ImportReport(Struct, frozen=True):
     new_model: Annotated[str | None, doc("model since this import", "programs")] = None
     warnings: Annotated[tuple[str, ...], doc(door="programs")] = ()
     elapsed_ms: Annotated[float, doc("milliseconds", "programs", digits=1)] = 0.0
-    failure: Annotated[EmbeddingError | None, hidden()] = None
+    failure: Annotated[EmbeddingError | None, HIDDEN] = None
     embedded_names: Annotated[int, doc("names that went through the model", "programs")] = 0
     error: Annotated[str | None, doc("why it is not up to date")] = None
 

@@ -88,11 +88,7 @@ class RestrictedWorkspace(Workspace):
             _RestrictedCollections(whole._collections, self.readable), replace(whole._config, search=search)
         )
         self.searchers = whole.searchers
-        self.browse = _UnplacedBrowse(
-            self._collections,
-            self._versions,
-            lambda query, path: self._search(query, wait_for_vectors=False, related_to=path),
-        )
+        self.browse = _UnplacedBrowse(self._collections, self._versions, self.browse._search)
         self._looking = threading.Lock()
         self._seen: tuple[int, WorkspaceStatus] | None = None
         self._generation = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -40,33 +40,28 @@ def api_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: On
     """Return the routes of the operations."""
     threads = CapacityLimiter(MAX_REQUESTS)
 
-    def answered(operation: Operation, read: Callable[[], Mapping[str, object]], path: str) -> Response:
+    def answered(operation: Operation, given: Mapping[str, object] | bytes, path: str) -> Response:
         try:
-            request = _parsed(operation, read(), path)
+            request = _parsed(operation, _decoded(given) if isinstance(given, bytes) else given, path)
             with workspace.explaining():
-                answer = operation.run(workspace, request, str)
+                return JSONResponse(to_json(operation.run(workspace, request, str)))
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
             failure = translate_for_client(error, on_bug)
             detail = sentences(failure.message, failure.hint)
             return problem(
                 status_of(error), detail, code=failure.code, hint=failure.hint, retry=failure.retry
             )
-        return JSONResponse(to_json(answer))
 
     def route(path: str, operation: Operation, *methods: str) -> Route:
         async def answer(request: Request) -> Response:
-            query, body = request.query_params, b""
+            query = request.query_params
+            given: Mapping[str, object] | bytes = {name: query.getlist(name) for name in query}
             if request.method == "POST":
                 # A browser asks the server for leave first when a page elsewhere sends this type.
                 if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
                     return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"A request has the type {_JSON}.")
-                body = await request.body()
-                return await to_thread.run_sync(
-                    answered, operation, lambda: _decoded(body), path, limiter=threads
-                )
-            # Lists are repeated.
-            given = {name: query.getlist(name) for name in query}
-            return await to_thread.run_sync(answered, operation, lambda: given, path, limiter=threads)
+                given = await request.body()
+            return await to_thread.run_sync(answered, operation, given, path, limiter=threads)
 
         return Route(path, answer, methods=list(methods))
 
@@ -116,10 +111,10 @@ def _decoded(body: bytes) -> Mapping[str, object]:
     except (ValueError, RecursionError) as error:
         msg = f"not JSON: {error}"
         raise InvalidArgumentsError(msg) from error
-    if not isinstance(given, dict):
-        msg = "the arguments are an object"
-        raise InvalidArgumentsError(msg)
-    return given
+    if isinstance(given, dict):
+        return given
+    msg = "the arguments are an object"
+    raise InvalidArgumentsError(msg)
 
 
 def _parsed(operation: Operation, given: Mapping[str, object], path: str) -> object:
@@ -131,7 +126,6 @@ def _parsed(operation: Operation, given: Mapping[str, object], path: str) -> obj
     try:
         return parse(given, operation.request, operation.takes, **operation.fixed)
     except InvalidArgumentsError as error:
-        hint = f"{API_PATH} says what it takes."
-        if operation.name == "search":
-            hint = f"Give a search as {path}?q=WORDS&limit=5."
+        is_search = operation.name == "search"
+        hint = f"Give a search as {path}?q=WORDS&limit=5." if is_search else f"{API_PATH} says what it takes."
         raise InvalidArgumentsError(str(error), hint=hint) from error

@@ -74,6 +74,8 @@ _SEARCH_TEXT = (
 _READ_TEXT = "Read an indexed document, some lines or a section of it."
 _LIST_TEXT = "List documents, last updated first."
 _OUTLINE_TEXT = "List a document's headings with lines and tokens, its links and backlinks."
+_TAGS_TEXT = "List the tags, most used first."
+_STATUS_TEXT = "List the collections and their state."
 _REINDEX_TEXT = "Bring the index up to date with changed files."
 
 _TOOLS = (
@@ -91,17 +93,9 @@ _TOOLS = (
     GeneralTool(
         "get_outline", "Outline and links", _OUTLINE_TEXT, requests.OutlineRequest, document_lists.Map
     ),
-    GeneralTool(
-        "list_tags", "List tags", "List the tags, most used first.", requests.CollectionRequest, wire.Tags
-    ),
+    GeneralTool("list_tags", "List tags", _TAGS_TEXT, requests.CollectionRequest, wire.Tags),
     GeneralTool("reindex", "Update the index", _REINDEX_TEXT, requests.CollectionRequest, wire.Reindexed),
-    GeneralTool(
-        "status",
-        "State of the index",
-        "List the collections and their state.",
-        requests.NoArguments,
-        wire.Status,
-    ),
+    GeneralTool("status", "State of the index", _STATUS_TEXT, requests.NoArguments, wire.Status),
 )
 GENERAL_TOOLS = {each.name: each for each in _TOOLS}
 """The tools that do not depend on the collections, by name, in the order an agent needs them."""

@@ -95,10 +95,8 @@ class Tools:
                 return await self._run(ctx.session, name, arguments, takes)
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
             return self._failure(error, arguments)
-        near = (
-            did_you_mean(params.name.lower(), tools)
-            or f"; there are {', '.join(f'`{each}`' for each in tools)}"
-        )
+        known = ", ".join(f"`{each}`" for each in tools)
+        near = did_you_mean(params.name.lower(), tools) or f"; there are {known}"
         msg = f"there is no tool {shown(params.name)}{near}"
         raise MCPError(INVALID_PARAMS, msg)
 
@@ -125,12 +123,8 @@ class Tools:
             takes: The arguments that its schema has.
         """
         tool = GENERAL_TOOLS.get(name)
-        kind, fixed = (
-            (requests.AgentSearchRequest, {"collections": (name,)})
-            if tool is None
-            else (tool.request, tool.fixed)
-        )
-        request: Any = parse(given, kind, takes, **fixed)
+        kind = tool.request if tool else requests.AgentSearchRequest
+        request: Any = parse(given, kind, takes, **(tool.fixed if tool else {"collections": (name,)}))
         if name == "reindex":
             names = _names(request) or await self._threads.call(self._enabled_names)
             return await self._threads.call_long(
@@ -166,8 +160,7 @@ class Tools:
         query = _limited(requests.search_query(request, self._config.search))
         found = self._workspace.browse.newest(query.filters, query.collections, limit=query.limit + 1)
         hint = "" if found else self._workspace.browse.unmet(query.filters, query.collections)
-        more = len(found) > query.limit
-        documents = document_lists.documents(map(named, found[: query.limit]), more=more)
+        documents = document_lists.documents([*map(named, found)], query.limit)
         return _answer(documents, wording.documents_text(documents, text_for_client(hint)))
 
     def _get_outline(self, request: requests.OutlineRequest) -> CallToolResult:
