@@ -28,7 +28,7 @@ from mdvec.indexing.transfer import copy_store
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.search.search import search
 from mdvec.stores.interface import Store
-from mdvec.stores.vectors.following import update_vector_index
+from mdvec.stores.vectors.follower import update_vector_index
 from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace

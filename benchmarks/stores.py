@@ -93,7 +93,7 @@ def _unit(rows: Any) -> Any:
 def write(name: str, size: int, folder: Path, address: str) -> dict[str, float]:
     """Fill an empty store, and return the seconds of it."""
     from mdvec.indexing.prepare import make_record
-    from mdvec.stores.vectors.following import update_vector_index
+    from mdvec.stores.vectors.follower import update_vector_index
     from mdvec.text.hashing import content_hash
     from mdvec.types.change import SourceEntry
     from mdvec.types.chunk import Chunk

@@ -18,7 +18,15 @@ from tests.postgres_server import shared_server
 
 from mdvec.stores.records import ChunkTerms, DocumentRecord
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorIndex, VectorKind
+from mdvec.stores.vectors.index import (
+    MAX_NEAREST,
+    IndexedSpace,
+    Mark,
+    VectorChanges,
+    VectorEntry,
+    VectorIndex,
+    VectorKind,
+)
 from mdvec.stores.vectors.sqlite_vec import SqliteVecIndex
 from mdvec.testing.vectors import MemoryVectorIndex
 from mdvec.text.hashing import content_hash, text_hash
@@ -38,7 +46,7 @@ if TYPE_CHECKING:
 DIMENSION = 32
 SPACE = EmbeddingSpace("fake", "fake", "1", DIMENSION)
 OTHER = EmbeddingSpace("fake", "other", "1", 16)
-INDEXED = IndexedSpace(SPACE.key, DIMENSION)
+TEXTS, NAMES = (IndexedSpace(SPACE.key, DIMENSION, kind) for kind in VectorKind)
 WORDS = [f"word{number}" for number in range(300)]
 CHUNKS_PER_DOCUMENT = 8
 DOCUMENTS = 250
@@ -67,6 +75,10 @@ FACTORIES: dict[str, MakeIndex] = {
     "lancedb": make_lancedb,
     "chroma": make_chroma,
 }
+
+_MARKS = {"lancedb": [pytest.mark.lancedb], "chroma": [pytest.mark.chroma]}
+EVERY_INDEX = [pytest.param(name, marks=_MARKS.get(name, ())) for name in FACTORIES]
+"""For the fixture ``make``, indirectly; without it, tests use the index in memory."""
 
 
 class Place(Protocol):
@@ -346,10 +358,10 @@ def assert_same(world: World, *, filters: Filters | None = None, limit: int = 10
             assert_equal(found, nearest(world.exact, world, query, limit=limit, filters=filters, kind=kind))
 
 
-def held(world: World, space: IndexedSpace = INDEXED) -> int:
+def held(world: World) -> int:
     """Count the entries of an index."""
-    query = np.eye(1, space.dimension, dtype=np.float32)[0]
-    return sum(len(world.index.nearest(space, query, kind, 100_000, None)) for kind in VectorKind)
+    query = np.eye(1, DIMENSION, dtype=np.float32)[0]
+    return sum(len(world.index.nearest(space, query, MAX_NEAREST, None)) for space in (TEXTS, NAMES))
 
 
 def entry(key: int, vector: NDArray[np.float32], *, owner: int = 0, collection: int = 1) -> VectorEntry:
@@ -358,14 +370,7 @@ def entry(key: int, vector: NDArray[np.float32], *, owner: int = 0, collection: 
 
 
 def step(
-    since: str | None,
-    until: str,
-    added: Sequence[VectorEntry] = (),
-    removed: Sequence[int] = (),
-    kind: VectorKind = VectorKind.TEXT,
+    since: str | None, until: str, added: Sequence[VectorEntry] = (), removed: Sequence[int] = ()
 ) -> VectorChanges:
-    """Make changes of one kind."""
-    mark = None if since is None else Mark(since)
-    return VectorChanges(
-        mark, Mark(until), [(kind, key) for key in removed], [(kind, each) for each in added]
-    )
+    """Make changes."""
+    return VectorChanges(None if since is None else Mark(since), Mark(until), removed, added)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.contract.attached_world import FACTORIES, Place, fill, new_place, open_world
+from tests.contract.attached_world import FACTORIES, MakeIndex, Place, fill, new_place, open_world
 from tests.contract.store_world import STORES, World, add_collection, open_store
 
 from mdvec.stores.interface import Store
@@ -31,6 +31,12 @@ def notes(store: Store) -> Collection:
 def world(store: Store) -> World:
     """Two empty collections."""
     return World(store)
+
+
+@pytest.fixture
+def make(request: pytest.FixtureRequest) -> MakeIndex:
+    """Make an index beside a store."""
+    return FACTORIES[getattr(request, "param", "memory")]
 
 
 @pytest.fixture(scope="session")

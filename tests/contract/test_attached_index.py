@@ -1,4 +1,4 @@
-"""What every vector index beside a store must do, and what the store makes of its answers."""
+"""How a store follows up its vector index and answers through it; most of it with an index in memory."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from tests.contract.attached_world import (
     CHUNKS_PER_DOCUMENT,
     DOCUMENTS,
+    EVERY_INDEX,
     FACTORIES,
-    INDEXED,
+    NAMES,
     OTHER,
     RARE,
+    TEXTS,
     WORDS,
     MakeIndex,
     Place,
@@ -24,36 +25,26 @@ from tests.contract.attached_world import (
     World,
     assert_equal,
     assert_same,
-    entry,
     held,
     nearest,
     new_place,
     open_world,
     queries,
     record,
-    step,
 )
 from tests.contract.store_world import searched_in
 
 from mdvec.errors import StoreError
 from mdvec.search.search import search
 from mdvec.stores.records import first_names
-from mdvec.stores.vectors import following
-from mdvec.stores.vectors.index import IndexedSpace, VectorChanges, VectorKind
+from mdvec.stores.vectors import follower
+from mdvec.stores.vectors.index import IndexedSpace, VectorChanges
 from mdvec.testing.vectors import MemoryVectorIndex
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Move, SourceEntry
 from mdvec.types.collection import ChunkingSpec, SourceSpec
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId
+from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
-
-HEAVY = {"lancedb": [pytest.mark.lancedb], "chroma": [pytest.mark.chroma]}
-
-
-@pytest.fixture(params=[pytest.param(name, marks=HEAVY.get(name, ())) for name in FACTORIES])
-def make(request: pytest.FixtureRequest) -> MakeIndex:
-    """Make an index of each kind."""
-    return FACTORIES[request.param]
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -102,65 +93,10 @@ def no_scan(monkeypatch: pytest.MonkeyPatch, indexed: type) -> None:
     monkeypatch.setattr(indexed, "_without_index", fail)
 
 
-# --- the port -----------------------------------------------------------------------------------
-
-
-def test_port_nearest_first(make: MakeIndex, tmp_path: Path) -> None:
-    """Entries come by falling cosine similarity, min(limit, entries) of them, of the wanted collections."""
-    index, vectors = make(tmp_path / "index"), queries(100)
-    added = [entry(at + 1, each, owner=at + 501, collection=at % 3) for at, each in enumerate(vectors)]
-    assert index.apply(INDEXED, step(None, "1", added))
-    found = index.nearest(INDEXED, vectors[5], VectorKind.TEXT, 10, None)
-    cosines = vectors @ vectors[5]
-    assert [owner for owner, _ in found] == [501 + at for at in np.argsort(-cosines)[:10]]
-    assert [near for _, near in found] == pytest.approx(sorted(cosines, reverse=True)[:10], abs=1e-3)
-    assert len(index.nearest(INDEXED, vectors[5], VectorKind.TEXT, 5_000, None)) == 100
-    some = index.nearest(INDEXED, vectors[5], VectorKind.TEXT, 50, [CollectionId(1), CollectionId(2)])
-    assert {(owner - 501) % 3 for owner, _ in some} == {1, 2}
-    assert len(index.nearest(INDEXED, vectors[5], VectorKind.TEXT, 5_000, [CollectionId(1)])) == 33
-    assert index.nearest(INDEXED, vectors[5], VectorKind.TEXT, 5, []) == []
-    assert index.nearest(INDEXED, vectors[5], VectorKind.NAME, 5, None) == []
-
-
-def test_port_vectors_without_a_direction(make: MakeIndex, tmp_path: Path) -> None:
-    """A vector of zeros is an entry like others, and not near to anything."""
-    index, vectors = make(tmp_path / "index"), queries(3)
-    vectors[1] = 0
-    added = [entry(at + 1, each) for at, each in enumerate(vectors)]
-    assert index.apply(INDEXED, step(None, "1", added))
-    found = index.nearest(INDEXED, vectors[0], VectorKind.TEXT, 3, None)
-    assert {owner for owner, _ in found} == {1, 2, 3}
-    assert found[0][0] == 1
-
-
-def test_port_marks(make: MakeIndex, tmp_path: Path) -> None:
-    """Changes are applied once, to the state that they are for; a dropped space starts from nothing."""
-    index, vectors = make(tmp_path / "index"), queries(3)
-    assert index.applied(INDEXED) is None
-    assert not index.apply(INDEXED, step("0", "1", [entry(1, vectors[0])]))
-    assert index.apply(INDEXED, step(None, "1", [entry(1, vectors[0])]))
-    assert not index.apply(INDEXED, step(None, "1", [entry(1, vectors[0])]))
-    assert index.apply(INDEXED, step("1", "2", [entry(2, vectors[1])], removed=[1, 99]))
-    assert index.applied(INDEXED) == "2"
-    assert [owner for owner, _ in index.nearest(INDEXED, vectors[0], VectorKind.TEXT, 5, None)] == [2]
-    index.drop(INDEXED)
-    index.drop(INDEXED)
-    assert index.applied(INDEXED) is None
-    assert index.nearest(INDEXED, vectors[0], VectorKind.TEXT, 5, None) == []
-
-
-def test_port_spaces_are_apart(make: MakeIndex, tmp_path: Path) -> None:
-    """Two models have vectors of different lengths, and dropping one leaves the other."""
-    index, other = make(tmp_path / "index"), IndexedSpace(OTHER.key, OTHER.dimension)
-    index.apply(INDEXED, step(None, "1", [entry(1, queries(1)[0])]))
-    index.apply(other, step(None, "1", [entry(1, queries(1, 16)[0], owner=7)]))
-    index.drop(INDEXED)
-    assert index.nearest(other, queries(1, 16)[0], VectorKind.TEXT, 5, None)[0][0] == 7
-
-
 # --- the store with an index --------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("make", EVERY_INDEX, indirect=True)
 @pytest.mark.usefixtures("no_scan")
 def test_recall(full: World) -> None:
     """The ten nearest of 2,000 chunks are those of the exact matrix."""
@@ -232,6 +168,7 @@ def test_the_same_answers(full: World) -> None:
 # --- catching up --------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("make", EVERY_INDEX, indirect=True)
 @pytest.mark.usefixtures("no_scan")
 def test_changes(world: World) -> None:
     """Documents that are new, changed, moved, removed and put back are found as they are now."""
@@ -279,9 +216,7 @@ def test_only_what_changed_is_applied(full: World) -> None:
     with full.exact.write() as writer:
         writer.drop_unused()
     assert_same(full, count=3)
-    assert len(applied) == 1
-    assert len(applied[0].added) == 2
-    assert len(applied[0].removed) == CHUNKS_PER_DOCUMENT + 1
+    assert [(len(each.added), len(each.removed)) for each in applied] == [(1, CHUNKS_PER_DOCUMENT), (1, 1)]
 
 
 def test_facts(tmp_path: Path) -> None:
@@ -291,10 +226,10 @@ def test_facts(tmp_path: Path) -> None:
     world.embed()
     assert_same(world, count=1)
     assert isinstance(world.index, MemoryVectorIndex)
-    second = world.index.entries(INDEXED, VectorKind.TEXT)[1]
+    second = world.index.entries(TEXTS)[1]
     assert (second.path, second.ordinal, second.depth, second.heading) == ("notes/a.md", 1, 1, "Top > Part 1")
     assert second.collection_id == world.collections[0]
-    (name,) = world.index.entries(INDEXED, VectorKind.NAME)
+    (name,) = world.index.entries(NAMES)
     assert name.heading in first_names(record("notes/a.md", []).document.names)
     assert name.owner == 1
 
@@ -309,7 +244,7 @@ def test_a_second_model(full: World) -> None:
     with full.exact.write() as writer:
         writer.drop_space(full.space_id())
     assert_equal(nearest(full.store, full, query, space=OTHER), found)
-    assert full.index.applied(INDEXED) is None
+    assert full.index.applied(TEXTS) is None
     assert nearest(full.store, full, queries(1)[0]) == []
     full.embed()
     assert_same(full, count=2)
@@ -329,7 +264,7 @@ def test_dropped_and_filled_again(full: World) -> None:
 @pytest.mark.usefixtures("no_scan")
 def test_many_batches(full: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catching up in small steps gives the same."""
-    monkeypatch.setattr("mdvec.stores.vectors.feed.BATCH", 97)
+    monkeypatch.setattr("mdvec.stores.vectors.journal.BATCH", 97)
     assert_same(full, count=3)
     full.put("7.md", ["changed"], collection=1)
     for number in range(0, 60, 2):
@@ -340,8 +275,8 @@ def test_many_batches(full: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_search_does_a_part(full: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large backlog is shared out among searches, which all give exact answers."""
-    monkeypatch.setattr("mdvec.stores.vectors.feed.BATCH", 100)
-    monkeypatch.setattr(following, "_MAX_PER_SEARCH", 300)
+    monkeypatch.setattr("mdvec.stores.vectors.journal.BATCH", 100)
+    monkeypatch.setattr(follower, "_MAX_PER_SEARCH", 300)
     counts = []
     for _ in range(10):
         assert_same(full, count=1, limit=20)
@@ -351,10 +286,11 @@ def test_a_search_does_a_part(full: World, monkeypatch: pytest.MonkeyPatch) -> N
     assert counts[-1] == 2_250
 
 
+@pytest.mark.parametrize("make", EVERY_INDEX, indirect=True)
 @pytest.mark.parametrize("attempt", range(4))
 def test_a_crash_repairs_itself(full: World, monkeypatch: pytest.MonkeyPatch, attempt: int) -> None:
     """Whatever ends an apply, before or after it took effect, the next search goes on from there."""
-    monkeypatch.setattr("mdvec.stores.vectors.feed.BATCH", 500)
+    monkeypatch.setattr("mdvec.stores.vectors.journal.BATCH", 500)
     apply, calls = full.index.apply, [0]
 
     def crash(space: IndexedSpace, changes: VectorChanges) -> bool:
@@ -445,6 +381,7 @@ def test_an_older_snapshot_is_answered_as_it_is(full: World) -> None:
     assert held(full) == 1_125
 
 
+@pytest.mark.parametrize("make", EVERY_INDEX, indirect=True)
 def test_threads(full: World) -> None:
     """Several threads search and write at once; afterwards nothing is missing and nothing twice."""
     problems: list[BaseException] = []
@@ -492,7 +429,7 @@ def test_update(full: World) -> None:
     with full.store.vector_index() as index:
         assert index is not None
         assert index.update() == held(full) == 2_250
-        assert index.problems() == []
+        assert index.problem() == ""
 
 
 def test_a_rebuild_that_fails_says_so(full: World) -> None:
@@ -509,7 +446,7 @@ def test_more_than_is_worth_proposing(
 ) -> None:
     """Where an index would have to propose too much, the vectors of the store are searched."""
     monkeypatch.setattr(indexed, "few_inside", lambda *_: None)
-    monkeypatch.setattr(following, "_MAX_PROPOSED", most)
+    monkeypatch.setattr(follower, "MAX_NEAREST", most)
     assert_same(full, filters=Filters(tags=("rare",)), count=2)
     assert_same(full, filters=Filters(tags=("often",)), limit=400, count=2)
     assert_same(full, count=2)

@@ -12,7 +12,7 @@ import pytest
 from tests.contract.attached_world import (
     CHUNKS_PER_DOCUMENT,
     FACTORIES,
-    INDEXED,
+    TEXTS,
     Place,
     World,
     assert_same,
@@ -90,7 +90,7 @@ def test_a_file_that_is_deleted_in_use(filled: World) -> None:
         each.unlink()
     assert_same(filled, count=2)
     other = SqliteVecIndex(str(path))
-    assert other.applied(INDEXED) is not None
+    assert other.applied(TEXTS) is not None
     other.close()
     assert held(filled) == 2_250
 
@@ -98,7 +98,7 @@ def test_a_file_that_is_deleted_in_use(filled: World) -> None:
 def test_another_version_of_the_file(filled: World) -> None:
     """A file that another version of mdvec wrote is built again."""
     with sqlite3.connect(filled.index.location) as database:
-        database.execute("PRAGMA user_version = 99")
+        database.execute("PRAGMA application_id = 99")
     database.close()
     assert_same(filled, count=2)
     assert held(filled) == 2_250
@@ -119,16 +119,13 @@ def test_other_files_are_not_touched(tmp_path: Path) -> None:
 
 def test_removed_rows_do_not_fill_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A space from which much was removed is built again."""
-    monkeypatch.setattr("mdvec.stores.vectors.sqlite_vec._ALWAYS_ADDED", 100)
-    index, vectors, since = SqliteVecIndex(str(tmp_path / "index")), queries(60), None
-    for number in range(1, 6):
-        added = [entry(100 * number + at, each) for at, each in enumerate(vectors)]
-        removed = [100 * (number - 1) + at for at in range(60)]
-        assert index.apply(INDEXED, step(since, str(number), added, removed))
-        since = index.applied(INDEXED)
-        if since is None:
-            break
-    assert number == 5
+    monkeypatch.setattr("mdvec.stores.vectors.sqlite_vec._ALWAYS_ROOM", 1_024)
+    index, vectors = SqliteVecIndex(str(tmp_path / "index")), queries(1_100)
+    index.apply(TEXTS, step(None, "1", [entry(at + 1, each) for at, each in enumerate(vectors)]))
+    index.apply(TEXTS, step("1", "2", removed=range(1, 601)))
+    assert index.applied(TEXTS) == "2"
+    index.apply(TEXTS, step("2", "3", removed=range(601, 1_000)))
+    assert index.applied(TEXTS) is None
     index.close()
 
 
@@ -160,7 +157,7 @@ def test_problems_are_shown(filled: World, monkeypatch: pytest.MonkeyPatch) -> N
     Path(filled.index.location).mkdir()
     with filled.store.vector_index() as index:
         assert index is not None
-        assert "cannot be used" in index.problems()[0]
+        assert "cannot be used" in index.problem()
     assert filled.store.check() == []
     assert_same(filled, count=2)
 

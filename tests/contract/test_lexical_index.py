@@ -67,18 +67,20 @@ def test_frequencies_follow_what_is_written(world: World) -> None:
     assert frequencies(world, ["犬"]) == DocumentFrequencies(3, {"犬": 1})
 
 
-def test_title_counts_twice(world: World) -> None:
-    """A term in the title weighs as much as two in the text; all fields make up the length."""
+def test_a_term_counts_alike_in_title_heading_and_text(world: World) -> None:
+    """All fields make up the length; a minor term counts less."""
     terms = [
         ChunkTerms("x", "", "a b"),
         ChunkTerms("", "x", "a b"),
-        ChunkTerms("", "", "x x b"),
+        ChunkTerms("", "", "x a b"),
+        ChunkTerms("", "", "a b", "x"),
         *[ChunkTerms("", "", "c c c")] * 6,
     ]
-    ids = world.add("a.md", [f"text {number}" for number in range(9)], terms=terms)
+    ids = world.add("a.md", [f"text {number}" for number in range(10)], terms=terms)
     scores = dict(find(world, ["x"]))
-    assert scores[ids[0]] == pytest.approx(scores[ids[2]])
-    assert scores[ids[0]] > scores[ids[1]]
+    title, heading, body, minor = (scores[each] for each in ids[:4])
+    assert title == pytest.approx(heading) == pytest.approx(body)
+    assert minor < title
 
 
 def test_ties_are_in_order_of_id(world: World) -> None:

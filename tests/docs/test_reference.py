@@ -16,7 +16,6 @@ from tests.unit.interfaces.fake_workspace import CHANGE, COLLECTION, ESTIMATE, M
 
 from mdvec.config import Config, LoadedConfig
 from mdvec.config.load import every_setting
-from mdvec.config.paths import CONFIG_NAMES
 from mdvec.interfaces import wire
 from mdvec.interfaces.cli.commands import cli
 from mdvec.interfaces.cli.common_options import CommonOption
@@ -141,12 +140,6 @@ def test_every_setting_is_documented() -> None:
         for key, default in rows:
             value = settings[key]
             assert value is None or default == f"`{msgspec.json.encode(value).decode()}`", f"{name}.{key}"
-
-
-def test_every_configuration_file_is_documented() -> None:
-    """The page names every file that is looked for."""
-    text = (REFERENCE / "configuration.md").read_text(encoding="utf-8")
-    assert all(f"`{name}`" in text for name in CONFIG_NAMES)
 
 
 def test_every_method_and_parameter_of_json_rpc_is_documented(tmp_path: Path) -> None:

@@ -15,15 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.contract.attached_world import INDEXED, entry, queries, step
+from tests.contract.attached_world import TEXTS, entry, queries, step
 from tests.waiting import wait_until
 
 from mdvec.errors import StoreError
-from mdvec.stores.vectors.index import VectorKind
 
 pytestmark = [pytest.mark.chroma, pytest.mark.filterwarnings("ignore::ResourceWarning")]
-
-TEXT = VectorKind.TEXT
 
 
 def open_index(place: Path | str, **settings: Any) -> Any:
@@ -34,7 +31,7 @@ def open_index(place: Path | str, **settings: Any) -> Any:
 
 def fill(index: Any, count: int = 100) -> None:
     assert index.apply(
-        INDEXED, step(None, "1", [entry(at + 1, each) for at, each in enumerate(queries(count))])
+        TEXTS, step(None, "1", [entry(at + 1, each) for at, each in enumerate(queries(count))])
     )
 
 
@@ -54,7 +51,7 @@ def test_what_local_rag_reads(tmp_path: Path) -> None:
     index = open_index(tmp_path, hnsw_construction_ef=120, hnsw_M=12)
     vectors = queries(3)
     first = replace(entry(1, vectors[0]), path="日記/a.md", ordinal=3, heading="見出し", text="本文")
-    index.apply(INDEXED, step(None, "1", [first, entry(2, vectors[1], collection=7)]))
+    index.apply(TEXTS, step(None, "1", [first, entry(2, vectors[1], collection=7)]))
     index.close()
     client = chromadb.PersistentClient(tmp_path)
     documents = client.get_collection("documents", embedding_function=None)
@@ -77,7 +74,7 @@ def test_distances(tmp_path: Path, space: str) -> None:
     """Whatever the distance is called, the similarity is the cosine."""
     index, vectors = open_index(tmp_path, hnsw_space=space), queries(100)
     fill(index)
-    found = index.nearest(INDEXED, vectors[5], TEXT, 10, None)
+    found = index.nearest(TEXTS, vectors[5], 10, None)
     assert found[0][0] == 6
     assert [near for _, near in found] == pytest.approx(sorted(vectors @ vectors[5])[:-11:-1], abs=1e-3)
     index.close()
@@ -86,34 +83,34 @@ def test_distances(tmp_path: Path, space: str) -> None:
 def test_another_graph_starts_from_nothing(filled: Path) -> None:
     """Chroma would keep the old one without a word."""
     index = open_index(filled, hnsw_M=24)
-    assert index.applied(INDEXED) is None
+    assert index.applied(TEXTS) is None
     fill(index, 10)
-    assert len(index.nearest(INDEXED, queries(1)[0], TEXT, 99, None)) == 10
+    assert len(index.nearest(TEXTS, queries(1)[0], 99, None)) == 10
     index.close()
 
 
 def test_recall_with_many_replacements(tmp_path: Path) -> None:
     """Of 5,000 texts of which many were replaced, the ten nearest are found."""
     index, vectors = open_index(tmp_path), queries(6_000)
-    index.apply(INDEXED, step(None, "0", [entry(at + 1, each) for at, each in enumerate(vectors[:5_000])]))
+    index.apply(TEXTS, step(None, "0", [entry(at + 1, each) for at, each in enumerate(vectors[:5_000])]))
     for at in range(5):
         more = [entry(5_001 + 200 * at + each, vectors[5_000 + 200 * at + each]) for each in range(200)]
         index.apply(
-            INDEXED, step(str(at), str(at + 1), more, removed=list(range(1 + 200 * at, 201 + 200 * at)))
+            TEXTS, step(str(at), str(at + 1), more, removed=list(range(1 + 200 * at, 201 + 200 * at)))
         )
     same = 0
     for query in vectors[::120]:
         expected = set((1_001 + np.argsort(-(vectors[1_000:] @ query))[:10]).tolist())
-        same += len(expected & {owner for owner, _ in index.nearest(INDEXED, query, TEXT, 42, None)[:10]})
+        same += len(expected & {owner for owner, _ in index.nearest(TEXTS, query, 42, None)[:10]})
     assert same / 500 >= 0.98
-    assert len(index.nearest(INDEXED, vectors[0], TEXT, 4_000, None)) == 4_000
+    assert len(index.nearest(TEXTS, vectors[0], 4_000, None)) == 4_000
     index.close()
 
 
 def test_entries_that_chroma_lost(filled: Path) -> None:
     """An index that finds fewer than it holds is emptied, and filled again by what follows."""
     index = open_index(filled)
-    lost = index._collections(INDEXED, TEXT)[1]
+    lost = index._collections(TEXTS)[1]
     query = lost.query
 
     class Losing:
@@ -125,22 +122,22 @@ def test_entries_that_chroma_lost(filled: Path) -> None:
         def query(self, **arguments: Any) -> Any:
             return query(**{**arguments, "n_results": 5})
 
-    index._collections = lambda _, kind: {1: Losing()} if kind is TEXT else {}
-    assert index.nearest(INDEXED, queries(1)[0], TEXT, 50, None) == []
+    index._collections = lambda _: {1: Losing()}
+    assert index.nearest(TEXTS, queries(1)[0], 50, None) == []
     del index._collections
-    assert index.applied(INDEXED) is None
+    assert index.applied(TEXTS) is None
     index.close()
 
 
 def test_one_process_owns_a_folder(filled: Path) -> None:
     """A second process does without, and is told what serves several; it can follow when the first ends."""
     owner, other = open_index(filled), open_index(filled)
-    assert owner.applied(INDEXED) == "1"
+    assert owner.applied(TEXTS) == "1"
     with pytest.raises(StoreError, match="another process uses") as caught:
-        other.applied(INDEXED)
+        other.applied(TEXTS)
     assert "chroma run" in caught.value.hint
     owner.close()
-    assert other.applied(INDEXED) == "1"
+    assert other.applied(TEXTS) == "1"
     other.close()
 
 
@@ -165,23 +162,23 @@ def test_damage(filled: Path, damage: str) -> None:
     index = open_index(filled)
     for _ in range(2):
         try:
-            assert index.nearest(INDEXED, queries(1)[0], TEXT, 5, None) == []
+            assert index.nearest(TEXTS, queries(1)[0], 5, None) == []
         except StoreError as error:
             assert "cannot be used" in str(error)  # noqa: PT017 - one of two outcomes
-    assert index.applied(INDEXED) is None
+    assert index.applied(TEXTS) is None
     fill(index)
-    assert index.nearest(INDEXED, queries(1)[0], TEXT, 1, None)[0][0] == 1
+    assert index.nearest(TEXTS, queries(1)[0], 1, None)[0][0] == 1
     index.close()
 
 
 def test_a_folder_that_is_deleted_in_use(filled: Path) -> None:
     """A running process notices, and fills a new one."""
     index = open_index(filled)
-    assert index.applied(INDEXED) == "1"
+    assert index.applied(TEXTS) == "1"
     shutil.rmtree(filled)
-    assert index.applied(INDEXED) is None
+    assert index.applied(TEXTS) is None
     fill(index)
-    assert len(index.nearest(INDEXED, queries(1)[0], TEXT, 999, None)) == 100
+    assert len(index.nearest(TEXTS, queries(1)[0], 999, None)) == 100
     index.close()
 
 
@@ -233,14 +230,13 @@ def test_a_server_for_several(server: str) -> None:
     first, second = open_index(server), open_index(server)
     vectors = queries(100)
     fill(first)
-    assert second.applied(INDEXED) == "1"
-    assert second.nearest(INDEXED, vectors[7], TEXT, 1, None)[0][0] == 8
-    assert second.apply(INDEXED, step("1", "2", [entry(200, vectors[7])], removed=[8]))
-    assert first.nearest(INDEXED, vectors[7], TEXT, 1, None)[0][0] == 200
-    assert not first.apply(INDEXED, step("1", "3", [entry(300, vectors[0])]))
-    assert first.check() == []
-    second.drop(INDEXED)
-    assert first.applied(INDEXED) is None
+    assert second.applied(TEXTS) == "1"
+    assert second.nearest(TEXTS, vectors[7], 1, None)[0][0] == 8
+    assert second.apply(TEXTS, step("1", "2", [entry(200, vectors[7])], removed=[8]))
+    assert first.nearest(TEXTS, vectors[7], 1, None)[0][0] == 200
+    assert not first.apply(TEXTS, step("1", "3", [entry(300, vectors[0])]))
+    second.drop(TEXTS)
+    assert first.applied(TEXTS) is None
     assert theirs.get_collection("documents", embedding_function=None).count() == 0
 
 
@@ -249,19 +245,19 @@ def test_one_writer_at_a_time(server: str, monkeypatch: pytest.MonkeyPatch) -> N
     from mdvec.stores.vectors import chroma
 
     first, second = open_index(server), open_index(server)
-    with first._writing(INDEXED) as mine:
+    with first._writing(TEXTS) as mine:
         assert mine
-        assert not second.apply(INDEXED, step(None, "1", [entry(1, queries(1)[0])]))
-    crashed = first._writing(INDEXED)
+        assert not second.apply(TEXTS, step(None, "1", [entry(1, queries(1)[0])]))
+    crashed = first._writing(TEXTS)
     assert crashed.__enter__()
-    assert not second.apply(INDEXED, step(None, "1", [entry(1, queries(1)[0])]))
+    assert not second.apply(TEXTS, step(None, "1", [entry(1, queries(1)[0])]))
     monkeypatch.setattr(chroma, "_LEASE_S", -1.0)
-    assert second.apply(INDEXED, step(None, "1", [entry(1, queries(1)[0])]))
-    second.drop(INDEXED)
+    assert second.apply(TEXTS, step(None, "1", [entry(1, queries(1)[0])]))
+    second.drop(TEXTS)
     crashed.__exit__(None, None, None)
 
 
 def test_a_server_that_is_away() -> None:
     """The index cannot be used, and says so."""
     with pytest.raises(StoreError, match=r"http://127\.0\.0\.1:9 cannot be used"):
-        open_index("http://127.0.0.1:9").applied(INDEXED)
+        open_index("http://127.0.0.1:9").applied(TEXTS)

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.contract.attached_world import INDEXED, OTHER, entry, queries, step
+from tests.contract.attached_world import OTHER, TEXTS, entry, queries, step
 
 from mdvec.errors import StoreError
-from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorKind
+from mdvec.locks import locked
+from mdvec.stores.vectors.index import IndexedSpace, VectorKind
 
 pytestmark = pytest.mark.lancedb
 
-TEXT = VectorKind.TEXT
-SECOND = IndexedSpace(OTHER.key, OTHER.dimension)
+SECOND = IndexedSpace(OTHER.key, OTHER.dimension, VectorKind.TEXT)
 
 
 def open_index(place: Path | str, **settings: Any) -> Any:
@@ -37,13 +37,18 @@ def read(place: Path, table: str = "sections") -> Any:
     return lancedb.connect(str(place)).open_table(table)
 
 
+def unindexed(place: Path) -> int:
+    """Count the rows that are missing in the graph."""
+    table = read(place)
+    (graph,) = table.list_indices()
+    return int(table.index_stats(graph.name).num_unindexed_rows)
+
+
 @pytest.fixture
 def filled(tmp_path: Path) -> Path:
     """A folder with an index of 100 texts."""
     index = open_index(tmp_path / "index")
-    assert index.apply(
-        INDEXED, step(None, "1", [entry(at + 1, each) for at, each in enumerate(queries(100))])
-    )
+    assert index.apply(TEXTS, step(None, "1", [entry(at + 1, each) for at, each in enumerate(queries(100))]))
     index.close()
     return tmp_path / "index"
 
@@ -53,7 +58,7 @@ def test_the_table_that_search_docs_reads(tmp_path: Path) -> None:
     index = open_index(tmp_path)
     top, below = (replace(entry(key, queries(1)[0]), text="本文", token_count=3) for key in (1, 2))
     below = replace(below, parent=1, content_hash=b"\x01\xff")
-    index.apply(INDEXED, step(None, "1", [top, below]))
+    index.apply(TEXTS, step(None, "1", [top, below]))
     table = read(tmp_path)
     expected = "id document_path heading depth content token_count vector parent_id order is_dirty"
     expected += " document_hash created_at updated_at"
@@ -78,8 +83,8 @@ def test_a_second_space_has_tables_of_its_own(filled: Path) -> None:
     index.apply(SECOND, step(None, "1", [entry(1, queries(1, 16)[0])]))
     assert len(read(filled, "sections_2")) == 1
     assert len(read(filled)) == 100
-    index.drop(INDEXED)
-    index.apply(INDEXED, step(None, "1", [entry(1, queries(1)[0])]))
+    index.drop(TEXTS)
+    index.apply(TEXTS, step(None, "1", [entry(1, queries(1)[0])]))
     assert len(read(filled)) == 1
 
 
@@ -87,23 +92,22 @@ def test_a_graph(tmp_path: Path) -> None:
     """From a size on a graph answers, as well as a look at everything; new rows are found at once."""
     index = open_index(tmp_path, flat_rows=500)
     vectors = queries(3_000)
-    index.apply(INDEXED, step(None, "1", [entry(at + 1, each) for at, each in enumerate(vectors[:2_900])]))
-    assert index.check() == []
+    index.apply(TEXTS, step(None, "1", [entry(at + 1, each) for at, each in enumerate(vectors[:2_900])]))
     index.optimize()
     assert read(tmp_path).list_indices()[0].index_type == "IvfHnswSq"
     more = [entry(at + 1, each) for at, each in enumerate(vectors) if at >= 2_900]
-    index.apply(INDEXED, step("1", "2", more, removed=list(range(1, 200))))
-    assert index.nearest(INDEXED, vectors[2_950], TEXT, 1, None)[0][0] == 2_951
-    assert "100 rows" in index.check()[0]
+    index.apply(TEXTS, step("1", "2", more, removed=list(range(1, 200))))
+    assert index.nearest(TEXTS, vectors[2_950], 1, None)[0][0] == 2_951
+    assert unindexed(tmp_path) == 100
     index.optimize()
-    assert index.check() == []
+    assert unindexed(tmp_path) == 0
     same = 0
     for query in vectors[200:250]:
         expected = {200 + at for at in np.argsort(-(vectors[199:] @ query))[:10].tolist()}
-        found = index.nearest(INDEXED, query, TEXT, 42, None)[:10]
+        found = index.nearest(TEXTS, query, 42, None)[:10]
         same += len(expected & {owner for owner, _ in found})
     assert same / 500 >= 0.98
-    assert len(index.nearest(INDEXED, vectors[0], TEXT, 4_000, None)) == 2_801
+    assert len(index.nearest(TEXTS, vectors[0], 4_000, None)) == 2_801
 
 
 def test_a_graph_that_cannot_be_completed_is_built_again(
@@ -118,13 +122,13 @@ def test_a_graph_that_cannot_be_completed_is_built_again(
 
     index = open_index(tmp_path, flat_rows=200)
     vectors = queries(400)
-    index.apply(INDEXED, step(None, "1", [entry(at + 1, each) for at, each in enumerate(vectors[:300])]))
+    index.apply(TEXTS, step(None, "1", [entry(at + 1, each) for at, each in enumerate(vectors[:300])]))
     index.optimize()
-    index.apply(INDEXED, step("1", "2", [entry(at + 301, each) for at, each in enumerate(vectors[300:])]))
-    assert index.check()
+    index.apply(TEXTS, step("1", "2", [entry(at + 301, each) for at, each in enumerate(vectors[300:])]))
+    assert unindexed(tmp_path) == 100
     monkeypatch.setattr(LanceTable, "optimize", fail)
     index.optimize()
-    assert index.check() == []
+    assert unindexed(tmp_path) == 0
 
 
 def test_old_versions_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,12 +139,12 @@ def test_old_versions_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     index = open_index(tmp_path)
     since = None
     for number in range(30):
-        index.apply(INDEXED, step(since, str(number), [entry(number + 1, queries(1)[0])]))
+        index.apply(TEXTS, step(since, str(number), [entry(number + 1, queries(1)[0])]))
         since = str(number)
         index.optimize()
     assert len(read(tmp_path).list_versions()) <= 22
     assert len(read(tmp_path, "mdvec_spaces").list_versions()) <= 24
-    assert len(index.nearest(INDEXED, queries(1)[0], TEXT, 99, None)) == 30
+    assert len(index.nearest(TEXTS, queries(1)[0], 99, None)) == 30
 
 
 def spoil(path: Path) -> None:
@@ -171,18 +175,18 @@ def test_damage(filled: Path, damage: str, *, is_open: bool) -> None:
     """What is gone or damaged is noticed at once or by an error, and can then be filled again."""
     index = open_index(filled)
     if is_open:
-        assert index.applied(INDEXED) == "1"
+        assert index.applied(TEXTS) == "1"
     DAMAGES[damage](filled)
     for _ in range(2):
         try:
-            found = index.nearest(INDEXED, queries(1)[0], TEXT, 5, None)
+            found = index.nearest(TEXTS, queries(1)[0], 5, None)
         except StoreError as error:
             assert "cannot be used" in str(error)  # noqa: PT017 - one of two outcomes
         else:
             assert len(found) in (0, 5)
-    if index.applied(INDEXED) is None:
-        assert index.apply(INDEXED, step(None, "1", [entry(1, queries(1)[0])]))
-    assert index.nearest(INDEXED, queries(1)[0], TEXT, 1, None)[0][0] == 1
+    if index.applied(TEXTS) is None:
+        assert index.apply(TEXTS, step(None, "1", [entry(1, queries(1)[0])]))
+    assert index.nearest(TEXTS, queries(1)[0], 1, None)[0][0] == 1
 
 
 def test_folders_of_others_are_not_touched(tmp_path: Path) -> None:
@@ -198,24 +202,34 @@ def test_folders_of_others_are_not_touched(tmp_path: Path) -> None:
     assert len(read(tmp_path / "theirs")) == 1
 
 
+def test_a_folder_that_another_process_writes(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Meanwhile it can be read; what would change it is not done, and a space that stays is an error."""
+    from mdvec.stores.vectors import lancedb
+
+    monkeypatch.setattr(lancedb, "_LOCK_WAIT_S", 0)
+    index = open_index(filled)
+    with locked(filled / "mdvec.lock", wait_s=0):
+        assert not index.apply(TEXTS, step("1", "2", removed=[1]))
+        index.optimize()
+        with pytest.raises(StoreError, match="another process writes"):
+            index.drop(TEXTS)
+        assert index.nearest(TEXTS, queries(1)[0], 1, None)[0][0] == 1
+    assert index.apply(TEXTS, step("1", "2", removed=[1]))
+
+
 def _write_steps(place: str, worker: int) -> None:
     """Apply what is next, again and again, as two processes that follow one store do."""
     index = open_index(place)
     vectors = queries(40)
     for _ in range(200):
         try:
-            mark = index.applied(INDEXED)
+            mark = index.applied(TEXTS)
             at = 0 if mark is None else int(mark) + 1
             if at == len(vectors):
                 return
             index.apply(
-                INDEXED,
-                VectorChanges(
-                    mark,
-                    Mark(str(at)),
-                    [(TEXT, at)] if at % 3 == 0 else [],
-                    [(TEXT, entry(at + 1, vectors[at]))],
-                ),
+                TEXTS,
+                step(mark, str(at), [entry(at + 1, vectors[at])], [at] if at % 3 == 0 else []),
             )
         except StoreError:
             continue
@@ -231,8 +245,8 @@ def test_two_processes(tmp_path: Path) -> None:
         each.join(120)
     assert [each.exitcode for each in writers] == [0, 0]
     index = open_index(tmp_path)
-    assert index.applied(INDEXED) == "39"
-    found = sorted(owner for owner, _ in index.nearest(INDEXED, queries(1)[0], TEXT, 999, None))
+    assert index.applied(TEXTS) == "39"
+    found = sorted(owner for owner, _ in index.nearest(TEXTS, queries(1)[0], 999, None))
     assert found == [key for key in range(1, 41) if key % 3]
 
 
@@ -259,35 +273,36 @@ def test_s3(bucket: str) -> None:
     settings = {"region": "us-east-1", "endpoint": bucket}
     index, reader = (open_index("s3://vectors/index", **settings) for _ in range(2))
     vectors = queries(50)
-    assert index.applied(INDEXED) is None
-    assert index.apply(INDEXED, step(None, "1", [entry(at + 1, each) for at, each in enumerate(vectors)]))
-    assert reader.applied(INDEXED) == "1"
-    assert reader.nearest(INDEXED, vectors[7], TEXT, 3, None)[0][0] == 8
-    assert not reader.apply(INDEXED, step(None, "1", [entry(1, vectors[0])]))
-    assert index.apply(INDEXED, step("1", "2", [entry(60, vectors[7])], removed=[8]))
-    assert reader.nearest(INDEXED, vectors[7], TEXT, 1, None)[0][0] == 60
-    assert len(reader.nearest(INDEXED, vectors[7], TEXT, 99, None)) == 50
+    assert index.applied(TEXTS) is None
+    assert index.apply(TEXTS, step(None, "1", [entry(at + 1, each) for at, each in enumerate(vectors)]))
+    assert reader.applied(TEXTS) == "1"
+    assert reader.nearest(TEXTS, vectors[7], 3, None)[0][0] == 8
+    assert not reader.apply(TEXTS, step(None, "1", [entry(1, vectors[0])]))
+    assert index.apply(TEXTS, step("1", "2", [entry(60, vectors[7])], removed=[8]))
+    assert reader.nearest(TEXTS, vectors[7], 1, None)[0][0] == 60
+    assert len(reader.nearest(TEXTS, vectors[7], 99, None)) == 50
     index.optimize()
-    assert reader.check() == []
-    reader.drop(INDEXED)
-    assert index.applied(INDEXED) is None
+    reader.drop(TEXTS)
+    assert index.applied(TEXTS) is None
     assert index.location == "s3://vectors/index"
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_two_writers_to_a_bucket(bucket: str) -> None:
     """Without a lock, two that apply the same changes at once leave each row once."""
+    from mdvec.stores.vectors import lancedb
+
     settings = {"region": "us-east-1", "endpoint": bucket}
     first, second = (open_index("s3://vectors/shared", **settings) for _ in range(2))
     vectors = queries(30)
     changes = step(None, "1", [entry(at + 1, each) for at, each in enumerate(vectors)])
-    outcomes = [first.apply(INDEXED, changes), second.apply(INDEXED, changes)]
+    outcomes = [first.apply(TEXTS, changes), second.apply(TEXTS, changes)]
     assert outcomes == [True, False]
-    row = first._find(INDEXED)
     # Both have seen the mark when they begin to write.
     for index in (first, second):
-        index._write(row, TEXT, step("1", "2", [entry(31, vectors[0])]), INDEXED.dimension)
-    found = [owner for owner, _ in first.nearest(INDEXED, vectors[0], TEXT, 99, None)]
+        table = index._connect(make=False).open_table("sections")
+        lancedb._write(table, step("1", "2", [entry(31, vectors[0])]), TEXTS.dimension)
+    found = [owner for owner, _ in first.nearest(TEXTS, vectors[0], 99, None)]
     assert sorted(found) == [*range(1, 32)]
 
 
@@ -298,5 +313,5 @@ def test_an_unreachable_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_MAX_RETRIES", "0")
     index = open_index("s3://nowhere/x", region="us-east-1", endpoint="http://127.0.0.1:9")  # asks nobody
     with pytest.raises(StoreError, match=r"s3://nowhere/x cannot be used") as caught:
-        index.applied(INDEXED)
+        index.applied(TEXTS)
     assert ".rs:" not in str(caught.value)

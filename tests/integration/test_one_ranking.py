@@ -16,7 +16,7 @@ from mdvec.search.query_vectors import SearchedCollection
 from mdvec.search.search import search
 from mdvec.stores.interface import Store
 from mdvec.stores.published.followed import PublishedSettings
-from mdvec.stores.vectors.following import update_vector_index
+from mdvec.stores.vectors.follower import update_vector_index
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where

@@ -19,8 +19,8 @@ def words(chance: random.Random, count: int) -> str:
 
 
 def note(number: int) -> str:
-    chance = random.Random(number)
-    return f"# Note {number} {words(chance, 2)}\n\n{words(chance, 30)}.\n"
+    chance = random.Random(number // 2 * 2)  # each two are copies
+    return f"# Note {words(chance, 2)}\n\n{words(chance, 30)}.\n"
 
 
 def answers(workspace: Workspace) -> list[list[tuple[str, float]]]:
@@ -32,12 +32,16 @@ def answers(workspace: Workspace) -> list[list[tuple[str, float]]]:
             for hit in workspace.search(SearchQuery(text, mode, limit=5, min_score=0.0)).hits
         ]
         for text in queries
-        for mode in (SearchMode.HYBRID, SearchMode.DENSE)
+        for mode in SearchMode
     ]
 
 
 def test_a_folder_with_a_history_answers_as_one_that_is_imported_at_once(tmp_path: Path) -> None:
-    """Notes that come in parts, change, go and come back get the scores of a fresh import."""
+    """Notes that come in parts, change, go and come back get the order and the scores of a fresh import.
+
+    Among candidates that are equal by words at the depth of the search, ids decide which are measured. The
+    average candidate, to which feedback compares, differs by that.
+    """
     fresh, lived = tmp_path / "fresh", tmp_path / "lived"
     order = [*range(NOTES)]
     random.Random(5).shuffle(order)
@@ -65,4 +69,4 @@ def test_a_folder_with_a_history_answers_as_one_that_is_imported_at_once(tmp_pat
         other.import_collection("notes")
         for found, expected in zip(answers(other), answers(one), strict=True):
             assert [path for path, _ in found] == [path for path, _ in expected]
-            assert [score for _, score in found] == pytest.approx([score for _, score in expected], abs=1e-9)
+            assert [score for _, score in found] == pytest.approx([score for _, score in expected], abs=0.002)

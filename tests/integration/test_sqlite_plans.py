@@ -18,14 +18,14 @@ from tests.contract.store_world import (
     unit_vectors,
 )
 
+from mdvec.stores.dense import _OLD_OWNERS, _OWNERS
 from mdvec.stores.interface import View
-from mdvec.stores.loaded import OWNERS, TABLES
 from mdvec.stores.records import FEW_CHUNKS
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.sqlite.matrices import _OLD_OWNERS
 from mdvec.stores.sqlite.snapshots import Transaction
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.vectors.index import VectorKind
+from mdvec.stores.vectors.journal import TABLES
 from mdvec.text.hashing import text_hash
 from mdvec.types.ids import DocumentId
 from mdvec.types.query import Filters, TagMatch
@@ -260,7 +260,7 @@ def test_plan_of_vectors(filled: Filled) -> None:
 def test_plan_of_what_was_there_before_its_vector(filled: Filled, kind: VectorKind) -> None:
     """New vectors find the chunks and names that waited for them by index, and nothing is sorted."""
     owners = TABLES[kind]
-    sql = _OLD_OWNERS.format(owner=OWNERS[kind], table=owners)
+    sql = _OLD_OWNERS.format(owner=_OWNERS[kind], table=owners, unindexed="+")
     (found,) = filled.explained([(sql, (filled.space_id, 5, 10))])
     assert found.startswith("SEARCH v USING INTEGER PRIMARY KEY (rowid>?) | SEARCH o USING ")
     assert f"{owners}_hash (text_hash=?" in found

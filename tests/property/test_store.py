@@ -199,7 +199,7 @@ def test_filtered_search_equals_the_reference(
 def test_what_stays_in_memory_follows_every_change(changes: list[tuple[str, Any, Any]], few: int) -> None:
     """After any sequence of changes a store that was searched all along finds what the reference finds."""
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr("mdvec.stores.loaded._FEW_CHUNKS", few)
+        patch.setattr("mdvec.stores.dense._FEW_CHUNKS", few)
         store = SqliteStore(Path(folder) / "index.sqlite")
         real, reference = World(store), World(MemoryStore())
         for change in changes:

@@ -105,7 +105,7 @@ def test_a_look_before_a_search_loads_nothing_that_reads_documents(tmp_path: Pat
 
 def test_a_search_creates_no_dataclass() -> None:
     """Each takes longer to create than a dozen structs; the doors have some, for ``--version``."""
-    code = """import sys, mdvec.workspace, mdvec.stores.sqlite.store, mdvec.stores.kept
+    code = """import sys, mdvec.workspace, mdvec.stores.sqlite.store, mdvec.stores.matrix_file
 modules = [module for name, module in sys.modules.items() if name.startswith("mdvec.")]
 values = [each for module in modules for each in vars(module).values()]
 names = {each.__module__ for each in values if hasattr(each, "__dataclass_fields__")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -9,55 +10,46 @@ from pathlib import Path
 from msgspec import Struct
 
 from mdvec.config.paths import SEARCH_DOCS_NAMES, folder_of
-from mdvec.config.syntax import ConfigFile, KeyPath, read_config
-from mdvec.config.validation import Place, Setting, dotted
+from mdvec.config.syntax import TOO_DEEP, load_toml, parsed, read_text
+from mdvec.config.validation import Setting
 from mdvec.errors import ConfigError
 
-SHARED_NAMES = ("config.yaml", "config.toml")
+_SHARED_NAMES = ("config.yaml", "config.toml")
 """Files whose contents have to say whether they are for documents: other programs have such names, too."""
 
 _MS_PER_S = 1000
+# n aliases expand to at most about e^(n/e) values.
+_MAX_ALIASES = 20
+# The time to read YAML grows with the square of its depth.
+_MAX_DEPTH = 50
 
 
-class Renamed(Struct, frozen=True):
+class Translation(Struct, frozen=True):
+    """What becomes of another program's file.
+
+    Attributes:
+        settings: By dotted name here; the origin is the file and the name there.
+        left_out: Why a setting has no counterpart, by its name there.
+        unknown: Names that the other program does not have, either.
+    """
+
+    settings: Mapping[str, Setting]
+    left_out: Mapping[str, str]
+    unknown: tuple[str, ...]
+
+
+class _Renamed(Struct, frozen=True):
     """A setting that mdvec has, too.
 
     Attributes:
-        section: Its section here.
-        key: Its name here.
+        key: Its dotted name here.
         convert: Makes its value here.
-        also: Further settings that it implies.
+        implied: Names and values of further settings here.
     """
 
-    section: str
     key: str
     convert: Callable[[object], object] = lambda value: value
-    also: Mapping[Place, object] | None = None
-
-
-class Translated(Struct, frozen=True):
-    """A setting of another program, and what it becomes here.
-
-    Attributes:
-        name: Its dotted name in the file.
-        value: As written.
-        origin: Where it was written.
-        place: Section and key here; None when it has none.
-        set_to: Its value here.
-        reason: Why it has none; empty when it is not known.
-    """
-
-    name: str
-    value: object
-    origin: str
-    place: Place | None = None
-    set_to: object = None
-    reason: str = ""
-
-    def __str__(self) -> str:
-        if self.place is not None:
-            return f"{self.name} is {dotted(*self.place)} = {self.set_to!r}"
-        return f"{self.name} is left out: {self.reason}" if self.reason else f"unknown setting {self.name}"
+    implied: Mapping[str, str] = {}
 
 
 def _seconds(value: object) -> object:
@@ -77,126 +69,150 @@ def _and_first(value: object) -> object:
 
 
 _HNSW = 'vectors are searched exactly; with [store] vectors = "chroma" it goes into [store.chroma]'
-_HEADINGS: Mapping[Place, object] = {("chunking", "strategy"): "headings"}
-_SECTIONS: Mapping[Place, object] = {("chunking", "strategy"): "sections"}
-_WINDOWS: Mapping[Place, object] = {("chunking", "strategy"): "windows"}
+_ITSELF = "mdvec tells the service itself what is a "
+_WAITS = "mdvec waits as long as the service requests"
+_HEADINGS = {"chunking.strategy": "headings"}
+_SECTIONS = {"chunking.strategy": "sections"}
+_WINDOWS = {"chunking.strategy": "windows"}
+_GEMINI = {"embedding.provider": "gemini"}
+_HUB = {"embedding.provider": "sentence-transformers"}
 
-_LOCAL_RAG: dict[str, Renamed | str] = {
-    "embedding.model": Renamed("embedding", "model", also={("embedding", "provider"): "gemini"}),
-    "embedding.output_dimensionality": Renamed("embedding", "dimension"),
+_LOCAL_RAG: dict[str, _Renamed | str] = {
+    "embedding.model": _Renamed("embedding.model", implied=_GEMINI),
+    "embedding.output_dimensionality": _Renamed("embedding.dimension", implied=_GEMINI),
     "embedding.batch_size": "mdvec sends as many texts at once as the service takes",
-    "embedding.task_type_document": "mdvec tells the service itself what is a document",
-    "embedding.task_type_query": "mdvec tells the service itself what is a query",
-    "chunker.max_chunk_chars": Renamed("chunking", "max_chars", also=_HEADINGS),
-    "chunker.min_chunk_chars": Renamed("chunking", "min_chars", also=_HEADINGS),
-    "chunker.heading_levels": Renamed("chunking", "levels", also=_HEADINGS),
+    "embedding.task_type_document": f"{_ITSELF}document",
+    "embedding.task_type_query": f"{_ITSELF}query",
+    "chunker.max_chunk_chars": _Renamed("chunking.max_chars", implied=_HEADINGS),
+    "chunker.min_chunk_chars": _Renamed("chunking.min_chars", implied=_HEADINGS),
+    "chunker.heading_levels": _Renamed("chunking.levels", implied=_HEADINGS),
     "chromadb.collection_name": _HNSW,
     "chromadb.hnsw_space": _HNSW,
     "chromadb.hnsw_construction_ef": _HNSW,
     "chromadb.hnsw_search_ef": _HNSW,
     "chromadb.hnsw_M": _HNSW,
-    "search.default_top_k": Renamed("search", "k"),
-    "retry.max_retries": Renamed("embedding.gemini", "attempts", _and_first),
-    "retry.base_delay": "mdvec waits as long as the service requests",
-    "retry.backoff_factor": "mdvec waits as long as the service requests",
-    "scanner.file_extensions": Renamed("scanner", "extensions"),
-    "scanner.exclude_dirs": Renamed("scanner", "exclude_dirs"),
+    "search.default_top_k": _Renamed("search.k"),
+    "retry.max_retries": _Renamed("embedding.gemini.attempts", _and_first),
+    "retry.base_delay": _WAITS,
+    "retry.backoff_factor": _WAITS,
+    "scanner.file_extensions": _Renamed("scanner.extensions"),
+    "scanner.exclude_dirs": _Renamed("scanner.exclude_dirs"),
 }
-_VECTOR_DB: dict[str, Renamed | str] = {
-    "database.path": Renamed("store", "location"),
-    "chunking.size": Renamed("chunking", "max_tokens", also=_WINDOWS),
-    "chunking.overlap": Renamed("chunking", "overlap_tokens", also=_WINDOWS),
-    "display.default_format": Renamed("display", "default_format"),
-    "search.k": Renamed("search", "k"),
-    "model.auto_unload_minutes": Renamed("embedding", "auto_unload_minutes"),
-    "model.memory_threshold": Renamed("embedding", "memory_threshold"),
+_VECTOR_DB: dict[str, _Renamed | str] = {
+    "database.path": _Renamed("store.location"),
+    "chunking.size": _Renamed("chunking.max_tokens", implied=_WINDOWS),
+    "chunking.overlap": _Renamed("chunking.overlap_tokens", implied=_WINDOWS),
+    "display.default_format": _Renamed("display.default_format"),
+    "search.k": _Renamed("search.k"),
+    "model.auto_unload_minutes": _Renamed("embedding.auto_unload_minutes"),
+    "model.memory_threshold": _Renamed("embedding.memory_threshold"),
 }
-_SEARCH_DOCS: dict[str, Renamed | str] = {
+# Sections that no other program's file has.
+_LOCAL_RAG_OWN = {"chunker", "chromadb"}
+_VECTOR_DB_OWN = {"database", "model"}
+_SEARCH_DOCS: dict[str, _Renamed | str] = {
     "version": "it numbers the format of that file",
-    "files.include": Renamed("scanner", "include"),
-    "files.exclude": Renamed("scanner", "exclude"),
-    "files.ignoreGitignore": Renamed("scanner", "gitignore", _not),
-    "indexing.maxTokensPerSection": Renamed("chunking", "max_tokens", also=_SECTIONS),
-    "indexing.minTokensForSplit": Renamed("chunking", "min_tokens", also=_SECTIONS),
-    "indexing.maxDepth": Renamed("chunking", "levels", _levels, also=_SECTIONS),
-    "indexing.vectorDimension": Renamed("embedding", "dimension"),
-    "indexing.embeddingModel": Renamed(
-        "embedding", "model", also={("embedding", "provider"): "sentence-transformers"}
-    ),
-    "server.maxConcurrentIndexing": Renamed("watch", "concurrency"),
-    "server.dirtyCheckInterval": Renamed("watch", "interval_s", _seconds),
+    "files.include": _Renamed("scanner.include"),
+    "files.exclude": _Renamed("scanner.exclude"),
+    "files.ignoreGitignore": _Renamed("scanner.gitignore", _not),
+    "indexing.maxTokensPerSection": _Renamed("chunking.max_tokens", implied=_SECTIONS),
+    "indexing.minTokensForSplit": _Renamed("chunking.min_tokens", implied=_SECTIONS),
+    "indexing.maxDepth": _Renamed("chunking.levels", _levels, _SECTIONS),
+    "indexing.vectorDimension": _Renamed("embedding.dimension"),
+    "indexing.embeddingModel": _Renamed("embedding.model", implied=_HUB),
+    "server.maxConcurrentIndexing": _Renamed("watch.concurrency"),
+    "server.dirtyCheckInterval": _Renamed("watch.interval_s", _seconds),
 }
-# Each with the sections that no other program's file has.
-_KINDS = (
-    (_LOCAL_RAG, {"chunker", "chromadb"}),
-    (_VECTOR_DB, {"database", "model"}),
-    (_SEARCH_DOCS, {"files", "indexing"}),
-)
 
 
 def find_in_folder(folder: Path) -> Path | None:
     """Return the file of another program in a folder that holds settings for its documents."""
-    for name in SEARCH_DOCS_NAMES:
+    for name in (*SEARCH_DOCS_NAMES, *_SHARED_NAMES):
         if (folder / name).is_file():
-            return folder / name
-    for name in SHARED_NAMES:
-        with suppress(ConfigError):  # what cannot be read is not for documents
-            if (folder / name).is_file() and is_foreign(read_config(folder / name)):
+            if name in SEARCH_DOCS_NAMES:
                 return folder / name
+            with suppress(ConfigError):  # what cannot be read is not for documents
+                if translated(folder / name):
+                    return folder / name
     return None
 
 
-def is_foreign(file: ConfigFile) -> bool:
-    """Return True if a file is written for another program, and for documents."""
-    return _table_of(file) is not None
+def translated(path: Path) -> Translation | None:
+    """Read the file of another program; None when it is ours, or of no program we know.
+
+    Raises:
+        ConfigError: If it cannot be read, or is not well-formed.
+    """
+    if path.name == SEARCH_DOCS_NAMES[0] or path.parent.name == ".search-docs":
+        return _translation(path, parsed(path, read_text(path), json.loads), _SEARCH_DOCS)
+    if path.name not in _SHARED_NAMES:
+        return None
+    load = load_toml if path.suffix == ".toml" else _load_yaml
+    table, own = (_VECTOR_DB, _VECTOR_DB_OWN) if load is load_toml else (_LOCAL_RAG, _LOCAL_RAG_OWN)
+    values = parsed(path, read_text(path), load)
+    if not isinstance(values, dict) or not values:
+        return None
+    sections = {str(name) for name, value in values.items() if isinstance(value, dict)}
+    found = _translation(path, values, table)
+    # Our own settings are in TOML, and may have the same names.
+    is_known = path.suffix != ".toml" and not found.unknown
+    is_theirs = sections <= {name.partition(".")[0] for name in table} and (sections & own or is_known)
+    return found if is_theirs else None
 
 
-def translated(file: ConfigFile) -> Iterator[Translated]:
-    """Yield what becomes of each setting of another program's file."""
-    table = _table_of(file) or {}
-    for path, value in _leaves(file.values, table):
-        name, origin = ".".join(path), file.place(*path)
+def _translation(path: Path, values: object, table: Mapping[str, _Renamed | str]) -> Translation:
+    if not isinstance(values, dict):
+        msg = f"{path}: expected settings by section, found {type(values).__name__}"
+        raise ConfigError(msg)
+    settings: dict[str, Setting] = {}
+    implied: dict[str, Setting] = {}
+    left_out: dict[str, str] = {}
+    unknown = []
+    for name, value in _leaves(values, table):
         match table.get(name):
-            case Renamed(section, key, convert):
-                yield Translated(name, value, origin, (section, key), convert(value))
+            case _Renamed() as to:
+                origin, folder = f"{path}: {name}", folder_of(path)
+                settings[to.key] = Setting(to.convert(value), origin, folder)
+                implied = {key: Setting(each, origin, folder) for key, each in to.implied.items()} | implied
             case str(reason):
-                yield Translated(name, value, origin, reason=reason)
+                left_out[name] = reason
             case None:
-                yield Translated(name, value, origin)
+                unknown.append(name)
+    return Translation(implied | settings, left_out, tuple(unknown))
 
 
-def foreign_settings(file: ConfigFile) -> dict[Place, Setting]:
-    """Return what another program's file sets here."""
-    table = _table_of(file) or {}
-    found: dict[Place, Setting] = {}
-    directory = folder_of(file.path)
-    for each in translated(file):
-        if each.place is None:
-            continue
-        found[each.place] = Setting(each.set_to, each.origin, directory)
-        renamed = table[each.name]
-        if isinstance(renamed, Renamed):
-            for place, value in (renamed.also or {}).items():
-                found.setdefault(place, Setting(value, each.origin, directory))
-    return found
-
-
-def _table_of(file: ConfigFile) -> dict[str, Renamed | str] | None:
-    """Return the names of the program that a file is for; None when it is ours, or of no program we know."""
-    if file.path.name == SEARCH_DOCS_NAMES[0] or file.path.parent.name == ".search-docs":
-        return _SEARCH_DOCS
-    sections = {name for name, value in file.values.items() if isinstance(value, dict)}
-    for table, own in _KINDS:
-        known = {name.partition(".")[0] for name in table}
-        if file.path.name in SHARED_NAMES and sections & own and sections <= known:
-            return table
-    return None
-
-
-def _leaves(values: Mapping[str, object], table: Mapping[str, object]) -> Iterator[tuple[KeyPath, object]]:
-    """Yield the settings of a file: keys at the top, and those one level below."""
+def _leaves(values: Mapping[object, object], table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield the settings of a file by dotted name: those at the top, and those one level below."""
     for name, value in values.items():
         if isinstance(value, dict) and name not in table:
-            yield from (((name, str(key)), each) for key, each in value.items())
+            yield from ((f"{name}.{key}", each) for key, each in value.items())
         else:
-            yield (name,), value
+            yield str(name), value
+
+
+def _load_yaml(text: str) -> object:
+    import yaml  # few files need it
+
+    try:
+        _check_yaml(text)
+        return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        msg = f"{error.problem} (at line {mark.line + 1 if mark else 1})"
+        raise ValueError(msg) from error
+    except yaml.YAMLError as error:
+        raise ValueError(str(error).splitlines()[0]) from error
+
+
+def _check_yaml(text: str) -> None:
+    """Refuse what would take long, or all of the memory, before it is read."""
+    import yaml
+
+    depth = aliases = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        aliases += isinstance(event, yaml.AliasEvent)
+        if aliases > _MAX_ALIASES or depth > _MAX_DEPTH:
+            problem = TOO_DEEP if depth > _MAX_DEPTH else f"more than {_MAX_ALIASES} aliases"
+            msg = f"{problem} (at line {event.start_mark.line + 1 if event.start_mark else 1})"
+            raise ValueError(msg)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import FieldInfo
 
 from mdvec import registry
 from mdvec.config.paths import (
-    config_in,
+    CONFIG_NAME,
     default_cache_dir,
     default_database,
     find_config,
@@ -23,27 +23,24 @@ from mdvec.config.paths import (
     own_config,
 )
 from mdvec.config.schema import Config
+from mdvec.config.syntax import read_config
 from mdvec.config.trust import is_trusted
 from mdvec.config.validation import (
-    Place,
     Schema,
     Setting,
     dotted,
     extra_of,
     make,
-    make_section,
     members,
-    nearest,
     settings_in,
-    suggestion,
     usable,
 )
-from mdvec.errors import ConfigError, UntrustedConfigError, sentences
+from mdvec.errors import ConfigError, UntrustedConfigError, meant_or_known, sentences
 from mdvec.files import expanded
 from mdvec.settings import TRUSTING
 
 if TYPE_CHECKING:
-    from mdvec.config.syntax import ConfigFile
+    from mdvec.config.foreign import Translation
 
 DEFAULT_ORIGIN = "default"
 """Origin of a value that is not set."""
@@ -91,42 +88,44 @@ def load_config(
     """
     schema = Schema(Config, has_extensions=True)
     problems: list[str] = []
-    found: dict[Place, Setting] = {}
-    file = _read_file(path, cwd, env, docs_dir)
-    warnings: list[str] = []
-    if file is not None:
-        is_own = path is not None or bool(env.get(_ENV_CONFIG)) or is_users_own(file.path)
-        from mdvec.config.foreign import is_foreign
+    found: dict[str, Setting] = {}
+    foreign: Translation | None = None
+    if file := _file(path, cwd, env, docs_dir):
+        from mdvec.config.foreign import translated  # most people have no file
 
-        if is_foreign(file):
-            in_file = _foreign_settings(file, schema, warnings, is_own=is_own)
-        else:
-            in_file = settings_in(file, schema, problems)
-        found.update({place: replace(setting, is_own=is_own) for place, setting in in_file.items()})
-    in_environment = dict(_from_env(env, cwd, schema, problems))
-    found.update(in_environment)
+        foreign = translated(file)
+        found = settings_in(read_config(file), schema, problems) if foreign is None else {**foreign.settings}
+    warnings = [f"{file}: unknown setting {name}" for name in foreign.unknown] if foreign else []
+    for name in foreign.settings if foreign else ():
+        schema.find(name.rpartition(".")[0])
+    in_environment = _from_env(env, cwd, schema, problems)
+    found |= in_environment
     values = usable(found, schema, problems)
     if problems:
         raise ConfigError("\n".join(problems))
-    untrusted = list(_untrusted(found, values, schema))
+    is_own = file is None or path is not None or bool(env.get(_ENV_CONFIG)) or is_users_own(file)
+    in_file = {} if is_own else {name: value for name, value in values.items() if name not in in_environment}
+    untrusted = [name for name, value in in_file.items() if _needs_trust(name, value, schema)]
     if file is not None and untrusted:
-        raise _untrusted_error(file.path, untrusted)
+        if foreign is None:
+            raise _untrusted_error(file, untrusted, found, schema)
+        # Its user did not write it for mdvec: the rest counts.
+        warnings.append(
+            f"{file}: ignored {', '.join(untrusted)}, because mdvec found the file by itself; "
+            f"to allow them, run 'mdvec trust {shlex.quote(str(folder_of(file)))}'"
+        )
+        for name in untrusted:
+            del found[name], values[name]
     core = Schema(Config).sections
     extensions = {
-        name: make_section(kind, values[name])
+        name: make(kind, values, name)
         for name, kind in schema.sections.items()
         if name not in core and schema.keys(name)
     }
-    origins = {dotted(*place): setting.origin for place, setting in found.items()}
     return LoadedConfig(
-        make(
-            Config,
-            values,
-            extension_sections=extensions,
-            from_environment=frozenset(dotted(*place) for place in in_environment),
-        ),
-        file.path if file else None,
-        origins,
+        make(Config, values, extension_sections=extensions, from_environment=frozenset(in_environment)),
+        file,
+        {name: setting.origin for name, setting in found.items()},
         tuple(warnings),
     )
 
@@ -136,132 +135,84 @@ def every_setting(loaded: LoadedConfig) -> Iterator[tuple[str, object, str]]:
 
     Those of the extensions that come with mdvec are among them, and those of other extensions that are set.
     """
-    schema = Schema(Config, has_extensions=True).with_builtins()
+    schema = Schema(Config, has_extensions=True)
+    schema.add_builtins()
     for name in loaded.config.extension_sections:
         schema.find(name)
-    for section, kind in schema.sections.items():
-        made = (
-            getattr(loaded.config, section, None) or loaded.config.extension_sections.get(section) or kind()
-        )
-        for item in msgspec.structs.fields(kind):
-            if item.encode_name in schema.keys(section):
-                key = dotted(section, item.encode_name)
-                yield key, getattr(made, item.name), loaded.origins.get(key, DEFAULT_ORIGIN)
+    order = [*schema.sections]
+    # Each extension behind the section that it extends.
+    for section in sorted(order, key=lambda name: order.index(name.partition(".")[0])):
+        values = getattr(loaded.config, section, None) or loaded.config.extension_sections.get(section)
+        for key in schema.keys(section):
+            name = dotted(section, key)
+            item = schema.settings[name]
+            value = _default(item) if values is None else getattr(values, item.name)
+            yield name, value, loaded.origins.get(name, DEFAULT_ORIGIN)
 
 
-def _foreign_settings(
-    file: ConfigFile, schema: Schema, warnings: list[str], *, is_own: bool
-) -> dict[Place, Setting]:
-    """Return what another program's file sets; what cannot be taken over is added to the warnings.
-
-    That program's user did not write it for mdvec: where a file of ours would be refused, the rest counts.
-    """
-    from mdvec.config.foreign import foreign_settings, translated
-
-    warnings += [
-        f"{each.origin}: {each}" for each in translated(file) if each.place is None and not each.reason
-    ]
-    found = foreign_settings(file)
-    for section, _ in found:
-        schema.find(section)
-    if is_own:
-        return found
-    harmless = {place: each for place, each in found.items() if _is_harmless(*place, schema)}
-    others = [
-        dotted(*place)
-        for place, each in found.items()
-        if place not in harmless and each.value != schema.default(*place)
-    ]
-    if others:
-        folder = shlex.quote(str(folder_of(file.path)))
-        warnings.append(
-            f"{file.path}: ignored {', '.join(others)}, because mdvec found the file by itself; "
-            f"to allow them, run 'mdvec trust {folder}'"
-        )
-    return harmless
+def _default(item: FieldInfo) -> object:
+    return item.default if item.default_factory is msgspec.NODEFAULT else item.default_factory()
 
 
-def _is_harmless(section: str, key: str, schema: Schema) -> bool:
-    danger = extra_of(schema.keys(section)[key], TRUSTING)
-    return section.partition(".")[0] in _HARMLESS and not danger
-
-
-def _read_file(
-    path: Path | None, cwd: Path, env: Mapping[str, str], docs_dir: Path | None
-) -> ConfigFile | None:
-    if path is None and (named := env.get(_ENV_CONFIG)):
-        try:
-            return _read(cwd / expanded(named))
-        except ConfigError as error:
-            msg = f"{_ENV_CONFIG}: {error}"
-            raise ConfigError(msg, hint=error.hint) from error
+def _file(path: Path | None, cwd: Path, env: Mapping[str, str], docs_dir: Path | None) -> Path | None:
+    """Return the file to read; None when there is none."""
     if path is not None:
-        return _read(cwd / expanded(path))
-    found = None
+        return cwd / expanded(path)
+    if named := env.get(_ENV_CONFIG):
+        if not (cwd / expanded(named)).exists():
+            msg = f"{_ENV_CONFIG}: {cwd / expanded(named)}: No such file or directory"
+            raise ConfigError(msg)
+        return cwd / expanded(named)
     if docs_dir is not None:
         from mdvec.config.foreign import find_in_folder
 
-        found = config_in(docs_dir) or find_in_folder(docs_dir)
-    found = found or find_config(cwd)
-    return _read(found) if found else None
+        own = docs_dir / CONFIG_NAME
+        if found := own if own.is_file() else find_in_folder(docs_dir):
+            return found
+    return find_config(cwd)
 
 
-def _read(path: Path) -> ConfigFile:
-    from mdvec.config.syntax import read_config  # most people have no file
-
-    return read_config(path)
-
-
-def _from_env(
-    env: Mapping[str, str], cwd: Path, schema: Schema, problems: list[str]
-) -> Iterator[tuple[Place, Setting]]:
-    variable_of: dict[Place, str] = {}
+def _from_env(env: Mapping[str, str], cwd: Path, schema: Schema, problems: list[str]) -> dict[str, Setting]:
+    found: dict[str, Setting] = {}
     for variable, value in sorted(env.items()):
         if not value or variable == _ENV_CONFIG or not variable.upper().startswith(_ENV_PREFIX):
             continue
         try:
-            place = _place_of(variable.upper(), schema)
+            section, key = _place_of(variable.upper(), schema)
         except ConfigError as error:
             problems.append(f"{variable}: {sentences(error, error.hint)}")
             continue
-        if place is None:
-            continue
-        section, key = place
-        if first := variable_of.get(place):
-            problems.append(f"{variable} sets the same as {first}; give one of them")
-        elif key in schema.keys(section):
-            variable_of[place] = variable
-            is_list = _is_list(schema.keys(section)[key])
+        name = schema.setting(key, section)
+        if name in found:
+            problems.append(f"{variable} sets the same as {found[name].origin}; give one of them")
+        elif name in schema.settings:
             parts = [part.strip() for part in value.split(",") if part.strip()]
-            yield place, Setting(parts if is_list else value, variable, cwd, is_text=True)
-        else:
-            problems.append(f"unknown variable {variable}; {_variable_hint(section, key, schema)}")
+            is_list = _is_list(schema.settings[name].type)
+            found[name] = Setting(parts if is_list else value, variable, cwd, is_text=True)
+        elif key:
+            near = {each: _variable(section, each) for each in schema.keys(section)}
+            hint = schema.key_hint(key, section) or meant_or_known(key, near)
+            problems.append(f"unknown variable {variable}; {hint}")
+    return found
 
 
-def _place_of(variable: str, schema: Schema) -> Place | None:
+def _place_of(variable: str, schema: Schema) -> tuple[str, str]:
     """Return the section and the key that a variable is for; the longest section that fits is meant.
 
-    Names of other packages' extensions are only looked up where ours do not fit.
+    Names of other packages' extensions are only looked up where ours do not fit. Both are empty for a
+    variable of something else.
     """
-    place = None
+    place = ("", "")
     for names_of in (registry.builtin_names, registry.names):
         for name in sorted(schema.names(names_of), key=len, reverse=True):
             start = _variable(name, "")
             if name and variable.startswith(start) and schema.keys(section := schema.find(name) or ""):
                 key = variable.removeprefix(start).lower()
-                place = (section, schema.key_called(key, section)) if key else None
+                place = (section, key)
                 break
-        if place is not None and place[1] in schema.keys(place[0]):
+        if schema.setting(place[1], place[0]) in schema.settings:
             break
     return place
-
-
-def _variable_hint(section: str, key: str, schema: Schema) -> str:
-    if hint := schema.key_hint(key, section):
-        return hint
-    keys = schema.keys(section)
-    near = nearest(key, keys)
-    return suggestion([_variable(section, name) for name in near or keys], close=bool(near))
 
 
 def _variable(section: str, key: str) -> str:
@@ -277,26 +228,25 @@ def is_users_own(file: Path) -> bool:
     return file.parent == own_config().parent or is_trusted(folder_of(file))
 
 
-def _untrusted(
-    found: Mapping[Place, Setting], values: Mapping[str, Mapping[str, object]], schema: Schema
-) -> Iterator[str]:
-    """Yield what a file of others sets that only the user may set."""
-    for (section, key), setting in found.items():
-        if setting.is_own or key not in values[section]:
-            continue
-        danger = extra_of(schema.keys(section)[key], TRUSTING)
-        # As 'mdvec config show' prints them, and what holds without a file.
-        defaults = (schema.default(section, key), default_cache_dir(), str(default_database()))
-        if not _is_harmless(section, key, schema) and values[section][key] not in defaults:
-            yield f"{setting.origin}: {dotted(section, key)}" + (f" ({danger})" if danger else "")
+def _needs_trust(name: str, value: object, schema: Schema) -> bool:
+    """Return True if only the user may set a setting to a value."""
+    item = schema.settings[name]
+    if name.partition(".")[0] in _HARMLESS and not extra_of(item.type, TRUSTING):
+        return False
+    # As 'mdvec config show' prints them, and what holds without a file.
+    return value not in (_default(item), default_cache_dir(), str(default_database()))
 
 
-def _untrusted_error(file: Path, untrusted: Sequence[str]) -> UntrustedConfigError:
-    shown = list(untrusted[:_MAX_NAMED_KEYS])
-    if len(untrusted) > len(shown):
-        shown.append(f"and {len(untrusted) - len(shown)} more")
-    names = "\n".join(f"  {each}" for each in shown)
-    msg = f"mdvec found {file} by itself, and it sets more than how documents are cut and shown:\n{names}"
+def _untrusted_error(
+    file: Path, untrusted: Sequence[str], found: Mapping[str, Setting], schema: Schema
+) -> UntrustedConfigError:
+    names = ""
+    for name in untrusted[:_MAX_NAMED_KEYS]:
+        danger = extra_of(schema.settings[name].type, TRUSTING)
+        names += f"\n  {found[name].origin}: {name}" + (f" ({danger})" if danger else "")
+    if more := len(untrusted[_MAX_NAMED_KEYS:]):
+        names += f"\n  and {more} more"
+    msg = f"mdvec found {file} by itself, and it sets more than how documents are cut and shown:{names}"
     hint = (
         f"If you trust its author, run 'mdvec trust {shlex.quote(str(file.parent))}', or name the file with "
         f"--config or {_ENV_CONFIG}. Otherwise set what you need in {own_config()}."

@@ -17,9 +17,8 @@ DATA_DIR = ".mdvec"
 
 _INDEX = "index.sqlite"
 
-CONFIG_NAMES = ("mdvec.toml", "mdvec.yaml", "mdvec.yml", "mdvec.json")
-"""Names of a configuration file, in the order they are tried in each directory."""
-
+CONFIG_NAME = "mdvec.toml"
+"""The name of a configuration file."""
 
 SEARCH_DOCS_NAMES = (".search-docs.json", ".search-docs/config.json")
 """Files of another program that hold settings for the documents beside them; ours win."""
@@ -37,15 +36,10 @@ def find_config(cwd: Path) -> Path | None:
         cwd: Absolute path of the directory to start from.
     """
     for directory in (cwd, *cwd.parents):
-        for name in (*CONFIG_NAMES, *SEARCH_DOCS_NAMES):
+        for name in (CONFIG_NAME, *SEARCH_DOCS_NAMES):
             if (directory / name).is_file():
                 return directory / name
-    return config_in(user_config_dir())
-
-
-def config_in(directory: Path) -> Path | None:
-    """Return the first configuration file of mdvec in a directory."""
-    return next((directory / name for name in CONFIG_NAMES if (directory / name).is_file()), None)
+    return own_config() if own_config().is_file() else None
 
 
 def find_index(cwd: Path) -> Path | None:
@@ -65,7 +59,7 @@ def user_config_dir() -> Path:
 
 def own_config() -> Path:
     """Return where the user's own configuration file goes; it may not exist."""
-    return user_config_dir() / CONFIG_NAMES[0]
+    return user_config_dir() / CONFIG_NAME
 
 
 def user_data_dir() -> Path:

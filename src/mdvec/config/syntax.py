@@ -1,35 +1,27 @@
-"""Reads TOML, YAML and JSON into plain values, with the line of every key; and writes values as TOML."""
+"""Reads TOML into plain values, with the line of every key; and writes values as TOML."""
 
 from __future__ import annotations
 
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from msgspec import Struct
 
 from mdvec.errors import ConfigError
 
-if TYPE_CHECKING:
-    import yaml
-
 KeyPath = tuple[str, ...]
 
-# Sections, tables in them, and settings: all the levels that a configuration has.
-_LEVELS = 3
 _MAX_BYTES = 250_000
-# n aliases expand to at most about e^(n/e) values.
-_MAX_ALIASES = 20
-# The time to read YAML grows with the square of its depth.
+TOO_DEEP = "tables or lists are nested too deeply"
+# The time that a key takes grows with the square of its parts.
 _MAX_DOTS = 1_000
-_MAX_DEPTH = 50
-_TOML_MULTILINE = re.compile(r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
-_TOML_TABLE = re.compile(r"\s*\[\[?([^\[\]]+)\]\]?\s*(?:#.*)?$")
-_TOML_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
-_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}:,\[\]]')
+_MULTILINE = re.compile(r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
+_TABLE = re.compile(r"\s*\[\[?([^\[\]]+)\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
 
 
 class ConfigFile(Struct, frozen=True):
@@ -54,10 +46,23 @@ class ConfigFile(Struct, frozen=True):
 
 
 def read_config(path: Path) -> ConfigFile:
-    """Read a configuration file; its suffix says how it is written.
+    """Read a TOML file.
 
     Raises:
         ConfigError: If it cannot be read, or is not well-formed; the message names path and line.
+    """
+    if path.suffix.lower() != ".toml":
+        msg = f"{path}: a configuration file of mdvec ends in .toml"
+        raise ConfigError(msg, hint="'mdvec config import FILE' translates the file of another program.")
+    text = read_text(path)
+    return ConfigFile(path, parsed(path, text, load_toml), dict(_lines(text)))
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a configuration file, without carriage returns.
+
+    Raises:
+        ConfigError: If it cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -72,20 +77,45 @@ def read_config(path: Path) -> ConfigFile:
     if len(raw) > _MAX_BYTES:
         msg = f"{path}: a configuration file has at most {_MAX_BYTES:,} bytes"
         raise ConfigError(msg)
-    parse = _PARSERS.get(path.suffix.lower())
-    if parse is None:
-        msg = f"{path}: a configuration file ends in .toml, .yaml, .yml or .json"
-        raise ConfigError(msg)
+    return text.replace("\r\n", "\n")
+
+
+def parsed(path: Path, text: str, load: Callable[[str], Any]) -> Any:
+    """Return the values of a text.
+
+    Args:
+        path: Of the file; its suffix names the language.
+        text: The whole of it.
+        load: Raises ValueError for a malformed text, with the line if it is known.
+
+    Raises:
+        ConfigError: If it is not well-formed; the message names path and line.
+    """
     try:
-        values, lines = parse(path, text.replace("\r\n", "\n"))
-    except RecursionError as error:
-        raise _broken(path, 1, "tables or lists are nested too deeply") from error
-    if values is None:  # an empty YAML file
-        values = {}
-    if not isinstance(values, dict):
-        msg = f"{path}: expected sections such as [search], found {type(values).__name__}"
-        raise ConfigError(msg)
-    return ConfigFile(path, {str(key): value for key, value in values.items()}, lines)
+        return load(text)
+    except (ValueError, RecursionError) as error:
+        found = re.search(r"line (\d+)|end of document", str(error))
+        line = 1 if found is None else int(found[1] or text.count("\n") + 1)
+        # The place in Python's messages, which is in ours already.
+        problem = re.split(r" \(at |: line \d", str(error))[0]
+        if isinstance(error, RecursionError):
+            problem = TOO_DEEP
+        language = {".toml": "TOML", ".json": "JSON"}.get(path.suffix.lower(), "YAML")
+        msg = f"{path}:{line}: not {language}: {problem}"
+        raise ConfigError(msg, hint="Correct the file and run again.") from error
+
+
+def load_toml(text: str) -> dict[str, object]:
+    """Return the values of a text in TOML.
+
+    Raises:
+        ValueError: If it is not well-formed.
+    """
+    for number, row in enumerate(text.splitlines(), start=1):
+        if row.count(".") > _MAX_DOTS:
+            msg = f"{TOO_DEEP} (at line {number})"
+            raise ValueError(msg)
+    return tomllib.loads(text)
 
 
 def toml_value(value: object) -> str:
@@ -100,119 +130,18 @@ def toml_value(value: object) -> str:
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _parse_toml(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
-    for number, row in enumerate(text.splitlines(), start=1):
-        if row.count(".") > _MAX_DOTS:  # the time that a key takes grows with the square of its parts
-            raise _broken(path, number, "tables or lists are nested too deeply")
-    try:
-        return tomllib.loads(text), dict(_toml_lines(text))
-    except tomllib.TOMLDecodeError as error:
-        # Python 3.11 to 3.13 give the place in the message alone.
-        found = re.search(r"line (\d+)", str(error))
-        line = int(found[1]) if found else text.count("\n") + 1
-        raise _broken(path, line, str(error).partition(" (at ")[0]) from error
-    except ValueError as error:  # a whole number of more digits than Python reads
-        raise _broken(path, 1, str(error)) from error
-
-
-def _parse_yaml(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
-    import yaml  # few files need it
-
-    try:
-        _check_yaml(path, text)
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        return yaml.safe_load(text), _once(path, _yaml_lines(node))
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise _broken(path, mark.line + 1 if mark else 1, error.problem or "not YAML") from error
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: such as a date of month 13
-        raise _broken(path, 1, str(error).splitlines()[0]) from error
-
-
-def _check_yaml(path: Path, text: str) -> None:
-    """Refuse what would take long, or all of the memory, before it is read."""
-    import yaml
-
-    depth = aliases = 0
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        aliases += isinstance(event, yaml.AliasEvent)
-        line = event.start_mark.line + 1 if event.start_mark else 1
-        if aliases > _MAX_ALIASES:
-            raise _broken(path, line, f"more than {_MAX_ALIASES} aliases")
-        if depth > _MAX_DEPTH:
-            raise _broken(path, line, "tables or lists are nested too deeply")
-
-
-def _parse_json(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
-    try:
-        return json.loads(text), _once(path, _json_lines(text))
-    except json.JSONDecodeError as error:
-        raise _broken(path, error.lineno, error.msg) from error
-    except ValueError as error:  # a whole number of more digits than Python reads
-        raise _broken(path, 1, str(error)) from error
-
-
-_PARSERS = {".toml": _parse_toml, ".yaml": _parse_yaml, ".yml": _parse_yaml, ".json": _parse_json}
-
-
-def _broken(path: Path, line: int, problem: str) -> ConfigError:
-    kind = {".toml": "TOML", ".json": "JSON"}.get(path.suffix.lower(), "YAML")
-    return ConfigError(f"{path}:{line}: not {kind}: {problem}", hint="Correct the file and run again.")
-
-
-def _once(path: Path, lines: Iterator[tuple[KeyPath, int]]) -> dict[KeyPath, int]:
-    """Refuse a section or setting that is set twice, as TOML does: one of them would be ignored."""
-    known: dict[KeyPath, int] = {}
-    for key, line in lines:
-        if key in known and len(key) <= _LEVELS:
-            raise _broken(path, line, f"{'.'.join(key)} is given twice, first in line {known[key]}")
-        known[key] = line
-    return known
-
-
-def _toml_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
+def _lines(text: str) -> Iterator[tuple[KeyPath, int]]:
+    """Yield the line of each table and key that begins a line, by its path from the top."""
     # Text between triple quotes may look like keys.
-    masked = _TOML_MULTILINE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    masked = _MULTILINE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     table: KeyPath = ()
     for number, line in enumerate(masked.splitlines(), 1):
-        if header := _TOML_TABLE.match(line):
-            table = _toml_key(header[1])
+        if header := _TABLE.match(line):
+            table = _key(header[1])
             yield table, number
-        elif key := _TOML_KEY.match(line):
-            yield table + _toml_key(key[1]), number
+        elif key := _KEY.match(line):
+            yield table + _key(key[1]), number
 
 
-def _toml_key(written: str) -> KeyPath:
+def _key(written: str) -> KeyPath:
     return tuple(part.strip().strip("\"'") for part in written.split("."))
-
-
-def _yaml_lines(node: yaml.Node | None, above: KeyPath = ()) -> Iterator[tuple[KeyPath, int]]:
-    import yaml
-
-    # Deeper ones could loop through anchors.
-    if isinstance(node, yaml.MappingNode) and len(above) < _LEVELS:
-        for key, value in node.value:
-            path = (*above, str(key.value))
-            yield path, key.start_mark.line + 1
-            yield from _yaml_lines(value, path)
-
-
-def _json_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
-    path: list[str] = []
-    previous: re.Match[str] | None = None
-    key = ""
-    line, counted = 1, 0
-    for token in _JSON_TOKEN.finditer(text):
-        match token[0]:
-            case ":" if previous is not None:
-                key = str(json.loads(previous[0]))
-                line += text.count("\n", counted, previous.start())
-                counted = previous.start()
-                if len(path) <= _LEVELS:
-                    yield (*path[1:], key), line
-            case "{" | "[":
-                path.append(key)
-            case "}" | "]":
-                path.pop()
-        previous = token

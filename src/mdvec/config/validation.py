@@ -5,27 +5,25 @@ from __future__ import annotations
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import FieldInfo, fields
 
 from mdvec import registry
 from mdvec.config.paths import absolute_location
 from mdvec.config.schema import EXTENDED_SECTIONS, NO_SETTINGS, section_of
-from mdvec.errors import ConfigError, sentences
+from mdvec.errors import ConfigError, meant_or_known, sentences
 from mdvec.files import expanded
 from mdvec.settings import PLACE, PRIVATE, Section, settings_kind
 from mdvec.text.addresses import without_password
 
 if TYPE_CHECKING:
     from mdvec.config.syntax import ConfigFile, KeyPath
-
-Place = tuple[str, str]
-"""Section and key of a setting; empty above all sections, dotted for a table in one."""
 
 # Other names of sections and settings: those of token windows, of the options of the command line, and those
 # by which the configuration and presets call the same thing. One counts where its setting exists.
@@ -49,7 +47,7 @@ _ENTRY = re.compile(r"(?:required field `(.+)`|unknown field `(.+)`)? - at `\$\[
 # More than that are one mistake, such as another kind of file.
 _MAX_PROBLEMS = 50
 
-S = TypeVar("S", bound=Section)
+Made = TypeVar("Made", bound=Struct)
 
 
 class Setting(Struct, frozen=True):
@@ -59,39 +57,44 @@ class Setting(Struct, frozen=True):
         value: As written.
         origin: Where it was written, for people.
         directory: What a relative path in it is relative to.
-        is_own: Whether the user wrote it, or named the file; False in a file that was found on the way up
-            from the working directory, which may have come with the notes of other people.
         is_text: Whether it was written as text whatever it is, as in a variable.
     """
 
     value: object
     origin: str
     directory: Path
-    is_own: bool = True
     is_text: bool = False
 
 
 class Schema:
-    """The sections that can be set, with the types of their keys.
+    """The sections and settings that there are.
 
     Sections of extensions join when they are named: only then the extension is loaded.
 
     Attributes:
-        kind: What holds all sections.
         sections: The type of each section, by its name; empty for the keys above all sections.
+        settings: The type and the default of each setting, by its dotted name.
 
     Args:
         kind: What holds all sections.
         has_extensions: Whether sections of extensions are allowed.
     """
 
-    def __init__(self, kind: type[Section], *, has_extensions: bool = False) -> None:
-        self.kind = kind
+    def __init__(self, kind: type[Struct], *, has_extensions: bool = False) -> None:
         self._has_extensions = has_extensions
-        self.sections: dict[str, type[msgspec.Struct]] = {"": kind} if _own_keys(kind) else {}
-        self.sections |= {item.encode_name: item.type for item in _fields(kind) if _is_section(item.type)}
+        self.sections: dict[str, type[Struct]] = {}
+        self.settings: dict[str, FieldInfo] = {}
+        self._add("", kind)
         if has_extensions:
             self.sections.setdefault("sources", Section)
+
+    def _add(self, section: str, kind: type[Struct]) -> None:
+        self.sections[section] = kind
+        for item in fields(kind):
+            if _is_section(item.type):
+                self._add(dotted(section, item.encode_name), item.type)
+            elif item.encode_name not in NO_SETTINGS:
+                self.settings[dotted(section, item.encode_name)] = item
 
     def find(self, name: str) -> str | None:
         """Return the listed name of a section; None when there is none.
@@ -109,18 +112,14 @@ class Schema:
             if registry.has(stage, last):
                 listed = section_of(stage, last)
                 if listed not in self.sections:
-                    self.sections[listed] = settings_kind(registry.load(stage, last))
+                    self._add(listed, settings_kind(registry.load(stage, last)))
                 return listed
         return None
 
-    def keys(self, section: str) -> dict[str, Any]:
-        """Return the types of a section's own keys; none for an unknown section."""
-        return _own_keys(self.sections[section]) if section in self.sections else {}
-
-    def default(self, section: str, key: str) -> object:
-        """Return what a setting is when it is not set."""
-        item = next(item for item in _fields(self.sections[section]) if item.encode_name == key)
-        return item.default if item.default_factory is msgspec.NODEFAULT else item.default_factory()
+    def keys(self, section: str) -> list[str]:
+        """Return the names of a section's own settings; none for an unknown section."""
+        places = (name.rpartition(".") for name in self.settings)
+        return [key for above, _, key in places if above == section]
 
     def names(self, names_of: Callable[[str], list[str]]) -> list[str]:
         """Return the names of all sections, other spellings included, without loading an extension."""
@@ -131,68 +130,51 @@ class Schema:
                 found += [f"{section}.{name}" for name in names] + (names if section == "sources" else [])
         return found
 
-    def with_builtins(self) -> Schema:
-        """Add the sections of all extensions that come with mdvec, each behind the section it extends."""
-        if self._has_extensions:
-            core = {name: kind for name, kind in self.sections.items() if _own_keys(kind)}
-            for name in self.names(registry.builtin_names):
-                self.find(name)
-            found = {name: kind for name, kind in self.sections.items() if _own_keys(kind)}
-            ordered = [each for name in core for each in found if each == name or each.startswith(f"{name}.")]
-            self.sections = {name: found[name] for name in [*ordered, *found]} | self.sections
-        return self
+    def add_builtins(self) -> None:
+        """Add the sections of all extensions that come with mdvec."""
+        for name in self.names(registry.builtin_names):
+            self.find(name)
 
-    def key_called(self, key: str, section: str) -> str:
-        """Return the name of a setting of a section, which may be called by another one."""
-        known = self.keys(section)
-        name = _SYNONYMS.get((section, key), key)
-        return name if key not in known and name in known else key
+    def setting(self, key: str, section: str) -> str:
+        """Return the dotted name of a setting of a section, which may be called by another one."""
+        name = dotted(section, key)
+        synonym = dotted(section, _SYNONYMS.get((section, key), key))
+        return name if name in self.settings else synonym if synonym in self.settings else name
 
     def key_hint(self, key: str, section: str) -> str:
         """Return where a service's key goes, for those who write it here; empty for another key."""
-        if key.lower() not in _KEYS or (section != "embedding" and _KEY_VARIABLE not in self.keys(section)):
+        service = "embedding.PROVIDER" if section == "embedding" else section
+        has_keys = section == "embedding" or f"{section}.{_KEY_VARIABLE}" in self.settings
+        if key.lower() not in _KEYS or not has_keys:
             return ""
-        service = f"{section}.PROVIDER" if section == "embedding" else section
         return f"keys are not kept in settings; {service}.{_KEY_VARIABLE} names the variable that holds it"
 
     def unknown(self, name: str, section: str, value: object) -> str:
         """Return what is wrong with a name that is not known in a section, or above all sections."""
-        if section:
-            return f"unknown setting {section}.{name}; {self._nearest_key(name, section)}"
-        is_table = isinstance(value, dict)
-        unknown = f"unknown section [{name}]" if is_table else f"unknown setting {name}"
+        is_section = isinstance(value, dict) and not section
+        unknown = f"unknown section [{name}]" if is_section else f"unknown setting {dotted(section, name)}"
+        if hint := self.key_hint(name, section):
+            return f"{unknown}; {hint}"
         if home := self._home(name):
-            return f"{unknown}; {f'the setting {name}' if is_table else 'it'} belongs {home}"
-        known = {} if is_table else {key: key for key in self.keys("")}
-        known |= {section: f"[{section}]" for section in self.sections if section and self.keys(section)}
-        near = nearest(name, known)
-        return f"{unknown}; " + suggestion([known[each] for each in near or known], close=bool(near))
-
-    def _nearest_key(self, key: str, section: str) -> str:
-        """Return where an unknown setting of a section belongs, or what it may be called."""
-        if hint := self.key_hint(key, section):
-            return hint
-        if home := self._home(key):
-            return f"it belongs {home}"
-        tables = [name.rpartition(".")[2] for name in self.sections if name.rpartition(".")[0] == section]
-        known = [*self.keys(section), *tables]
-        if self._has_extensions:
-            known += [name for stage in EXTENDED_SECTIONS.get(section, ()) for name in registry.names(stage)]
-        if not known:
-            return f"[{section}] has no settings"
-        near = nearest(key, known)
-        return suggestion([dotted(section, name) for name in near or dict.fromkeys(known)], close=bool(near))
+            return f"{unknown}; {f'the setting {name}' if is_section else 'it'} belongs {home}"
+        known = {} if is_section else {key: dotted(section, key) for key in self.keys(section)}
+        if section:
+            tables = [each for each in self.names(registry.names) if each.rpartition(".")[0] == section]
+            known |= {each.rpartition(".")[2]: each for each in tables}
+        else:
+            known |= {each: f"[{each}]" for each in self.sections if self.keys(each) and each}
+        return f"{unknown}; " + (meant_or_known(name, known) if known else f"[{section}] has no settings")
 
     def _home(self, key: str) -> str:
         """Return where a setting belongs, under whichever of its names; empty when there is none."""
-        self.with_builtins()
-        homes = [home for home in self.sections if self.key_called(key, home) in self.keys(home)]
-        if not homes:
-            return ""
-        return f"in [{homes[0]}]" if homes[0] else "at the top, before the first [section]"
+        self.add_builtins()
+        for section in self.sections:
+            if self.setting(key, section) in self.settings:
+                return f"in [{section}]" if section else "at the top, before the first [section]"
+        return ""
 
 
-def read_settings(file: ConfigFile, kind: type[S], *, hint: str | None = None) -> S:
+def read_settings(file: ConfigFile, kind: type[Made], *, hint: str | None = None) -> Made:
     """Read a file that sets what it holds and nothing else.
 
     Raises:
@@ -208,74 +190,73 @@ def read_settings(file: ConfigFile, kind: type[S], *, hint: str | None = None) -
     return make(kind, values)
 
 
-def settings_in(file: ConfigFile, schema: Schema, problems: list[str]) -> dict[Place, Setting]:
-    """Return what a file sets; what is not known is added to the problems."""
-    found: dict[Place, Setting] = {}
-    for place, path, value in _written(file, schema, problems):
-        origin = file.place(*path)
-        if place in found:
-            first = found[place].origin
-            problems.append(
-                f"{origin}: {dotted(place[0], path[-1])} sets the same as {first}; give one of them"
-            )
-        else:
-            found[place] = Setting(value, origin, file.path.parent)
+def settings_in(file: ConfigFile, schema: Schema, problems: list[str]) -> dict[str, Setting]:
+    """Return what a file sets, by dotted name; what is not known is added to the problems."""
+    found: dict[str, Setting] = {}
+
+    def add(table: dict[str, object], section: str, above: KeyPath) -> None:
+        for name, value in table.items():
+            if len(problems) >= _MAX_PROBLEMS:
+                return
+            path = (*above, name)
+            origin = file.place(*path)
+            setting = schema.setting(name, section)
+            try:
+                inner = None if setting in schema.settings else schema.find(dotted(section, name))
+            except ConfigError as error:
+                problems.append(f"{origin}: [{'.'.join(path)}]: {sentences(error, error.hint)}")
+                continue
+            if inner is not None and isinstance(value, dict):
+                add(value, inner, path)
+            elif inner is not None:
+                problems.append(f"{origin}: [{'.'.join(path)}] must be a table of settings")
+            elif setting not in schema.settings:
+                problems.append(f"{origin}: {schema.unknown(name, section, value)}")
+            elif setting in found:
+                same = f"{dotted(section, name)} sets the same as {found[setting].origin}"
+                problems.append(f"{origin}: {same}; give one of them")
+            else:
+                found[setting] = Setting(value, origin, file.path.parent)
+
+    add(file.values, "", ())
     return found
 
 
-def usable(
-    found: Mapping[Place, Setting], schema: Schema, problems: list[str]
-) -> dict[str, dict[str, object]]:
+def usable(found: Mapping[str, Setting], schema: Schema, problems: list[str]) -> dict[str, object]:
     """Return the values of what is set, as the schema wants them; what cannot be used joins the problems."""
-    values: dict[str, dict[str, object]] = {name: {} for name in schema.sections}
-    for (section, key), setting in found.items():
-        kind = schema.keys(section)[key]
+    values: dict[str, object] = {}
+    for name, setting in found.items():
+        kind = schema.settings[name].type
         try:
-            values[section][key] = _converted(setting, kind)
+            values[name] = _converted(setting, kind)
         except msgspec.ValidationError as error:
             shown = _entry(error) if extra_of(kind, PRIVATE) else f", not {_shown(setting.value)}"
-            problems.append(f"{setting.origin}: {dotted(section, key)} must be {_allowed(kind)}{shown}")
+            problems.append(f"{setting.origin}: {name} must be {_allowed(kind)}{shown}")
     problems.extend(_wrong_sizes(values, found))
     return values
 
 
-def make(kind: type[S], values: Mapping[str, Mapping[str, object]], **more: object) -> S:
-    """Make what holds all sections from the values of their keys.
+def make(kind: type[Made], values: Mapping[str, object], section: str = "", **more: Any) -> Made:
+    """Make a section, and the sections in it, from the values of settings.
 
     Args:
-        kind: What holds them.
-        values: By section and key; sections of extensions are left out.
+        kind: The type of the section.
+        values: By dotted name; those of other sections are left out.
+        section: Its name; empty for what holds all sections.
         more: Further fields.
     """
-    inner = {
-        item.name: make_section(item.type, values[item.encode_name])
-        for item in _fields(kind)
-        if _is_section(item.type)
-    }
-    return kind(**values.get("", {}), **inner, **more)
-
-
-def make_section(kind: type[msgspec.Struct], values: Mapping[str, object]) -> msgspec.Struct:
-    """Make a section from the values of its keys."""
-    attributes = {item.encode_name: item.name for item in _fields(kind)}
-    return kind(**{attributes[key]: value for key, value in values.items()})
+    for item in fields(kind):
+        name = dotted(section, item.encode_name)
+        if _is_section(item.type):
+            more[item.name] = make(item.type, values, name)
+        elif name in values:
+            more[item.name] = values[name]
+    return kind(**more)
 
 
 def dotted(section: str, key: str) -> str:
     """Return the name of a setting or a table, with the section in which it is."""
     return f"{section}.{key}" if section else key
-
-
-def nearest(name: str, valid: Sequence[str] | Mapping[str, object]) -> list[str]:
-    """Return the one name that may be meant, or none."""
-    from difflib import get_close_matches
-
-    return get_close_matches(name.lower(), list(valid), n=1, cutoff=0.5)
-
-
-def suggestion(names: Sequence[str] | Mapping[str, object], *, close: bool) -> str:
-    """Name what was meant, or else all there is."""
-    return f"did you mean {next(iter(names))}?" if close else f"known: {', '.join(names)}"
 
 
 def extra_of(kind: Any, name: str) -> Any:
@@ -290,43 +271,6 @@ def members(kind: Any) -> Iterator[Any]:
         yield from (member for member in typing.get_args(kind) if member is not types.NoneType)
     else:
         yield kind
-
-
-def _written(
-    file: ConfigFile, schema: Schema, problems: list[str]
-) -> Iterator[tuple[Place, KeyPath, object]]:
-    """Yield what each known key of a file sets, with its path in the file; the rest joins the problems."""
-    waiting: list[tuple[KeyPath, str, object]] = [((name,), "", value) for name, value in file.values.items()]
-    waiting.reverse()  # the next is the last
-    while waiting and len(problems) < _MAX_PROBLEMS:
-        path, section, value = waiting.pop()
-        key = schema.key_called(path[-1], section)
-        if key in schema.keys(section):
-            yield (section, key), path, value
-            continue
-        try:
-            inner = schema.find(dotted(section, path[-1]))
-        except ConfigError as error:
-            problems.append(f"{file.place(*path)}: [{'.'.join(path)}]: {sentences(error, error.hint)}")
-            continue
-        if inner is None:
-            problems.append(f"{file.place(*path)}: {schema.unknown(path[-1], section, value)}")
-        elif not isinstance(value, dict):
-            problems.append(f"{file.place(*path)}: [{'.'.join(path)}] must be a table of settings")
-        else:
-            waiting += [((*path, str(name)), inner, value[name]) for name in reversed(value)]
-
-
-def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    return msgspec.structs.fields(kind)
-
-
-def _own_keys(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    return {
-        item.encode_name: item.type
-        for item in _fields(kind)
-        if not _is_section(item.type) and item.encode_name not in NO_SETTINGS
-    }
 
 
 def _is_section(kind: Any) -> bool:
@@ -350,15 +294,14 @@ def _converted(setting: Setting, kind: Any) -> object:
             return value
 
 
-def _wrong_sizes(values: Mapping[str, Mapping[str, object]], found: Mapping[Place, Setting]) -> Iterator[str]:
+def _wrong_sizes(values: Mapping[str, object], found: Mapping[str, Setting]) -> Iterator[str]:
     """Yield which sizes leave no room for anything new in a chunk, of all chunkers and of one."""
-    for section, chunking in values.items():
-        largest = chunking.get("max_tokens") if section.partition(".")[0] == "chunking" else None
-        for key in ("overlap_tokens", "min_tokens"):
-            tokens = chunking.get(key)
+    for name, tokens in values.items():
+        section, _, key = name.rpartition(".")
+        if section.partition(".")[0] == "chunking" and key in ("overlap_tokens", "min_tokens"):
+            largest = values.get(f"{section}.max_tokens")
             if isinstance(tokens, int) and isinstance(largest, int) and tokens >= largest:
-                origin = found[section, key].origin
-                yield f"{origin}: {section}.{key} must be less than {section}.max_tokens ({largest})"
+                yield f"{found[name].origin}: {name} must be less than {section}.max_tokens ({largest})"
 
 
 # Of types without a description, as other packages may declare them.

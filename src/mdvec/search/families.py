@@ -22,9 +22,6 @@ _COPY = re.compile(
 _WORD = re.compile(r"\w+")
 _SAME_WORDS = 0.5
 
-# More than evidence differs by: passages are ordered by it, so the others lose as much.
-_BEHIND = 100.0
-
 
 def folded(
     ranked: Sequence[Ranked], skeletons: Mapping[ChunkId, bytes]
@@ -36,8 +33,8 @@ def folded(
         skeletons: The skeletons of the candidates that have one.
 
     Returns:
-        The candidates in their new order, those behind with less evidence than all others, and for the first
-        of each family the number of the others.
+        The candidates in their new order, those behind marked as folded, and for the first of each family the
+        number of the others.
     """
     first: dict[tuple[CollectionId, bytes], ChunkId] = {}
     ahead: list[Ranked] = []
@@ -52,7 +49,7 @@ def folded(
         if best == each.place.id:
             ahead.append(each)
         else:
-            behind.append(each._replace(evidence=each.evidence - _BEHIND))
+            behind.append(each._replace(is_folded=True))
             similar[best] = similar.get(best, 0) + 1
     return [*ahead, *behind], similar
 

@@ -33,11 +33,14 @@ class Ranked(NamedTuple):
         at: Its position among the candidates.
         place: Its place.
         evidence: The evidence for it, in standard deviations.
+        is_folded: Whether a better one has the same words (see :mod:`mdvec.search.families`). It comes after
+            all that are not.
     """
 
     at: int
     place: ChunkPlace
     evidence: float
+    is_folded: bool = False
 
 
 class Passage(Struct, frozen=True):
@@ -76,7 +79,7 @@ def joined_passages(ranked: Iterable[Ranked], *, per_document: int | None, docum
         for own in taken.values()
         for number, (best, chunks) in enumerate(_joined(own)[:per_document], 1)
     ]
-    passages.sort(key=lambda passage: -passage.evidence)
+    passages.sort(key=lambda passage: (passage.best.is_folded, -passage.evidence))
     return [*_touching_joined(passages[:_TOUCHING_AMONG]), *passages[_TOUCHING_AMONG:]]
 
 
@@ -103,7 +106,9 @@ def _joined(ranked: Sequence[Ranked]) -> list[tuple[Ranked, tuple[ChunkPlace, ..
         own = {first: left.pop(first)}
         tokens = best.place.token_count
         while tokens < _ENOUGH_TOKENS:
-            neighbours = [at for at in (first - 1, last + 1) if at in left]
+            neighbours = [
+                at for at in (first - 1, last + 1) if at in left and left[at].is_folded == best.is_folded
+            ]
             nearest = max(neighbours, key=lambda at: left[at].evidence, default=None)
             if nearest is None or left[nearest].evidence < best.evidence - _JOIN_REACH:
                 break

@@ -66,20 +66,17 @@ _LEVELS = ((0.7, Confidence.HIGH), (0.3, Confidence.MEDIUM), (0.08, Confidence.L
 
 
 def probabilities(passages: Sequence[Passage], candidates: Candidates, words: Words) -> list[float]:
-    """Return the probability that each passage answers the query, never more than that of one before it.
+    """Return the probability that each passage answers the query.
 
     Args:
         passages: Best first.
         candidates: The candidates that they were made of.
         words: The evidence of words.
     """
-    found: list[float] = []
     has_subject = not words.max_score or words.matched_weight or not words.all_known
-    least = _SUREST if has_subject else _NO_SUBJECT
-    for evidence in evidence_of(passages, candidates, words):
-        least = min(least, max(1 - _SUREST, probability(evidence)))
-        found.append(least)
-    return found
+    most = _SUREST if has_subject else _NO_SUBJECT
+    evidence = evidence_of(passages, candidates, words)
+    return [min(most, max(1 - _SUREST, probability(each))) for each in evidence]
 
 
 def probability(evidence: Evidence) -> float:
@@ -124,7 +121,7 @@ def evidence_of(passages: Sequence[Passage], candidates: Candidates, words: Word
 def _lead_of_first(passages: Sequence[Passage], candidates: Candidates) -> float:
     """Return how far the first passage is ahead of the best one in another document; 0 if there is none.
 
-    Of several that the query names, none takes anything from another.
+    Of several that the query names, none takes anything from another; nor does a text of the same words.
     """
     if not passages:
         return 0.0
@@ -135,6 +132,7 @@ def _lead_of_first(passages: Sequence[Passage], candidates: Candidates) -> float
         each.evidence
         for each in passages
         if each.best.place.document_id != first.best.place.document_id
+        and not each.best.is_folded
         and not (is_named and named[each.best.at])
     )
     return first.evidence - next(rivals, first.evidence)

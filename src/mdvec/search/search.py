@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,10 +24,15 @@ from mdvec.search.probability import level_of, probabilities
 from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_word
 from mdvec.search.words import Words, find_by_words
 from mdvec.stores.interface import View
+from mdvec.stores.records import ChunkPlace
 from mdvec.text.scripts import is_unspaced_query
 from mdvec.types.hit import Confidence
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Expansion, SearchMode, SearchQuery, Where
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # How many candidates words and meaning each return at first. Fusion only reorders candidates, so this is far
 # more than the hits shown; it grows if one long document fills it. It is the same for all usual limits: a
@@ -132,22 +139,28 @@ def search(
         depth *= _DEPTH_GROWTH
         words = _words(query.mode, text, where, view, depth)
     # 10. Estimate for each passage how probably it answers, and leave out those that hardly do.
-    scores = probabilities(passages, ranking.candidates, words)
-    confidence = level_of(scores[0]) if scores else Confidence.NONE
-    plausible = sum(score >= query.min_score for score in scores)
-    if query.min_score and confidence is Confidence.NONE:
-        plausible = min(plausible, 1)  # the best guess
-    # 11. Show the text of the first ones.
-    with run.current().step("show", hits=min(plausible, query.limit)):
+    probable = probabilities(passages, ranking.candidates, words)
+    confidence = level_of(probable[0]) if probable else Confidence.NONE
+    most = 1 if query.min_score and confidence is Confidence.NONE else len(passages)  # the best guess
+    plausible = [at for at, each in enumerate(probable[:most]) if each >= query.min_score]
+    # 11. Show the text of the first ones. Evidence orders hits, so that no score is higher than one before.
+    scores = [*accumulate((probable[at] for at in plausible), min)]
+    with run.current().step("show", hits=min(len(plausible), query.limit)):
         shown = show_hits(
-            query, text, passages[:plausible], scores, ranking.candidates, ranking.similar, view
+            query,
+            text,
+            [passages[at] for at in plausible],
+            scores,
+            ranking.candidates,
+            ranking.similar,
+            view,
         )
     return Found(
         shown,
         confidence,
         vectors.mode,
         meant,
-        weaker=min(len(passages), query.limit) - min(plausible, query.limit),
+        weaker=min(len(passages), query.limit) - min(len(plausible), query.limit),
         hidden=() if passages else _similarities(ranking.candidates),
         warnings=vectors.warnings,
     )
@@ -199,7 +212,7 @@ def rank(
     # 7. Let the first hits speak for those that resemble them.
     if words.max_score and spaces:
         evidence = with_feedback(evidence, candidates, spaces, view)
-    order = np.argsort(-evidence, kind="stable").tolist()
+    order = _best_first(evidence, places, view)
     # What was found by the name of its document, and has no vector yet, has no evidence.
     is_known = ~np.isnan(meaning.similarity)
     ranked = [
@@ -209,6 +222,22 @@ def rank(
     ]
     complete = len(words.scores) < depth and all(len(each) < depth for each in near)
     return Ranking(ranked, candidates, {}, complete)
+
+
+def _best_first(evidence: NDArray[np.float64], places: Sequence[ChunkPlace], view: View) -> list[int]:
+    """Return the positions of candidates in the order of evidence, equal ones in the order of their paths.
+
+    Their ids depend on the order of imports, and equal documents shall have equal answers.
+    """
+    import numpy as np
+
+    order = np.argsort(-evidence, kind="stable")
+    values, counts = np.unique(evidence, return_counts=True)
+    tied = np.flatnonzero(np.isin(evidence, values[counts > 1])).tolist()
+    chunks = view.chunks([places[at].id for at in tied]) if tied else {}
+    known = {at: chunks[places[at].id] for at in tied}
+    names = {at: (each.collection, each.path, each.ordinal) for at, each in known.items()}
+    return sorted(order.tolist(), key=lambda at: (-evidence[at], names.get(at, ())))
 
 
 def _folded(ranking: Ranking, view: View) -> Ranking:

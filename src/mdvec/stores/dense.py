@@ -1,31 +1,95 @@
-"""Dense search over the vectors in memory, the same for every store that has tables."""
+"""Dense search through matrices in memory, the same for every store that has tables.
+
+A matrix follows the commits of its store by ids that only grow: what is new since then is read and added.
+"""
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar, Self, cast
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from mdvec.stores.inside import WhereTables
-from mdvec.stores.loaded import LoadedSpace, LoadedSpaces, VectorRows
 from mdvec.stores.records import ChunkPlace
-from mdvec.stores.vectors.feed import ChangeFeed, Dialect
-from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex, NearestQuery
+from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex, NearestQuery
 from mdvec.stores.vectors.index import VectorKind
-from mdvec.types.ids import ChunkId, DocumentId, SpaceId
+from mdvec.stores.vectors.journal import TABLES, ChangeJournal, Dialect
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId
 from mdvec.types.query import Where
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
     import numpy as np
     from numpy.typing import NDArray
 
-    from mdvec.stores.matrix import ExactView
+    from mdvec.stores.matrix import Matrix, VectorBlock
+    from mdvec.stores.matrix_file import MatrixFile, SpaceMatrix
 
+# Up to this many chunks are read anew after every commit, which takes milliseconds and drops deleted ones.
+_FEW_CHUNKS = 4096
+
+# With more chunks, deleted ones are dropped once there are this many times as many owners as chunks.
+_MAX_OWNERS = 1.25
+
+# A matrix is written to its file once this many rows, or this share of all, were added to those of the file.
+_FEW_ADDED = 8192
+_MAX_ADDED = 0.05
+
+_MAX_VERSIONS = 64  # that are remembered of a matrix; snapshots are short
+_BATCH_ROWS = 4096
+
+# As SQLite reads them: CROSS JOIN keeps the order of the tables, a plus keeps an index from being used.
+_LAST_IDS = "SELECT (SELECT max(id) FROM vectors), (SELECT max(id) FROM chunks), (SELECT max(id) FROM names)"
+_COUNT = "SELECT count(*) FROM vectors v WHERE {space_id} = ? AND v.id > ?"
+_NEW_VECTORS = """SELECT v.id, {vector} FROM vectors v
+    WHERE {unindexed}v.space_id = ? AND v.id > ? ORDER BY v.id LIMIT ?"""
+_NEW_OWNERS = """SELECT {owner}, v.id FROM {table} o
+    CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = o.text_hash WHERE o.id > ? ORDER BY o.id"""
+# Of chunks or names that were there before their vectors.
+_OLD_OWNERS = """SELECT {owner}, v.id FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.text_hash
+    WHERE {unindexed}v.space_id = ? AND v.id > ? AND {unindexed}o.id <= ? ORDER BY v.id"""
+
+_OWNERS = {VectorKind.TEXT: "o.id", VectorKind.NAME: "o.document_id"}
+_NO_IDS = {"vectors": 0, "chunks": 0, "names": 0}
 
 # In the order of the index of a space's vectors, so that no more than the sample is read.
 _SAMPLE = """SELECT min(c.id) FROM vectors v CROSS JOIN chunks c ON c.text_hash = v.text_hash
     WHERE v.space_id = ? GROUP BY v.text_hash ORDER BY v.text_hash LIMIT ?"""
+
+
+class Matrices:
+    """The matrices of a store, shared by all snapshots. Safe to use from several threads.
+
+    Attributes:
+        embedded_up_to: By table, collection, space and vector epoch: the id up to which every row of the
+            table has its vector.
+        database: The SQLite database that has files of matrices next to it; None for no files.
+        read_only: Whether such files are read, but not written.
+    """
+
+    def __init__(self, database: Path | None = None, *, read_only: bool = False) -> None:
+        self.database = database
+        self.read_only = read_only
+        self._guard = threading.Lock()
+        self._spaces: dict[SpaceId, SpaceMatrix] = {}
+        self.embedded_up_to: dict[tuple[str, CollectionId, SpaceId, int], int] = {}
+
+    def matrix(self, snapshot: DenseReader, space_id: SpaceId) -> Matrix:
+        """Return a matrix with at least the owners that a snapshot shows."""
+        version, epoch = snapshot.version, snapshot.vector_epoch
+        with self._guard:
+            space = self._spaces.get(space_id)
+            if space is None or space.epoch < epoch:
+                space = snapshot.load_matrix(space_id)
+            elif space.epoch == epoch and space.version < version:
+                space = snapshot.update_matrix(space_id, space)
+            self._spaces[space_id] = space
+        if space.epoch != epoch or version not in space.versions:
+            # The snapshot is older; this is rare. Owners may be gone that it shows.
+            space = snapshot.load_matrix(space_id)
+        return space.matrix
 
 
 class DenseReader(WhereTables):
@@ -36,13 +100,15 @@ class DenseReader(WhereTables):
     Attributes:
         version: The version of the snapshot.
         vector_epoch: Grows when vectors are removed; until then they are only appended.
-        loaded: The matrices of the store; None inside a transaction, whose rows no other snapshot may see.
+        dialect: How vectors are read.
+        matrices: Those of the store; None inside a transaction, whose rows no other snapshot may see.
         index: The vector index beside the store that follows the snapshot; None without one.
     """
 
     version: int
     vector_epoch: int
-    loaded: LoadedSpaces | None = None
+    dialect: ClassVar[Dialect]
+    matrices: Matrices | None = None
     index: FollowedIndex | None = None
     _products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
 
@@ -50,9 +116,9 @@ class DenseReader(WhereTables):
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of the chunks that exist, in order of id."""
 
-    @abstractmethod
-    def vector_rows(self) -> VectorRows:
-        """Return the rows from which a matrix is loaded."""
+    def each_row(self, sql: str, *arguments: Any) -> Iterator[tuple[Any, ...]]:
+        """Run a query as :meth:`rows` does; yield its rows, where the database can, as they are found."""
+        return iter(self.rows(sql, *arguments))
 
     def nearest_chunks(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
@@ -76,7 +142,7 @@ class DenseReader(WhereTables):
 
     def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         """Return the vectors of the chunks' texts."""
-        return self._view(space_id).vectors(ids)
+        return self._matrix(space_id).vectors(ids)
 
     def name_similarities(
         self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
@@ -103,49 +169,124 @@ class DenseReader(WhereTables):
 
     def _nearest(self, query: NearestQuery) -> list[tuple[int, float]]:
         """Return the nearest of the owners inside."""
-        view = self._view(query.space_id)
-        owners = view.chunks if query.kind is VectorKind.TEXT else view.documents
         products = self._products_of(query.space_id, query.vector)
-        inside = query.inside if query.few is None else query.few
-        return view.nearest(owners, products, query.vector, query.limit, inside)
+        allowed = query.inside if query.few is None else query.few
+        matrix = self._matrix(query.space_id)
+        return matrix.nearest(query.kind, products, query.vector, query.limit, allowed)
 
     def _similarities(
         self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
     ) -> NDArray[np.float64]:
         """Return the exact cosine similarities of owners; NaN for those without a vector."""
-        view = self._view(space_id)
-        return view.similarities(view.chunks if kind is VectorKind.TEXT else view.documents, ids, queries)
+        return self._matrix(space_id).similarities(kind, ids, queries)
 
-    @cached_property
-    def _views(self) -> dict[SpaceId, ExactView]:
-        return {}
-
-    def _view(self, space_id: SpaceId) -> ExactView:
-        if self.loaded is None:
-            return LoadedSpace(self.vector_rows(), space_id, self.version, self.vector_epoch).matrix.view()
-        if space_id not in self._views:
-            self._views[space_id] = self.loaded.view(
-                self.vector_rows(), space_id, self.version, self.vector_epoch
-            )
-        return self._views[space_id]
+    def _matrix(self, space_id: SpaceId) -> Matrix:
+        if self.matrices is None:
+            return self.load_matrix(space_id).matrix
+        shared = self.matrices
+        return self.memorized(("matrix", space_id), lambda: shared.matrix(self, space_id))
 
     def _products_of(self, space_id: SpaceId, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the products of a query with all rows of a space, computed once for texts and names."""
         known = self._products
         if known is None or known[0] != space_id or known[1] is not query:
-            known = space_id, query, self._view(space_id).products(query)
-            self._products = known if self.loaded is not None else None
+            known = space_id, query, self._matrix(space_id).products(query)
+            self._products = known if self.matrices is not None else None
         return known[2]
+
+    def load_matrix(self, space_id: SpaceId) -> SpaceMatrix:
+        """Return the matrix of a space as the snapshot shows it, from its file or the database."""
+        import numpy as np
+
+        from mdvec.stores.matrix import Matrix, VectorBlock
+        from mdvec.stores.matrix_file import SpaceMatrix
+
+        file = self._file(space_id)
+        space = None if file is None else file.read(self.version, self.vector_epoch)
+        if space is None:
+            ((dimension,),) = self.rows("SELECT dimension FROM spaces WHERE id = ?", space_id)
+            nothing = VectorBlock(np.empty(0, np.int64), np.empty((0, dimension), np.float16))
+            space = SpaceMatrix(-1, self.vector_epoch, _NO_IDS, Matrix((nothing,)))
+        return space if space.version == self.version else self.update_matrix(space_id, space)
+
+    def update_matrix(self, space_id: SpaceId, space: SpaceMatrix) -> SpaceMatrix:
+        """Return a matrix of an earlier version in the same epoch with what is new in the snapshot."""
+        from mdvec.stores.matrix import Matrix
+        from mdvec.stores.matrix_file import SpaceMatrix
+
+        matrix, seen, versions = space.matrix, space.last_ids, space.versions
+        chunks = self.all_chunks() if versions else 0  # from nothing, there is nothing to drop
+        many_are_gone = len(matrix.owners[VectorKind.TEXT].ids) > _MAX_OWNERS * max(chunks, _FEW_CHUNKS)
+        if chunks <= _FEW_CHUNKS or many_are_gone:
+            matrix, seen, versions = Matrix(matrix.blocks), {**_NO_IDS, "vectors": seen["vectors"]}, ()
+        # The newest row may have been deleted meanwhile.
+        last_ids = zip(_NO_IDS, self.rows(_LAST_IDS)[0], strict=True)
+        now = {table: max(last or 0, seen[table]) for table, last in last_ids}
+        has_new_vectors = now["vectors"] > seen["vectors"]
+        if has_new_vectors:
+            matrix = matrix.with_block(self._new_vectors(space_id, seen["vectors"], matrix))
+        for kind, table in TABLES.items():
+            owners = self._owners(kind, _NEW_OWNERS, space_id, seen[table])
+            matrix = matrix.with_owners(kind, owners)
+            if has_new_vectors and seen[table]:
+                owners = self._owners(kind, _OLD_OWNERS, space_id, seen["vectors"], seen[table])
+                matrix = matrix.with_owners(kind, owners)
+        versions = (*versions[1 - _MAX_VERSIONS :], self.version)
+        updated = SpaceMatrix(self.version, self.vector_epoch, now, matrix, versions)
+        return self._written(space_id, updated, always=many_are_gone)
+
+    def _written(self, space_id: SpaceId, space: SpaceMatrix, *, always: bool) -> SpaceMatrix:
+        """Write a matrix for later processes, if many rows were added; return it as it is mapped then."""
+        from msgspec.structs import replace
+
+        added = sum(len(each.ids) for each in space.matrix.blocks if each.codes is None)
+        file = self._file(space_id, to_write=True)
+        if file is None or not (always or added > max(_FEW_ADDED, _MAX_ADDED * len(space.matrix))):
+            return space
+        written = file.write(space)
+        if written is None or written.last_ids != space.last_ids:
+            return space
+        return replace(space, matrix=written.matrix)
+
+    def _file(self, space_id: SpaceId, *, to_write: bool = False) -> MatrixFile | None:
+        """Return the file of a matrix, if there may be one."""
+        from mdvec.stores.matrix_file import MatrixFile
+
+        shared = self.matrices
+        if shared is None or shared.database is None or (to_write and shared.read_only):
+            return None
+        return MatrixFile(shared.database, space_id, self.rows)
+
+    def _new_vectors(self, space_id: SpaceId, after: int, matrix: Matrix) -> VectorBlock:
+        """Return the vectors of a space with larger ids, in the shape of those of a matrix."""
+        import numpy as np
+
+        from mdvec.stores.matrix import VectorBlock, rows_of
+
+        # All of them are counted by an index, the latest by looking at them.
+        space = f"{self.unindexed if after else ''}v.space_id"
+        ((count,),) = self.rows(_COUNT.format(space_id=space), space_id, after)
+        dimension = matrix.blocks[0].rows.shape[1]
+        ids, rows = np.empty(count, np.int64), np.empty((count, dimension), np.float16)
+        sql = _NEW_VECTORS.format(vector=self.dialect.vector, unindexed=self.unindexed)
+        for start in range(0, count, _BATCH_ROWS):
+            found = self.rows(sql, space_id, after, _BATCH_ROWS)
+            some = slice(start, start + len(found))
+            ids[some] = [row[0] for row in found]
+            rows[some] = rows_of([row[1] for row in found], self.dialect.dtype, dimension)
+            after = found[-1][0]
+        return VectorBlock(ids, rows)
+
+    def _owners(self, kind: VectorKind, template: str, *arguments: int) -> NDArray[np.int64]:
+        """Return owners with the ids of their vectors, shape (n, 2)."""
+        import numpy as np
+
+        sql = template.format(owner=_OWNERS[kind], table=TABLES[kind], unindexed=self.unindexed)
+        return np.fromiter(self.each_row(sql, *arguments), np.dtype((np.int64, 2)))
 
 
 class IndexedReader(DenseReader):
-    """Searches by vectors through the index beside the store; similarities are the store's own.
-
-    Attributes:
-        dialect: How the index reads the changes that it has missed.
-    """
-
-    dialect: ClassVar[Dialect]
+    """Searches by vectors through the index beside the store; similarities are the store's own."""
 
     def through(self, attached: AttachedIndex, current_version: Callable[[], int]) -> Self:
         """Search through an index from now on; return this snapshot.
@@ -154,22 +295,22 @@ class IndexedReader(DenseReader):
             attached: The index.
             current_version: Reads the version that the store has now.
         """
-        feed = ChangeFeed(self.rows, self.dialect, self.version, current_version)
-        self.index = FollowedIndex(attached, feed)
+        journal = ChangeJournal(self.rows, self.dialect, self.version, current_version)
+        self.index = FollowedIndex(attached, journal)
         return self
 
     def _nearest(self, query: NearestQuery) -> list[tuple[int, float]]:
-        from mdvec.stores.exact import best_first
+        from mdvec.stores.matrix import best_first
 
-        owners = self._proposed_by_index(query) if query.few is None else [*query.few]
+        if query.few is not None:
+            owners: list[int] | None = [*query.few]
+        else:
+            collections = None if self.covers_everything(query.where) else query.where.collections
+            owners = cast("FollowedIndex", self.index).propose(query, collections)
         if owners is None:
             return self._without_index(query)
         near = self._similarities(query.kind, query.space_id, query.vector.reshape(1, -1), owners)
         return best_first(owners, near[0], query.limit)
-
-    def _proposed_by_index(self, query: NearestQuery) -> list[int] | None:
-        collections = None if self.covers_everything(query.where) else query.where.collections
-        return cast("FollowedIndex", self.index).propose(query, collections)
 
     def _without_index(self, query: NearestQuery) -> list[tuple[int, float]]:
         """Return the nearest of the owners inside when the index cannot be used."""

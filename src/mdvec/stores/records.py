@@ -20,7 +20,7 @@ BM25_K1 = 1.2
 BM25_B = 0.75
 """The weight of the length of a chunk."""
 
-FIELD_WEIGHTS: tuple[float, float, float, float] = (2.0, 1.0, 1.0, 0.4)
+FIELD_WEIGHTS: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 0.4)
 """Weights of title, heading, body and minor terms in BM25, the same in every store."""
 
 FEW_CHUNKS = 5_000

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mdvec.stores.exact import decode
+from mdvec.stores.matrix import decode
 from mdvec.stores.records import ChunkPlace, PendingText
 from mdvec.testing.contents import Contents, HeldChunk, HeldDocument, inside, place_of
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct, field
 
-from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
+from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry
 from mdvec.types.ids import CollectionId
 
 if TYPE_CHECKING:
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 class _Space(Struct):
     mark: Mark
-    entries: dict[VectorKind, dict[int, VectorEntry]] = field(
-        default_factory=lambda: {kind: {} for kind in VectorKind}
-    )
+    entries: dict[int, VectorEntry] = field(default_factory=dict)
 
 
 class MemoryVectorIndex:
@@ -32,8 +30,6 @@ class MemoryVectorIndex:
     Args:
         place: Shown to people.
     """
-
-    keeps_texts: ClassVar[bool] = False
 
     def __init__(self, place: str = "memory") -> None:
         self.applications = 0
@@ -54,10 +50,9 @@ class MemoryVectorIndex:
                 return False
             if held is None:
                 held = self._spaces[space] = _Space(changes.until)
-            for kind, key in changes.removed:
-                held.entries[kind].pop(key, None)
-            for kind, entry in changes.added:
-                held.entries[kind][entry.id] = entry
+            for key in changes.removed:
+                held.entries.pop(key, None)
+            held.entries.update({entry.id: entry for entry in changes.added})
             held.mark = changes.until
             self.applications += 1
             return True
@@ -66,29 +61,28 @@ class MemoryVectorIndex:
         self,
         space: IndexedSpace,
         query: NDArray[np.float32],
-        kind: VectorKind,
         limit: int,
         collections: Sequence[CollectionId] | None,
     ) -> list[tuple[int, float]]:
         """Return the owners of the nearest entries; exact, ties in order of id."""
         with self._guard:
-            if space not in self._spaces or limit <= 0:
+            if space not in self._spaces:
                 return []
             entries = [
                 each
-                for each in self._spaces[space].entries[kind].values()
+                for each in self._spaces[space].entries.values()
                 if collections is None or each.collection_id in collections
             ]
         found = [(each.id, each.owner, float(each.vector @ query)) for each in entries]
         best = sorted(found, key=lambda row: (-row[2], row[0]))[:limit]
         return [(owner, similarity) for _, owner, similarity in best]
 
-    def entries(self, space: IndexedSpace, kind: VectorKind) -> list[VectorEntry]:
+    def entries(self, space: IndexedSpace) -> list[VectorEntry]:
         """Return what it holds, by id."""
         with self._guard:
             if space not in self._spaces:
                 return []
-            return [entry for _, entry in sorted(self._spaces[space].entries[kind].items())]
+            return [entry for _, entry in sorted(self._spaces[space].entries.items())]
 
     def drop(self, space: IndexedSpace) -> None:
         """Remove a space."""
@@ -97,10 +91,6 @@ class MemoryVectorIndex:
 
     def optimize(self) -> None:
         """Do nothing."""
-
-    def check(self) -> list[str]:
-        """Return nothing: it can always be used."""
-        return []
 
     def close(self) -> None:
         """Do nothing: there is nothing to release."""

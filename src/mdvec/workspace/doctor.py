@@ -11,7 +11,7 @@ from mdvec import __version__
 from mdvec.errors import DamagedDatabaseError, MdvecError, NoIndexError, OutOfFilesError, StoreError
 from mdvec.machine import available_cores, can_open_files, is_out_of_files
 from mdvec.stores.interface import Store
-from mdvec.stores.vectors.following import IndexedStore
+from mdvec.stores.vectors.follower import IndexedStore
 from mdvec.stores.versions import read_versions
 from mdvec.text.quantity import quantity
 from mdvec.types.collection import RESERVED_NAMES, Collection, EmbeddingSpec
@@ -169,11 +169,11 @@ def _about_vector_index(store: Store) -> Iterator[Finding]:
     with store.vector_index() as index:
         if index is None:
             return
-        problems = index.problems()
-        for problem in problems:
+        problem = index.problem()
+        if problem:
             hint = "Searches work without it, but slower. Build it again: mdvec store rebuild"
             yield Finding(Severity.NOTE, "vector index", problem, hint)
-        if not problems:
+        else:
             yield Finding(Severity.OK, "vector index", f"{index.location}: can be used")
 
 

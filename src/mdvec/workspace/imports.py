@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.errors import EmbeddingError, UsageError, WriterBusyError, sentences
 from mdvec.indexing.work import Work
-from mdvec.stores.vectors.following import update_vector_index
+from mdvec.stores.vectors.follower import update_vector_index
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec
 from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.workspace.collections import Collections

@@ -12,7 +12,7 @@ import msgspec
 from mdvec import registry, run
 from mdvec.errors import ConfigError, NoIndexError, StoreError
 from mdvec.stores.sharing import CopyableStore, SharedStore
-from mdvec.stores.vectors.following import IndexedStore, update_vector_index
+from mdvec.stores.vectors.follower import IndexedStore, update_vector_index
 from mdvec.text.addresses import scheme_of
 from mdvec.text.quantity import quantity
 from mdvec.types.report import ImportMode
@@ -285,5 +285,6 @@ def _vector_index(store: Store) -> tuple[str, tuple[str, ...]]:
     if isinstance(store, IndexedStore):
         with store.vector_index() as index:
             if index is not None:
-                return index.location, tuple(index.problems())
+                problem = index.problem()
+                return index.location, (problem,) if problem else ()
     return "", ()

@@ -9,7 +9,6 @@ import pytest
 
 from mdvec.config import load_config
 from mdvec.config.foreign import translated
-from mdvec.config.syntax import read_config
 from mdvec.config.trust import trust
 from mdvec.errors import ConfigError
 
@@ -91,7 +90,7 @@ def test_search_docs_counts_in_the_folder_that_is_served(tmp_path: Path, name: s
 
 
 def test_local_rag_is_read_as_it_is_when_named(tmp_path: Path) -> None:
-    """A file that the user names sets everything that has a counterpart, with the lines it came from."""
+    """A file that the user names sets everything that has a counterpart, with the names it came from."""
     file = write(tmp_path / "config.yaml", LOCAL_RAG)
     loaded = load_config(file, cwd=tmp_path, env={})
     config = loaded.config
@@ -108,7 +107,7 @@ def test_local_rag_is_read_as_it_is_when_named(tmp_path: Path) -> None:
     assert (config.chunking.levels, config.search.k) == ((1, 2), 7)
     assert (config.scanner.extensions, config.scanner.exclude_dirs) == ((".md",), ("data",))
     assert getattr(config.extension_sections["embedding.gemini"], "attempts") == 4  # noqa: B009
-    assert loaded.origins["search.k"] == f"{file}:14"
+    assert loaded.origins["search.k"] == f"{file}: search.default_top_k"
     assert loaded.warnings == ()
 
 
@@ -136,24 +135,76 @@ def test_a_recognised_config_yaml_counts_in_the_folder_that_is_served(tmp_path: 
     assert (loaded.config.search.k, loaded.config.embedding.provider) == (7, "builtin")
 
 
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        ("search:\n  default_top_k: 7\n", True),
+        ("chunker: {}\nsearch: {default_top_k: 7, more: 1}\n", True),
+        ("search: {default_top_k: 7, more: 1}\n", False),
+        ("search: {default_top_k: 7}\nnav: {}\n", False),
+        ("", False),
+        ("- a\n", False),
+    ],
+)
+def test_a_part_of_a_config_yaml_is_enough(tmp_path: Path, text: str, is_read: bool) -> None:
+    """All its settings are optional; a file that is not clearly local-rag's is left alone."""
+    write(tmp_path / "config.yaml", text)
+    assert load_config(cwd=tmp_path, env={}, docs_dir=tmp_path).config.search.k == (7 if is_read else 5)
+
+
 def test_every_setting_has_a_fate_and_unknown_ones_are_named(tmp_path: Path) -> None:
     """Nothing of a file is passed over in silence."""
-    text = f"{LOCAL_RAG}extra: 1\n"
-    fates = {each.name: str(each) for each in translated(read_config(write(tmp_path / "config.yaml", text)))}
-    assert len(fates) == 20
-    assert fates["search.default_top_k"] == "search.default_top_k is search.k = 7"
-    assert fates["embedding.batch_size"].startswith("embedding.batch_size is left out: ")
-    assert fates["extra"] == "unknown setting extra"
+    found = translated(write(tmp_path / "config.yaml", f"{LOCAL_RAG}extra: 1\n"))
+    assert found
+    assert len(found.settings) + len(found.left_out) == 21  # with the provider and the strategy
+    assert found.settings["search.k"].value == 7
+    assert found.left_out["embedding.batch_size"].startswith("mdvec sends")
+    assert found.unknown == ("extra",)
     file = write(tmp_path / ".search-docs.json", json.dumps({"files": {"includes": []}}))
-    assert load_config(cwd=tmp_path, env={}).warnings == (f"{file}:1: unknown setting files.includes",)
+    assert load_config(cwd=tmp_path, env={}).warnings == (f"{file}: unknown setting files.includes",)
 
 
-def test_a_wrong_value_is_an_error_with_its_line(tmp_path: Path) -> None:
-    """The message names the setting here and the place there."""
+def test_a_wrong_value_is_an_error_with_both_names(tmp_path: Path) -> None:
+    """The message names the file, the setting there and the setting here."""
     file = write(tmp_path / ".search-docs.json", json.dumps({"files": {"include": "x"}}))
-    with pytest.raises(ConfigError, match=r"json:1: scanner.include must be a list of patterns"):
+    with pytest.raises(ConfigError) as caught:
         load_config(cwd=tmp_path, env={})
-    file.unlink()
+    assert str(caught.value).startswith(f"{file}: files.include: scanner.include must be a list of patterns")
+
+
+def _bomb() -> str:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+    return "\n".join([*lines, "search:", "  default_top_k: *a11", ""])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("config.yaml", _bomb(), ":4: not YAML: more than 20 aliases"),
+        ("config.yaml", "[" * 100_000, ":1: not YAML: tables or lists are nested too deeply"),
+        ("config.yaml", f"search: {{k: {'9' * 100_000}}}", ":1: not YAML: Exceeds the limit"),
+        ("config.yaml", "search:\n  - a\n b: [1\n", ":3: not YAML: "),
+        ("config.yaml", "search: \x01", ":1: not YAML: unacceptable character"),
+        (".search-docs.json", "[" * 100_000, ":1: not JSON: tables or lists are nested too deeply"),
+        (".search-docs.json", '{"files": ' + "9" * 100_000 + "}", ":1: not JSON: Exceeds the limit"),
+        (".search-docs.json", '{"files": {\n"include": }}', ":2: not JSON: Expecting value"),
+        (".search-docs.json", "[]", ": expected settings by section, found list"),
+    ],
+)
+def test_a_broken_or_hostile_file_is_an_error(tmp_path: Path, name: str, text: str, said: str) -> None:
+    """It may neither take all of the memory nor end in a traceback."""
+    file = write(tmp_path / name, text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(file, cwd=tmp_path, env={})
+    assert str(caught.value).startswith(f"{file}{said}")
+
+
+def test_a_few_aliases_are_fine(tmp_path: Path) -> None:
+    """YAML is YAML."""
+    text = "search: &s {default_top_k: 7}\nchunker: {<<: {max_chunk_chars: 900}}\n"
+    config = load_config(write(tmp_path / "config.yaml", text), cwd=tmp_path, env={}).config
+    assert (config.search.k, config.chunking.max_chars) == (7, 900)
 
 
 def test_mdvec_toml_counts_in_the_folder_that_is_served(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -52,31 +51,23 @@ def test_defaults_need_no_file(cwd: Path) -> None:
     assert {origin for _, _, origin in every_setting(loaded)} == {DEFAULT_ORIGIN}
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("mdvec.toml", '[search]\nk = 7\nmode = "dense"\n\n[scanner]\nextensions = [".md"]\n'),
-        ("mdvec.yaml", "search:\n  k: 7\n  mode: dense\nscanner:\n  extensions: [.md]\n"),
-        ("mdvec.yml", "search: {k: 7, mode: dense}\nscanner: {extensions: [.md]}\n"),
-        ("mdvec.json", json.dumps({"search": {"k": 7, "mode": "dense"}, "scanner": {"extensions": [".md"]}})),
-    ],
-)
-def test_toml_yaml_and_json_mean_the_same(cwd: Path, name: str, text: str) -> None:
-    """The same settings in each of the formats give the same configuration."""
-    (cwd / name).write_text(text, encoding="utf-8")
-    loaded = load_config(cwd=cwd, env={})
-    assert (loaded.config.search.k, loaded.config.search.mode) == (7, SearchMode.DENSE)
-    assert loaded.config.scanner.extensions == (".md",)
-    assert loaded.path == cwd / name
+def test_yaml_and_json_are_no_languages_of_ours(cwd: Path) -> None:
+    """Files with such names are not looked for, and one that is named gets the next step."""
+    for name in ("mdvec.yaml", "mdvec.json"):
+        (cwd / name).write_text('{"search": {"k": 3}}')
+        assert load_config(cwd=cwd, env={}).path is None
+        with pytest.raises(ConfigError, match=r"ends in \.toml") as caught:
+            load_config(Path(name), cwd=cwd, env={})
+        assert "mdvec config import" in caught.value.hint
 
 
 def test_the_nearest_file_upward_wins_over_the_users_own(cwd: Path, tmp_path: Path) -> None:
     """Files are tried from the working directory upward, then in the user's directory; one is read."""
     (tmp_path / "user" / "mdvec.toml").write_text("[search]\nk = 1\nper_document = 9\n")
     assert load_config(cwd=cwd, env={}).config.search.k == 1
-    (tmp_path / "project" / "mdvec.yaml").write_text("search: {k: 2}\n")
+    (tmp_path / "project" / "mdvec.toml").write_text("[search]\nk = 2\n")
     assert load_config(cwd=cwd, env={}).config.search.k == 2
-    (cwd / "mdvec.json").write_text('{"search": {"k": 3}}')
+    (cwd / "mdvec.toml").write_text("[search]\nk = 3\n")
     search = load_config(cwd=cwd, env={}).config.search
     assert (search.k, search.per_document) == (3, None)
 
@@ -85,10 +76,10 @@ def test_a_named_file_is_the_only_one_read(cwd: Path) -> None:
     """``--config`` beats ``MDVEC_CONFIG``, which beats the file found upward."""
     (cwd / "mdvec.toml").write_text("[search]\nk = 1\n")
     (cwd / "two.toml").write_text("[search]\nk = 2\n")
-    (cwd / "three.yml").write_text("search: {k: 3}\n")
+    (cwd / "three.toml").write_text("[search]\nk = 3\n")
     env = {"MDVEC_CONFIG": "two.toml"}
     assert load_config(cwd=cwd, env=env).config.search.k == 2
-    assert load_config(Path("three.yml"), cwd=cwd, env=env).config.search.k == 3
+    assert load_config(Path("three.toml"), cwd=cwd, env=env).config.search.k == 3
 
 
 def test_a_named_file_must_be_there(cwd: Path) -> None:
@@ -199,24 +190,18 @@ def test_all_unknown_settings_are_told_at_once(cwd: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "line"),
+    ("text", "line"),
     [
-        ("mdvec.yaml", "# c\nsearch:\n  mode: lexical\n  kk: 5\n", 4),
-        ("mdvec.yaml", "search: {kk: 5}\n", 1),
-        (
-            "mdvec.json",
-            '{\n "display": {"color": "never"},\n "search": {\n  "mode": "dense",\n  "kk": 5\n }\n}',
-            5,
-        ),
-        ("mdvec.toml", 'database.path = "a = b"\nsearch.kk = 5\n', 2),
-        ("mdvec.toml", 'search = {kk = 5}\n[database]\npath = """\n[search]\nkk = 5"""\n', 1),
-        ("mdvec.toml", '["search"]\n"kk" = 5\n', 2),
+        ("# c\n[search]\nmode = 'lexical'\nkk = 5\n", 4),
+        ('database.path = "a = b"\nsearch.kk = 5\n', 2),
+        ('search = {kk = 5}\n[database]\npath = """\n[search]\nkk = 5"""\n', 1),
+        ('["search"]\n"kk" = 5\n', 2),
     ],
 )
-def test_the_line_is_found_in_every_syntax(cwd: Path, name: str, text: str, line: int) -> None:
-    """The line named in the error is the one where the unknown name stands."""
-    assert problems(cwd, text, name) == [
-        f"{cwd / name}:{line}: unknown setting search.kk; did you mean search.k?"
+def test_the_line_is_found_however_a_key_is_written(cwd: Path, text: str, line: int) -> None:
+    """The line named in the error is the one with the unknown name."""
+    assert problems(cwd, text) == [
+        f"{cwd / 'mdvec.toml'}:{line}: unknown setting search.kk; did you mean search.k?"
     ]
 
 
@@ -260,13 +245,13 @@ def test_a_wrong_value_is_told_what_is_allowed(cwd: Path, setting: str, message:
 
 def test_tables_in_sections_are_set_from_files_and_variables(cwd: Path) -> None:
     """A table in a section is one of the file; a variable joins the names of both with its own."""
-    (cwd / "mdvec.yaml").write_text("embedding:\n  openai:\n    query_prefix: 'query: '\n    batch_size: 8\n")
+    (cwd / "mdvec.toml").write_text("[embedding.openai]\nquery_prefix = 'query: '\nbatch_size = 8\n")
     env = {"MDVEC_EMBEDDING_OPENAI_BATCH_SIZE": "16", "MDVEC_EMBEDDING_BATCH_TOKENS": "99"}
-    loaded = load_config(cwd / "mdvec.yaml", cwd=cwd, env=env)
+    loaded = load_config(cwd / "mdvec.toml", cwd=cwd, env=env)
     openai = set_for(loaded, "openai")
     assert (openai["query_prefix"], openai["batch_size"]) == ("query: ", 16)
     assert (loaded.config.embedding.batch_tokens, openai["batch_tokens"]) == (99, 8192)
-    assert loaded.origins["embedding.openai.query_prefix"] == f"{cwd / 'mdvec.yaml'}:3"
+    assert loaded.origins["embedding.openai.query_prefix"] == f"{cwd / 'mdvec.toml'}:2"
     assert loaded.origins["embedding.openai.batch_size"] == "MDVEC_EMBEDDING_OPENAI_BATCH_SIZE"
     assert "embedding.openai.timeout_s" not in loaded.origins
 
@@ -396,36 +381,21 @@ def test_overlap_must_leave_room(cwd: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "start"),
+    ("text", "start"),
     [
-        ("mdvec.toml", "[search]\nk = \n", ":2: not TOML: Invalid value"),
-        ("mdvec.toml", "[search]\nk = 1\nk = 2\n", ":3: not TOML: Cannot overwrite a value"),
-        ("mdvec.yaml", "search:\n  - a\n b: [1\n", ":3: not YAML: "),
-        ("mdvec.json", '{"search": {\n"k": }}', ":2: not JSON: Expecting value"),
-        (
-            "mdvec.yaml",
-            "search:\n  k: 1\n  k: 2\n",
-            ":3: not YAML: search.k is given twice, first in line 2",
-        ),
-        ("mdvec.yaml", "search: {}\nsearch: {}\n", ":2: not YAML: search is given twice, first in line 1"),
-        (
-            "mdvec.json",
-            '{"search": {"k": 1,\n"k": 2}}',
-            ":2: not JSON: search.k is given twice, first in line 1",
-        ),
-        ("mdvec.yaml", "- a\n", ": expected sections such as [search], found list"),
-        ("mdvec.toml", "search = 5\n", ":1: [search] must be a table of settings"),
+        ("[search]\nk = \n", ":2: not TOML: Invalid value"),
+        ("[search]\nk = 1\nk = 2\n", ":3: not TOML: Cannot overwrite a value"),
+        ("search = 5\n", ":1: [search] must be a table of settings"),
     ],
 )
-def test_a_broken_file_names_path_and_line(cwd: Path, name: str, text: str, start: str) -> None:
-    """What is no TOML, YAML or JSON is told with its path and line."""
-    assert problems(cwd, text, name)[0].startswith(f"{cwd / name}{start}")
+def test_a_broken_file_names_path_and_line(cwd: Path, text: str, start: str) -> None:
+    """What is no TOML is told with its path and line."""
+    assert problems(cwd, text)[0].startswith(f"{cwd / 'mdvec.toml'}{start}")
 
 
-@pytest.mark.parametrize("name", ["mdvec.toml", "mdvec.yaml"])
-def test_an_empty_file_sets_nothing(cwd: Path, name: str) -> None:
+def test_an_empty_file_sets_nothing(cwd: Path) -> None:
     """An empty configuration file is a valid one."""
-    (cwd / name).write_text("")
+    (cwd / "mdvec.toml").write_text("")
     assert load_config(cwd=cwd, env={}).config == Config()
 
 
@@ -436,34 +406,19 @@ def test_a_file_that_is_not_text_is_told(cwd: Path) -> None:
         load_config(cwd=cwd, env={})
 
 
-def test_other_suffixes_are_refused(cwd: Path) -> None:
-    """A named file must say by its suffix how it is written."""
-    (cwd / "mdvec.ini").write_text("[search]\nk = 1\n")
-    with pytest.raises(ConfigError, match=r"ends in \.toml, \.yaml, \.yml or \.json"):
-        load_config(Path("mdvec.ini"), cwd=cwd, env={})
-
-
-@given(k=st.integers(), name=st.sampled_from(["mdvec.toml", "mdvec.yaml", "mdvec.json"]))
-def test_a_number_is_kept_or_refused(k: int, name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+@given(k=st.integers())
+def test_a_number_is_kept_or_refused(k: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     """For every whole number: inside the limits it is the setting, outside it is an error; never changed."""
     # A folder of its own: a file further up would be found by other tests.
     folder = tmp_path_factory.getbasetemp() / "numbers"
     folder.mkdir(exist_ok=True)
-    file = folder / name
-    as_json = json.dumps({"search": {"k": k}})
-    file.write_text(f"[search]\nk = {k}\n" if name.endswith("toml") else as_json)
+    file = folder / "mdvec.toml"
+    file.write_text(f"[search]\nk = {k}\n")
     if 1 <= k <= 1000:
         assert load_config(file, cwd=file.parent, env={}).config.search.k == k
     else:
         with pytest.raises(ConfigError, match=r"from 1 to 1000"):
             load_config(file, cwd=file.parent, env={})
-
-
-@pytest.mark.parametrize("name", config_paths.CONFIG_NAMES)
-def test_every_documented_name_is_found(cwd: Path, name: str) -> None:
-    """Each of the file names is found in the working directory."""
-    (cwd / name).write_text("{}" if name.endswith("json") else "")
-    assert config_paths.find_config(cwd) == cwd / name
 
 
 def test_default_places_are_the_platforms(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -478,50 +433,25 @@ def test_default_places_are_the_platforms(monkeypatch: pytest.MonkeyPatch) -> No
         assert "mdvec" in place.parts
 
 
-def _bomb() -> str:
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
-    return "\n".join([*lines, "search:", "  k: *a11", ""])
-
-
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("text", "said"),
     [
-        ("mdvec.yaml", _bomb(), ":4: not YAML: more than 20 aliases"),
-        ("mdvec.json", "[" * 100_000, ":1: not JSON: tables or lists are nested too deeply"),
-        ("mdvec.json", '{"a":' * 40_000, ":1: not JSON: tables or lists are nested too deeply"),
-        ("mdvec.toml", "a = " + "[" * 100_000, ":1: not TOML: tables or lists are nested too deeply"),
-        ("mdvec.yaml", "[" * 100_000, ":1: not YAML: tables or lists are nested too deeply"),
-        ("mdvec.toml", f"search.k = {'9' * 100_000}", ":1: not TOML: Exceeds the limit"),
-        ("mdvec.json", '{"search": {"k": ' + "9" * 100_000 + "}}", ":1: not JSON: Exceeds the limit"),
-        ("mdvec.yaml", f"search: {{k: {'9' * 100_000}}}", ":1: not YAML: Exceeds the limit"),
-        ("mdvec.toml", f"search.k = 0x{'f' * 100_000}", ":1: search.k must be a whole number from 1 to 1000"),
-        ("mdvec.toml", "#" * 250_001, ": a configuration file has at most 250,000 bytes"),
+        ("a = " + "[" * 100_000, ":1: not TOML: tables or lists are nested too deeply"),
+        (f"{'a.' * 2_000}a = 1", ":1: not TOML: tables or lists are nested too deeply"),
+        (f"search.k = {'9' * 100_000}", ":1: not TOML: Exceeds the limit"),
+        (f"search.k = 0x{'f' * 100_000}", ":1: search.k must be a whole number from 1 to 1000"),
+        ("#" * 250_001, ": a configuration file has at most 250,000 bytes"),
     ],
 )
-def test_a_hostile_file_is_an_error(cwd: Path, name: str, text: str, said: str) -> None:
+def test_a_hostile_file_is_an_error(cwd: Path, text: str, said: str) -> None:
     """It lies in any folder above: it may neither take all of the memory nor end in a traceback."""
-    (found,) = problems(cwd, text, name)
-    assert found.startswith(f"{cwd / name}{said}")
+    (found,) = problems(cwd, text)
+    assert found.startswith(f"{cwd / 'mdvec.toml'}{said}")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{" + ",\n".join(f'"k{n}": 1' for n in range(10_000)) + "}",
-        '{"search": {' + ",\n".join(f'"k{n}": 1' for n in range(10_000)) + "}}",
-    ],
-)
-def test_many_mistakes_are_not_all_listed(cwd: Path, text: str) -> None:
+@pytest.mark.parametrize("section", ["", "[search]"])
+def test_many_mistakes_are_not_all_listed(cwd: Path, section: str) -> None:
     """Fifty lines are enough, each with its line; the time for a key does not grow with their number."""
-    found = problems(cwd, text, "mdvec.json")
+    found = problems(cwd, section + "".join(f"\nk{n} = 1" for n in range(10_000)))
     assert len(found) == 50
-    assert found[-1].startswith(f"{cwd / 'mdvec.json'}:50: unknown setting")
-
-
-def test_a_few_aliases_are_fine(cwd: Path) -> None:
-    """YAML is YAML."""
-    (cwd / "mdvec.yaml").write_text(
-        "search: &s {k: 7}\ndisplay: {color: never}\nscanner: {<<: {max_file_mb: 2}}\n"
-    )
-    assert load_config(cwd=cwd, env={}).config.search.k == 7
+    assert found[-1].startswith(f"{cwd / 'mdvec.toml'}:51: unknown setting")

@@ -118,7 +118,7 @@ def test_no_error_writes_it(mdvec: Mdvec, workspace: FakeWorkspace, error: Excep
 
 def test_no_configuration_writes_it(mdvec: Mdvec, tmp_path: Path) -> None:
     """A key of a file that came with a folder is shown with its escapes."""
-    (tmp_path / "mdvec.json").write_text(json.dumps({HOSTILE: 1}), encoding="utf-8")
+    (tmp_path / "mdvec.toml").write_text(f"{json.dumps(HOSTILE)} = 1\n", encoding="utf-8")
     outcome = mdvec("search", "x")
     assert outcome.code == 2
     assert is_harmless(outcome.err)

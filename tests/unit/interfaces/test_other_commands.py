@@ -445,9 +445,47 @@ def test_config_path_prints_the_file(mdvec: Mdvec, tmp_path: Path) -> None:
     outcome = mdvec("config", "path")
     assert outcome.out == f"{tmp_path / 'user' / 'mdvec.toml'}\n"
     assert "no configuration file was found" in outcome.err
-    (tmp_path / "mdvec.yaml").write_text("")
+    (tmp_path / "mdvec.toml").write_text("")
     outcome = mdvec("config", "path")
-    assert (outcome.out, outcome.err) == (f"{tmp_path / 'mdvec.yaml'}\n", "")
+    assert (outcome.out, outcome.err) == (f"{tmp_path / 'mdvec.toml'}\n", "")
+
+
+OTHERS = {
+    "config.yaml": (
+        "embedding: {model: m, output_dimensionality: 768, batch_size: 9}\n"
+        "retry: {max_retries: 3}\nchunker: {min_chunk_chars: 40}\nextra: 1\n"
+    ),
+    ".search-docs.json": json.dumps({"version": "1", "extra": 1, "files": {"include": ["a.md"]}}),
+    "config.toml": "extra = 1\n[database]\npath = 'x.sqlite'\n[chunking]\nsize = 512\n",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_config_import_prints_toml_that_means_the_same(mdvec: Mdvec, tmp_path: Path, name: str) -> None:
+    """Saved as mdvec.toml it sets what the file sets; what it cannot say is on standard error."""
+    (tmp_path / name).write_text(OTHERS[name])
+    outcome = mdvec("config", "import", str(tmp_path / name))
+    (tmp_path / "saved.toml").write_text(outcome.out)
+    before, after = (
+        json.loads(mdvec("config", "show", "--config", str(tmp_path / each), "--format", "json").out)
+        for each in (name, "saved.toml")
+    )
+    assert [each["value"] for each in before["settings"].values()] == [
+        each["value"] for each in after["settings"].values()
+    ]
+    assert "unknown setting extra\n" in outcome.err
+    as_json = json.loads(mdvec("config", "import", str(tmp_path / name), "--format", "json").out)
+    assert as_json["unknown"] == ["extra"]
+    assert all(f"{key} is left out: {reason}\n" in outcome.err for key, reason in as_json["left_out"].items())
+    assert as_json["settings"]
+
+
+def test_config_import_takes_no_other_file(mdvec: Mdvec, tmp_path: Path) -> None:
+    """A file of mdvec has nothing to translate."""
+    (tmp_path / "mdvec.toml").write_text("")
+    outcome = mdvec("config", "import", str(tmp_path / "mdvec.toml"))
+    assert outcome.code == 2
+    assert "It takes .search-docs.json" in outcome.err
 
 
 def test_store_ls_names_what_can_be_chosen(mdvec: Mdvec) -> None:

@@ -25,7 +25,7 @@ def ranked(*families: tuple[int, bytes]) -> tuple[list[Ranked], dict[ChunkId, by
     return candidates, skeletons
 
 
-def test_the_best_of_like_texts_stands_for_the_others() -> None:
+def test_the_best_of_like_texts_represents_the_others() -> None:
     """These are counted and come last, in their order; what has no skeleton is like nothing."""
     candidates, skeletons = ranked((1, b"foot"), (1, b""), (1, b"foot"), (1, b"own"), (1, b""), (1, b"foot"))
     found, similar = folded(candidates, skeletons)
@@ -34,7 +34,7 @@ def test_the_best_of_like_texts_stands_for_the_others() -> None:
 
 
 def test_like_texts_of_two_collections_are_two_families() -> None:
-    """A hit never stands for what its reader may not read."""
+    """A hit never represents texts that its reader may not read."""
     candidates, skeletons = ranked((1, b"foot"), (2, b"foot"), (1, b"foot"), (2, b"foot"))
     found, similar = folded(candidates, skeletons)
     assert [each.at for each in found] == [0, 1, 2, 3]
@@ -47,10 +47,9 @@ def test_folding_loses_nothing(families: list[tuple[int, bytes]]) -> None:
     candidates, skeletons = ranked(*families)
     found, similar = folded(candidates, skeletons)
     assert sorted(each.at for each in found) == [each.at for each in candidates]
-    evidence = [each.evidence for each in found]
-    assert evidence == sorted(evidence, reverse=True)
     first = len(families) - sum(similar.values())
     ahead, behind = found[:first], found[first:]
+    assert [each.is_folded for each in found] == [False] * len(ahead) + [True] * len(behind)
     assert ahead == sorted(ahead)
     assert behind == sorted(behind)
     keys = [(each.place.collection_id, skeletons.get(each.place.id, each.place.id)) for each in found]

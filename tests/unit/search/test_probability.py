@@ -84,20 +84,6 @@ def test_more_evidence_never_lowers_it(
     assert 0 < alone(below, least, by_words) <= alone(above, most, by_words) < 1
 
 
-@given(st.lists(st.tuples(NEAR, SHARE, st.floats(-20, 20)), max_size=9))
-def test_scores_fall_down_the_list(found: list[tuple[float, float, float]]) -> None:
-    """A passage is never more probable than one before it."""
-    chosen = candidates(
-        {at: near for at, (near, _, _) in enumerate(found)},
-        {at: share for at, (_, share, _) in enumerate(found)},
-    )
-    evidence = sorted((each for _, _, each in found), reverse=True)
-    scores = probabilities(passages(chosen, evidence), chosen, words())
-    assert len(scores) == len(found)
-    assert scores == sorted(scores, reverse=True)
-    assert all(0 < each < 1 for each in scores)
-
-
 def test_a_lead_is_that_over_another_document() -> None:
     """Later ones are behind the first; of several that the query names, none takes from another."""
     chunks = [(100, 9.0), (101, 8.0), (200, 6.0), (300, 5.0)]

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from mdvec.config.schema import ChunkingSettings, Limit, Patterns, Similarity
 from mdvec.config.syntax import ConfigFile, read_config
-from mdvec.config.validation import nearest, read_settings
-from mdvec.errors import ConfigError
+from mdvec.config.validation import read_settings
+from mdvec.errors import ConfigError, meant_or_known, sentences
 from mdvec.files import expanded
 from mdvec.settings import Count, Name, Section, Text
 from mdvec.types.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
@@ -95,9 +95,9 @@ def load_preset(name: str, *, cwd: Path) -> Preset:
         return _read(path, name)
     if name not in preset_names():
         msg = f"there is no preset {name!r}"
-        near = nearest(name, preset_names())
-        known = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(preset_names())}."
-        raise ConfigError(msg, hint=f"{known} For a preset of your own, give the path of a {_SUFFIX} file.")
+        known = meant_or_known(name, {each: each for each in preset_names()})
+        hint = f"For a preset of your own, give the path of a {_SUFFIX} file."
+        raise ConfigError(msg, hint=sentences(known[0].upper() + known[1:], hint))
     with resources.as_file(_folder() / f"{name}{_SUFFIX}") as path:
         return _read(path, name)
 

@@ -47,15 +47,15 @@ def path(session: Session) -> None:
 
     If there is none, print where you can create it.
     """
-    from mdvec.config.paths import CONFIG_NAMES, user_config_dir
+    from mdvec.config.paths import CONFIG_NAME, own_config
 
     found = session.load_config().path
     if found is None:
         note(
-            f"no configuration file was found: none of {', '.join(CONFIG_NAMES)} is in {session.cwd}, "
-            f"the folders above it, or {user_config_dir()}"
+            f"no configuration file was found: {CONFIG_NAME} is not in {session.cwd}, "
+            f"the folders above it, or {own_config().parent}"
         )
-    write(f"{found or user_config_dir() / CONFIG_NAMES[0]}\n")
+    write(f"{found or own_config()}\n")
 
 
 @config.command("import")
@@ -67,33 +67,23 @@ def import_(session: Session, file: Path) -> None:
 
     The text is TOML and can be saved as mdvec.toml.
     """
-    from mdvec.config.foreign import foreign_settings, is_foreign, translated
-    from mdvec.config.syntax import read_config
-    from mdvec.config.validation import dotted
+    from mdvec.config.foreign import translated
 
-    read = read_config(file)
-    if not is_foreign(read):
+    found = translated(file)
+    if found is None:
         msg = f"{file} is not a configuration that mdvec can import"
         raise UsageError(msg, hint="It takes .search-docs.json, and config.yaml or config.toml of searches.")
-    settings = {dotted(*place): each for place, each in sorted(foreign_settings(read).items())}
-    translations = list(translated(read))
+    names = sorted(found.settings, key=lambda name: name.rpartition("."))  # tables behind the keys
+    values = {name: found.settings[name].value for name in names}
     if session.output == "json":
-        write_json(
-            {
-                "settings": {key: each.value for key, each in settings.items()},
-                "left_out": {
-                    each.name: each.reason for each in translations if each.place is None and each.reason
-                },
-                "unknown": [each.name for each in translations if each.place is None and not each.reason],
-            }
-        )
+        write_json({"settings": values, "left_out": found.left_out, "unknown": found.unknown})
         return
-    names = {dotted(*each.place): each.name for each in translations if each.place is not None}
-    values = {key: each.value for key, each in settings.items()}
-    write(_as_toml(values, {key: names.get(key, "follows from the others") for key in settings}))
-    for each in translations:
-        if each.place is None:
-            note(str(each))
+    origins = {name: each.origin.removeprefix(f"{file}: ") for name, each in found.settings.items()}
+    write(_as_toml(values, origins))
+    for name, reason in found.left_out.items():
+        note(f"{name} is left out: {reason}")
+    for name in found.unknown:
+        note(f"unknown setting {name}")
 
 
 @click.command(cls=Group)

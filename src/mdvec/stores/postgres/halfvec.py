@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mdvec.stores.postgres.connection import Binary
@@ -22,13 +22,6 @@ def decode(vectors: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
 
     numbers = np.frombuffer(b"".join(vectors), ">f2").astype(np.float32)
     return numbers.reshape(len(vectors), dimension)
-
-
-def little_endian(vectors: Iterable[bytes]) -> list[bytes]:
-    """Return numbers in the order of bytes that :func:`mdvec.stores.exact.encode` writes."""
-    import numpy as np
-
-    return [np.frombuffer(vector, ">f2").astype("<f2").tobytes() for vector in vectors]
 
 
 def as_halfvec(vector: NDArray[np.float32]) -> Binary:

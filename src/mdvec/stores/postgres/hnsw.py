@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdvec.stores.exact import as_similarities, best_first, exact_products, in_order_of
+from mdvec.stores.matrix import as_similarities, best_first, exact_products, in_order_of
 from mdvec.stores.postgres.connection import Connection, ids_text
 from mdvec.stores.postgres.halfvec import STORED, as_halfvec, as_vector
 from mdvec.stores.postgres.opening import EF_SEARCH
 from mdvec.stores.postgres.vectors import VectorReader
 from mdvec.stores.records import ChunkPlace
-from mdvec.stores.vectors.following import NearestQuery
+from mdvec.stores.vectors.follower import NearestQuery
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import SpaceId
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from mdvec.errors import ConfigError
 from mdvec.stores.dense import IndexedReader
 from mdvec.stores.postgres.connection import Connection
-from mdvec.stores.postgres.halfvec import STORED
 from mdvec.stores.postgres.snapshots import Snapshot
 from mdvec.stores.records import ChunkPlace
-from mdvec.stores.vectors.feed import ATTACHED, Dialect
 from mdvec.stores.vectors.index import VectorKind
+from mdvec.stores.vectors.journal import ATTACHED
 from mdvec.types.ids import SpaceId
 
 if TYPE_CHECKING:
@@ -46,8 +45,6 @@ def attach(connection: Connection) -> None:
 
 class IndexedSnapshot(IndexedReader, Snapshot):
     """A snapshot that searches through an index, and as any other one where that fails."""
-
-    dialect = Dialect(STORED, ">f2")
 
     def _similarities(
         self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mdvec.stores.postgres.access import ACCESS, OF_TERM, POLICIES, policies
 from mdvec.stores.postgres.postings import CHUNKS_A_BLOCK, ENTRY_OF_ROW
-from mdvec.stores.vectors.feed import KEPT_REMOVALS, TABLES
+from mdvec.stores.vectors.journal import KEPT_REMOVALS, TABLES
 
 # Names and paths are ordered by code point, whatever the collation of the database: COLLATE "C".
 _TABLES = """

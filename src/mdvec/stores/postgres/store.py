@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
+from mdvec.stores.dense import Matrices
 from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim
-from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.postgres import access
@@ -27,7 +27,7 @@ from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId, SpaceId, TextHash
 
 if TYPE_CHECKING:  # needed with a vector index only
-    from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
+    from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex
 
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'"""
@@ -57,7 +57,7 @@ class PostgresStore:
         self._database = Database(address, PostgresSettings(**settings))
         self._claims = SharedClaims(self._database)
         self._memo = Memo()
-        self._spaces = LoadedSpaces()
+        self._matrices = Matrices()
         self._exact_up_to = self._database.settings.exact_up_to
         self._index = vector_index
         with closed_on_error(self._database):
@@ -84,7 +84,7 @@ class PostgresStore:
     def read(self) -> Iterator[Snapshot]:
         """Open a snapshot."""
         with self._database.reading() as connection:
-            shared = connection, self._memo, self._spaces, self._exact_up_to
+            shared = connection, self._memo, self._matrices, self._exact_up_to
             if self._attached is None:
                 yield Snapshot(*shared)
                 return
@@ -183,7 +183,7 @@ class PostgresStore:
     def _attach(self, index: VectorIndex) -> AttachedIndex:
         """Make the database write down removals."""
         from mdvec.stores.postgres.indexed import attach, is_attached
-        from mdvec.stores.vectors.following import AttachedIndex
+        from mdvec.stores.vectors.follower import AttachedIndex
 
         with self._database.reading() as connection:
             known = is_attached(connection)

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from mdvec.stores.dense import DenseReader
-from mdvec.stores.loaded import OWNERS, TABLES, KeptSpace, LoadedSpaces, Seen
+from mdvec.stores.dense import DenseReader, Matrices
 from mdvec.stores.memo import Memo
 from mdvec.stores.postgres.claims import ClaimReader
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.documents import DocumentReader
-from mdvec.stores.postgres.halfvec import STORED, as_halfvecs, decode, little_endian
+from mdvec.stores.postgres.halfvec import STORED, as_halfvecs, decode
 from mdvec.stores.records import DamagedRows, PendingText
 from mdvec.stores.spaces import SpaceReader, SpaceWriter, check_shape
-from mdvec.stores.vectors.index import VectorKind
+from mdvec.stores.vectors.journal import Dialect
 from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
     import numpy as np
     from numpy.typing import NDArray
-
-_BATCH_ROWS = 4096
-
-_NEWEST = """SELECT coalesce((SELECT max(id) FROM vectors), 0), coalesce((SELECT max(id) FROM chunks), 0),
-    coalesce((SELECT max(id) FROM names), 0)"""
-_NEW_VECTORS = f"""SELECT v.id, {STORED} FROM vectors v
-    WHERE v.space_id = %s AND v.id > %s ORDER BY v.id LIMIT {_BATCH_ROWS}"""  # noqa: S608 - constants
-
-_NEW_OWNERS = """SELECT {owner}, v.id FROM {table} o JOIN vectors v ON v.text_hash = o.text_hash
-    WHERE v.space_id = %s AND o.id > %s ORDER BY o.id"""
-_OLD_OWNERS = """SELECT {owner}, v.id FROM vectors v JOIN {table} o ON o.text_hash = v.text_hash
-    WHERE v.space_id = %s AND v.id > %s AND o.id <= %s ORDER BY v.id"""
 
 # What a live process is embedding is left to it.
 _NOT_TAKEN = """AND NOT EXISTS(SELECT 1 FROM taken w
@@ -67,20 +54,18 @@ class VectorReader(ClaimReader, DocumentReader, SpaceReader, DenseReader):
     Args:
         connection: Inside a transaction.
         memo: Values known for each version; None inside a writing transaction.
-        loaded: The matrices of the store; None inside a writing transaction.
+        matrices: The matrices of the store; None inside a writing transaction.
         exact_up_to: The most vectors of a space that are searched in memory.
     """
 
+    dialect = Dialect(STORED, ">f2")
+
     def __init__(
-        self, connection: Connection, memo: Memo | None, loaded: LoadedSpaces | None, exact_up_to: int
+        self, connection: Connection, memo: Memo | None, matrices: Matrices | None, exact_up_to: int
     ) -> None:
         super().__init__(connection, memo)
         self.exact_up_to = exact_up_to
-        self.loaded = loaded
-
-    def vector_rows(self) -> Self:
-        """Return the rows from which a matrix is loaded: these."""
-        return self
+        self.matrices = matrices
 
     def vectors(
         self, space_id: SpaceId, *, after: bytes, limit: int
@@ -97,7 +82,7 @@ class VectorReader(ClaimReader, DocumentReader, SpaceReader, DenseReader):
 
     def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         """Return the vectors of the chunks' texts."""
-        from mdvec.stores.exact import in_rows_of
+        from mdvec.stores.matrix import in_rows_of
 
         rows = self.connection.execute(
             f"""SELECT c.id, {STORED} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
@@ -141,50 +126,9 @@ class VectorReader(ClaimReader, DocumentReader, SpaceReader, DenseReader):
         """Return how many names :meth:`pending_names` would return without a limit."""
         return self._number(f"SELECT count(DISTINCT n.text_hash) {_MISSING_NAMES}", (collection_id, space_id))
 
-    # --- rows, for what is in memory -----------------------------------------------------------
-
-    def newest(self) -> Seen:
-        """Return the largest ids there are; 0 without a row."""
-        return Seen(*self.connection.execute(_NEWEST).fetchall()[0])
-
-    def vectors_after(
-        self, space_id: SpaceId, vector: int
-    ) -> Iterator[tuple[Sequence[int], Sequence[bytes]]]:
-        """Yield ids and vectors of a space with larger ids, some at a time and in order."""
-        while True:
-            rows = self.connection.execute(_NEW_VECTORS, (space_id, vector), binary=True).fetchall()
-            if not rows:
-                return
-            yield [row[0] for row in rows], little_endian([row[1] for row in rows])
-            vector = rows[-1][0]
-
-    def owners_after(self, kind: VectorKind, space_id: SpaceId, owner: int) -> NDArray[np.int64]:
-        """Return owners whose rows have larger ids, with the ids of their vectors."""
-        sql = _NEW_OWNERS.format(owner=OWNERS[kind], table=TABLES[kind])
-        return self._pairs(sql, (space_id, owner))
-
-    def owners_of_vectors_after(
-        self, kind: VectorKind, space_id: SpaceId, vector: int, owner: int
-    ) -> NDArray[np.int64]:
-        """Return owners whose rows have ids up to ``owner`` and whose vectors have ids above ``vector``."""
-        sql = _OLD_OWNERS.format(owner=OWNERS[kind], table=TABLES[kind])
-        return self._pairs(sql, (space_id, vector, owner))
-
-    def kept(self, space_id: SpaceId, version: int, epoch: int) -> None:
-        """Return None: nothing is kept beside a server."""
-
-    def keep(self, space_id: SpaceId, space: KeptSpace) -> None:
-        """Keep nothing."""
-
     def _number(self, sql: str, arguments: tuple[Any, ...]) -> int:
         number: int = self.connection.execute(sql, arguments).fetchall()[0][0]
         return number
-
-    def _pairs(self, sql: str, arguments: tuple[Any, ...]) -> NDArray[np.int64]:
-        import numpy as np
-
-        rows = self.connection.execute(sql, arguments, binary=True).fetchall()
-        return np.array(rows, np.int64).reshape(len(rows), 2)
 
 
 class VectorWriter(VectorReader, SpaceWriter):

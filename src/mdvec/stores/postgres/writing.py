@@ -14,7 +14,7 @@ from mdvec.stores.postgres.words import put_terms, remove_terms
 from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
 from mdvec.stores.rows import DocumentRows
 from mdvec.stores.tables import TableWriter
-from mdvec.stores.vectors.feed import ATTACHED
+from mdvec.stores.vectors.journal import ATTACHED
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Move, SourceEntry
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId

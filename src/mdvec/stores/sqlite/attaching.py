@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.vectors.feed import ATTACHED, KEPT_REMOVALS, TABLES
+from mdvec.stores.vectors.journal import ATTACHED, KEPT_REMOVALS, TABLES
 
 _TRIGGER = """CREATE TRIGGER IF NOT EXISTS {table}_removed AFTER DELETE ON {table} BEGIN
   INSERT INTO removed_owners(kind, owner_id) VALUES ('{kind}', old.id);

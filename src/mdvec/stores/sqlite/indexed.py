@@ -11,18 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdvec.stores.dense import IndexedReader
-from mdvec.stores.exact import (
+from mdvec.stores.matrix import (
+    STORED,
+    Ids,
+    Owners,
+    best_allowed,
     best_first,
-    best_inside,
     decode,
+    exact_products,
     in_order_of,
     in_rows_of,
-    largest_similarities,
 )
 from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.snapshots import Snapshot
-from mdvec.stores.vectors.feed import Dialect
-from mdvec.stores.vectors.following import NearestQuery
+from mdvec.stores.vectors.follower import NearestQuery
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, SpaceId
 
@@ -42,14 +44,12 @@ _NAMES_OF = f"""SELECT n.document_id, {VECTOR} FROM json_each(?) j
 class IndexedSnapshot(IndexedReader, Snapshot):
     """A snapshot that searches through an index; no matrix is loaded."""
 
-    dialect = Dialect(VECTOR, "<f2")
-
     def _similarities(
         self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
     ) -> NDArray[np.float64]:
         sql = _TEXTS_OF if kind is VectorKind.TEXT else _NAMES_OF
         batches = self._batches(sql, (json.dumps(sorted(set(ids))), space_id))
-        return in_order_of(ids, *largest_similarities(batches, queries))
+        return in_order_of(ids, *_largest_similarities(batches, queries))
 
     def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         """Return the vectors of the chunks' texts."""
@@ -61,13 +61,35 @@ class IndexedSnapshot(IndexedReader, Snapshot):
         """Return the nearest of the owners inside by looking at every vector of the space, some at a time."""
         sql = _ALL_TEXTS if query.kind is VectorKind.TEXT else _ALL_NAMES
         batches = self._batches(sql, (query.space_id,))
-        ids, similarities = largest_similarities(batches, query.vector[np.newaxis])
+        ids, similarities = _largest_similarities(batches, query.vector[np.newaxis])
         if not len(ids):
             return []
-        best = best_inside(ids, similarities[0].astype(np.float32), query.limit, query.inside)
+        best = best_allowed(ids, similarities[0].astype(np.float32), query.limit, query.inside)
         return best_first(best, in_order_of(best, ids, similarities)[0], query.limit)
 
     def _batches(self, sql: str, arguments: tuple[str | int, ...]) -> Iterator[tuple[list[int], list[bytes]]]:
         rows: Iterable[Any] = self.connection.execute(sql, arguments)
         while batch := list(itertools.islice(rows, _BATCH_ROWS)):
             yield [row[0] for row in batch], [row[1] for row in batch]
+
+
+def _largest_similarities(
+    batches: Iterable[tuple[Sequence[int], Sequence[bytes]]], queries: NDArray[np.float32]
+) -> tuple[Ids, NDArray[np.float64]]:
+    """Return the exact cosine similarities of owners; of several vectors of one the largest counts.
+
+    Args:
+        batches: Owners and their vectors as they are stored; one batch is in memory at a time.
+        queries: Shape (k, dim), unit length.
+
+    Returns:
+        The owners, ascending, each once, shape (n,), and their similarities, shape (k, n).
+    """
+    ids, values = [np.empty(0, np.int64)], [np.empty((len(queries), 0))]
+    for owners, vectors in batches:
+        rows = np.frombuffer(b"".join(vectors), STORED).reshape(len(vectors), queries.shape[1])
+        ids.append(np.array(owners, np.int64))
+        values.append(exact_products(rows, queries))
+    found = np.concatenate(ids)
+    order = np.argsort(found, kind="stable")
+    return Owners(found[order], order).largest(np.concatenate(values, axis=1)[:, order])

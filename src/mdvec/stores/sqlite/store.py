@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, ClassVar
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
 from mdvec.stores.claims import Claims
+from mdvec.stores.dense import Matrices
 from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim
-from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.sqlite.checksums import REPAIR_HINT, damaged_rows
@@ -25,7 +25,7 @@ from mdvec.stores.vectors.index import VectorIndex
 from mdvec.types.collection import Collection
 
 if TYPE_CHECKING:  # needed with a vector index only
-    from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
+    from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex
 
 _MAX_PROBLEMS = 20
 # In the file format of FTS5 the upper bits of an id name a segment; larger ones are lists of deleted rows.
@@ -78,7 +78,7 @@ class SqliteStore:
         )
         self._memo = Memo()
         keeps_spaces = not self.read_only if keeps_spaces is None else keeps_spaces
-        self._spaces = LoadedSpaces(self.path, read_only=not keeps_spaces)
+        self._matrices = Matrices(self.path, read_only=not keeps_spaces)
         self._index = vector_index
         with closed_on_error(self._database):
             self._attached = None if vector_index is None else self._attach(vector_index)
@@ -144,11 +144,11 @@ class SqliteStore:
         """Open a snapshot."""
         with self._database.reading() as connection:
             if self._attached is None:
-                yield Snapshot(connection, self._memo, self._spaces)
+                yield Snapshot(connection, self._memo, self._matrices)
                 return
             from mdvec.stores.sqlite.indexed import IndexedSnapshot
 
-            snapshot = IndexedSnapshot(connection, self._memo, self._spaces)
+            snapshot = IndexedSnapshot(connection, self._memo, self._matrices)
             yield snapshot.through(self._attached, self._current_version)
 
     @contextmanager
@@ -212,11 +212,10 @@ class SqliteStore:
     def compact(self) -> None:
         """Rewrite the file without what was deleted; see :meth:`mdvec.stores.interface.Store.compact`."""
         self._database.compact()
-        from mdvec.stores.kept import SpaceFiles
+        from mdvec.stores.matrix_file import matrix_files, remove_file
 
-        files = SpaceFiles(self.path)
-        for space_id in files.spaces():  # they hold vectors of deleted texts
-            files.remove(space_id)
+        for path in matrix_files(self.path).values():  # they contain vectors of deleted texts
+            remove_file(path)
 
     def close(self) -> None:
         """Give the claims back and close the file; a second call does nothing."""
@@ -229,7 +228,7 @@ class SqliteStore:
     def _attach(self, index: VectorIndex) -> AttachedIndex | None:
         """Make the file write down removals; return None where that is needed and not possible."""
         from mdvec.stores.sqlite.attaching import attach, is_attached
-        from mdvec.stores.vectors.following import AttachedIndex
+        from mdvec.stores.vectors.follower import AttachedIndex
 
         with self._database.reading() as connection:
             known = is_attached(connection)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mdvec.stores.dense import DenseReader
-from mdvec.stores.loaded import LoadedSpaces
+from mdvec.stores.dense import DenseReader, Matrices
 from mdvec.stores.memo import Memo
 from mdvec.stores.records import DamagedRows, PendingText
 from mdvec.stores.spaces import SpaceReader, SpaceWriter, check_shape
-from mdvec.stores.sqlite.checksums import BODY, discard
+from mdvec.stores.sqlite.checksums import BODY, VECTOR, discard
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.documents import DocumentReader
-from mdvec.stores.sqlite.matrices import SqliteVectors
+from mdvec.stores.vectors.journal import Dialect
 from mdvec.types.ids import CollectionId, SpaceId, TextHash
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
@@ -40,19 +39,21 @@ _MISSING_CHUNKS = """SELECT c.id, c.document_id, c.start, c.stop, c.context, c.t
 class VectorReader(DocumentReader, SpaceReader, DenseReader):
     """Reads vectors and spaces, and finds the texts without a vector."""
 
-    def __init__(self, connection: Connection, memo: Memo | None, loaded: LoadedSpaces | None) -> None:
-        super().__init__(connection, memo)
-        self.loaded = loaded
+    dialect = Dialect(VECTOR, "<f2")
 
-    def vector_rows(self) -> SqliteVectors:
-        """Return the rows from which a matrix is loaded."""
-        return SqliteVectors(self.connection, self.loaded)
+    def __init__(self, connection: Connection, memo: Memo | None, matrices: Matrices | None) -> None:
+        super().__init__(connection, memo)
+        self.matrices = matrices
+
+    def each_row(self, sql: str, *arguments: Any) -> Iterator[tuple[Any, ...]]:
+        """Run a query; yield its rows as they are found."""
+        return iter(self.connection.execute(sql, arguments))
 
     def vectors(
         self, space_id: SpaceId, *, after: bytes, limit: int
     ) -> tuple[list[TextHash], NDArray[np.float32]]:
         """Return vectors as they are stored, in order of hash."""
-        from mdvec.stores.exact import decode
+        from mdvec.stores.matrix import decode
 
         sql = """SELECT text_hash, vector FROM vectors WHERE space_id = ? AND text_hash > ?
             ORDER BY text_hash LIMIT ?"""
@@ -125,13 +126,13 @@ class VectorReader(DocumentReader, SpaceReader, DenseReader):
 
     def _embedded_up_to(self, table: str, collection_id: CollectionId, space_id: SpaceId) -> int:
         """Return the id up to which all have their vector: ids only grow, and vectors go with an epoch."""
-        if self.loaded is None:
+        if self.matrices is None:
             return 0
-        return self.loaded.embedded_up_to.get((table, collection_id, space_id, self.vector_epoch), 0)
+        return self.matrices.embedded_up_to.get((table, collection_id, space_id, self.vector_epoch), 0)
 
     def _remember(self, table: str, collection_id: CollectionId, space_id: SpaceId, after: int) -> None:
-        if self.loaded is not None:
-            self.loaded.embedded_up_to[table, collection_id, space_id, self.vector_epoch] = after
+        if self.matrices is not None:
+            self.matrices.embedded_up_to[table, collection_id, space_id, self.vector_epoch] = after
 
 
 class VectorWriter(VectorReader, SpaceWriter):
@@ -141,7 +142,7 @@ class VectorWriter(VectorReader, SpaceWriter):
         self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
     ) -> None:
         """Add unit vectors; a hash that has one keeps it."""
-        from mdvec.stores.exact import encode
+        from mdvec.stores.matrix import encode
 
         check_shape(vectors.shape, len(hashes), self.dimension(space_id))
         self.connection.executemany(

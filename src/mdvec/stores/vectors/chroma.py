@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 import chromadb
@@ -22,9 +20,8 @@ from chromadb.errors import ChromaError, NotFoundError
 from msgspec import Meta
 
 from mdvec.errors import StoreError
-from mdvec.locks import locked
 from mdvec.settings import Count, Section
-from mdvec.stores.vectors.folders import LOCK, cannot_be_used, free_name, refuse_other_files
+from mdvec.stores.vectors.folders import IndexFolder, cannot_be_used, free_name
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
 from mdvec.types.ids import CollectionId
 
@@ -94,12 +91,11 @@ class ChromaVectorIndex:
     """
 
     Settings = ChromaSettings
-    keeps_texts: ClassVar[bool] = True
 
     def __init__(self, place: str, **settings: Any) -> None:
         chosen = ChromaSettings(**settings)
-        self._folder = None if place.startswith(("http://", "https://")) else Path(place).absolute()
-        self.location = place if self._folder is None else str(self._folder)
+        self._folder = IndexFolder(place)
+        self.location = self._folder.location
         self._name = chosen.collection_name
         self._graph = {
             "space": str(chosen.hnsw_space),
@@ -110,7 +106,6 @@ class ChromaVectorIndex:
         self._guard = threading.RLock()
         self._client: Any = None
         self._owned = ExitStack()
-        refuse_other_files(self._folder)
 
     def applied(self, space: IndexedSpace) -> Mark | None:
         """Return the mark of the last applied changes."""
@@ -122,36 +117,32 @@ class ChromaVectorIndex:
     def apply(self, space: IndexedSpace, changes: VectorChanges) -> bool:
         """Apply changes, the mark last; each entry has an id, so that applying them again repairs all."""
         with self._translated(), self._writing(space) as mine:
-            if not mine:
-                return False
-            marked = self._marked(space)
-            if ("" if marked is None else marked.metadata[_MARK]) != (changes.since or ""):
+            marked = self._marked(space) if mine else None
+            mark = "" if marked is None else marked.metadata[_MARK]
+            if not mine or mark != (changes.since or ""):
                 return False
             if changes.since is None:
                 self._remove(space)
+            about = {_SPACE: space.key, _KIND: space.kind.value, _GRAPH: json.dumps(self._graph), _MARK: mark}
+            if marked is None or not mark:
                 marked = self._connect().create_collection(
-                    _mark_name(space), metadata=self._mark_of(space, ""), embedding_function=None
+                    f"mdvec-{_digest(space)}", metadata=about, embedding_function=None
                 )
-            for kind in VectorKind:
-                self._write(space, kind, changes)
-            if marked is not None:
-                marked.modify(metadata=self._mark_of(space, changes.until))
+            self._write(space, changes)
+            marked.modify(metadata={**about, _MARK: changes.until})
         return True
 
     def nearest(
         self,
         space: IndexedSpace,
         query: NDArray[np.float32],
-        kind: VectorKind,
         limit: int,
         collections: Sequence[CollectionId] | None,
     ) -> list[tuple[int, float]]:
         """Return the owners of the nearest entries, from the graphs of the collections."""
         found: list[tuple[int, float]] = []
-        if limit <= 0:
-            return found
         with self._translated():
-            for collection_id, each in self._collections(space, kind).items():
+            for collection_id, each in self._collections(space).items():
                 if collections is not None and collection_id not in collections:
                     continue
                 best = self._query(each, query, limit)
@@ -167,18 +158,7 @@ class ChromaVectorIndex:
             self._remove(space)
 
     def optimize(self) -> None:
-        """Remove collections from which everything was removed."""
-        with self._translated():
-            for each in self._connect().list_collections() if self._is_made() else ():
-                if _KIND in (each.metadata or {}) and not each.count():
-                    self._connect().delete_collection(each.name)
-
-    def check(self) -> list[str]:
-        """Return nothing where it can be used."""
-        with self._translated():
-            if self._is_made():
-                self._connect().heartbeat()
-        return []
+        """Do nothing: Chroma keeps its graphs complete."""
 
     def close(self) -> None:
         """Close the folder, so that another process can use it."""
@@ -191,7 +171,7 @@ class ChromaVectorIndex:
     # --- collections ---------------------------------------------------------------------------
 
     def _is_made(self) -> bool:
-        return self._folder is None or (self._folder / "chroma.sqlite3").exists()
+        return self._folder.path is None or (self._folder.path / "chroma.sqlite3").exists()
 
     def _connect(self) -> Any:
         """Return the client; the folder belongs to this process from then on.
@@ -204,91 +184,82 @@ class ChromaVectorIndex:
                 return self._client
             self.close()
             quiet = Settings(anonymized_telemetry=False)
-            if self._folder is None:
-                address = urlsplit(self.location)
-                is_safe = address.scheme == "https"
-                port = address.port or (443 if is_safe else 8000)
-                self._client = chromadb.HttpClient(address.hostname, port, ssl=is_safe, settings=quiet)
-                return self._client
-            refuse_other_files(self._folder)
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not self._owned.enter_context(locked(self._folder / LOCK, wait_s=0)):
+            if not self._owned.enter_context(self._folder.locked(wait_s=0)):
                 self._owned.close()
                 msg = f"another process uses the vector index {self.location}"
                 raise StoreError(
                     msg, hint='For several processes run "chroma run", and set vectors = "chroma:http://…".'
                 )
-            self._client = chromadb.PersistentClient(self._folder, settings=quiet)
+            if self._folder.path is None:
+                address = urlsplit(self.location)
+                is_safe = address.scheme == "https"
+                port = address.port or (443 if is_safe else 8000)
+                self._client = chromadb.HttpClient(address.hostname, port, ssl=is_safe, settings=quiet)
+            else:
+                self._client = chromadb.PersistentClient(self._folder.path, settings=quiet)
             return self._client
+
+    def _ours(self, space: IndexedSpace) -> list[Any]:
+        """Return the collections of a space, the one with its mark first."""
+        every = self._connect().list_collections() if self._is_made() else ()
+        wanted = {_SPACE: space.key, _KIND: space.kind.value}.items()
+        ours = [each for each in every if wanted <= (each.metadata or {}).items()]
+        return sorted(ours, key=lambda each: _MARK not in each.metadata)
 
     def _marked(self, space: IndexedSpace) -> Any:
         """Return the collection that holds the mark of a space; None without one, or with another graph.
 
         Chroma itself keeps the old graph of a collection without a word, whatever is requested.
         """
-        if not self._is_made():
-            return None
-        with suppress(NotFoundError):
-            marked = self._connect().get_collection(_mark_name(space), embedding_function=None)
-            if marked.metadata.get(_GRAPH) == json.dumps(self._graph):
-                return marked
-        return None
+        graph = json.dumps(self._graph)
+        return next((each for each in self._ours(space) if each.metadata.get(_GRAPH) == graph), None)
 
-    def _mark_of(self, space: IndexedSpace, mark: str) -> dict[str, str]:
-        return {_SPACE: space.key, _GRAPH: json.dumps(self._graph), _MARK: mark}
+    def _collections(self, space: IndexedSpace) -> dict[int, Any]:
+        """Return those with vectors, by the id of the collection of mdvec."""
+        return {each.metadata[_COLLECTION]: each for each in self._ours(space) if _MARK not in each.metadata}
 
-    def _collections(self, space: IndexedSpace, kind: VectorKind) -> dict[int, Any]:
-        """Return the collections of a space and kind, by the id of the collection of mdvec."""
-        if not self._is_made():
-            return {}
-        return {
-            each.metadata[_COLLECTION]: each
-            for each in self._connect().list_collections()
-            if (each.metadata or {}).get(_SPACE) == space.key and each.metadata.get(_KIND) == kind.value
-        }
-
-    def _make(self, space: IndexedSpace, kind: VectorKind, collection_id: int) -> Any:
+    def _make(self, space: IndexedSpace, collection_id: int) -> Any:
         """Make a collection; its name says nothing, since Chroma refuses most names of ours."""
         client = self._connect()
-        base = self._name if kind is VectorKind.TEXT else f"{self._name}_names"
+        base = self._name if space.kind is VectorKind.TEXT else f"{self._name}_names"
         return client.create_collection(
             free_name(base, {each.name for each in client.list_collections()}),
-            metadata={_SPACE: space.key, _KIND: kind.value, _COLLECTION: collection_id},
+            metadata={_SPACE: space.key, _KIND: space.kind.value, _COLLECTION: collection_id},
             configuration={"hnsw": self._graph},
             embedding_function=None,
         )
 
     def _remove(self, space: IndexedSpace) -> None:
         """Remove the mark first: what is left over then belongs to nothing."""
-        if not self._is_made():
-            return
-        client = self._connect()
-        with suppress(NotFoundError):
-            client.delete_collection(_mark_name(space))
-        for kind in VectorKind:
-            for each in self._collections(space, kind).values():
-                client.delete_collection(each.name)
+        for each in self._ours(space):
+            with suppress(NotFoundError):
+                self._connect().delete_collection(each.name)
 
-    def _write(self, space: IndexedSpace, kind: VectorKind, changes: VectorChanges) -> None:
-        held = self._collections(space, kind)
-        removed = changes.removed_of(kind)
+    def _write(self, space: IndexedSpace, changes: VectorChanges) -> None:
+        collections, client = self._collections(space), self._connect()
+        removed = changes.removed
         for at in range(0, len(removed), _MAX_IDS):
-            for each in held.values():
-                each.delete(where={"entry": {"$in": removed[at : at + _MAX_IDS]}})
+            for each in collections.values():
+                each.delete(where={"entry": {"$in": [*removed[at : at + _MAX_IDS]]}})
         added: dict[int, list[VectorEntry]] = {}
-        for entry in changes.added_of(kind):
+        for entry in changes.added:
             added.setdefault(entry.collection_id, []).append(entry)
-        most = self._connect().get_max_batch_size()
+        most = client.get_max_batch_size()
         for collection_id, entries in added.items():
-            into = held.get(collection_id) or self._make(space, kind, collection_id)
+            into = collections.get(collection_id) or self._make(space, collection_id)
             for at in range(0, len(entries), most):
                 batch = entries[at : at + most]
                 into.upsert(
-                    ids=[_id(kind, each) for each in batch],
+                    ids=[_id(space.kind, each) for each in batch],
                     embeddings=np.stack([each.vector for each in batch]),
-                    documents=[each.text if kind is VectorKind.TEXT else each.heading for each in batch],
+                    documents=[
+                        each.text if space.kind is VectorKind.TEXT else each.heading for each in batch
+                    ],
                     metadatas=[_metadata(each) for each in batch],
                 )
+        for each in collections.values() if removed else ():
+            if not each.count():
+                client.delete_collection(each.name)
 
     def _query(self, collection: Any, query: NDArray[np.float32], limit: int) -> list[tuple[int, float]]:
         found = collection.query(
@@ -308,7 +279,7 @@ class ChromaVectorIndex:
         """Keep others from writing to a space; yield whether that worked."""
         with self._guard:
             client = self._connect()
-            if self._folder is not None:
+            if self._folder.path is not None:
                 yield True
                 return
             # A name is given once: the only thing on the server that two processes cannot both do.
@@ -330,41 +301,25 @@ class ChromaVectorIndex:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Raise what Chroma raises as an error of ours; a damaged folder is emptied."""
+        """Raise what Chroma raises as an error of ours; a folder that cannot be read is emptied."""
         try:
             yield
-        except StoreError:
-            raise
         except _FAILURES as error:
-            self._remove_damage()
-            raise cannot_be_used(self.location, error) from error
-
-    def _remove_damage(self) -> None:
-        """Open the index again, and empty the folder if that does not help."""
-        with self._guard:
-            self.close()
-            if self._folder is None or not self._is_made():
-                return
-            try:
-                for each in self._connect().list_collections():
-                    each.peek(1)
-            except StoreError:
-                return
-            except _FAILURES:
+            with self._guard:
                 self.close()
-                for entry in self._folder.iterdir():
-                    if entry.is_dir():
-                        shutil.rmtree(entry, ignore_errors=True)
-                    elif entry.name != LOCK:
-                        entry.unlink(missing_ok=True)
+                try:
+                    for each in self._connect().list_collections() if self._is_made() else ():
+                        each.peek(1)
+                except StoreError:  # of another process
+                    pass
+                except _FAILURES:
+                    self.close()
+                    self._folder.empty()
+            raise cannot_be_used(self.location, error) from error
 
 
 def _digest(space: IndexedSpace) -> str:
-    return hashlib.sha256(space.key.encode()).hexdigest()[:16]
-
-
-def _mark_name(space: IndexedSpace) -> str:
-    return f"mdvec-{_digest(space)}"
+    return hashlib.sha256(f"{space.kind.value} {space.key}".encode()).hexdigest()[:16]
 
 
 def _id(kind: VectorKind, entry: VectorEntry) -> str:

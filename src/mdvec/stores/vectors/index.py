@@ -23,6 +23,10 @@ Mark = NewType("Mark", str)
 """The state of a store that an index has caught up with; opaque to the index."""
 
 
+MAX_NEAREST = 4_096
+"""Most entries that an index is asked for; vec0 returns no more. Of more, the store looks at all vectors."""
+
+
 class VectorKind(StrEnum):
     """The kinds of text that have vectors."""
 
@@ -33,22 +37,24 @@ class VectorKind(StrEnum):
 
 
 class IndexedSpace(Struct, frozen=True):
-    """An embedding space.
+    """The vectors of one kind in one embedding space.
 
     Attributes:
-        key: Names it (``EmbeddingSpace.key``): any characters, up to some hundred.
+        key: Names the embedding space (``EmbeddingSpace.key``): any characters, up to some hundred.
         dimension: Length of a vector.
+        kind: The kind.
     """
 
     key: str
     dimension: int
+    kind: VectorKind
 
 
 class VectorEntry(Struct, frozen=True):
     """A vector with its owner.
 
     Attributes:
-        id: Id of the chunk, or of the name. Unique in its space and kind, and never used again.
+        id: Id of the chunk, or of the name. Unique in its space, and never used again.
         owner: Id of the chunk, or of the document.
         vector: Shape (dim,), unit length up to the rounding of float16.
         collection_id: The collection.
@@ -59,7 +65,7 @@ class VectorEntry(Struct, frozen=True):
         parent: Id of the chunk that starts the parent section; None at the top, and for a name.
         token_count: Tokens of the chunk; 0 for a name.
         content_hash: The identity of the document's content.
-        text: The text of the chunk, for an index that keeps texts; else empty.
+        text: The text of the chunk; for a name, empty.
     """
 
     id: int
@@ -82,27 +88,22 @@ class VectorChanges(Struct, frozen=True):
     Attributes:
         since: The mark that the index must have; None for a space that it does not hold.
         until: Its mark afterwards.
-        removed: Entries to remove, by kind and id; those that are not there are no error.
-        added: Entries to add, by kind. An adapter that cannot apply all or nothing must replace an entry that
+        removed: Ids of the entries to remove; those that are not there are no error.
+        added: Entries to add. An adapter that cannot apply all or nothing must replace an entry that
             is there already, and write the mark last.
     """
 
     since: Mark | None
     until: Mark
-    removed: Sequence[tuple[VectorKind, int]]
-    added: Sequence[tuple[VectorKind, VectorEntry]]
-
-    def removed_of(self, kind: VectorKind) -> list[int]:
-        """Return the ids of the entries of a kind to remove."""
-        return [key for of, key in self.removed if of is kind]
-
-    def added_of(self, kind: VectorKind) -> list[VectorEntry]:
-        """Return the entries of a kind to add."""
-        return [entry for of, entry in self.added if of is kind]
+    removed: Sequence[int]
+    added: Sequence[VectorEntry]
 
 
 class VectorIndex(Protocol):
     """A rebuildable index of vectors. Safe to use from several threads and several processes.
+
+    Removing, adding and the mark are one method, :meth:`apply`: between two calls, another process could
+    apply a later step or empty the space, and the mark would promise what is not there.
 
     An index that finds its data damaged deletes them and continues empty. Every method may raise
     :class:`mdvec.errors.StoreError` when the index cannot be used now; searches then use the store's own
@@ -116,10 +117,6 @@ class VectorIndex(Protocol):
     @property
     def location(self) -> str:
         """Where it is, for people; never with a password."""
-
-    @property
-    def keeps_texts(self) -> bool:
-        """True if it is given the texts of chunks, for other programs that read it."""
 
     def applied(self, space: IndexedSpace) -> Mark | None:
         """Return the mark of the last applied changes; None for a space that it does not hold."""
@@ -136,7 +133,6 @@ class VectorIndex(Protocol):
         self,
         space: IndexedSpace,
         query: NDArray[np.float32],
-        kind: VectorKind,
         limit: int,
         collections: Sequence[CollectionId] | None,
     ) -> list[tuple[int, float]]:
@@ -145,9 +141,8 @@ class VectorIndex(Protocol):
         Args:
             space: The space of the query.
             query: Shape (dim,), unit length.
-            kind: Which entries to search.
-            limit: Most entries to return; any number.
-            collections: Only entries of these collections; None for all.
+            limit: Most entries to return, from 1 to ``MAX_NEAREST``.
+            collections: Only entries of these collections, at least one; None for all.
 
         Returns:
             The owner and the cosine similarity of each entry, best first; approximate results are allowed
@@ -163,9 +158,6 @@ class VectorIndex(Protocol):
 
         It is called after imports and rebuilds, never by a search.
         """
-
-    def check(self) -> list[str]:
-        """Return what keeps it from being used or from being fast, for people; empty when all is well."""
 
     def close(self) -> None:
         """Release everything; a second call does nothing."""

@@ -7,16 +7,14 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 import sqlite_vec
-from msgspec import Struct
 
-from mdvec.errors import StoreError
-from mdvec.stores.pool import Pool, closed_on_error
+from mdvec.stores.pool import closed_on_error
 from mdvec.stores.vectors.folders import cannot_be_used, not_ours
-from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorKind
+from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges
 from mdvec.types.ids import CollectionId
 
 if TYPE_CHECKING:
@@ -28,43 +26,37 @@ T = TypeVar("T")
 SUFFIX = ".sqlite-vec"
 """Ends the name of an index that lies beside its store: whatever is in such a file may be replaced."""
 
-_HEADER_BYTES = 100
 _MAGIC = b"SQLite format 3\0"
-_APPLICATION_ID = 0x6D647678  # mdvx
+_APPLICATION_ID = 0x6D647678  # mdvx; another layout of the tables needs another id
 _APPLICATION_ID_AT = slice(68, 72)
-_VERSION = 1
 
 _BUSY_TIMEOUT_S = 2.0  # a transaction takes a fraction of it, and searches can do without the index
-_MAX_NEIGHBOURS = 4096  # a query by vec0 returns no more
 
-# vec0 frees the room of removed rows only 1,024 neighbours at a time (asg017/sqlite-vec#178): a space is
-# built again when more than so many rows were added for each that is left, and for a small one.
-_MAX_ADDED_PER_ROW = 3
-_ALWAYS_ADDED = 20_000
+# vec0 frees the room of removed rows only a whole block at a time (asg017/sqlite-vec#178): a space is built
+# again when it has room for more than so many rows for each that is left, and for a small one.
+_ROWS_A_BLOCK = 1024
+_MAX_ROOM_PER_ROW = 4
+_ALWAYS_ROOM = 20_000
 
-_SPACES = """CREATE TABLE IF NOT EXISTS spaces(
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  key TEXT NOT NULL UNIQUE,
-  mark TEXT NOT NULL,
-  added INTEGER NOT NULL
-) STRICT"""
+_SPACES = """CREATE TABLE spaces(id INTEGER PRIMARY KEY AUTOINCREMENT,
+    key TEXT NOT NULL, kind TEXT NOT NULL, mark TEXT, UNIQUE(key, kind)) STRICT"""
+_TABLE = """CREATE VIRTUAL TABLE {table} USING vec0(id INTEGER PRIMARY KEY,
+    vector float[{dimension}] distance_metric=cosine, collection INTEGER, +owner INTEGER)"""
+_DELETE = "DELETE FROM {table} WHERE id = ?"
+_INSERT = "INSERT INTO {table}(id, owner, collection, vector) VALUES (?, ?, ?, ?)"
+_ROOM = "SELECT (SELECT count(*) FROM {table}_chunks), (SELECT count(*) FROM {table}_rowids)"
+# A vector of zeros has no distance to any other.
+_NEAREST = "SELECT owner, coalesce(distance, 2) FROM {table} WHERE vector MATCH ?1 AND k = ?2 {inside}"
+_INSIDE = "AND collection IN (SELECT value FROM json_each(?3))"
 
 # What SQLite and vec0 raise when the data are not what they wrote.
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintError, apsw.MismatchError)
 
 
-class _Opened(Struct, frozen=True):
-    """A connection, and the file it was opened for: another one may have taken its place."""
-
-    connection: apsw.Connection
-    inode: int
-
-    def close(self) -> None:
-        self.connection.close()
-
-
 class SqliteVecIndex:
-    """Vectors as float32 in tables of vec0, one for each space and kind.
+    """Vectors as float32 in tables of vec0, one for each space.
+
+    Each call opens the file, so that a deleted or replaced one is noticed.
 
     Args:
         place: The file; made when it is not there, with its folder.
@@ -73,19 +65,17 @@ class SqliteVecIndex:
         StoreError: If the file is something else, or the extension cannot be loaded.
     """
 
-    keeps_texts: ClassVar[bool] = False
-
     def __init__(self, place: str) -> None:
         self._path = Path(place).absolute()
         self.location = str(self._path)
-        self._pool: Pool[_Opened] = Pool(str(self._path))
-        _refuse_other_files(self._path)
-        with self._translated(), closing(apsw.Connection(":memory:")) as connection:
-            _load_extension(connection)
+        with self._translated():
+            _refuse_other_files(self._path)
+            with closing(apsw.Connection(":memory:")) as connection:
+                _load_extension(connection)
 
     def applied(self, space: IndexedSpace) -> Mark | None:
         """Return the mark of the last applied changes."""
-        return self._run(lambda connection: _mark(connection, space), None)
+        return self._run(lambda connection: _find(connection, space)[1], None)
 
     def apply(self, space: IndexedSpace, changes: VectorChanges) -> bool:
         """Apply changes in one transaction."""
@@ -95,15 +85,21 @@ class SqliteVecIndex:
         self,
         space: IndexedSpace,
         query: NDArray[np.float32],
-        kind: VectorKind,
         limit: int,
         collections: Sequence[CollectionId] | None,
     ) -> list[tuple[int, float]]:
         """Return the owners of the nearest entries; exact."""
-        if limit <= 0 or (collections is not None and not collections):
-            return []
-        wanted = None if collections is None else json.dumps([*collections])
-        return self._run(lambda connection: _nearest(connection, space, query, kind, limit, wanted), [])
+        some = () if collections is None else (json.dumps([*collections]),)
+        arguments = (query.astype("<f4").tobytes(), limit, *some)
+
+        def work(connection: apsw.Connection) -> list[tuple[int, float]]:
+            space_id, _ = _find(connection, space)
+            if not space_id:
+                return []
+            sql = _NEAREST.format(table=_table(space, space_id), inside=_INSIDE if some else "")
+            return [(owner, 1 - distance) for owner, distance in connection.execute(sql, arguments)]
+
+        return self._run(work, [])
 
     def drop(self, space: IndexedSpace) -> None:
         """Remove a space."""
@@ -112,18 +108,12 @@ class SqliteVecIndex:
     def optimize(self) -> None:
         """Do nothing: :meth:`apply` keeps the file small."""
 
-    def check(self) -> list[str]:
-        """Return why it cannot be used."""
-        self.applied(IndexedSpace("", 1))
-        return []
-
     def close(self) -> None:
-        """Close the connections; those in use follow when they are given back."""
-        self._pool.close()
+        """Do nothing: no file is open between two calls."""
 
     def _run(self, work: Callable[[apsw.Connection], T], damaged: T, *, write: bool = False) -> T:
         """Run in a transaction; with damaged data empty the file and return ``damaged``."""
-        with self._translated(), self._borrowed() as connection:
+        with self._translated(), closing(_open(self._path)) as connection:
             try:
                 _prepare(connection)
                 with _transaction(connection, write=write):
@@ -139,31 +129,12 @@ class SqliteVecIndex:
         except (apsw.Error, OSError) as error:
             raise cannot_be_used(self.location, error) from error
 
-    @contextmanager
-    def _borrowed(self) -> Iterator[apsw.Connection]:
-        opened = self._pool.take()
-        if opened is not None and opened.inode != _inode(self._path):
-            # The file was deleted: what belongs to the new one must not be removed with the old one.
-            opened.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            opened.close()
-            opened = None
-        if opened is None:
-            opened = _open(self._path)
-        try:
-            yield opened.connection
-        finally:
-            if opened.connection.in_transaction:  # to end it has failed
-                opened.close()
-            else:
-                self._pool.give_back(opened)
-
 
 def _refuse_other_files(path: Path) -> None:
-    try:
-        header = _header(path)
-    except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}"
-        raise StoreError(msg) from error
+    header = b""
+    if path.is_file():
+        with path.open("rb") as file:
+            header = file.read(_APPLICATION_ID_AT.stop)
     ours = header.startswith(_MAGIC) and int.from_bytes(header[_APPLICATION_ID_AT], "big") == _APPLICATION_ID
     # A link may have come with a folder, and point at what is dear to its user.
     replaceable = path.suffix == SUFFIX and not path.is_symlink()
@@ -171,24 +142,17 @@ def _refuse_other_files(path: Path) -> None:
         raise not_ours(str(path))
 
 
-def _header(path: Path) -> bytes:
-    if not path.is_file():
-        return b""
-    with path.open("rb") as file:
-        return file.read(_HEADER_BYTES)
-
-
-def _open(path: Path) -> _Opened:
+def _open(path: Path) -> apsw.Connection:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):  # its owner's alone, as the store is
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     connection = apsw.Connection(str(path))
     with closed_on_error(connection):
-        connection.pragma("secure_delete", value=True)
         connection.set_busy_timeout(int(_BUSY_TIMEOUT_S * 1000))
+        connection.pragma("secure_delete", value=True)
         connection.pragma("trusted_schema", value=False)  # the file may have come with a folder
         _load_extension(connection)
-    return _Opened(connection, _inode(path))
+    return connection
 
 
 def _load_extension(connection: apsw.Connection) -> None:
@@ -197,26 +161,18 @@ def _load_extension(connection: apsw.Connection) -> None:
     connection.enable_load_extension(False)  # noqa: FBT003 - positional only
 
 
-def _inode(path: Path) -> int:
-    try:
-        return path.stat().st_ino
-    except FileNotFoundError:
-        return -1
-
-
 def _prepare(connection: apsw.Connection) -> None:
-    """Make what has to be in the file; one of another version is emptied."""
-    version = connection.pragma("user_version")
-    if version == _VERSION:
+    """Make what has to be in the file; one with other contents is emptied."""
+    connection.pragma("synchronous", "normal")
+    if connection.pragma("application_id") == _APPLICATION_ID:
         return
-    if version:
+    if connection.pragma("schema_version"):
         _empty(connection)
     connection.pragma("journal_mode", "wal")
-    connection.pragma("synchronous", "normal")
     with _transaction(connection, write=True):
-        connection.execute(_SPACES)
-        connection.pragma("application_id", _APPLICATION_ID)
-        connection.pragma("user_version", _VERSION)
+        if connection.pragma("application_id") != _APPLICATION_ID:  # no other process was faster
+            connection.execute(_SPACES)
+            connection.pragma("application_id", _APPLICATION_ID)
 
 
 def _empty(connection: apsw.Connection) -> None:
@@ -239,96 +195,42 @@ def _transaction(connection: apsw.Connection, *, write: bool) -> Iterator[None]:
             connection.execute("ROLLBACK")
 
 
-def _find(connection: apsw.Connection, space: IndexedSpace) -> tuple[int, Mark, int] | None:
-    """Return id, mark, and how many entries were added."""
-    found: tuple[int, Mark, int] | None = connection.execute(
-        "SELECT id, mark, added FROM spaces WHERE key = ?", (space.key,)
+def _find(connection: apsw.Connection, space: IndexedSpace) -> tuple[int, Mark | None]:
+    """Return id and mark; 0 and None without the space."""
+    found: tuple[int, Mark] | None = connection.execute(
+        "SELECT id, mark FROM spaces WHERE key = ? AND kind = ?", (space.key, space.kind.value)
     ).get
-    return found
+    return found or (0, None)
 
 
-def _mark(connection: apsw.Connection, space: IndexedSpace) -> Mark | None:
-    found = _find(connection, space)
-    return None if found is None else found[1]
-
-
-def _table(space_id: int, kind: VectorKind) -> str:
-    return f"{kind.value}_{space_id}"
+def _table(space: IndexedSpace, space_id: int) -> str:
+    return f"{space.kind.value}_{space_id}"
 
 
 def _apply(connection: apsw.Connection, space: IndexedSpace, changes: VectorChanges) -> bool:
-    found = _find(connection, space)
-    if (None if found is None else found[1]) != changes.since:
+    space_id, mark = _find(connection, space)
+    if mark != changes.since:
         return False
-    if found is None:
-        connection.execute("INSERT INTO spaces(key, mark, added) VALUES (?, '', 0)", (space.key,))
-        space_id, added = connection.last_insert_rowid(), 0
-        for kind in VectorKind:
-            _make_table(connection, _table(space_id, kind), space.dimension)
-    else:
-        space_id, _, added = found
-    for kind in VectorKind:
-        table = _table(space_id, kind)
-        connection.executemany(
-            f"DELETE FROM {table} WHERE id = ?",  # noqa: S608 - a name of ours
-            ((each,) for each in changes.removed_of(kind)),
-        )
-        connection.executemany(
-            f"INSERT INTO {table}(id, owner, collection, vector) VALUES (?, ?, ?, ?)",  # noqa: S608
-            (
-                (each.id, each.owner, each.collection_id, each.vector.astype("<f4").tobytes())
-                for each in changes.added_of(kind)
-            ),
-        )
-    added += len(changes.added)
-    connection.execute("UPDATE spaces SET mark = ?, added = ? WHERE id = ?", (changes.until, added, space_id))
-    if changes.removed and added > _ALWAYS_ADDED + _MAX_ADDED_PER_ROW * _count(connection, space_id):
-        _drop(connection, space)
+    if not space_id:
+        connection.execute("INSERT INTO spaces(key, kind) VALUES (?, ?)", (space.key, space.kind.value))
+        space_id = connection.last_insert_rowid()
+        connection.execute(_TABLE.format(table=_table(space, space_id), dimension=space.dimension))
+    table = _table(space, space_id)
+    connection.executemany(_DELETE.format(table=table), ((each,) for each in changes.removed))
+    rows = (
+        (each.id, each.owner, each.collection_id, each.vector.astype("<f4").tobytes())
+        for each in changes.added
+    )
+    connection.executemany(_INSERT.format(table=table), rows)
+    connection.execute("UPDATE spaces SET mark = ? WHERE id = ?", (changes.until, space_id))
+    if changes.removed:
+        ((blocks, left),) = connection.execute(_ROOM.format(table=table))
+        if blocks * _ROWS_A_BLOCK > _ALWAYS_ROOM + _MAX_ROOM_PER_ROW * left:
+            _drop(connection, space)
     return True
 
 
-def _make_table(connection: apsw.Connection, table: str, dimension: int) -> None:
-    connection.execute(
-        f"""CREATE VIRTUAL TABLE {table} USING vec0(id INTEGER PRIMARY KEY,
-        vector float[{dimension}] distance_metric=cosine, collection INTEGER, +owner INTEGER)"""
-    )
-
-
-def _count(connection: apsw.Connection, space_id: int) -> int:
-    counts = [
-        connection.execute(f"SELECT count(*) FROM {_table(space_id, kind)}").get  # noqa: S608
-        for kind in VectorKind
-    ]
-    return sum(counts)
-
-
-def _nearest(
-    connection: apsw.Connection,
-    space: IndexedSpace,
-    query: NDArray[np.float32],
-    kind: VectorKind,
-    limit: int,
-    collections: str | None,
-) -> list[tuple[int, float]]:
-    found = _find(connection, space)
-    if found is None:
-        return []
-    table, vector = _table(found[0], kind), query.astype("<f4").tobytes()
-    inside = "" if collections is None else "AND collection IN (SELECT value FROM json_each(?3))"
-    # A vector of zeros has no distance to any other.
-    more = () if collections is None else (collections,)
-    arguments: tuple[bytes | int | str, ...] = (vector, limit, *more)
-    sql = f"SELECT owner, coalesce(distance, 2) FROM {table} WHERE vector MATCH ?1 AND k = ?2 {inside}"  # noqa: S608
-    if limit > _MAX_NEIGHBOURS:
-        sql = f"""SELECT owner, coalesce(vec_distance_cosine(vector, ?1), 2) AS distance FROM {table}
-            WHERE 1 {inside} ORDER BY distance LIMIT ?2"""  # noqa: S608
-    return [(owner, 1 - distance) for owner, distance in connection.execute(sql, arguments)]
-
-
 def _drop(connection: apsw.Connection, space: IndexedSpace) -> None:
-    found = _find(connection, space)
-    if found is None:
-        return
-    for kind in VectorKind:
-        connection.execute(f"DROP TABLE {_table(found[0], kind)}")
-    connection.execute("DELETE FROM spaces WHERE id = ?", (found[0],))
+    space_id, _ = _find(connection, space)
+    connection.execute(f"DROP TABLE IF EXISTS {_table(space, space_id)}")
+    connection.execute("DELETE FROM spaces WHERE id = ?", (space_id,))

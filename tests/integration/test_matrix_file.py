@@ -1,29 +1,33 @@
-"""The file of a space beside its database: when it is used and written, and when it is not believed."""
+"""The file of a matrix: when it is used and written, and when it is not believed."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.contract.store_world import SPACE, World, unit_vectors, vector_of
 
-from mdvec.stores import loaded
-from mdvec.stores.blocks import Block, coded
-from mdvec.stores.mapped import Arrays, map_arrays, write_arrays
+from mdvec.stores import dense
+from mdvec.stores.matrix import NO_OWNERS, Matrix, Owners, VectorBlock
+from mdvec.stores.matrix_file import MatrixFile, SpaceMatrix, map_matrix, write_matrix
 from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.query import Where
 
 QUERY = unit_vectors(1, seed=4)[0]
 
 
 class Notes(World):
-    """A store whose spaces are kept in files from the first vector on."""
+    """A store whose matrices are written to files from the first vector on."""
 
     store: SqliteStore
 
@@ -41,8 +45,8 @@ class Notes(World):
 @pytest.fixture
 def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     """Forty documents of two chunks, and the file that the first search has written."""
-    monkeypatch.setattr(loaded, "_FEW_CHUNKS", 0)
-    monkeypatch.setattr(loaded, "_FEW_ADDED", 0)
+    monkeypatch.setattr(dense, "_FEW_CHUNKS", 0)
+    monkeypatch.setattr(dense, "_FEW_ADDED", 0)
     made = Notes(SqliteStore(tmp_path / "index.sqlite"))
     for number in range(40):
         made.put(f"{number}.md", [f"{number} one", f"{number} two"])
@@ -187,31 +191,91 @@ def test_files_go_with_what_they_hold(notes: Notes) -> None:
 
 
 def test_only_one_process_writes(tmp_path: Path) -> None:
-    """Another one that has begun is left to it; what it left when it was killed is removed in time."""
+    """Another one that has begun is left to it. What is written is mapped as it was."""
     path = tmp_path / "file"
-    arrays: Arrays = {"numbers": np.arange(5), "none": np.empty((0, 3), np.float16)}
+    vectors = unit_vectors(5, dimension=8).astype(np.float16)
+    ids = np.arange(3, 8)
+    chunks = np.array([[7, 4], [2, 6]])
+    matrix = Matrix((VectorBlock(ids, vectors),)).with_owners(VectorKind.TEXT, chunks)
+    space = SpaceMatrix(2, 1, {"vectors": 7, "chunks": 7, "names": 0}, matrix)
     begun = path.with_name("file.new")
     begun.touch()
-    assert not write_arrays(path, "mine", arrays)
+    assert not write_matrix(path, 5, space)
     begun.unlink()
-    assert write_arrays(path, "mine", arrays)
+    assert write_matrix(path, 5, space)
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
-    said, mapped = map_arrays(path, str) or ("", {})
-    assert said == "mine"
-    assert mapped["numbers"].tolist() == [0, 1, 2, 3, 4]
-    assert mapped["none"].shape == (0, 3)
-    assert map_arrays(path, int) is None
+    mapped = map_matrix(path, 5)
+    assert mapped is not None
+    assert (mapped.version, mapped.epoch, mapped.last_ids) == (2, 1, space.last_ids)
+    (block,), owners = mapped.matrix.blocks, mapped.matrix.owners
+    assert (block.ids == ids).all()
+    assert (block.rows == vectors).all()
+    assert owners[VectorKind.TEXT].ids.tolist() == [2, 7]
+    assert owners[VectorKind.TEXT].rows.tolist() == [3, 1]
+    assert not len(owners[VectorKind.NAME].ids)
+    assert map_matrix(path, 6) is None
 
 
-@pytest.mark.parametrize("alike", [0.0, 0.8])
-def test_codes_choose_the_nearest(alike: float) -> None:
-    """The ten nearest are among the forty of the largest products by codes, also among vectors much alike."""
-    vectors = unit_vectors(20_000, alike=alike, dimension=96).astype(np.float16)
-    block = Block(np.arange(len(vectors)), vectors, coded(vectors))
-    found = 0
-    for query in unit_vectors(100, seed=1, alike=alike, dimension=96):
-        exact = vectors.astype(np.float32) @ query
-        products = block.products(query)
-        assert np.abs(products - exact).max() < 0.01
-        found += len({*np.argsort(-exact)[:10].tolist()} & {*np.argsort(-products)[:40].tolist()})
-    assert found >= 999
+def test_what_another_process_has_just_written_is_mapped(notes: Notes) -> None:
+    """A process that had fewer rows, and catches up after another one has, does not write the same again."""
+    with closing(SqliteStore(notes.store.path)) as other:
+        with other.read() as view:
+            view.nearest_chunks(notes.space_id, QUERY, notes.where(), 9)
+        for number in range(40, 60):
+            notes.put(f"{number}.md", [f"{number} one"])
+        search(notes.store.path)
+        written = notes.file.stat().st_mtime_ns
+        with other.read() as view:
+            assert len(view.nearest_chunks(notes.space_id, QUERY, notes.where(), 999)) == 100
+            space = view.load_matrix(notes.space_id)
+        assert [each.codes is not None for each in space.matrix.blocks] == [True]
+        assert notes.file.stat().st_mtime_ns == written
+
+
+def test_ids_that_the_database_never_gave_are_noticed(notes: Notes) -> None:
+    """As in a backup that has had many commits, but fewer rows."""
+    with notes.store.read() as view:
+        file = MatrixFile(notes.store.path, notes.space_id, view.rows)
+        space = file.read(view.version, view.vector_epoch)
+        assert space is not None
+        for table in space.last_ids:
+            changed = replace(space, last_ids={**space.last_ids, table: 10_000})
+            assert write_matrix(file.path, None, changed)
+            assert file.read(view.version, view.vector_epoch) is None
+
+
+def test_a_search_does_not_wait_for_a_file(notes: Notes) -> None:
+    """While another process writes it, every vector is read from the database."""
+    found = without_file(notes)
+    notes.file.with_name(f"{notes.file.name}.new").touch()
+    assert search(notes.store.path) == (found, 120)
+    assert not notes.file.exists()
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    """As where a folder has the name."""
+    space = SpaceMatrix(1, 1, {}, Matrix((VectorBlock(np.arange(1), np.ones((1, 4), np.float16)),)))
+    (tmp_path / "file").mkdir()
+    assert not write_matrix(tmp_path / "file", None, space)
+    assert not (tmp_path / "file.new").exists()
+
+
+def test_a_file_of_a_killed_process_is_removed(tmp_path: Path) -> None:
+    """Not before ten minutes have passed: writing takes seconds."""
+    path = tmp_path / "file"
+    left = path.with_name("file.new")
+    space = SpaceMatrix(1, 1, {}, Matrix((VectorBlock(np.arange(1), np.ones((1, 4), np.float16)),)))
+    left.touch()
+    minutes_ago = time.time() - 601
+    os.utime(left, (minutes_ago, minutes_ago))
+    assert write_matrix(path, None, space)
+    assert not left.exists()
+
+
+def test_rows_that_are_not_there_are_noticed(tmp_path: Path) -> None:
+    """A file whose owners have rows beyond the last one is not believed, whoever wrote it."""
+    vectors = np.ones((2, 4), np.float16)
+    owners = {**NO_OWNERS, VectorKind.NAME: Owners(np.array([1]), np.array([2]))}
+    space = SpaceMatrix(1, 1, {}, Matrix((VectorBlock(np.arange(2), vectors),), owners))
+    assert write_matrix(tmp_path / "file", None, space)
+    assert map_matrix(tmp_path / "file", None) is None

@@ -1,23 +1,35 @@
-"""What stays in memory of a space: how it grows, what is read for it, and which snapshot it shows."""
+"""Matrices in memory: how they grow, what is read for them, and which snapshots they show; exactness."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from tests.contract.store_world import SPACE, World, make_document, put, unit_vectors, vector_of
+from tests.contract.store_world import (
+    SPACE,
+    World,
+    add_collection,
+    make_document,
+    put,
+    unit_vectors,
+    vector_of,
+)
 
-from mdvec.stores import loaded
-from mdvec.stores.loaded import LoadedSpace, VectorRows
-from mdvec.stores.sqlite.matrices import SqliteVectors
+from mdvec.stores import dense, matrix
 from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.stores.vectors.index import VectorKind
+from mdvec.text.hashing import text_hash
 from mdvec.types.ids import ChunkId
+from mdvec.types.query import Where
+from mdvec.types.space import EmbeddingSpace
 
 QUERY = unit_vectors(1, seed=4)[0]
+MODEL = EmbeddingSpace("fake", "e5-like", "1", 384)
+CHUNKS = 3000
 
 
 class Bench(World):
@@ -68,7 +80,7 @@ class Bench(World):
                 if f"FROM {kind}s o" in sql:
                     starts[kind] = bindings[1]
             if sql.startswith("SELECT v.id, intact(v.vector"):
-                starts["vector"] = bindings[-1]
+                starts["vector"] = bindings[1]
         self.statements.clear()
         return starts
 
@@ -91,16 +103,9 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     store.close()
 
 
-@contextmanager
-def loading(bench: Bench) -> Iterator[tuple[VectorRows, int, int]]:
-    """Yield a snapshot with its version and its vector epoch."""
-    with bench.store.read() as view:
-        yield SqliteVectors(view.connection), view.version, view.vector_epoch
-
-
 def test_only_what_is_new_is_read(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a commit rows are read behind the last ones; without a commit none are."""
-    monkeypatch.setattr(loaded, "_FEW_CHUNKS", 0)
+    monkeypatch.setattr(dense, "_FEW_CHUNKS", 0)
     first = bench.found()
     assert bench.starts() == {"vector": 0, "chunk": 0, "name": 0}
     bench.found()
@@ -127,28 +132,29 @@ def test_removed_vectors_leave_memory(bench: Bench) -> None:
 def test_chunks_that_are_gone_leave_memory(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """At once in a small index; in a large one when there are many of them."""
     for few, expected in ((4096, [6, 4, 2]), (0, [6, 6, 2])):
-        monkeypatch.setattr(loaded, "_FEW_CHUNKS", few)
-        monkeypatch.setattr(loaded, "_MAX_OWNERS", 2.0)
-        with loading(bench) as (rows, version, epoch):
-            space = LoadedSpace(rows, bench.space_id, version, epoch)
-        sizes = [len(space.matrix.chunks.ids)]
+        monkeypatch.setattr(dense, "_FEW_CHUNKS", few)
+        monkeypatch.setattr(dense, "_MAX_OWNERS", 2.0)
+        with bench.store.read() as view:
+            space = view.load_matrix(bench.space_id)
+        sizes = [len(space.matrix.owners[VectorKind.TEXT].ids)]
         for path in ("b.md", "c.md"):
             bench.remove(path)
-            with loading(bench) as (rows, version, _):
-                space.catch_up(rows, version)
-            sizes.append(len(space.matrix.chunks.ids))
+            with bench.store.read() as view:
+                space = view.update_matrix(bench.space_id, space)
+            sizes.append(len(space.matrix.owners[VectorKind.TEXT].ids))
         assert sizes == expected
         bench.put("b.md", ["b one", "b two"])
         bench.put("c.md", ["c one", "c two"])
 
 
 def test_a_chunk_takes_sixteen_bytes(bench: Bench) -> None:
-    """Beside its vector; so does a name."""
-    with loading(bench) as (rows, version, epoch):
-        view = LoadedSpace(rows, bench.space_id, version, epoch).matrix.view()
-    assert view.chunks.ids.nbytes + view.chunks.rows.nbytes == 6 * 16
-    assert view.documents.ids.nbytes + view.documents.rows.nbytes == 3 * 16
-    assert view.whole().rows.nbytes == 9 * 2 * SPACE.dimension
+    """And its vector two for each number; so does a name."""
+    with bench.store.read() as view:
+        found = view.load_matrix(bench.space_id).matrix
+    chunks, names = found.owners[VectorKind.TEXT], found.owners[VectorKind.NAME]
+    assert chunks.ids.nbytes + chunks.rows.nbytes == 6 * 16
+    assert names.ids.nbytes + names.rows.nbytes == 3 * 16
+    assert found.whole().rows.nbytes == 9 * 2 * SPACE.dimension
 
 
 @pytest.mark.parametrize("few", [0, 4096])
@@ -156,7 +162,7 @@ def test_an_older_snapshot_finds_what_it_shows(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     """A document that was replaced twice meanwhile is found as it was, though memory never saw that state."""
-    monkeypatch.setattr(loaded, "_FEW_CHUNKS", few)
+    monkeypatch.setattr(dense, "_FEW_CHUNKS", few)
     everything = bench.found()
     second = bench.put("a.md", ["second version"])
     with bench.store.read() as old:
@@ -183,7 +189,7 @@ def test_a_file_that_was_put_back_is_searched(bench: Bench) -> None:
 
 def test_what_is_read_halfway_is_forgotten(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """After Ctrl-C in the middle of reading, the next search finds every chunk once."""
-    monkeypatch.setattr(loaded, "_FEW_CHUNKS", 0)
+    monkeypatch.setattr(dense, "_FEW_CHUNKS", 0)
     before = bench.found()
     new = bench.put("d.md", ["d one"])
     bench.stop_at = "FROM names o"
@@ -209,3 +215,43 @@ def test_what_a_transaction_sees_is_nothing_to_others(bench: Bench) -> None:
     assert bench.found() == before
     assert len(bench.put("d.md", ["b one"])) == 1
     assert len(bench.found()) == len(before) + 1
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    """A collection of 3,000 chunks whose vectors have a mean cosine of .8, as e5's do."""
+    store = SqliteStore(tmp_path / "index.sqlite")
+    texts = [f"text {number}" for number in range(CHUNKS)]
+    notes = add_collection(store)
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("a.md", texts))
+        vectors = unit_vectors(CHUNKS, alike=0.8, dimension=384)
+        writer.put_vectors(writer.open_space(MODEL), [text_hash(text) for text in texts], vectors)
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize("numkong", [True, False])
+def test_recall(store: SqliteStore, monkeypatch: pytest.MonkeyPatch, *, numkong: bool) -> None:
+    """At least .99 of the ten nearest by float32 are found, with numkong and without."""
+    monkeypatch.setattr(matrix, "_HAS_NUMKONG", numkong)
+    vectors = unit_vectors(CHUNKS, alike=0.8, dimension=384)
+    queries = unit_vectors(100, seed=1, alike=0.8, dimension=384)
+    assert np.mean(vectors @ queries.T) == pytest.approx(0.8, abs=0.02)
+    same = 0
+    with store.read() as view:
+        where = Where((view.collections()[0].id,))
+        space_id = view.find_space(MODEL)
+        assert space_id is not None
+        for query in queries:
+            cosines = vectors @ query
+            found = view.nearest_chunks(space_id, query, where, 10)
+            chunks = view.chunks([key for key, _ in found])
+            ordinals = [chunks[key].ordinal for key, _ in found]
+            same += len(set(ordinals) & set(np.argsort(-cosines)[:10].tolist()))
+            assert [near for _, near in found] == pytest.approx(cosines[ordinals], abs=2e-4)
+            sampled = [place.id for place in view.sampled_chunks(space_id, 512)]
+            sample = view.chunk_similarities(space_id, query[np.newaxis], sampled)
+            assert sample.mean() == pytest.approx(cosines.mean(), abs=0.01)
+            assert sample.std() == pytest.approx(cosines.std(), rel=0.2)
+    assert same >= 990

@@ -11,8 +11,8 @@ from msgspec import Struct, field
 
 from mdvec import run
 from mdvec.errors import StoreError
-from mdvec.stores.vectors.feed import ChangeFeed, Standing
-from mdvec.stores.vectors.index import VectorIndex, VectorKind
+from mdvec.stores.vectors.index import MAX_NEAREST, IndexedSpace, Mark, VectorIndex, VectorKind
+from mdvec.stores.vectors.journal import ChangeJournal, Progress
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.query import Where
 
@@ -30,8 +30,6 @@ _SPARE = 32
 # A filter usually lets a good part through; where it does not, more and more are proposed.
 _FIRST_FACTOR = 2
 _NEXT_FACTOR = 4
-# Of more, looking at all vectors of the store is no slower.
-_MAX_PROPOSED = 4_096
 
 
 class NearestQuery(Struct, frozen=True):
@@ -73,14 +71,14 @@ class FollowedIndex:
 
     Args:
         attached: The index.
-        feed: The changes up to the snapshot.
+        journal: The changes up to the snapshot.
     """
 
-    def __init__(self, attached: AttachedIndex, feed: ChangeFeed) -> None:
+    def __init__(self, attached: AttachedIndex, journal: ChangeJournal) -> None:
         self._index = attached.index
         self._guard = attached.catching_up
-        self._feed = feed
-        self._caught_up: dict[SpaceId, bool] = {}
+        self._journal = journal
+        self._caught_up: dict[tuple[SpaceId, VectorKind], bool] = {}
 
     @property
     def location(self) -> str:
@@ -114,11 +112,11 @@ class FollowedIndex:
             StoreError: If it does not take them.
         """
         total = 0
-        for space_id in self._feed.spaces():
-            entries = self._feed.count_entries(space_id)
+        for space_id, kind in self._journal.spaces:
+            entries = self._journal.count_entries(space_id, kind)
             # More than is needed, so that another process may interfere; but not for ever.
             most = _MAX_PER_SEARCH + 3 * entries
-            if entries and not self._catch_up(space_id, most, total=entries, wait=True):
+            if entries and not self._catch_up(space_id, kind, most, total=entries):
                 msg = f"the vector index {self.location} cannot be filled"
                 raise StoreError(msg, hint="Another process may be rebuilding it; try again.")
             total += entries
@@ -131,85 +129,85 @@ class FollowedIndex:
         Raises:
             StoreError: If it does not take them.
         """
-        for space_id in self._feed.spaces():
-            self._index.drop(self._feed.indexed_space(space_id))
+        for space in self._journal.spaces.values():
+            self._index.drop(space)
         return self.update()
 
-    def problems(self) -> list[str]:
-        """Return why the index cannot be used, or is slow; searches then look at all vectors, silently."""
+    def problem(self) -> str:
+        """Return why the index cannot be used, so that searches look at all vectors; empty if it can."""
         try:
-            return self._index.check()
+            self._index.applied(IndexedSpace("", 1, VectorKind.TEXT))  # reads its list of spaces
         except StoreError as error:
-            return [str(error)]
+            return str(error)
+        return ""
 
     def _propose(self, query: NearestQuery, collections: Sequence[CollectionId] | None) -> list[int] | None:
-        space_id, kind, limit = query.space_id, query.kind, query.limit
-        if space_id not in self._caught_up:
-            self._caught_up[space_id] = self._catch_up(space_id, _MAX_PER_SEARCH)
-        if not self._caught_up[space_id]:
+        wanted, limit = (query.space_id, query.kind), query.limit
+        if wanted not in self._caught_up:
+            self._caught_up[wanted] = self._catch_up(*wanted, _MAX_PER_SEARCH)
+        if not self._caught_up[wanted]:
             return None
-        space = self._feed.indexed_space(space_id)
         # A document may have many names.
-        size = (1 if collections is None and kind is VectorKind.TEXT else _FIRST_FACTOR) * limit + _SPARE
-        while True:
-            if size > _MAX_PROPOSED:
-                return None
-            found = self._index.nearest(space, query.vector, kind, size, collections)
+        is_direct = collections is None and query.kind is VectorKind.TEXT
+        size = (1 if is_direct else _FIRST_FACTOR) * limit + _SPARE
+        while size <= MAX_NEAREST:
+            found = self._index.nearest(self._journal.spaces[wanted], query.vector, size, collections)
             owners = list(dict.fromkeys(owner for owner, _ in found))
             allowed = query.inside(owners)
             if len(allowed) >= limit or len(found) < size:
-                break
+                # Another process may have gone on, or be rebuilding it.
+                is_current = self._progress(*wanted)[1] is Progress.CURRENT
+                return [each for each in owners if each in allowed][: limit + _SPARE] if is_current else None
             size *= _NEXT_FACTOR
-        if not self._is_current(space_id):  # another process went on, or rebuilds it
-            return None
-        return [owner for owner in owners if owner in allowed][: limit + _SPARE]
+        return None
 
-    def _is_current(self, space_id: SpaceId) -> bool:
-        mark = self._index.applied(self._feed.indexed_space(space_id))
-        return mark is not None and self._feed.standing(space_id, mark) is Standing.CURRENT
+    def _progress(self, space_id: SpaceId, kind: VectorKind) -> tuple[Mark | None, Progress]:
+        """Return the mark of the index, and how far it has come."""
+        mark = self._index.applied(self._journal.spaces[space_id, kind])
+        if mark is None:
+            return None, Progress.BEHIND
+        return mark, self._journal.progress(space_id, kind, mark)
 
-    def _catch_up(self, space_id: SpaceId, most: int, *, total: int = 0, wait: bool = False) -> bool:
+    def _catch_up(self, space_id: SpaceId, kind: VectorKind, most: int, *, total: int = 0) -> bool:
         """Apply about ``most`` entries; return True if the index then holds all that the snapshot shows.
 
         Args:
             space_id: The space.
+            kind: The kind of its vectors.
             most: When to stop.
-            total: Entries in the space, for the progress; 0 to report none.
-            wait: Wait while another thread does the same; else return False then.
+            total: Entries in the space, of which progress is reported; 0 for a search, which does not wait
+                for another thread that does the same.
         """
-        if self._is_current(space_id):
+        if self._progress(space_id, kind)[1] is Progress.CURRENT:
             return True
-        if not self._guard.acquire(blocking=wait):
+        if not self._guard.acquire(blocking=total > 0):
             return False
         try:
-            return self._apply(space_id, most, total)
+            applied = 0
+            while applied < most and (step := self._apply_next(space_id, kind)):
+                applied += step
+                if total:
+                    run.current().report(run.Stage.INDEX, min(applied, total), total)
         finally:
             self._guard.release()
+        return self._progress(space_id, kind)[1] is Progress.CURRENT
 
-    def _apply(self, space_id: SpaceId, most: int, total: int) -> bool:
-        space, applied = self._feed.indexed_space(space_id), 0
-        while applied < most:
-            run.current().check()
-            mark = self._index.applied(space)
-            if mark is not None:
-                match self._feed.standing(space_id, mark):
-                    case Standing.CURRENT:
-                        return True
-                    case Standing.AHEAD:
-                        return False
-                    case Standing.LOST:
-                        self._index.drop(space)
-                        mark = None
-                    case Standing.BEHIND:
-                        # None of these is searched again, and would be noticed then.
-                        for other in self._feed.dropped_spaces(mark):
-                            self._index.drop(other)
-            changes = self._feed.changes(space_id, mark, texts=self._index.keeps_texts)
-            self._index.apply(space, changes)
-            applied += len(changes.added) + len(changes.removed) + 1
-            if total:
-                run.current().report(run.Stage.INDEX, min(applied, total), total)
-        return self._is_current(space_id)
+    def _apply_next(self, space_id: SpaceId, kind: VectorKind) -> int:
+        """Apply the next step; return its size, which is 0 where none is to be applied."""
+        run.current().check()
+        space = self._journal.spaces[space_id, kind]
+        mark, progress = self._progress(space_id, kind)
+        if progress in (Progress.CURRENT, Progress.AHEAD):
+            return 0
+        if progress is Progress.LOST:
+            self._index.drop(space)
+            mark = None
+        # None of these is searched again, and would be noticed then.
+        for other in [] if mark is None else self._journal.dropped_spaces(kind, mark):
+            self._index.drop(other)
+        changes = self._journal.changes(space_id, kind, mark)
+        self._index.apply(space, changes)
+        return len(changes.added) + len(changes.removed) + 1
 
 
 @runtime_checkable
