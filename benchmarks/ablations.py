@@ -33,7 +33,7 @@ from mdvec.search import exact, feedback, fusion, interpretation, meaning, searc
 from mdvec.search.spelling import Spelling
 from mdvec.stores.sqlite import words as stored_words
 from mdvec.text.hashing import text_hash
-from mdvec.workspace.wiring.parts import Parts
+from mdvec.workspace.stages import Stages
 
 QUESTIONS = 100
 """Questions of each set."""
@@ -188,7 +188,7 @@ def main() -> None:
         print(table(json.loads(arguments.output.read_text(encoding="utf-8"))["result"]))
         return
     chosen = [each for each in variants() if not arguments.only or each.name in arguments.only]
-    embedder = _Remembering(Parts(Config()).embedders.make(Parts(Config()).embedders.configured))
+    embedder = _Remembering(Stages(Config()).models.for_(None).known())
     scores: dict[str, dict[str, list[float]]] = {}
     for folder in arguments.folders:
         for judged in find_sets(folder, arguments.only_set, MIN_GRADES):

@@ -43,7 +43,7 @@ from mdvec.types.hit import SearchHit
 from mdvec.types.ids import DocumentId
 from mdvec.types.query import MIN_SCORE, Filters, SearchMode, Where
 from mdvec.workspace import search as workspace_search
-from mdvec.workspace.documents.references import where_of
+from mdvec.workspace.reading import where_of
 
 QUESTIONS = 100
 """Questions of each kind and set."""

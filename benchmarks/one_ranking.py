@@ -20,7 +20,6 @@ from mdvec import registry
 from mdvec.config import load_config
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, StoreSettings
-from mdvec.documents.parse import parse_document
 from mdvec.embedding.interface import Embedder, Runtime
 from mdvec.evaluation.corpus import Indexing, indexed_set
 from mdvec.evaluation.judgements import read_judged_set
@@ -32,7 +31,7 @@ from mdvec.stores.vectors.follower import update_vector_index
 from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
-from mdvec.workspace.storage.opening import open_store
+from mdvec.workspace.opening import open_store
 
 NAMES = ("sqlite-vec", "lancedb", "chroma", "postgres", "postgres-hnsw", "memory")
 QUESTIONS = 100
@@ -77,7 +76,7 @@ def compare(database: Path, texts: Sequence[str], names: Sequence[str], folder: 
             if name != "memory":  # with HNSW, as if there were more vectors than are searched in memory
                 env = {"MDVEC_STORE_POSTGRES_EXACT_UP_TO": "1"} if name == "postgres-hnsw" else {}
                 target = open_store(start_postgres(folder / name), load_config(cwd=folder, env=env).config)
-            copy_store(store, target, parse_document, wait_s=0)
+            copy_store(store, target, wait_s=0)
         else:
             target = open_store(own, Config(store=StoreSettings(vectors=f"{name}:{folder / name}")))
         update_vector_index(target)

@@ -17,8 +17,8 @@ from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec
 from mdvec.types.query import SearchQuery
-from mdvec.workspace.storage.opening import open_store
-from mdvec.workspace.wiring.parts import Parts
+from mdvec.workspace.opening import open_store
+from mdvec.workspace.stages import Stages
 
 Configure = Callable[[str], Config]
 
@@ -78,10 +78,10 @@ def test_a_chunker(configure: Configure, docs: Path, tmp_path: Path) -> None:
         workspace.add_collection("docs", "Docs", str(docs))
         assert workspace.import_collection("docs").added == 1
         assert _found(workspace, "old harbour") == ["a.md"]
-    recipe = Parts(config).recipe(ChunkingSpec("toy"), Parts(config, HashingEmbedder()).embedders.model(None))
+    recipe = Stages(config).recipe(ChunkingSpec("toy"), Stages(config, HashingEmbedder()).models.for_(None))
     assert recipe.chunker.fingerprint.startswith("toy:600:99:")
     with pytest.raises(ConfigError, match="does not know overlap_tokens"):
-        Parts(config).check_chunking(ChunkingSpec("toy", overlap_tokens=5))
+        Stages(config).check_chunking(ChunkingSpec("toy", overlap_tokens=5))
 
 
 def test_an_embedding_provider(configure: Configure, docs: Path, tmp_path: Path) -> None:

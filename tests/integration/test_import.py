@@ -23,7 +23,7 @@ from mdvec.errors import (
     SourceMissingError,
     UsageError,
 )
-from mdvec.indexing import texts
+from mdvec.indexing import write
 from mdvec.run import Run, Stage, bound
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Expansion, Filters, SearchMode
@@ -200,7 +200,7 @@ def test_a_file_that_is_moved_and_edited_is_another_one(bench: Bench) -> None:
 
 def test_moving_goes_on_where_it_was_stopped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each transaction leaves every document at one place."""
-    monkeypatch.setattr(texts, "_MOVES_PER_TRANSACTION", 1)
+    monkeypatch.setattr(write, "_MOVES_PER_TRANSACTION", 1)
     for name in "abc":
         bench.write(f"old/{name}.md", f"# {name}\n\nquagga {name}\n")
     bench.sync()
@@ -626,7 +626,7 @@ def test_a_folder_that_another_process_indexes_is_searched_as_far_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A reader is never turned away because of a writer, not even before the first index is complete."""
-    monkeypatch.setattr("mdvec.workspace.first_index._OTHER_PROCESS_WAIT_S", 0.0)
+    monkeypatch.setattr("mdvec.workspace.freshness._BUDGET_S", 0.0)
     database = tmp_path / "i.sqlite"
     with (
         open_workspace(docs_dir=tmp_path, database=database, embedder=HashingEmbedder()) as workspace,

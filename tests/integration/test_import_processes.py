@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from mdvec.config.schema import Config, EmbeddingSettings
-from mdvec.indexing import preparation
-from mdvec.indexing.preparation import Processes
-from mdvec.indexing.recipe import Recipe
+from mdvec.indexing import prepare
+from mdvec.indexing.prepare import Processes
+from mdvec.indexing.work import Recipe
 from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.workspace import open_workspace
-from mdvec.workspace.wiring.parts import Parts
+from mdvec.workspace.stages import Stages
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of a few notes, for which processes pay."""
-    monkeypatch.setattr(preparation, "_MIN_BYTES", 0)
-    monkeypatch.setattr(preparation, "_MIN_DOCUMENTS", 1)
-    monkeypatch.setattr(preparation, "_TASK_BYTES", 40)
+    monkeypatch.setattr(prepare, "_MIN_BYTES", 0)
+    monkeypatch.setattr(prepare, "_MIN_DOCUMENTS", 1)
+    monkeypatch.setattr(prepare, "_TASK_BYTES", 40)
     folder = tmp_path / "notes"
     folder.mkdir()
     for number in range(6):
@@ -59,13 +59,13 @@ def test_what_processes_leave_behind_is_prepared_here(
 ) -> None:
     """They may be killed, such as when memory is short."""
     ending = Processes(2, _end)
-    monkeypatch.setattr(Parts, "processes", lambda *_: ending)
+    monkeypatch.setattr(Stages, "processes", lambda *_: ending)
     assert imported(folder, model_cache, processes=2)[0].added == 6
 
 
 def test_processes_pay_for_much_text_and_for_many_small_notes() -> None:
     """Starting them takes as long as preparing hundreds of notes."""
-    assert preparation.processes_pay([500] * 10_000)
-    assert preparation.processes_pay([100_000] * 100)
-    assert not preparation.processes_pay([500] * 1_000)
-    assert not preparation.processes_pay([10_000_000])
+    assert prepare.processes_pay([500] * 10_000)
+    assert prepare.processes_pay([100_000] * 100)
+    assert not prepare.processes_pay([500] * 1_000)
+    assert not prepare.processes_pay([10_000_000])

@@ -10,7 +10,6 @@ import pytest
 from tests.postgres_server import open_postgres
 
 from mdvec.config.schema import Config, StoreSettings
-from mdvec.documents.parse import parse_document
 from mdvec.indexing.transfer import copy_store
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.search.search import search
@@ -21,7 +20,7 @@ from mdvec.testing.embedder import HashingEmbedder
 from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
-from mdvec.workspace.storage.opening import open_store
+from mdvec.workspace.opening import open_store
 
 DOCS = Path(__file__).parents[1] / "data" / "astro_docs"
 QUESTIONS = 20
@@ -84,7 +83,7 @@ def test_stores(database: Path, expected: Hits, name: str) -> None:
     """A copy in another store has the same ten hits, in the same order."""
     source = open_store(database)
     target: Store = MemoryStore() if name == "memory" else open_postgres()
-    copy_store(source, target, parse_document, wait_s=0)
+    copy_store(source, target, wait_s=0)
     assert len(expected) == QUESTIONS
     assert sum(len(each) for each in expected) > 0.8 * 10 * QUESTIONS
     found = answers(target)

@@ -25,7 +25,7 @@ from mdvec.interfaces.present import moment
 from mdvec.interfaces.web.frame import static_file
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.report import ImportOptions
-from mdvec.workspace.documents.pages import Pages
+from mdvec.workspace.pages import Pages
 
 # A search of a folder that nobody watches looks whether it has changed; here that would hide what is stale.
 CONFIG = Config(search=SearchSettings(sync_budget_ms=0), documents=DocumentSettings(versions=True))

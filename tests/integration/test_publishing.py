@@ -33,7 +33,7 @@ from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import SearchQuery
 from mdvec.types.report import ImportOptions
 from mdvec.workspace import Workspace, open_workspace
-from mdvec.workspace.storage.opening import open_store
+from mdvec.workspace.opening import open_store
 
 EMBEDDER = HashingEmbedder()
 UPDATE = ImportOptions()
@@ -341,10 +341,9 @@ def test_other_stores_are_published_too(tmp_path: Path, folder: Path) -> None:
         opened.add_collection("notes", "Notes", str(folder))
         opened.import_collection("notes")
         store = MemoryStore()
-        from mdvec.documents.parse import parse_document
         from mdvec.indexing.transfer import copy_store
 
-        copy_store(opened._collections.store(), store, parse_document, wait_s=0)
+        copy_store(opened._collections.store(), store, wait_s=0)
         opened._collections.store().close()
         opened._collections.database._store = store
         report = opened.stores.publish(str(tmp_path / "published"))

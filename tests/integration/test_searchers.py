@@ -21,8 +21,8 @@ from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import ImportOptions
 from mdvec.workspace import Workspace, open_workspace, searchers
 from mdvec.workspace.search import Search
-from mdvec.workspace.search_processes import answering_elsewhere, use_processes
 from mdvec.workspace.searchers import Searchers
+from mdvec.workspace.serving import answering_elsewhere, use_processes
 
 HERE = SearchResult("here", SearchMode.LEXICAL, (), 0, 0, None, 0.0)
 QUERY = SearchQuery("庭", mode=SearchMode.LEXICAL)
@@ -102,13 +102,13 @@ _PARENT = """
 import sys, threading, time
 from pathlib import Path
 from mdvec.types.query import SearchMode, SearchQuery
-from mdvec.workspace import open_workspace, search_processes, searchers
+from mdvec.workspace import open_workspace, searchers, serving
 from mdvec.workspace.search import Search
 searchers._OVERLAPS_PER_START = 1
 if __name__ == "__main__":
     search = Search(SearchQuery("x", mode=SearchMode.LEXICAL), {})
     with open_workspace(database=Path(sys.argv[1])) as workspace:
-        search_processes.use_processes(workspace, 2)
+        serving.use_processes(workspace, 2)
         ask = workspace.searchers.answer
         threading.Thread(target=ask, args=(search, lambda: time.sleep(1000)), daemon=True).start()
         while ask(search, lambda: None) is None:

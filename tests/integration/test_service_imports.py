@@ -134,12 +134,12 @@ def test_as_many_requests_are_under_way_as_may_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("documents", "at_once", "batch_tokens"), [(150, 1, 8192), (75, 4, 8192), (45, 3, 30)]
+    ("documents", "at_once", "batch_tokens"), [(210, 1, 8192), (75, 4, 8192), (45, 3, 30)]
 )
 def test_the_requests_are_those_of_the_estimate(
     tmp_path: Path, documents: int, at_once: int, batch_tokens: int
 ) -> None:
-    """However many lots there are, and whatever fills a request, the import makes as many as were told."""
+    """However many documents there are, and whatever fills a request, the import makes as many as told."""
     with (
         WatchedServer() as server,
         notes_at(server, tmp_path, documents, at_once=at_once, batch_tokens=batch_tokens) as workspace,

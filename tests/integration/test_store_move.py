@@ -11,7 +11,6 @@ from tests.contract.attached_world import PostgresPlace
 from tests.postgres_server import open_postgres
 
 from mdvec import run
-from mdvec.documents.parse import parse_document
 from mdvec.errors import ImportStoppedError, StoreError
 from mdvec.indexing.transfer import copy_store, describe
 from mdvec.stores.interface import Store
@@ -50,7 +49,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 
 
 def copy(source: Store, target: Store) -> None:
-    copy_store(source, target, parse_document, wait_s=0)
+    copy_store(source, target, wait_s=0)
 
 
 def assert_equal(first: Store, second: Store) -> None:
@@ -198,12 +197,12 @@ def test_a_difference_is_noticed(
     """A target that does not hold what was written fails the check at the end."""
     source, target = SqliteStore(tmp_path / "index.sqlite"), MemoryStore()
 
-    def lose(store: Store, _: object) -> None:
+    def lose(_: object, store: Store) -> None:
         with store.write() as writer:
             (first, *_) = writer.collections()
             writer.delete_documents(first.id, ["1.md"])
 
-    monkeypatch.setattr("mdvec.indexing.transfer._drop_other_spaces", lose)  # the last step
+    monkeypatch.setattr("mdvec.indexing.transfer._copy_vectors", lose)  # the last step
     with pytest.raises(StoreError, match="differs from"):
         copy(source, target)
     source.close()

@@ -499,13 +499,13 @@ def test_what_does_not_fit_into_the_time_is_reported(vault: Vault, monkeypatch: 
     with open_workspace(config, database=vault.database, embedder=HashingEmbedder()) as workspace:
         now = time.monotonic
         prepared: list[str] = []
-        prepare = __import__("mdvec.indexing.preparation", fromlist=["prepare"]).prepare
+        prepare = __import__("mdvec.indexing.prepare", fromlist=["prepare"]).prepare
 
         def counting(entry: object, *rest: object, **more: object) -> object:
             prepared.append(str(entry))
             return prepare(entry, *rest, **more)
 
-        monkeypatch.setattr("mdvec.indexing.preparation.prepare", counting)
+        monkeypatch.setattr("mdvec.indexing.prepare.prepare", counting)
         # The time is up when 150 documents were prepared.
         monkeypatch.setattr("mdvec.run.time.monotonic", lambda: now() + (3600 if len(prepared) >= 150 else 0))
         [warning] = workspace.search(SearchQuery("many", mode=SearchMode.LEXICAL)).warnings

@@ -37,7 +37,7 @@ from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Comparison, Expansion, Filters, PropertyCondition, SearchMode
 from mdvec.types.report import ImportOptions
-from mdvec.workspace.storage.opening import open_store
+from mdvec.workspace.opening import open_store
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Vector
@@ -512,7 +512,7 @@ def test_a_closed_workspace_keeps_no_model(tmp_path: Path, monkeypatch: pytest.M
         made.append(UnloadingEmbedder())
         return made[-1]
 
-    monkeypatch.setattr("mdvec.workspace.wiring.embedders.make_embedder", make)
+    monkeypatch.setattr("mdvec.workspace.stages.make_embedder", make)
     with open_workspace(database=tmp_path / "index.sqlite") as workspace:
         workspace.models.load()
     assert [each.idle_s for each in made] == [[0]]

@@ -10,8 +10,8 @@ from tests.property.markdown import markdown_texts
 from mdvec.chunking.sections import SectionChunker
 from mdvec.documents import PARSER_VERSION
 from mdvec.documents.parse import parse_document
-from mdvec.indexing.prepare import Prepared, prepare, prepare_text
-from mdvec.indexing.recipe import Recipe
+from mdvec.indexing.prepare import Prepared, prepare
+from mdvec.indexing.work import Recipe
 from mdvec.stores.columns import storable
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
@@ -43,5 +43,6 @@ def test_the_stored_text_gives_the_same_document(path: str, raw: bytes) -> None:
         return
     stored = [replace(each, text=storable(each.text)) for each in first.record.document.comments]
     text = with_comments(storable(first.record.document.body), stored)
-    again = prepare_text(entry, text, _RECIPE, content_hash=b"blob")
+    again = prepare(entry, text, _RECIPE)
+    assert isinstance(again, Prepared)
     assert replace(again, warnings=first.warnings) == first

@@ -53,7 +53,7 @@ def test_no_file_can_be_opened(
         raise StoreError(msg)
 
     app = build_app(workspace, Config(), server_options("127.0.0.1:8765", env={}), 8765, on_bug=bugs.append)
-    monkeypatch.setattr("mdvec.workspace.doctor.can_open_files", lambda: False)
+    monkeypatch.setattr("mdvec.workspace.status.can_open_files", lambda: False)
     monkeypatch.setattr("mdvec.stores.sqlite.store.SqliteStore.read", fail)
     with TestClient(app, base_url="http://127.0.0.1:8765", raise_server_exceptions=False) as client:
         answer = client.get(path)

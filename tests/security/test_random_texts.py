@@ -19,7 +19,7 @@ from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import ChunkingSpec
 from mdvec.types.query import Expansion, Filters, SearchMode
-from mdvec.workspace.wiring.parts import Parts
+from mdvec.workspace.stages import Stages
 
 pytestmark = pytest.mark.harness
 
@@ -69,8 +69,8 @@ def text_of(dice: random.Random, most: int) -> str:
 def test_random_documents_are_read_and_cut() -> None:
     """10,000 documents: every chunk is a part of its document, and all of them are in order."""
     dice = random.Random(20261122)
-    parts = Parts(Config(), HashingEmbedder())
-    recipes = [parts.recipe(ChunkingSpec(name), parts.embedders.model(None)) for name in CHUNKERS]
+    parts = Stages(Config(), HashingEmbedder())
+    recipes = [parts.recipe(ChunkingSpec(name), parts.models.for_(None)) for name in CHUNKERS]
     for number in range(DOCUMENTS):
         text = text_of(dice, 60)
         raw = text.encode("utf-8") if number % 10 else dice.randbytes(dice.randrange(300))

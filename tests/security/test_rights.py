@@ -36,7 +36,7 @@ from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.hit import Correction
 from mdvec.types.query import Filters, SearchQuery
 from mdvec.types.report import ImportOptions
-from mdvec.workspace.restricted import RestrictedWorkspace
+from mdvec.workspace.serving import RestrictedWorkspace
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Vector

@@ -14,7 +14,8 @@ MAX_LINES = 500
 MAX_CODE_LINES = 40_100
 MIN_MEDIAN_LINES = 130
 MAX_MODULES = 25
-MAX_MODULES_OF = {"workspace": 15}
+# All doors call it, so its modules are listed in its docstring; in folders below it they would be hidden.
+MAX_MODULES_OF = {"workspace": 16}
 MIN_LINES_FOR_ONE_USER = 30
 MODULES = [path for path in (ROOT / "src").rglob("*.py") if path.name not in ("__init__.py", "__main__.py")]
 

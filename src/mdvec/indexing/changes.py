@@ -1,4 +1,4 @@
-"""The differences between a source and the index; nothing is prepared or written.
+"""Step 1 of an import: the differences between a source and the index; nothing is prepared or written.
 
 Searches use this before they answer, so it imports nothing that parses Markdown.
 """
@@ -14,19 +14,25 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.errors import SourceEmptyError, SourceMissingError, UnreadableFileError
-from mdvec.indexing.folder_contexts import read_contexts
 from mdvec.indexing.plan import compare, file_name, resolve, sample
-from mdvec.indexing.recipe import BINARY_RULE, POINTER_RULE, Recipe
+from mdvec.indexing.work import BINARY_RULE, POINTER_RULE, Recipe
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
+from mdvec.text.encodings import decode
 from mdvec.text.hashing import content_hash
 from mdvec.text.undecodable import spelled
 from mdvec.types.change import Exclusion, KnownDocument, Listing, Move, Plan, SourceEntry, Unreadable
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
-from mdvec.types.folder_context import FolderContext
+from mdvec.types.folder_context import FolderContext, context_line
 from mdvec.types.ids import CollectionId
 from mdvec.types.report import ImportMode, ImportOptions
+
+_LEFT_OUT = (
+    "Check the patterns ('mdvec tool update --include', '--exclude') and the ignore files. "
+    f"{SourceEmptyError.default_hint}"
+)
+_MAX_CONTEXT_FILES = 200  # contexts are stored with the collection, and read with it
 
 
 class Changes(Struct, frozen=True):
@@ -81,9 +87,9 @@ class Changes(Struct, frozen=True):
             and file_name(move.old_path) == file_name(move.entry.path)
         )
 
-    def prefetch(self) -> None:
-        """Fetch the files that are read next, before anything is written."""
-        self.source.prefetch([entry for entry in self.entries if entry.path not in self.stored])
+    def prefetch(self, entries: Sequence[SourceEntry]) -> None:
+        """Fetch the files of the entries that are read next, before anything is written."""
+        self.source.prefetch([entry for entry in entries if entry.path not in self.stored])
 
     def _dirty_since(self, entry: SourceEntry) -> float:
         document = self.known.get(entry.path)
@@ -205,12 +211,6 @@ def known_without_text(
     ]
 
 
-_LEFT_OUT = (
-    "Check the patterns ('mdvec tool update --include', '--exclude') and the ignore files. "
-    f"{SourceEmptyError.default_hint}"
-)
-
-
 def _list(source: Source, *, knows_documents: bool, allow_empty: bool) -> Listing:
     with run.current().step("scan") as details:
         try:
@@ -259,3 +259,45 @@ def _stored_contexts(
 def sized(entry: SourceEntry, size: int) -> SourceEntry:
     """Set the size of the content, if the source identifies contents instead of comparing sizes."""
     return entry if entry.content_hash is None else replace(entry, size=size)
+
+
+def read_contexts(
+    collection: Collection, listing: Listing, source: Source
+) -> tuple[tuple[FolderContext, ...], list[Exclusion]]:
+    """Return the folder contexts in the files of a source, and the files above the limit.
+
+    Files nearest to the root come first. For a revision that was imported, they are known.
+    """
+    if listing.pushed or (listing.revision and listing.revision == collection.revision):
+        return contexts_of_files(collection), []
+    files = sorted(listing.context_files, key=lambda each: (each.path.count("/"), each.path))
+    if files:
+        source.prefetch(files[:_MAX_CONTEXT_FILES])
+    found = [
+        context
+        for entry in files[:_MAX_CONTEXT_FILES]
+        if (context := _read_context(entry, source)) is not None
+    ]
+    rule = f"more than {_MAX_CONTEXT_FILES} folder contexts"
+    return tuple(sorted(found)), [Exclusion(each.path, rule) for each in files[_MAX_CONTEXT_FILES:]]
+
+
+def contexts_of_files(collection: Collection) -> tuple[FolderContext, ...]:
+    """Return the contexts that files defined at the last import."""
+    return tuple(each for each in collection.folder_contexts if each.from_file)
+
+
+def with_contexts_of_files(collection: Collection, found: tuple[FolderContext, ...]) -> Collection:
+    """Return a collection with these contexts from files; contexts that users set stay."""
+    set_here = tuple(each for each in collection.folder_contexts if not each.from_file)
+    return replace(collection, folder_contexts=(*set_here, *found))
+
+
+def _read_context(entry: SourceEntry, source: Source) -> FolderContext | None:
+    """Return the context in a file; None if it is empty or cannot be read."""
+    try:
+        decoded = decode(source.read(entry))
+    except UnreadableFileError:
+        return None
+    text = context_line(decoded.text) if decoded is not None else ""
+    return FolderContext(entry.path.rpartition("/")[0], text, from_file=True) if text else None

@@ -1,21 +1,23 @@
-"""Estimates what an import would embed, and how long it would take, from a sample; nothing is written."""
+"""Estimates what an import would embed, and how long that takes; nothing is written.
+
+Before a run that goes to a service, everything is counted. Else a sample of the documents is read, and its
+counts are scaled by bytes.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder
 from mdvec.indexing.changes import Changes
-from mdvec.indexing.preparation import prepared
-from mdvec.indexing.prepare import Prepared
-from mdvec.indexing.vectors import names_at_once, probes
-from mdvec.stores.interface import Store, View
+from mdvec.indexing.embed import names_at_once, probes
+from mdvec.indexing.prepare import Prepared, prepared
+from mdvec.stores.interface import View
 from mdvec.stores.records import PendingText, first_names
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import SourceEntry, Unreadable
@@ -30,7 +32,7 @@ _Item = TypeVar("_Item")
 _NOWHERE = SpaceId(0)
 
 _EVERYTHING = 2**62
-# The sizes of the samples: documents to read, and pending texts in the store.
+# The sizes of the samples: documents to read, and texts whose tokens are counted.
 _MAX_DOCUMENTS = 200
 _MAX_TEXTS = 500
 # A model is timed with a few texts, then with more if it is fast.
@@ -49,7 +51,7 @@ class Outlook(Struct, frozen=True):
         tokens: Tokens of both, and of the texts that measure a model in a new space.
         requests: Requests to a service, for all of them.
         unreadable: Files that cannot be read now, and why.
-        is_sampled: Whether chunks, names, tokens and requests were scaled from a sample.
+        is_sampled: Whether the counts were scaled from a sample.
         seconds: How long a model on this machine takes, as measured now; None for others.
     """
 
@@ -63,12 +65,26 @@ class Outlook(Struct, frozen=True):
     seconds: float | None = None
 
 
+class _NewTexts(Struct, frozen=True):
+    """The texts of the documents that an import would read, as far as they were read.
+
+    Attributes:
+        documents: How many hold text.
+        chunks: Texts of their chunks.
+        names: Their names.
+        unreadable: Files that cannot be read now, and why.
+    """
+
+    documents: int
+    chunks: list[PendingText]
+    names: list[PendingText]
+    unreadable: tuple[str, ...]
+
+
 def look_ahead(
     collection: Collection, changes: Changes, embedder: Embedder, space_id: SpaceId | None, *, rebuild: bool
 ) -> Outlook:
     """Do the work of an import up to the model, and count the texts that it would embed.
-
-    Of many documents, only a sample is read; the counts are scaled.
 
     Args:
         collection: What would be imported.
@@ -81,70 +97,67 @@ def look_ahead(
         SourceError: If the source cannot be read.
         ImportStoppedError: If the run is cancelled.
     """
-    store = changes.store
-    new = _NewTexts(store, space_id)
-    chunks = _Tally(new, embedder, embedder.texts_at_once)
-    names = _Tally(new, embedder, names_at_once(embedder.texts_at_once))
-    is_sampled = len(changes.entries) > _MAX_DOCUMENTS
-    if not rebuild:
-        with store.read() as view:
-            pending = _pending(collection, changes, view, space_id)
-        for tally, items in zip((chunks, names), pending, strict=True):
-            sample = _spread(items, _MAX_TEXTS)
-            tally.add(sample, _share(len(items), len(sample)))
-            is_sampled |= len(sample) < len(items)
-    documents, unreadable = _count_documents(changes, chunks, names)
-    chunks.close()
-    names.close()
-    with store.read() as view:
-        measuring = probes(view, space_id) if chunks.texts or view.counts(collection.id, None).chunks else ()
-    tokens = round(chunks.tokens + names.tokens) + _tokens(measuring, embedder)
+    is_service = embedder.requests_for(["ok"]) > 0
+    entries = changes.entries
+    sample = entries if is_service else _spread(entries, _MAX_DOCUMENTS)
+    new = _read(changes, sample)
+    with changes.store.read() as view:
+        old_chunks, old_names = ([], []) if rebuild else _pending(collection, changes, view, space_id)
+        cached = _Cached(view, space_id)
+        old_chunks, new_chunks = cached.without(old_chunks), cached.without(new.chunks)
+        old_names, new_names = cached.without(old_names), cached.without(new.names)
+        has_chunks = bool(old_chunks or new_chunks or view.counts(collection.id, None).chunks)
+        measuring = probes(view, space_id) if has_chunks else ()
+    by_count = _share(len(entries), len(sample))
+    bytes_read = sum(each.size for each in sample)
+    by_size = _share(sum(each.size for each in entries), bytes_read) if bytes_read else by_count
+    chunks, names = [*old_chunks, *new_chunks], [*old_names, *new_names]
+    counted = [*chunks, *names] if is_service else _spread([*chunks, *names], _MAX_TEXTS)
+    chars = (
+        _chars(old_chunks) + _chars(old_names) + by_size * _chars(new_chunks) + by_count * _chars(new_names)
+    )
+    tokens = sum(_tokens(each.text, embedder) for each in counted) * _share(chars, _chars(counted))
+    tokens += sum(_tokens(text, embedder) for texts in measuring for text in texts)
+    requests = sum(map(embedder.requests_for, measuring))
+    if is_service:
+        requests += _requests(chunks, embedder, embedder.texts_at_once)
+        requests += _requests(names, embedder, names_at_once(embedder.texts_at_once))
     return Outlook(
-        documents=documents,
-        chunks=round(chunks.texts),
-        names=round(names.texts),
-        tokens=tokens,
-        requests=round(chunks.requests + names.requests) + sum(map(embedder.requests_for, measuring)),
-        unreadable=unreadable,
-        is_sampled=is_sampled,
-        seconds=_duration(embedder, chunks.sample, tokens),
+        documents=round(new.documents * by_count),
+        chunks=round(len(old_chunks) + by_size * len(new_chunks)),
+        names=round(len(old_names) + by_count * len(new_names)),
+        tokens=round(tokens),
+        requests=requests,
+        unreadable=new.unreadable,
+        is_sampled=len(sample) < len(entries) or len(counted) < len(chunks) + len(names),
+        seconds=None if is_service else _duration(embedder, chunks, round(tokens)),
     )
 
 
-def _count_documents(changes: Changes, chunks: _Tally, names: _Tally) -> tuple[int, tuple[str, ...]]:
-    """Count the texts of the documents that an import would read, from a sample of them.
-
-    Returns:
-        How many documents that are, and which files cannot be read now, and why.
-    """
-    entries = changes.entries
-    read = _spread(entries, _MAX_DOCUMENTS)
-    sample = _only(changes, read)
-    sample.prefetch()
-    by_count = _share(len(entries), len(read))
-    bytes_read = sum(each.size for each in read)
-    by_size = _share(sum(each.size for each in entries), bytes_read) if bytes_read else by_count
+def _read(changes: Changes, entries: Sequence[SourceEntry]) -> _NewTexts:
+    """Read and prepare some of the documents that an import would read."""
+    changes.prefetch(entries)
+    chunks: list[PendingText] = []
+    names: list[PendingText] = []
     unreadable = [f"{each.path}: {each.reason}" for each in changes.failures]
     documents = 0
-    for item in prepared(sample):
+    for item in prepared(changes, entries):
         if isinstance(item, Unreadable):
             unreadable.append(f"{item.path}: {item.reason}")
         elif isinstance(item, Prepared):
-            document = item.record.document
-            called = [PendingText(text_hash(name), name) for name in first_names(document.names)]
-            names.add(called, by_count)
-            hashed = zip(item.record.text_hashes, item.record.chunks, strict=True)
-            texts = [PendingText(key, each.embedded_text, document.title) for key, each in hashed]
-            chunks.add(texts, by_size)
+            record, document = item.record, item.record.document
+            names += [PendingText(text_hash(name), name) for name in first_names(document.names)]
+            hashed = zip(record.text_hashes, record.chunks, strict=True)
+            chunks += [PendingText(key, each.embedded_text, document.title) for key, each in hashed]
             documents += 1
-            run.current().report(run.Stage.TEXT, documents, len(read))
+            run.current().report(run.Stage.TEXT, documents, len(entries))
             run.current().check()
-    return round(documents * by_count), tuple(unreadable)
+    return _NewTexts(documents, chunks, names, tuple(unreadable))
 
 
 def _duration(embedder: Embedder, texts: Sequence[PendingText], tokens: int) -> float | None:
     """Return the seconds that some tokens take, measured on this machine with a few texts."""
-    if not texts or embedder.problem is not None or embedder.requests_for([texts[0].text]):
+    if not texts or embedder.problem is not None:
         return None
     embedder.embed_query("ok")  # loads it
     sample = _spread(texts, _FIRST_TEXTS + _MORE_TEXTS)
@@ -157,7 +170,7 @@ def _duration(embedder: Embedder, texts: Sequence[PendingText], tokens: int) -> 
         for _ in embedder.embed([each.text for each in part], titles=[each.title for each in part]):
             pass
         elapsed_s += time.perf_counter() - started
-        done += sum(len(embedder.tokens.ends(each.text)) for each in part)
+        done += sum(_tokens(each.text, embedder) for each in part)
     return elapsed_s * tokens / done if done else None
 
 
@@ -172,89 +185,37 @@ def _share(total: float, part: float) -> float:
     return total / part if part else 1.0
 
 
-def _only(changes: Changes, entries: Sequence[SourceEntry]) -> Changes:
-    """Return the changes of some of the entries."""
-    paths = {each.path for each in entries}
-    plan = changes.plan
-    return replace(
-        changes,
-        plan=replace(
-            plan,
-            new=tuple(each for each in plan.new if each.path in paths),
-            changed=tuple(each for each in plan.changed if each.path in paths),
-            moved=tuple(each for each in plan.moved if each.entry.path in paths),
-        ),
+def _tokens(text: str, embedder: Embedder) -> int:
+    return len(embedder.tokens.ends(text))
+
+
+def _chars(items: Sequence[PendingText]) -> int:
+    return sum(len(each.text) for each in items)
+
+
+def _requests(items: Sequence[PendingText], embedder: Embedder, at_once: int) -> int:
+    """Return the requests that some texts take, in the batches of an import."""
+    batches = (items[start : start + at_once] for start in range(0, len(items), at_once))
+    return sum(
+        embedder.requests_for([each.text for each in batch], [each.title for each in batch])
+        for batch in batches
     )
 
 
-def _tokens(calls: Iterable[Sequence[str]], embedder: Embedder) -> int:
-    return sum(len(embedder.tokens.ends(text)) for texts in calls for text in texts)
+class _Cached:
+    """Leaves out the texts that have a vector, or were there before."""
 
-
-class _NewTexts:
-    """Filters out texts that have a vector or were counted before."""
-
-    def __init__(self, store: Store, space_id: SpaceId | None) -> None:
-        self._store = store
+    def __init__(self, view: View, space_id: SpaceId | None) -> None:
+        self._view = view
         self._space_id = space_id
         self._seen: set[TextHash] = set()
 
-    def among(self, items: Sequence[PendingText]) -> list[PendingText]:
+    def without(self, items: Sequence[PendingText]) -> list[PendingText]:
         """Return the texts that would be embedded, each once."""
         unseen = {item.text_hash: item for item in items if item.text_hash not in self._seen}
         self._seen |= unseen.keys()
-        if self._space_id is not None:
-            with self._store.read() as view:
-                cached = view.cached(self._space_id, list(unseen))
-            return [item for key, item in unseen.items() if key not in cached]
-        return list(unseen.values())
-
-
-class _Tally:
-    """Counts texts of one kind, the chunks or the names, from samples of them.
-
-    Args:
-        new: Filters out texts that would not be embedded.
-        embedder: Counts tokens and requests.
-        batch_size: Texts in a batch of an import.
-
-    Attributes:
-        texts: How many there are.
-        tokens: Their tokens.
-        requests: The requests they take.
-        sample: The counted texts.
-    """
-
-    def __init__(self, new: _NewTexts, embedder: Embedder, batch_size: int) -> None:
-        self.texts = self.tokens = self.requests = 0.0
-        self.sample: list[PendingText] = []
-        self._new = new
-        self._embedder = embedder
-        self._batch_size = batch_size
-        # By scale: an import sends new and pending texts in the same requests.
-        self._waiting: dict[float, list[PendingText]] = {}
-
-    def add(self, items: Sequence[PendingText], scale: float) -> None:
-        """Count the texts that would be embedded, each of which stands for so many."""
-        new = self._new.among(items)
-        self.sample += new
-        self.texts += scale * len(new)
-        self.tokens += scale * _tokens([[item.text for item in new]], self._embedder)
-        waiting = self._waiting.setdefault(scale, [])
-        waiting += new
-        while len(waiting) >= self._batch_size:
-            self._count_requests(waiting[: self._batch_size], scale)
-            del waiting[: self._batch_size]
-
-    def close(self) -> None:
-        """Count the last, partial batches."""
-        for scale, waiting in self._waiting.items():
-            if waiting:
-                self._count_requests(waiting, scale)
-
-    def _count_requests(self, batch: Sequence[PendingText], scale: float) -> None:
-        texts, titles = [item.text for item in batch], [item.title for item in batch]
-        self.requests += scale * self._embedder.requests_for(texts, titles)
+        cached = set() if self._space_id is None else {*self._view.cached(self._space_id, list(unseen))}
+        return [item for key, item in unseen.items() if key not in cached]
 
 
 def _pending(

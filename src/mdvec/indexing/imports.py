@@ -1,4 +1,10 @@
-"""One import, from the source to searchable vectors."""
+"""One import, from the source to searchable vectors.
+
+The way of a changed file: :mod:`mdvec.indexing.changes` finds it in the source and
+:mod:`mdvec.indexing.plan` says what became of it; :mod:`mdvec.indexing.prepare` parses and cuts it;
+:mod:`mdvec.indexing.write` commits its text, found by words from then on; :mod:`mdvec.indexing.embed`
+makes the vectors that are missing. :func:`run_import` calls them in this order.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +16,22 @@ from msgspec.structs import replace
 from mdvec.clock import now_ms
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import CollectionNotEmptyError, DamagedDatabaseError
-from mdvec.indexing.boilerplate import known_boilerplate
-from mdvec.indexing.changes import Changes, find_changes
-from mdvec.indexing.folder_contexts import with_contexts_of_files
+from mdvec.indexing.changes import Changes, find_changes, with_contexts_of_files
+from mdvec.indexing.embed import EmbedOutcome, embed_pending, known_boilerplate
 from mdvec.indexing.plan import altered
-from mdvec.indexing.preparation import Processes
+from mdvec.indexing.prepare import Processes
 from mdvec.indexing.pushed import refresh_pushed
-from mdvec.indexing.recipe import Recipe
-from mdvec.indexing.texts import TextOutcome, write_changes
-from mdvec.indexing.vectors import Embedded, embed_pending
-from mdvec.indexing.work import Work
+from mdvec.indexing.work import Recipe, Work
+from mdvec.indexing.write import WriteOutcome, write_changes
 from mdvec.sources.interface import Source
 from mdvec.stores.records import DamagedRows
 from mdvec.text.quantity import quantity
 from mdvec.types.ids import SpaceId
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 
-# Unused vectors are kept, so that checking out another branch and back embeds nothing; beyond this number the
+# Unused vectors stay, so that checking out another branch and back embeds nothing; beyond this number the
 # oldest are removed.
-_UNUSED_VECTORS_KEPT = 50_000
+_MAX_UNUSED_VECTORS = 50_000
 
 _SEND_AGAIN = "Delete its sections and send them again."
 
@@ -53,7 +56,7 @@ def run_import(
         processes: Processes that may be started to prepare documents; None for none.
 
     Returns:
-        The report. If the embedder fails, the texts and the vectors made so far are kept and searchable, and
+        The report. If the embedder fails, the texts and the vectors made so far stay and are searchable, and
         ``failure`` is the reason why the rest is pending.
 
     Raises:
@@ -74,14 +77,17 @@ def run_import(
         )
         space_id = None if embedder is None else writer.open_space(embedder.space)
         damaged = writer.discard_damaged(collection.id) if options.check else DamagedRows()
+    # 1. Plan: what is new, changed, moved and deleted.
     changes = find_changes(collection, store=work.store, source=source, recipe=recipe, options=options)
     if dirty := altered(changes.plan, changes.known):
         with work.write() as writer:
             writer.mark_dirty(collection.id, dirty)
+    # 2 and 3. Prepare each changed document, and write it: words find it from then on.
     outcome = write_changes(work, changes, space_id=space_id, processes=processes)
     lost = refresh_pushed(work, rebuild=rebuild) if changes.pushed else []
     _set_imported(work, changes)
-    embedded = Embedded()
+    # 4. Embed what has no vector.
+    embedded = EmbedOutcome()
     if options.embed and embedder is not None and space_id is not None:
         embedded = _embed(work, embedder, space_id, lost)
     else:  # excerpts leave these lines out; learned again only when the documents have doubled
@@ -104,7 +110,7 @@ def _check_is_new(work: Work) -> None:
         raise CollectionNotEmptyError(msg)
 
 
-def _embed(work: Work, embedder: Embedder, space_id: SpaceId, lost: Sequence[str]) -> Embedded:
+def _embed(work: Work, embedder: Embedder, space_id: SpaceId, lost: Sequence[str]) -> EmbedOutcome:
     """Make the missing vectors, and remove the oldest of those that nothing uses.
 
     Raises:
@@ -118,7 +124,7 @@ def _embed(work: Work, embedder: Embedder, space_id: SpaceId, lost: Sequence[str
         raise DamagedDatabaseError(_about_lost(lost[0]), hint=_SEND_AGAIN) from error
     if embedded.names or embedded.texts:
         with work.write() as writer:
-            writer.drop_unused(keep=_UNUSED_VECTORS_KEPT)
+            writer.drop_unused(keep=_MAX_UNUSED_VECTORS)
     return embedded
 
 
@@ -166,7 +172,7 @@ def _set_imported(work: Work, changes: Changes) -> None:
 
 
 def _report(
-    work: Work, space_id: SpaceId | None, outcome: TextOutcome, embedded: Embedded, started: float
+    work: Work, space_id: SpaceId | None, outcome: WriteOutcome, embedded: EmbedOutcome, started: float
 ) -> ImportReport:
     with work.store.read() as view:
         counts = view.counts(work.collection.id, space_id)

@@ -21,7 +21,7 @@ _SAMPLE_FILES = 50
 _SAMPLE_BYTES = 4_000_000  # about 10 ms of reading and hashing
 
 
-class Comparison(Struct, frozen=True):
+class ListingComparison(Struct, frozen=True):
     """The differences that names, times and sizes show.
 
     Attributes:
@@ -69,7 +69,7 @@ def compare(
     fingerprint: str,
     *,
     look_at: Collection[str] = (),
-) -> Comparison:
+) -> ListingComparison:
     """Compare a listing with the known documents by spelling, fingerprint, and content hash or time and size.
 
     Args:
@@ -83,7 +83,7 @@ def compare(
         unreadable folder, are in neither: they stay as they are.
     """
     if listing.pushed:
-        return Comparison((), frozenset(), (), len(known), (), {}, fingerprint)
+        return ListingComparison((), frozenset(), (), len(known), (), {}, fingerprint)
     missing = _missing(listing, known)
     missing_sizes = {item.size for item in missing}
     to_hash: list[SourceEntry] = []
@@ -100,7 +100,7 @@ def compare(
             looks_as_known.add(entry.path)
     to_hash.sort(key=_path)
     differing.sort(key=_path)
-    return Comparison(
+    return ListingComparison(
         to_hash=tuple(to_hash),
         looks_as_known=frozenset(looks_as_known),
         differing=tuple(differing),
@@ -111,7 +111,7 @@ def compare(
     )
 
 
-def resolve(comparison: Comparison, hashes: Mapping[str, bytes | None]) -> Plan:
+def resolve(comparison: ListingComparison, hashes: Mapping[str, bytes | None]) -> Plan:
     """Make the plan.
 
     Args:

@@ -1,27 +1,144 @@
-"""Computes everything that is written of a document from its bytes, before any transaction."""
+"""Step 2 of an import: reads, parses, cuts and tokenises changed documents, in this process or in several."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mdvec import run
 from mdvec.chunking.metadata import metadata_chunk
-from mdvec.indexing.recipe import BINARY_RULE, POINTER_RULE, Recipe
+from mdvec.errors import FileTooLargeError, UnreadableFileError
+from mdvec.indexing.changes import Changes, sized
+from mdvec.indexing.work import BINARY_RULE, POINTER_RULE, Recipe
 from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
 from mdvec.text.encodings import Decoded, decode
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.indexed_terms import once, terms_of
 from mdvec.text.properties import property_text
 from mdvec.text.prose import Prose, is_fragment, is_unspaced_prose, part_addresses, skeletons
-from mdvec.types.change import Exclusion, SourceEntry
+from mdvec.types.change import Exclusion, SourceEntry, Unreadable
 from mdvec.types.chunk import Chunk
-from mdvec.types.document import Document
+from mdvec.types.document import Document, with_comments
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
 
 # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
 _POINTER_START = b"version https://git-lfs.github.com/spec/v1\n"
 _MAX_POINTER_BYTES = 1024
+
+_MAX_SIZES = 50  # of the chunks of one document, in the details of a step
+# Starting a process takes a second of CPU time, caches included; less work than this is done here.
+_MIN_BYTES = 8_000_000
+_MIN_DOCUMENTS = 100
+# The fixed cost of a document, in bytes of text.
+_BYTES_OF_DOCUMENT = 1_000
+# The size of a task: large enough to send cheaply, small enough to keep all processes busy to the end.
+_TASK_BYTES = 250_000
+_WAITING_PER_PROCESS = 2  # bounds the memory
+
+
+class Processes(Struct, frozen=True):
+    """Processes that prepare documents for this one.
+
+    Attributes:
+        number: How many.
+        make_recipe: Makes the recipe there; it can be pickled.
+    """
+
+    number: int
+    make_recipe: Callable[[], Recipe]
+
+
+class _Task(Struct, frozen=True):
+    """A document that was read.
+
+    Attributes:
+        entry: What the source listed.
+        content: The bytes of a file, or a text that the store had.
+        contexts: See :func:`mdvec.indexing.prepare.prepare`.
+    """
+
+    entry: SourceEntry
+    content: bytes | str
+    contexts: Sequence[str] | None
+
+
+def prepared(
+    changes: Changes, entries: Sequence[SourceEntry], processes: Processes | None = None
+) -> Iterator[Prepared | Exclusion | Unreadable]:
+    """Prepare documents that changed, in order, in other processes where that pays.
+
+    Args:
+        changes: The changes.
+        entries: Those of its entries to prepare.
+        processes: Processes that may be started; None for none.
+    """
+    if processes is None or processes.number < 2 or not processes_pay([each.size for each in entries]):
+        for entry in entries:
+            yield _prepared(changes, entry)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    executor = ProcessPoolExecutor(
+        processes.number,
+        get_context("spawn"),  # a fork would lack the threads of this process
+        _begin,
+        (processes.make_recipe, changes.recipe.fingerprint),
+    )
+    try:
+        yield from _prepared_by(
+            executor, changes, entries, most_waiting=_WAITING_PER_PROCESS * processes.number
+        )
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def processes_pay(sizes: Sequence[int]) -> bool:
+    """Return True if preparing documents of these sizes takes much longer than starting processes."""
+    cost = sum(sizes) + _BYTES_OF_DOCUMENT * len(sizes)
+    return cost >= _MIN_BYTES and len(sizes) >= _MIN_DOCUMENTS
+
+
+def _prepared(changes: Changes, entry: SourceEntry) -> Prepared | Exclusion | Unreadable:
+    try:
+        with run.current().step("prepare", path=entry.path) as details:
+            task = _read(changes, entry)
+            item = prepare(task.entry, task.content, changes.recipe, contexts=task.contexts)
+            if isinstance(item, Prepared):
+                sizes = [len(chunk.text) for chunk in item.record.chunks[:_MAX_SIZES]]
+                details.update(chunks=len(item.record.chunks), chars=sizes)
+    except UnreadableFileError as error:
+        return _not_read(entry, error)
+    return item
+
+
+def _not_read(entry: SourceEntry, error: UnreadableFileError) -> Exclusion | Unreadable:
+    """Return what becomes of a file; a large one is left out as where a listing shows its size."""
+    kind = Exclusion if isinstance(error, FileTooLargeError) else Unreadable
+    return kind(entry.path, str(error))
+
+
+def _read(changes: Changes, entry: SourceEntry) -> _Task:
+    """Read a document: from the store if its hash is known there, else from the source.
+
+    Raises:
+        UnreadableFileError: If it cannot be read; the message is the reason alone.
+    """
+    contexts = changes.contexts.get(entry.path)
+    if entry.content_hash is not None and entry.path in changes.stored:
+        with changes.store.read() as view:
+            stored = view.find_document(changes.collection_id, changes.stored[entry.path])
+        if stored is not None:
+            text = with_comments(stored.body, stored.comments)
+            return _Task(sized(entry, stored.size), text, contexts)
+    raw = changes.source.read(entry)
+    return _Task(sized(entry, len(raw)), raw, contexts)
 
 
 class Prepared(Struct, frozen=True):
@@ -37,54 +154,24 @@ class Prepared(Struct, frozen=True):
 
 
 def prepare(
-    entry: SourceEntry, raw: bytes, recipe: Recipe, *, contexts: Sequence[str] | None = None
+    entry: SourceEntry, content: bytes | str, recipe: Recipe, *, contexts: Sequence[str] | None = None
 ) -> Prepared | Exclusion:
-    """Decode, parse, cut and tokenise a file.
+    """Decode, parse, cut and tokenise a document.
 
     Args:
-        entry: What the source listed.
-        raw: The bytes of the file.
-        recipe: How to do it.
+        entry: The entry of the source's listing.
+        content: The bytes of the file, or its text as the store has it.
+        recipe: The parser and the chunker.
         contexts: Replace the contexts of the chunks, if there are as many.
 
     Returns:
         The prepared document, or an exclusion if the file is binary or only names a file of Git LFS.
     """
-    decoded = text_or_rule(raw)
+    decoded = Decoded(content, "") if isinstance(content, str) else text_or_rule(content)
     if isinstance(decoded, str):
         return Exclusion(entry.path, decoded)
-    identity = entry.content_hash or content_hash(raw)
-    prepared = prepare_text(entry, decoded.text, recipe, content_hash=identity, contexts=contexts)
-    if not decoded.warning:
-        return prepared
-    return replace(prepared, warnings=(decoded.warning, *prepared.warnings))
-
-
-def text_or_rule(raw: bytes) -> Decoded | str:
-    """Return the text of a file, or the rule under which it is excluded because it holds none."""
-    if len(raw) < _MAX_POINTER_BYTES and raw.startswith(_POINTER_START):
-        return POINTER_RULE
-    return decode(raw) or BINARY_RULE
-
-
-def prepare_text(
-    entry: SourceEntry,
-    text: str,
-    recipe: Recipe,
-    *,
-    content_hash: bytes,
-    contexts: Sequence[str] | None = None,
-) -> Prepared:
-    """Parse, cut and tokenise a text.
-
-    Args:
-        entry: What the source listed.
-        text: As :func:`mdvec.text.encodings.decode` gives it.
-        recipe: How to do it.
-        content_hash: The identity of the file's content.
-        contexts: Replace the contexts of the chunks, if there are as many.
-    """
-    document = recipe.parse(entry.path, text)
+    identity = entry.content_hash or (b"" if isinstance(content, str) else content_hash(content))
+    document = recipe.parse(entry.path, decoded.text)
     cut = recipe.chunker.chunk(document)
     chunks = cut.chunks or (metadata_chunk(document),)
     if contexts is not None and len(contexts) == len(chunks):
@@ -93,8 +180,16 @@ def prepare_text(
         )
     fragments = _fragments(chunks)
     chunks = tuple(replace(each, context="") if each.ordinal in fragments else each for each in chunks)
-    record = make_record(entry, content_hash, recipe.fingerprint, document, chunks)
-    return Prepared(record, (*document.warnings, *cut.warnings))
+    record = make_record(entry, identity, recipe.fingerprint, document, chunks)
+    warnings = (*document.warnings, *cut.warnings)
+    return Prepared(record, (decoded.warning, *warnings) if decoded.warning else warnings)
+
+
+def text_or_rule(raw: bytes) -> Decoded | str:
+    """Return the text of a file, or the rule under which it is excluded because it holds none."""
+    if len(raw) < _MAX_POINTER_BYTES and raw.startswith(_POINTER_START):
+        return POINTER_RULE
+    return decode(raw) or BINARY_RULE
 
 
 def make_record(
@@ -159,3 +254,100 @@ def terms_of_chunks(
         # The words of the title twice, since its main terms weigh twice.
         words = " ".join(each.words for each in (title, *every))
         yield ChunkTerms(title.main, heading.main, body.main, f"{words} {pairs} {singles}")
+
+
+# --- several processes -----------------------------------------------------------------------------------
+
+
+def _prepared_by(
+    executor: Executor, changes: Changes, entries: Sequence[SourceEntry], *, most_waiting: int
+) -> Iterator[Prepared | Exclusion | Unreadable]:
+    """Prepare documents in processes; the tasks of a process that dies are done here."""
+    waiting: deque[tuple[Future[list[Prepared | Exclusion]] | None, list[_Task]]] = deque()
+    for tasks in _tasks(changes, entries):
+        if not isinstance(tasks, list):
+            yield tasks
+            continue
+        waiting.append((_submitted(executor, tasks), tasks))
+        if len(waiting) > most_waiting:
+            yield from _results(*waiting.popleft(), changes.recipe)
+    while waiting:
+        yield from _results(*waiting.popleft(), changes.recipe)
+
+
+def _tasks(
+    changes: Changes, entries: Sequence[SourceEntry]
+) -> Iterator[list[_Task] | Exclusion | Unreadable]:
+    """Yield the documents, read, in tasks for one process each."""
+    tasks: list[_Task] = []
+    size = 0
+    for entry in entries:
+        try:
+            tasks.append(_read(changes, entry))
+        except UnreadableFileError as error:
+            yield _not_read(entry, error)
+            continue
+        size += len(tasks[-1].content) + _BYTES_OF_DOCUMENT
+        if size >= _TASK_BYTES:
+            yield tasks
+            tasks, size = [], 0
+    if tasks:
+        yield tasks
+
+
+def _submitted(executor: Executor, tasks: Sequence[_Task]) -> Future[list[Prepared | Exclusion]] | None:
+    """Submit tasks; return None if no process is left."""
+    from concurrent.futures import BrokenExecutor
+
+    try:
+        return executor.submit(_prepare_all, tasks)
+    except BrokenExecutor:
+        return None
+
+
+def _results(
+    future: Future[list[Prepared | Exclusion]] | None, tasks: Iterable[_Task], recipe: Recipe
+) -> Iterator[Prepared | Exclusion]:
+    from concurrent.futures import BrokenExecutor
+
+    with run.current().step("prepare_elsewhere"):
+        try:
+            found = None if future is None else future.result()
+        except BrokenExecutor:  # for example, out of memory
+            found = None
+    if found is None:
+        found = [prepare(each.entry, each.content, recipe, contexts=each.contexts) for each in tasks]
+    yield from found
+
+
+_recipes: list[Recipe] = []  # in a worker process: its one recipe
+
+
+def _begin(make_recipe: Callable[[], Recipe], fingerprint: str) -> None:
+    """Initialise a worker process.
+
+    Raises:
+        RuntimeError: If its recipe has another fingerprint.
+    """
+    from mdvec.processes import end_with_parent
+
+    end_with_parent()
+    recipe = make_recipe()
+    if recipe.fingerprint != fingerprint:
+        msg = f"documents are prepared as {recipe.fingerprint} here, and as {fingerprint} there"
+        raise RuntimeError(msg)
+    _recipes.append(recipe)
+
+
+def _prepare_all(tasks: Sequence[_Task]) -> list[Prepared | Exclusion]:
+    [recipe] = _recipes
+    found = (prepare(each.entry, each.content, recipe, contexts=each.contexts) for each in tasks)
+    return [_without_structure(each) for each in found]
+
+
+def _without_structure(item: Prepared | Exclusion) -> Prepared | Exclusion:
+    """Drop the structure, which only the chunker needs and which is slow to send."""
+    if isinstance(item, Exclusion):
+        return item
+    document = replace(item.record.document, sections=(), blocks=())
+    return replace(item, record=replace(item.record, document=document))

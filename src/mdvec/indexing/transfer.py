@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from mdvec import run
+from mdvec.documents.parse import parse_document
 from mdvec.errors import StoreError
 from mdvec.indexing.prepare import make_record
 from mdvec.stores.interface import Store, View
@@ -20,9 +21,8 @@ from mdvec.stores.versions import read_versions
 from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.types.chunk import Chunk
 from mdvec.types.collection import Collection
-from mdvec.types.document import Document, DocumentState, with_comments
-from mdvec.types.ids import CollectionId, TextHash
-from mdvec.types.space import EmbeddingSpace
+from mdvec.types.document import DocumentState, with_comments
+from mdvec.types.ids import CollectionId, SpaceId, TextHash
 from mdvec.types.store_report import StoreContents
 
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ _PURPOSE = "moving to another store"
 _VECTORS_A_BATCH = 2_000
 
 
-def copy_store(
-    source: Store, target: Store, parse: Callable[[str, str], Document], *, wait_s: float
-) -> StoreContents:
+def copy_store(source: Store, target: Store, *, wait_s: float) -> StoreContents:
     """Copy all collections, documents, words and vectors, and compare both stores afterwards.
 
     What the target has already stays, so a copy that was interrupted is resumed.
@@ -51,7 +49,6 @@ def copy_store(
     Args:
         source: Where everything is; it is claimed meanwhile, and not changed.
         target: An empty store, or one that an earlier copy has begun.
-        parse: Makes a document of a path and its text.
         wait_s: How long to wait for another process that works on a collection, in seconds.
 
     Returns:
@@ -75,11 +72,8 @@ def copy_store(
             total = sum(len(view.known_documents(each.id)) for each in collections)
             done = 0
             for each in collections:
-                done = _copy_collection(view, target, each, parse, done, total)
-            spaces = view.spaces().values()
-            for space in spaces:
-                _copy_space(view, target, space)
-            _drop_other_spaces(target, spaces)
+                done = _copy_collection(view, target, each, done, total)
+            _copy_vectors(view, target)
             expected = describe(view)
     with target.read() as view:
         found = describe(view)
@@ -107,7 +101,7 @@ def describe(view: View) -> StoreContents:
             chunks += _add_document(total, view, collection, path)
     for space_id, space in sorted(view.spaces().items(), key=lambda pair: pair[1].key):
         counted = 0
-        for hashes, matrix in _pages(view, space):
+        for hashes, matrix in _pages(view, space_id):
             counted += len(hashes)
             total.update(b"".join(hashes))
             total.update(matrix.astype("<f2").tobytes())
@@ -147,14 +141,7 @@ def _refuse_others(target: Store, collections: Sequence[Collection]) -> None:
         raise StoreError(msg, hint="Give an empty place, or delete them there first.")
 
 
-def _copy_collection(
-    view: View,
-    target: Store,
-    collection: Collection,
-    parse: Callable[[str, str], Document],
-    done: int,
-    total: int,
-) -> int:
+def _copy_collection(view: View, target: Store, collection: Collection, done: int, total: int) -> int:
     """Copy what differs; return how many documents are done."""
     with target.write() as writer:
         found = next((each for each in writer.collections() if each.name == collection.name), None)
@@ -173,7 +160,7 @@ def _copy_collection(
         run.current().check()
         run.current().report(run.Stage.TEXT, done, total)
         batch = paths[at : at + _DOCUMENTS_A_BATCH]
-        records = [_record(view, collection, here[path], parse) for path in batch]
+        records = [_record(view, collection, here[path]) for path in batch]
         with target.write() as writer:
             writer.put_documents(own, records)
             writer.mark_dirty(own, [path for path in batch if here[path].dirty_since_ms is not None])
@@ -197,16 +184,14 @@ def _is_same(known: KnownDocument, other: KnownDocument | None) -> bool:
     return replace(known, dirty_since_ms=None) == replace(other, dirty_since_ms=None)
 
 
-def _record(
-    view: View, collection: Collection, known: KnownDocument, parse: Callable[[str, str], Document]
-) -> DocumentRecord:
+def _record(view: View, collection: Collection, known: KnownDocument) -> DocumentRecord:
     """Return a document as it was written: parsed again, but with its own chunks."""
     path = known.path
     stored = view.find_document(collection.id, path)
     if stored is None:
         msg = f"{path} was listed but is not there"
         raise StoreError(msg)
-    document = parse(path, with_comments(stored.body, stored.comments))
+    document = parse_document(path, with_comments(stored.body, stored.comments))
     entry = SourceEntry(path, stored.locator, stored.mtime_ns, stored.size)
     chunks = _chunks(view, collection, stored)
     return make_record(entry, stored.content_hash, known.fingerprint, document, chunks)
@@ -224,51 +209,28 @@ def _chunks(view: View, collection: Collection, stored: StoredDocument) -> tuple
     )
 
 
-def _copy_space(view: View, target: Store, space: EmbeddingSpace) -> None:
-    _add_vectors(view, target, space)
-    with target.read() as copied:
-        surplus = _vectors_of(copied, space) > _vectors_of(view, space)
-    if surplus:  # an earlier copy brought some that the source has lost since
-        _drop_space(target, space)
-        _add_vectors(view, target, space)
-
-
-def _drop_other_spaces(target: Store, spaces: Iterable[EmbeddingSpace]) -> None:
-    known = {*spaces}
-    with target.read() as copied:
-        others = [each for each in copied.spaces().values() if each not in known]
-    for each in others:
-        _drop_space(target, each)
-
-
-def _add_vectors(view: View, target: Store, space: EmbeddingSpace) -> None:
-    space_id = view.find_space(space)
-    for hashes, vectors in _pages(view, space):
-        run.current().check()
-        with target.write() as writer:
-            own = writer.open_space(space)
-            writer.put_vectors(own, hashes, vectors)
-            unrelated = None if space_id is None else view.unrelated(space_id)
-            if unrelated is not None:
-                writer.set_unrelated(own, unrelated)
-
-
-def _drop_space(target: Store, space: EmbeddingSpace) -> None:
+def _copy_vectors(view: View, target: Store) -> None:
+    """Copy all vectors; a space that holds more than the source is begun anew."""
+    counts = {space: view.vector_count(space_id) for space_id, space in view.spaces().items()}
     with target.write() as writer:
-        space_id = writer.find_space(space)
-        if space_id is not None:
-            writer.drop_space(space_id)
+        for space_id, space in writer.spaces().items():
+            if space not in counts or writer.vector_count(space_id) > counts[space]:
+                writer.drop_space(space_id)
+    for space_id, space in view.spaces().items():
+        unrelated = view.unrelated(space_id)
+        for hashes, vectors in _pages(view, space_id):
+            run.current().check()
+            with target.write() as writer:
+                own = writer.open_space(space)
+                writer.put_vectors(own, hashes, vectors)
+                if unrelated is not None:
+                    writer.set_unrelated(own, unrelated)
 
 
-def _vectors_of(view: View, space: EmbeddingSpace) -> int:
-    space_id = view.find_space(space)
-    return 0 if space_id is None else view.vector_count(space_id)
-
-
-def _pages(view: View, space: EmbeddingSpace) -> Iterator[tuple[list[TextHash], NDArray[np.float32]]]:
+def _pages(view: View, space_id: SpaceId) -> Iterator[tuple[list[TextHash], NDArray[np.float32]]]:
     """Yield all vectors of a space, in order of hash."""
-    space_id, after = view.find_space(space), b""
-    while space_id is not None:
+    after = b""
+    while True:
         hashes, vectors = view.vectors(space_id, after=after, limit=_VECTORS_A_BATCH)
         if not hashes:
             return

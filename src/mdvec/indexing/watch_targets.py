@@ -1,4 +1,4 @@
-"""What is known of a collection that is watched: when it is due, what to watch, and what went wrong."""
+"""The state of a watched collection: when it is due, which folders raise events, and what went wrong."""
 
 from __future__ import annotations
 

@@ -1,14 +1,23 @@
-"""The work on one collection: where it writes, under which claim, and how it reports."""
+"""The tools of an import: a collection under its claim, and the recipe by which documents are prepared."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from msgspec import Struct
 
 from mdvec import run
+from mdvec.chunking.interface import Chunker
 from mdvec.stores.interface import Claim, Store, Writer
+from mdvec.text.terms import TERMS_VERSION
 from mdvec.types.collection import Collection
+from mdvec.types.document import Document
+
+BINARY_RULE = "binary"
+"""The rule under which files without text are excluded."""
+POINTER_RULE = "Git LFS pointer"
+"""The rule under which files are excluded that only name a file that ``git lfs pull`` would fetch."""
 
 
 class Work(Struct, frozen=True):
@@ -37,3 +46,22 @@ class Work(Struct, frozen=True):
         self.claim.report(stage, done, total)
         run.current().report(stage, done, total)
         run.current().check()
+
+
+class Recipe(Struct, frozen=True):
+    """The parser and the chunker that prepare documents, with their versions.
+
+    Attributes:
+        parse: Makes a document of a path and its text.
+        parser_version: Raised when the same text gives another document.
+        chunker: Cuts it.
+    """
+
+    parse: Callable[[str, str], Document]
+    parser_version: str
+    chunker: Chunker
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies everything that decides the record of a file; a new one means preparing it again."""
+        return f"p{self.parser_version}/t{TERMS_VERSION}/{self.chunker.fingerprint}"

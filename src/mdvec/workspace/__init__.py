@@ -1,4 +1,10 @@
-"""The composition root: wires configuration to implementations, and is all of the engine that a door sees."""
+"""The composition root: wires configuration to implementations, and is all of the engine that a door sees.
+
+Read ``workspace.py`` first: its methods are the use cases. ``database.py`` opens the index, ``stages.py``
+makes sources, chunkers and models. A search goes through ``freshness.py`` and ``search.py``, a changed file
+through ``importing.py`` to :mod:`mdvec.indexing`; ``reading.py`` and ``pages.py`` show documents,
+``status.py`` what is indexed. ``serving.py`` limits a workspace to some collections.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +15,15 @@ from mdvec.config.paths import database_place
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import SourceMissingError
-from mdvec.workspace.documents.browse import Facets
-from mdvec.workspace.first_index import BackgroundImport
-from mdvec.workspace.storage.database import Place
-from mdvec.workspace.storage.docs_folder import FolderChoice
-from mdvec.workspace.storage.opening import folder_with_index
+from mdvec.workspace.database import DatabasePlace, FolderChoice
+from mdvec.workspace.freshness import BackgroundImport
+from mdvec.workspace.opening import folder_with_index
+from mdvec.workspace.pages import Facets
 from mdvec.workspace.workspace import Workspace, workspace_at
 
 if TYPE_CHECKING:
-    from mdvec.workspace.restricted import RestrictedWorkspace as RestrictedWorkspace
-    from mdvec.workspace.search_processes import use_processes as use_processes
+    from mdvec.workspace.serving import RestrictedWorkspace as RestrictedWorkspace
+    from mdvec.workspace.serving import use_processes as use_processes
 
 __all__ = [
     "BackgroundImport",
@@ -33,8 +38,8 @@ __all__ = [
 
 # Only servers need these, and a command is to start at once.
 _OF_SERVERS = {
-    "RestrictedWorkspace": "mdvec.workspace.restricted",
-    "use_processes": "mdvec.workspace.search_processes",
+    "RestrictedWorkspace": "mdvec.workspace.serving",
+    "use_processes": "mdvec.workspace.serving",
 }
 
 
@@ -83,13 +88,13 @@ def open_workspace(
     index = None if data_dir is None else Path(data_dir)
     place = database_place(config.store.location, database=database, docs_dir=root, data_dir=index)
     # A database that is named is the user's own.
-    is_inside = (
+    is_in_folder = (
         root is not None and database is None and isinstance(place, Path) and place.is_relative_to(root)
     )
-    wanted = Place(
+    wanted = DatabasePlace(
         place,
         docs_dir=root,
-        came_with=root if is_inside else None,
+        came_with=root if is_in_folder else None,
         choice=choice or FolderChoice(),
         makes=makes,
         is_named=place != database_place(None, database=None, docs_dir=root, data_dir=None),

@@ -1,9 +1,9 @@
-"""The collections of a database: choosing, registering, changing and deleting them."""
+"""The collections of a database: choosing, registering, changing, deleting, and what their folders hold."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from msgspec.structs import replace
@@ -13,8 +13,10 @@ from mdvec.clock import now_ms
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError, SourceMissingError, UsageError
 from mdvec.stores.interface import Store, View
 from mdvec.stores.sharing import FollowingStore
+from mdvec.text.folding import nfc
 from mdvec.text.undecodable import spelled
 from mdvec.types.collection import (
+    DEFAULT_SOURCE,
     ChunkingSpec,
     Collection,
     EmbeddingSpec,
@@ -22,14 +24,13 @@ from mdvec.types.collection import (
     SourceSpec,
     check_collection_name,
 )
+from mdvec.types.folder_context import CONTEXT_FILE, MAX_CHARS, FolderContext, context_line
 from mdvec.types.report import ImportMode
-from mdvec.workspace.storage.database import Database
-from mdvec.workspace.storage.docs_folder import DOCS_COLLECTION
-from mdvec.workspace.wiring.parts import Parts, set_only
+from mdvec.workspace.database import DOCS_COLLECTION, WorkspaceDatabase
+from mdvec.workspace.stages import Stages, set_only
 
 if TYPE_CHECKING:
     from mdvec.config.presets import Preset
-
 
 PUBLISH_AGAIN = "import where it is published, and publish again"
 """The next step where a published copy is not complete."""
@@ -59,7 +60,7 @@ class Registration(TypedDict, total=False):
     preset: Preset | None
 
 
-class Changes(TypedDict, total=False):
+class CollectionChanges(TypedDict, total=False):
     """The fields to change of a registered collection; None leaves a field as it is."""
 
     description: str | None
@@ -77,16 +78,16 @@ class Collections:
 
     Attributes:
         place: Which database they are registered in.
-        parts: Tries what they are registered with.
+        stages: Tries what they are registered with.
     """
 
-    def __init__(self, database: Database, parts: Parts) -> None:
+    def __init__(self, database: WorkspaceDatabase, stages: Stages) -> None:
         self.database = database
         self.place = database.place
-        self.parts = parts
+        self.stages = stages
 
     def store(self) -> Store:
-        """Return the store; see :meth:`mdvec.workspace.storage.database.Database.store`."""
+        """Return the store; see :meth:`mdvec.workspace.database.WorkspaceDatabase.store`."""
         return self.database.store()
 
     @property
@@ -175,13 +176,13 @@ class Collections:
             chunking, embedding = chunking or preset.chunking, embedding or preset.embedding
             search = search or preset.search
         source = source_spec(location, include, exclude)
-        chunking = chunking or self.parts.configured_chunking
-        self.parts.check_chunking(chunking)
+        chunking = chunking or self.stages.configured_chunking
+        self.stages.check_chunking(chunking)
         if embedding is not None:
-            embedding = self.parts.embedders.checked(embedding)
-        elif self.parts.embedders.is_chosen:
+            embedding = self.stages.models.check(embedding)
+        elif self.stages.models.is_chosen:
             # It stays the configuration's until the first import.
-            self.parts.embedders.checked(self.parts.embedders.configured)
+            self.stages.models.check(self.stages.models.configured)
         settings = set_only(embedding=embedding, search=search, preset=preset.name if preset else None)
         made_ms = now_ms()
         with self.store().write() as writer:
@@ -190,7 +191,7 @@ class Collections:
                 made.id, lambda now: replace(now, **settings, created_ms=made_ms, updated_ms=made_ms)
             )
 
-    def update(self, name: str, **changes: Unpack[Changes]) -> Collection:
+    def update(self, name: str, **changes: Unpack[CollectionChanges]) -> Collection:
         """Change what is registered; see :meth:`mdvec.workspace.Workspace.update_collection`."""
         collection = self.named(name)
         given = set_only(**changes)
@@ -199,7 +200,7 @@ class Collections:
             self._check_can_rename(new_name)
             given["name"] = new_name
         if "chunking" in given:
-            self.parts.check_chunking(given["chunking"])
+            self.stages.check_chunking(given["chunking"])
         if "description" in given:
             given["description"] = _one_line(spelled(given["description"]))
         location = given.pop("location", None)
@@ -275,3 +276,84 @@ def _moved(now: Collection, place: SourceSpec | None, globs: dict[str, Any]) -> 
         source = replace(source, kind=place.kind, location=place.location)
     # Of another place nothing is imported yet.
     return replace(now, source=source, revision=now.revision if source == now.source else "")
+
+
+class Folders:
+    """The contexts of folders. A part of :class:`mdvec.workspace.Workspace`."""
+
+    def __init__(self, collections: Collections) -> None:
+        self._collections = collections
+
+    def set_context(self, name: str, folder: str, text: str) -> FolderContext:
+        """Set the context of a folder, in place of any set before; every hit below the folder shows it.
+
+        Args:
+            name: The collection.
+            folder: Relative to its source, empty or ``.`` for the root; or absolute, of a folder in it.
+            text: A sentence; it becomes one line.
+
+        Raises:
+            CollectionNotFoundError: If there is no such collection.
+            UsageError: If the text is empty or too long, or the folder is not in the source.
+        """
+        if len(text) > MAX_CHARS:
+            msg = f"the context has {len(text):,} characters; at most {MAX_CHARS} are shown with every hit"
+            raise UsageError(msg, hint="Shorten it to a sentence.")
+        line = context_line(spelled(text))
+        if not line:
+            msg = "the context is empty"
+            raise UsageError(msg, hint="Give a sentence, or --remove.")
+        collection = self._collections.named(name)
+        made = FolderContext(_folder_of(folder, collection), line)
+        self._write(collection, made.folder, made)
+        return made
+
+    def remove_context(self, name: str, folder: str) -> None:
+        """Remove the context of a folder; that in its own file is shown again.
+
+        Raises:
+            CollectionNotFoundError: If there is no such collection.
+            UsageError: If nothing was set for the folder.
+        """
+        collection = self._collections.named(name)
+        place = _folder_of(folder, collection)
+        known = [each.from_file for each in collection.folder_contexts if each.folder == place]
+        if False not in known:
+            msg = f"no context was set for {place or 'the root'} of {name}"
+            hint = f"'mdvec tool context -n {name}' lists them."
+            if known:
+                hint = f"It comes from the folder's own file {CONTEXT_FILE}: change or delete that."
+            raise UsageError(msg, hint=hint)
+        self._write(collection, place, None)
+
+    def holds_documents(self, name: str, folder: str) -> bool:
+        """Return True if a document is indexed below a folder, given as in the context of one."""
+        collection = self._collections.named(name)
+        prefix = f"{folder}/" if folder else ""
+        with self._collections.store().read() as view:
+            return bool(view.documents(collection.id, after="", prefix=prefix, limit=1))
+
+    def _write(self, collection: Collection, folder: str, made: FolderContext | None) -> None:
+        def changed(now: Collection) -> Collection:
+            others = [each for each in now.folder_contexts if each.from_file or each.folder != folder]
+            return replace(now, folder_contexts=(*others, *([made] if made else [])))
+
+        with self._collections.store().write() as writer:
+            writer.change_collection(collection.id, changed)
+
+
+def _folder_of(folder: str, collection: Collection) -> str:
+    """Return a folder as paths of documents spell it.
+
+    Raises:
+        UsageError: If it is not in the source of the collection.
+    """
+    place = PurePosixPath(nfc(spelled(folder.replace("\\", "/"))))
+    root = PurePosixPath(nfc(spelled(collection.source.location)))
+    is_local = collection.source.kind == DEFAULT_SOURCE
+    if is_local and place.is_absolute() and place.is_relative_to(root):
+        place = place.relative_to(root)
+    if place.is_absolute() or ".." in place.parts:
+        msg = f"{folder} is not a folder of {collection.name}"
+        raise UsageError(msg, hint=f"Give its path relative to {collection.source}, or '.' for all of it.")
+    return "" if place == PurePosixPath() else str(place)

@@ -1,11 +1,14 @@
-"""Keeps the index up to date: by watching, or by a look before a search where nothing watches."""
+"""Keeps the index up to date: by watching, by a look before a search, and by the first search of a folder."""
 
 from __future__ import annotations
 
+import contextvars
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.clock import now_ms
@@ -14,9 +17,11 @@ from mdvec.errors import ImportStoppedError, MdvecError, ReadOnlyDatabaseError, 
 from mdvec.sources.interface import Source, WatchedSource
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport
+from mdvec.types.query import SearchMode, SearchQuery
+from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions, ImportReport
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.wiring.parts import Parts
+from mdvec.workspace.database import DOCS_COLLECTION
+from mdvec.workspace.stages import Stages
 
 if TYPE_CHECKING:
     from mdvec.indexing.watch import Watcher
@@ -27,13 +32,24 @@ _LOOKING_SHARE = 0.1
 Importing = Callable[[str, ImportOptions], ImportReport]
 """Brings a collection up to date; see :meth:`mdvec.workspace.Workspace.import_collection`."""
 
+# A search waits this long for an index that is being made, here or by another process; many clients give up
+# after a minute.
+_BUDGET_S = 50.0
+# Of that, for vectors: an answer without them is there at once.
+_VECTORS_BUDGET_S = 10.0
+# What a slow core embeds in a second: where a budget is enough for all vectors, the first answer is complete.
+_CHUNKS_PER_S = 20
+_LOOK_EVERY_S = 0.1
+
 
 class Freshness:
     """The means that keep an index fresh: a watcher, and checks before a search. Safe for several threads."""
 
-    def __init__(self, collections: Collections, parts: Parts, config: Config, importing: Importing) -> None:
+    def __init__(
+        self, collections: Collections, stages: Stages, config: Config, importing: Importing
+    ) -> None:
         self._collections = collections
-        self._parts = parts
+        self._stages = stages
         self._config = config
         self._import = importing
         self._guard = threading.Lock()
@@ -85,7 +101,7 @@ class Freshness:
         """Yield what is watched: not what was never imported, since a first import may cost money."""
         for each in self._collections.chosen(()):
             if each.last_indexed_ms is not None and (not names or each.name in names):
-                yield each, self._parts.source(each.source)
+                yield each, self._stages.source(each.source)
 
     # --- before a search -----------------------------------------------------------------------
 
@@ -115,7 +131,7 @@ class Freshness:
     def _look(self, collection: Collection, deadline: float) -> str:
         """Bring the words of a collection up to date until a deadline; return what remains to be done."""
         started = time.monotonic()
-        source = self._parts.source(collection.source)
+        source = self._stages.source(collection.source)
         if not isinstance(source, WatchedSource) or started < self._look_again_at.get(collection.id, 0.0):
             return ""
         name, progress = collection.name, _Progress()
@@ -147,10 +163,9 @@ class Freshness:
         return ""
 
     def _differs(self, collection: Collection, source: Source) -> bool:
-        from mdvec.indexing.changes import find_changes
-        from mdvec.indexing.folder_contexts import contexts_of_files
+        from mdvec.indexing.changes import contexts_of_files, find_changes
 
-        recipe = self._parts.recipe(collection.chunking, self._parts.cutting_model(collection))
+        recipe = self._stages.recipe(collection.chunking, self._stages.cutting_model(collection))
         changes = find_changes(collection, store=self._collections.store(), source=source, recipe=recipe)
         plan = changes.plan
         if changes.folder_contexts != contexts_of_files(collection):
@@ -167,3 +182,224 @@ class _Progress:
     def __call__(self, stage: run.Stage, done: int, total: int, detail: str = "", /) -> None:  # noqa: ARG002
         if stage is run.Stage.TEXT:
             self.done, self.total = done, total
+
+
+class BackgroundImport:
+    """An import in its own thread, so that searches can answer from what is already indexed.
+
+    It may be started again after it has ended.
+
+    Attributes:
+        latest: The current step, the units done of it, their number (0 when unknown), and more for people;
+            None before the first step.
+        error: What ended it early; None while it runs, and when it ended well or was cancelled.
+        started_at: When it began last, on the clock of ``time.monotonic``.
+    """
+
+    def __init__(self, work: Callable[[], ImportReport]) -> None:
+        self._work = work
+        self._guard = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._run = run.Run()
+        self.latest: tuple[run.Stage, int, int, str] | None = None
+        self._warnings: tuple[str, ...] = ()
+        self.error: Exception | None = None
+        self.started_at = 0.0
+
+    @property
+    def tried(self) -> bool:
+        """True if it was ever started."""
+        return self._thread is not None
+
+    @property
+    def running(self) -> bool:
+        """True if it is at work."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self) -> bool:
+        """Begin, unless it is at work; return whether this call began it."""
+        with self._guard:
+            if self.running:
+                return False
+            self.error = self.latest = None
+            self.started_at = time.monotonic()
+            self._run = run.Run(self._note, run.current().on_step)
+            context = contextvars.copy_context()
+            self._thread = threading.Thread(
+                target=context.run, args=(self._import,), name="mdvec-index", daemon=True
+            )
+            self._thread.start()
+            return True
+
+    def wait(self, is_enough: Callable[[], bool], *, until: float) -> None:
+        """Wait until enough is done, the import has ended, or time is up; report how far it is meanwhile.
+
+        Args:
+            is_enough: Returns True when there is nothing more to wait for.
+            until: When time is up, on the clock of ``time.monotonic``.
+
+        Raises:
+            ImportStoppedError: If the run of the caller is cancelled, which ends the waiting alone.
+        """
+        while not is_enough() and self.running and time.monotonic() < until:
+            if self.latest is not None:
+                run.current().report(*self.latest)
+            run.current().check()
+            self.join(_LOOK_EVERY_S)
+
+    def take_warnings(self) -> tuple[str, ...]:
+        """Return the warnings of an import that has ended, once."""
+        warnings, self._warnings = self._warnings, ()
+        return warnings
+
+    def cancel(self) -> None:
+        """Ask it to stop."""
+        self._run.cancel()
+
+    def join(self, most_s: float) -> None:
+        """Wait for the thread to end, for so many seconds at most."""
+        if self._thread is not None:
+            self._thread.join(most_s)
+
+    def _import(self) -> None:
+        try:
+            with run.bound(self._run):
+                self._warnings = self._work().warnings
+        except ImportStoppedError:
+            pass
+        except Exception as error:  # noqa: BLE001 - reported to the search that waits, or the next one
+            self.error = error
+            self._warnings = (f"indexing has ended early: {error}",)
+
+    def _note(self, stage: run.Stage, done: int, total: int, detail: str = "", /) -> None:
+        self.latest = stage, done, total, detail
+
+
+class FirstIndex:
+    """The index of an unregistered folder, made when the folder is first searched.
+
+    Args:
+        collections: The folder's.
+        stages: Makes its model.
+        work: Imports it; is given how long to wait for another process, in seconds.
+    """
+
+    def __init__(
+        self, collections: Collections, stages: Stages, work: Callable[[ImportOptions], ImportReport]
+    ) -> None:
+        self._collections = collections
+        self._stages = stages
+        self._import = work
+        self._background = BackgroundImport(lambda: work(ImportOptions(wait_s=float("inf"))))
+
+    def prepare(
+        self, query: SearchQuery, *, wait_for_vectors: bool | None
+    ) -> tuple[SearchQuery, tuple[str, ...]]:
+        """Import the folder, unless that is done, so that a query can be answered.
+
+        Args:
+            query: The query.
+            wait_for_vectors: Whether to wait for all of it, or for the text alone while the rest goes on in a
+                thread. None makes the vectors here: of a small folder all, of a large one none at first, and
+                then some before each search.
+
+        Returns:
+            The query as it can be answered now, and warnings.
+
+        Raises:
+            MdvecError: If the folder cannot be indexed.
+        """
+        if wait_for_vectors:
+            return query, self._make(ImportOptions(wait_s=_BUDGET_S))
+        return self._make_some(query) if wait_for_vectors is None else self._make_behind(query)
+
+    @property
+    def running(self) -> bool:
+        """True if a thread is at work on it."""
+        return self._background.running
+
+    def close(self, most_s: float) -> None:
+        """Stop the thread, and wait for it for so many seconds at most."""
+        self._background.cancel()
+        self._background.join(most_s)
+
+    def _make(self, options: ImportOptions) -> tuple[str, ...]:
+        if self._has_text():
+            return ()
+        try:
+            return self._import(options).warnings
+        except WriterBusyError as error:  # what is written already can be searched
+            return (f"the folder is still being indexed: {error}",)
+
+    def _make_some(self, query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
+        """Read the text if that is not done; else make vectors, all of a few or as many as a while allows."""
+        is_new = not self._has_text()
+        warnings = self._make(ImportOptions(embed=False, wait_s=_BUDGET_S))
+        counts = self._count()
+        without_model = not is_new and self._stages.model(self._docs()).problem is not None
+        if not counts.pending_chunks or without_model:
+            return query, warnings
+        is_small = counts.pending_chunks <= _BUDGET_S * _CHUNKS_PER_S
+        if not is_new or is_small:
+            warnings += self._embed(None if is_small else _VECTORS_BUDGET_S)
+            return query, warnings
+        if query.mode is not SearchMode.HYBRID:
+            return query, warnings
+        everything = self._collections.place.import_command([DOCS_COLLECTION], ImportMode.UPDATE)
+        return replace(query, mode=SearchMode.LEXICAL), (
+            *warnings,
+            f"searched by words only: {counts.pending_chunks:,} chunks have no vector yet; run the same "
+            f"command again to make vectors for {_VECTORS_BUDGET_S:.0f} seconds, or '{everything}' for all",
+        )
+
+    def _embed(self, budget_s: float | None) -> tuple[str, ...]:
+        """Make vectors for so many seconds at most; another process may be at it already."""
+        deadline = None if budget_s is None else time.monotonic() + budget_s
+        limited = run.current().until(deadline)
+        try:
+            with run.bound(limited):
+                report = self._import(ImportOptions(accept_pending=True, wait_s=0))
+        except WriterBusyError:
+            return ()
+        except ImportStoppedError:
+            run.current().check()
+            return ()
+        return (*report.warnings, *([] if report.failure is None else [str(report.failure)]))
+
+    def _make_behind(self, query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
+        warnings: list[str] = []
+        background = self._background
+        if not self._has_text():
+            background.start()
+            background.wait(self._has_text, until=background.started_at + _BUDGET_S)
+            if self._docs().last_indexed_ms is None:
+                if background.error is not None:
+                    raise background.error
+                warnings.append(
+                    "the folder is still being indexed: documents that are not read yet are missing"
+                )
+        counts = self._count()
+        if counts.pending_chunks and not background.tried:
+            background.start()  # an earlier process ended before all vectors were made
+        is_small = 0 < counts.pending_chunks <= _VECTORS_BUDGET_S * _CHUNKS_PER_S
+        if query.mode is not SearchMode.LEXICAL and is_small:
+            background.wait(lambda: False, until=time.monotonic() + _VECTORS_BUDGET_S)
+            counts = self._count()
+        no_vectors = counts.pending_chunks == counts.chunks > 0 and background.running
+        if no_vectors and query.mode is SearchMode.HYBRID:
+            # The answer does not even wait for a model that could be of no use to it.
+            query = replace(query, mode=SearchMode.LEXICAL)
+            warnings.append("searched by words only: the vectors are still being made")
+        return query, (*warnings, *background.take_warnings())
+
+    def _docs(self) -> Collection:
+        return self._collections.named(DOCS_COLLECTION)
+
+    def _count(self) -> CollectionCounts:
+        docs = self._docs()
+        with self._collections.store().read() as view:
+            return self._stages.model(docs).counts(docs, view)
+
+    def _has_text(self) -> bool:
+        """Return True if the folder was imported, and was not empty then."""
+        return self._docs().last_indexed_ms is not None and self._count().chunks > 0

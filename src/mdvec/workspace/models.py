@@ -17,10 +17,8 @@ from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange, M
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 from mdvec.types.space import EmbeddingSpace
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.imports import chunking_of, import_into
-from mdvec.workspace.model_change import cancel_change, choose_model, resume_change
-from mdvec.workspace.wiring.embedders import Cluster
-from mdvec.workspace.wiring.parts import Parts
+from mdvec.workspace.importing import cancel_change, choose_model, chunking_of, import_into, resume_change
+from mdvec.workspace.stages import Cluster, Stages
 
 
 class Models:
@@ -29,13 +27,13 @@ class Models:
     def __init__(
         self,
         collections: Collections,
-        parts: Parts,
+        stages: Stages,
         prices: PriceSettings,
         *,
         running: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._collections = collections
-        self._parts = parts
+        self._stages = stages
         self._prices = prices
         self._running = running
 
@@ -45,7 +43,7 @@ class Models:
 
         users: dict[EmbeddingSpec, list[str]] = {}
         for each in self._collections.chosen((), include_disabled=True):
-            users.setdefault(each.embedding or self._parts.embedders.configured, []).append(each.name)
+            users.setdefault(each.embedding or self._stages.models.configured, []).append(each.name)
         listed: list[ListedModel] = []
         for known in known_models():
             using = [spec for spec in users if _is(spec, known.provider, known.model)]
@@ -80,19 +78,19 @@ class Models:
 
         with self._running():
             collection, store = self._collections.named(name), self._collections.store()
-            model = self._parts.cutting_model(collection)
-            embedder = self._parts.embedders.make(model.spec)  # counting needs no key, and no weights
+            model = self._stages.cutting_model(collection)
+            embedder = model.known()  # counting needs no key, and no weights
             chunking = chunking_of(collection, options)
             space = model.space
             with store.read() as view:
                 space_id = None if space is None else view.find_space(space)
-            source, recipe = self._parts.source(collection.source), self._parts.recipe(chunking, model)
+            source, recipe = self._stages.source(collection.source), self._stages.recipe(chunking, model)
             changes = find_changes(collection, store=store, source=source, recipe=recipe, options=options)
             rebuild = options.mode is ImportMode.REPLACE
             outlook = look_ahead(collection, changes, embedder, space_id, rebuild=rebuild)
         problems = () if model.problem is None else (sentences(model.problem, model.problem.hint),)
         try:
-            spec = self._parts.embedders.pinned(model.spec)
+            spec = model.pinned()
         except (ConfigError, EmbeddingError):
             spec = model.spec
         price = price_of(spec, self._prices)
@@ -108,7 +106,7 @@ class Models:
             usd=None if price is None else outlook.tokens * price.usd_per_million_tokens / 1_000_000,
             price=price,
             seconds=outlook.seconds,
-            warnings=(*problems, *outlook.unreadable, *self._parts.size_warnings(chunking, model)),
+            warnings=(*problems, *outlook.unreadable, *self._stages.size_warnings(chunking, model)),
         )
 
     def load(self) -> EmbeddingSpace:
@@ -118,16 +116,17 @@ class Models:
             ConfigError: If there is no such model.
             EmbeddingError: If it cannot be used here, or does not answer; the hint says what to do.
         """
-        embedders = self._parts.embedders
-        return embedders.tried(embedders.configured).space
+        models = self._stages.models
+        models.check(models.configured)
+        return models.for_(None).known().space
 
     def use(
         self, spec: EmbeddingSpec, names: Sequence[str] = (), *, wait_s: float = 60.0
     ) -> Iterator[ModelChange]:
         """Change the model of collections, one after the other.
 
-        The new vectors are made beside the old ones, which are searched until all are there. Stopping early
-        loses nothing: this, or the next import, resumes it.
+        The new vectors are made in a space of their own; the old ones are searched until all are there.
+        Stopping early loses nothing: this, or the next import, resumes it.
 
         Args:
             spec: The model; it is tried before anything is changed.
@@ -146,7 +145,7 @@ class Models:
         """
         chosen = self._collections.chosen(names, include_disabled=True)
         with self._running():
-            wanted = self._parts.embedders.checked(spec)
+            wanted = self._stages.models.check(spec)
             for each in chosen:
                 yield self._change(each.name, wanted, wait_s)
 
@@ -161,18 +160,18 @@ class Models:
         changes: list[ModelChange] = []
         for each in self._collections.chosen(names, include_disabled=True):
             started = time.perf_counter()
-            was_changing = cancel_change(each, self._collections.store(), self._parts.embedders)
+            was_changing = cancel_change(each, self._collections.store(), self._stages.models)
             outcome = ModelChangeOutcome.CANCELLED if was_changing else ModelChangeOutcome.SAME
             changes.append(self._changed(each, outcome, started))
         return changes
 
     def _change(self, name: str, wanted: EmbeddingSpec, wait_s: float) -> ModelChange:
         started = time.perf_counter()
-        store, embedders = self._collections.store(), self._parts.embedders
+        store, models = self._collections.store(), self._stages.models
         before = self._collections.named(name)
         with store.claim(before, f"changing the model of {name}", wait_s=wait_s) as claim:
             before = self._collections.named(name)
-            after = choose_model(Work(before, store, claim), wanted, embedders)
+            after = choose_model(Work(before, store, claim), wanted, models)
         with store.read() as view:
             chunks = view.counts(before.id, None).chunks
         warnings: tuple[str, ...] = ()
@@ -186,7 +185,7 @@ class Models:
         else:
             report = self._resume(name, wait_s)
             embedded, warnings = report.embedded_chunks, report.warnings
-            done = embedders.space_of(self._collections.named(name).embedding) == embedders.space_of(wanted)
+            done = models.for_(self._collections.named(name).embedding).space == models.for_(wanted).space
             outcome = ModelChangeOutcome.CHANGED if done else ModelChangeOutcome.CANCELLED
         now = self._collections.named(name)
         return self._changed(now, outcome, started, embedded=embedded, warnings=warnings)
@@ -198,7 +197,7 @@ class Models:
                 name,
                 ImportOptions(wait_s=wait_s),
                 collections=self._collections,
-                parts=self._parts,
+                stages=self._stages,
             )
         except SourceError as error:
             warning = f"the source cannot be read, so the indexed documents are embedded: {error}"
@@ -206,7 +205,7 @@ class Models:
         with store.claim(collection, f"changing the model of {name}", wait_s=wait_s) as claim:
             collection = self._collections.named(name)
             report = ImportReport(collection.name, warnings=(warning,))
-            return resume_change(Work(collection, store, claim), report, self._parts)
+            return resume_change(Work(collection, store, claim), report, self._stages)
 
     @contextmanager
     def embedding_on(self, address: str, *, shows_output: bool = False) -> Iterator[None]:
@@ -221,7 +220,7 @@ class Models:
         """
         kind = registry.load("clusters", address.partition("://")[0])
         cluster: Cluster = kind(address, shows_output=shows_output)
-        self._parts.embedders.use_cluster(cluster)
+        self._stages.models.use_cluster(cluster)
         try:
             yield
         finally:
@@ -254,7 +253,7 @@ class Models:
 
         problem: MdvecError | None
         try:
-            problem = self._parts.embedders.model(spec).problem
+            problem = self._stages.models.for_(spec).problem
         except UsageError as error:
             problem = error
         return replace(

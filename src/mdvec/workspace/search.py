@@ -1,4 +1,4 @@
-"""Answers a query over some collections in one snapshot."""
+"""Answers a query over some collections in one snapshot, and says how complete the index behind it is."""
 
 from __future__ import annotations
 
@@ -27,13 +27,11 @@ from mdvec.types.folder_context import contexts_above
 from mdvec.types.hit import Correction, SearchHit, SearchResult
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.links import Versions
-from mdvec.types.query import Filters, SearchQuery, Where
-from mdvec.workspace.collections import Collections
-from mdvec.workspace.completeness import Completeness
-from mdvec.workspace.documents.reading import file_of, is_stale
-from mdvec.workspace.documents.references import where_of
-from mdvec.workspace.wiring.embedders import Model
-from mdvec.workspace.wiring.parts import Parts
+from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
+from mdvec.types.report import Activity, CollectionCounts, ImportMode
+from mdvec.workspace.collections import PUBLISH_AGAIN, Collections
+from mdvec.workspace.reading import file_of, is_stale, where_of
+from mdvec.workspace.stages import Model, Stages
 
 # More than a person types.
 _MAX_AS_TEXT = 3
@@ -58,13 +56,13 @@ class Search(Struct, frozen=True):
     readable: frozenset[str] | None = None
 
 
-def answer(search: Search, collections: Collections, parts: Parts, versions: VersionCache) -> SearchResult:
+def answer(search: Search, collections: Collections, stages: Stages, versions: VersionCache) -> SearchResult:
     """Answer a query from what is indexed now.
 
     Args:
         search: The query.
         collections: Where to look.
-        parts: Makes the models and the sources.
+        stages: Makes the models and the sources.
         versions: Which documents replace which.
 
     Raises:
@@ -82,14 +80,14 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
         where = where_of(query.filters, chosen, replaced, view) if chosen else Where(())
         if search.related_to is not None and chosen:
             where = _without(where, search.related_to, chosen[0], view)
-        searched = [_searched(each, parts.model(each), view) for each in chosen]
+        searched = [_searched(each, stages.model(each), view) for each in chosen]
         found = find(query, where, searched, view, is_document=search.related_to is not None)
         meant = found.meant
         counts = [view.counts(each.collection.id, each.space_id) for each in searched]
         index = Completeness(chosen, counts)
         activities = view.activities() if index.lacks_anything else []
         unmet_filter = "" if found.shown.hits else _unmet(query.filters, chosen, replaced, view)
-    hits = tuple(_located(found.shown.hits, meant.searched, chosen, replaced, parts))
+    hits = tuple(_located(found.shown.hits, meant.searched, chosen, replaced, stages))
     if query.filters.clean_only:  # a file may have changed just now, before anything could mark it
         hits = tuple(hit for hit in hits if not hit.stale)
     return SearchResult(
@@ -153,10 +151,10 @@ def _located(
     query: str,
     collections: Sequence[Collection],
     versions: Mapping[CollectionId, Versions],
-    parts: Parts,
+    stages: Stages,
 ) -> Iterator[SearchHit]:
     """Yield hits with their own text, their file, its state, its versions and the contexts of its folders."""
-    sources = {each.id: (each, parts.source(each.source)) for each in collections}
+    sources = {each.id: (each, stages.source(each.source)) for each in collections}
     for hit, chunk in found:
         collection, source = sources[chunk.collection_id]
         replaced = versions[chunk.collection_id]
@@ -263,3 +261,95 @@ def recorded_search(query: SearchQuery, *, plain: bool) -> Iterator[Callable[[Se
             return result
 
         yield record
+
+
+class Completeness(Struct, frozen=True):
+    """The state of the collections that were searched.
+
+    Attributes:
+        searched: The collections.
+        counts: What each of them holds, in the space in which it was searched.
+    """
+
+    searched: Sequence[Collection]
+    counts: Sequence[CollectionCounts]
+
+    @property
+    def chunks(self) -> int:
+        """All chunks."""
+        return sum(each.chunks for each in self.counts)
+
+    @property
+    def pending_chunks(self) -> int:
+        """Those without a vector."""
+        return sum(each.pending_chunks for each in self.counts)
+
+    @property
+    def lacks_anything(self) -> bool:
+        """Whether documents or vectors are missing, as far as is known."""
+        return bool(self.pending_chunks or self._partial())
+
+    def last_indexed_ms(self, checked_ms: Mapping[CollectionId, int]) -> int | None:
+        """Return since when nothing is missing, in milliseconds since 1970; None if that is not known.
+
+        Args:
+            checked_ms: When sources were last found to be as indexed.
+        """
+        known = [
+            max(each.last_indexed_ms, checked_ms.get(each.id, 0))
+            for each in self.searched
+            if each.last_indexed_ms is not None
+        ]
+        return min(known) if known and len(known) == len(self.searched) else None
+
+    def hint(self, mode: SearchMode, collections: Collections) -> str:
+        """Return what to do before anything can be found; empty if something can."""
+        if not self.chunks:
+            empty = "There is no text to search: the folders contain no document to index."
+            return collections.first_step(self.searched) or empty
+        if mode is SearchMode.DENSE and self.pending_chunks == self.chunks:
+            return "There is no vector yet. Search in mode hybrid or lexical."
+        return ""
+
+    def warnings(
+        self, mode: SearchMode, collections: Collections, activities: Sequence[Activity], *, importing: bool
+    ) -> Iterator[str]:
+        """Yield what is missing, and what completes it.
+
+        Args:
+            mode: How was searched.
+            collections: Name the commands.
+            activities: What processes are doing.
+            importing: Whether this process is making the missing vectors.
+        """
+        working = {each.collection: str(each) for each in activities}
+
+        def next_step(names: Sequence[str], verb: str) -> str:
+            if importing:
+                return "they are being made"
+            if all(name in working for name in names):
+                return "; ".join(working[name] for name in names)
+            if collections.is_published:
+                return PUBLISH_AGAIN
+            return f"'{collections.place.import_command(names, ImportMode.UPDATE)}' {verb}"
+
+        unread = self._names(lambda count: not count.documents)
+        partial = self._partial() if self.chunks and not importing else []
+        if names := [name for name in partial if name in unread]:
+            yield f"not imported yet: {', '.join(names)}; {next_step(names, 'imports the documents')}"
+        if names := [name for name in partial if name not in unread]:
+            state = "not imported to the end, so documents may be missing"
+            yield f"{state}: {', '.join(names)}; {next_step(names, 'resumes')}"
+        if self.pending_chunks and mode is not SearchMode.LEXICAL:
+            names = self._names(lambda count: count.pending_chunks > 0)
+            count = f"{self.pending_chunks:,} of {self.chunks:,} chunks"
+            step = next_step(names, "makes them")
+            yield f"{count} have no vector yet and are found by words only; {step}"
+
+    def _partial(self) -> list[str]:
+        """Return the collections whose import was stopped, or that an older mdvec wrote."""
+        return [each.name for each in self.searched if each.last_indexed_ms is None]
+
+    def _names(self, meets: Callable[[CollectionCounts], bool]) -> list[str]:
+        """Return the collections whose counts meet a condition."""
+        return [each.name for each, count in zip(self.searched, self.counts, strict=True) if meets(count)]

@@ -1,4 +1,4 @@
-"""Processes that answer searches beside this one, so that searches at the same time use several cores.
+"""Processes that answer searches for this one, so that searches at the same time use several cores.
 
 Python runs one thread of a process at a time. A search that is alone is answered here. Of searches that
 overlap, the others are handed over, each to a process that is free: this one then has its time to talk with

@@ -1,49 +1,80 @@
-"""What is indexed, and whether the disk still agrees."""
+"""The status of what is indexed, its differences from the disk, and problems of mdvec on this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import platform
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 from msgspec.structs import replace
 
-from mdvec.errors import MdvecError, SourceUnavailableError, UnreadableFileError
+from mdvec import __version__
+from mdvec.errors import (
+    DamagedDatabaseError,
+    MdvecError,
+    NoIndexError,
+    OutOfFilesError,
+    SourceUnavailableError,
+    StoreError,
+    UnreadableFileError,
+)
 from mdvec.indexing.changes import known_without_text, make_plan
 from mdvec.indexing.prepare import text_or_rule
-from mdvec.indexing.recipe import Recipe
+from mdvec.indexing.work import Recipe
+from mdvec.machine import available_cores, can_open_files, is_out_of_files
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
 from mdvec.stores.sharing import FollowingStore
+from mdvec.stores.vectors.follower import IndexedStore
+from mdvec.stores.versions import read_versions
+from mdvec.text.quantity import quantity
 from mdvec.types.change import SourceEntry
-from mdvec.types.collection import Collection
-from mdvec.types.report import ChangeProgress, CollectionStatus, DiskCheck, WorkspaceStatus
-from mdvec.workspace.collections import Collections
-from mdvec.workspace.imports import configured_otherwise
-from mdvec.workspace.storage.database import Place
-from mdvec.workspace.wiring.embedders import Model
-from mdvec.workspace.wiring.parts import Parts
+from mdvec.types.collection import RESERVED_NAMES, Collection, EmbeddingSpec
+from mdvec.types.document import DocumentState
+from mdvec.types.links import Versions
+from mdvec.types.report import (
+    ChangeProgress,
+    CollectionStatus,
+    DiskCheck,
+    Finding,
+    ImportMode,
+    Severity,
+    WorkspaceStatus,
+)
+from mdvec.workspace.collections import PUBLISH_AGAIN, Collections
+from mdvec.workspace.database import DatabasePlace
+from mdvec.workspace.importing import configured_otherwise
+from mdvec.workspace.stages import Model, Stages
+
+# Folders that sync clients copy file by file: a database and its log must not be copied apart.
+_SYNCED_FOLDERS = ("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobile documents")
+_MAX_REASONS = 3
+# A bug raises these, and so may what a damaged database has led to.
+_UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
 def describe_all(
-    names: Sequence[str], collections: Collections, parts: Parts, *, files: bool, check: bool
+    names: Sequence[str], collections: Collections, stages: Stages, *, files: bool, check: bool
 ) -> WorkspaceStatus:
     """Return the status of a database; see :meth:`mdvec.workspace.Workspace.status`."""
     if collections.place.is_missing and not names:
-        model = _described(parts.embedders.model(None))
+        model = _described(stages.models.for_(None))
         return WorkspaceStatus(collections.place.shown, 0, model, ())
     store = collections.store()
     with store.read() as view:
         chosen = collections.chosen(names, view, include_disabled=True)
-        statuses = [_describe(each, view, parts, collections.place, files=files) for each in chosen]
+        statuses = [_describe(each, view, stages, collections.place, files=files) for each in chosen]
         watchers = tuple(each for each in view.activities() if not each.collection)
     if statuses and store.warnings:  # once, for all of them
         statuses[0] = replace(statuses[0], warnings=(*store.warnings, *statuses[0].warnings))
     if check:
-        statuses = [_checked(each, store, parts) for each in statuses]
+        statuses = [_checked(each, store, stages) for each in statuses]
     models = dict.fromkeys(status.model for status in statuses)
     return WorkspaceStatus(
         database=collections.place.shown,
         size_bytes=store.size_bytes,
-        model=", ".join(models) or _described(parts.embedders.model(None)),
+        model=", ".join(models) or _described(stages.models.for_(None)),
         collections=tuple(statuses),
         watchers=watchers,
         published=store.published if isinstance(store, FollowingStore) else None,
@@ -51,14 +82,14 @@ def describe_all(
 
 
 def _describe(
-    collection: Collection, view: View, parts: Parts, place: Place, *, files: bool
+    collection: Collection, view: View, stages: Stages, place: DatabasePlace, *, files: bool
 ) -> CollectionStatus:
-    model, following = parts.model(collection), parts.next_model(collection)
+    model, next_model = stages.model(collection), stages.next_model(collection)
     space_id = model.space_id(collection, view)
     change = None
-    if following is not None:
-        left = following.counts(collection, view)
-        change = ChangeProgress(str(following.spec), left.chunks, left.pending_chunks)
+    if next_model is not None:
+        left = next_model.counts(collection, view)
+        change = ChangeProgress(str(next_model.spec), left.chunks, left.pending_chunks)
     activity = next((each for each in view.activities() if each.collection == collection.name), None)
     return CollectionStatus(
         collection,
@@ -66,16 +97,16 @@ def _describe(
         tuple(view.file_states(collection.id, space_id)) if files else (),
         model=_described(model),
         change=change,
-        warnings=configured_otherwise(collection, parts, place),
+        warnings=configured_otherwise(collection, stages, place),
         activity=activity,
     )
 
 
-def _checked(status: CollectionStatus, store: Store, parts: Parts) -> CollectionStatus:
+def _checked(status: CollectionStatus, store: Store, stages: Stages) -> CollectionStatus:
     collection = status.collection
     try:
-        source = parts.source(collection.source)
-        recipe = parts.recipe(collection.chunking, parts.cutting_model(collection))
+        source = stages.source(collection.source)
+        recipe = stages.recipe(collection.chunking, stages.cutting_model(collection))
         return replace(status, check=_compare_with_disk(collection, store, source, recipe))
     except MdvecError as error:
         return replace(
@@ -121,3 +152,234 @@ def _holds_text(entry: SourceEntry, source: Source) -> bool:
     except UnreadableFileError:
         return False
     return not isinstance(text_or_rule(raw), str)
+
+
+def examine(collections: Collections, stages: Stages) -> list[Finding]:
+    """Examine everything; what cannot even be opened is a finding too.
+
+    Returns:
+        The findings, in the order of a reader's interest.
+    """
+    findings = [_about_machine(), *_about_place(collections.place)]
+    try:
+        store = collections.store()
+    except MdvecError as error:
+        severity = Severity.NOTE if isinstance(error, NoIndexError) else Severity.PROBLEM
+        return [*findings, *_about_models(stages, ()), Finding(severity, "database", str(error), error.hint)]
+    try:
+        registered = collections.chosen((), include_disabled=True)
+        findings.extend(_about_models(stages, registered))
+        findings.append(_about_database(collections.place.shown, store))
+        findings.extend(_about_vector_index(store))
+        findings.extend(Finding(Severity.NOTE, "database", warning) for warning in store.warnings)
+        with store.read() as view:
+            versions = {each.id: read_versions(each.id, view) for each in registered}
+        findings.extend(
+            finding
+            for item in describe_all((), collections, stages, files=True, check=True).collections
+            for finding in (
+                *_about_collection(item, collections),
+                *_about_versions(item.collection, versions.get(item.collection.id, Versions())),
+            )
+        )
+    except MdvecError as error:
+        findings.append(Finding(Severity.PROBLEM, "database", str(error), error.hint))
+    return findings
+
+
+@contextmanager
+def explaining(collections: Collections) -> Iterator[None]:
+    """Find the cause of an error: no more files can be opened, or the database is damaged.
+
+    Raises:
+        OutOfFilesError: In place of an error that it explains.
+        DamagedDatabaseError: In place of an unexpected error that damage explains.
+    """
+    try:
+        with _counting_files():
+            yield
+    except _UNEXPECTED as error:
+        damage = _find_damage(collections)
+        if damage is None:
+            raise
+        raise damage from error
+
+
+@contextmanager
+def _counting_files() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        # SQLite does not say why it cannot open a file.
+        if is_out_of_files(error) or (isinstance(error, StoreError) and not can_open_files()):
+            raise OutOfFilesError from error
+        raise
+
+
+def _find_damage(collections: Collections) -> DamagedDatabaseError | None:
+    """Return the damage in a database; None if it is intact, was not used or cannot be examined."""
+    if not collections.database.is_open:
+        return None
+    try:
+        problems = collections.store().check()
+    except MdvecError:
+        return None
+    if not problems:
+        return None
+    return DamagedDatabaseError(f"{collections.place.shown} is damaged: {problems[0]}", hint=problems[0].hint)
+
+
+def _about_machine() -> Finding:
+    text = f"mdvec {__version__}, Python {platform.python_version()}, {platform.platform()}"
+    return Finding(Severity.OK, "machine", f"{text}, {available_cores()} cores")
+
+
+def _about_place(place: DatabasePlace) -> Iterator[Finding]:
+    synced = [part for part in Path(place.shown).parts if part.casefold().startswith(_SYNCED_FOLDERS)]
+    if synced:
+        yield Finding(
+            Severity.NOTE,
+            "place",
+            f"the database lies in {synced[0]}, which may be copied while it is written",
+            "Keep it elsewhere: give --data-dir."
+            if place.docs_dir
+            else "Keep it elsewhere: set [store] location in mdvec.toml.",
+        )
+
+
+def _about_models(stages: Stages, collections: Sequence[Collection]) -> Iterator[Finding]:
+    """Try each model that is in use or about to be, and the configured one where none is."""
+    specs = dict.fromkeys(each.embedding for each in collections)
+    specs.update(dict.fromkeys(each.next_embedding for each in collections if each.next_embedding))
+    # The configured model of a new collection is often one that others name; it is shown once.
+    yield from dict.fromkeys(_try_model(stages, spec) for spec in specs or (None,))
+
+
+def _try_model(stages: Stages, spec: EmbeddingSpec | None) -> Finding:
+    try:
+        model = stages.models.for_(spec)
+        if model.problem is not None:
+            return Finding(Severity.NOTE, "model", str(model.problem), model.problem.hint)
+        stages.models.check(model.spec)
+    except MdvecError as error:
+        return Finding(Severity.PROBLEM, "model", str(error), error.hint)
+    warnings = "; ".join(model.known().warnings)
+    if warnings:
+        return Finding(Severity.NOTE, "model", f"{model.name}: {warnings}")
+    return Finding(Severity.OK, "model", model.name)
+
+
+def _about_database(database: str, store: Store) -> Finding:
+    try:
+        problems = store.check()
+    except MdvecError as error:  # what keeps it from being examined is no damage
+        return Finding(Severity.PROBLEM, "database", str(error), error.hint)
+    if problems:
+        return Finding(
+            Severity.PROBLEM,
+            "database",
+            f"{database}: {'; '.join(map(str, problems[:_MAX_REASONS]))}",
+            problems[0].hint,
+        )
+    return Finding(Severity.OK, "database", f"{database}: intact")
+
+
+def _about_vector_index(store: Store) -> Iterator[Finding]:
+    """Yield problems of the vector index of a store; searches work without it, but slower."""
+    if not isinstance(store, IndexedStore):
+        return
+    with store.vector_index() as index:
+        if index is None:
+            return
+        problem = index.problem()
+        if problem:
+            hint = "Searches work without it, but slower. Build it again: mdvec store rebuild"
+            yield Finding(Severity.NOTE, "vector index", problem, hint)
+        else:
+            yield Finding(Severity.OK, "vector index", f"{index.location}: can be used")
+
+
+def _about_versions(collection: Collection, versions: Versions) -> Iterator[Finding]:
+    if versions.dangling:
+        named = [
+            f"{each.path}:{each.link.line} names {each.link.target!r}"
+            for each in versions.dangling[:_MAX_REASONS]
+        ]
+        more = len(versions.dangling) - len(named)
+        yield Finding(
+            Severity.NOTE,
+            collection.name,
+            f"'previous' names what is not there: {'; '.join(named)}{f'; and {more} more' if more else ''}",
+            "Correct 'previous' in their frontmatter, or take it out.",
+        )
+    for cycle in versions.cycles:
+        yield Finding(
+            Severity.NOTE,
+            collection.name,
+            f"each is the previous version of another: {' → '.join((*cycle, cycle[0]))}; "
+            "none of them is left out of results for that",
+            "Take 'previous' out of the oldest one.",
+        )
+
+
+def _about_collection(status: CollectionStatus, collections: Collections) -> Iterator[Finding]:
+    name = status.collection.name
+    counts = status.counts
+    if name in RESERVED_NAMES:
+        yield Finding(
+            Severity.NOTE,
+            name,
+            "agents have another tool of this name, so the collection has none of its own",
+            "Agents reach it with 'search'. To give it a tool, add its folder under another name.",
+        )
+    if status.check_error and not (status.is_unreachable and counts.documents):
+        yield Finding(Severity.PROBLEM, name, status.check_error, status.check_hint)
+        return
+    in_order = f"{quantity(counts.documents, 'document')}, {quantity(counts.chunks, 'chunk')}, up to date"
+    yield from list(_about_state(status, collections)) or [Finding(Severity.OK, name, in_order)]
+    if counts.superseded:
+        files = collections.place.command("status", "-n", name)
+        yield Finding(
+            Severity.OK,
+            name,
+            f"{quantity(counts.superseded, 'older version')} hidden: other documents name them as 'previous'",
+            f"'{files}' lists them; a search with --include-superseded finds them.",
+        )
+
+
+def _about_state(status: CollectionStatus, collections: Collections) -> Iterator[Finding]:
+    """Yield what keeps a collection from being up to date."""
+    name = status.collection.name
+    counts = status.counts
+
+    def note(message: str, hint: str) -> Finding:
+        return Finding(Severity.NOTE, name, message, hint)
+
+    is_new = status.collection.last_indexed_ms is None
+    update = collections.place.import_command([name], ImportMode.NEW if is_new else ImportMode.UPDATE)
+    files = collections.place.command("status", "-n", name)
+    complete = f"{PUBLISH_AGAIN.capitalize()}." if collections.is_published else f"Run '{update}'."
+    if status.is_unreachable:
+        yield note(
+            f"cannot be reached now; searches use what was indexed: {status.check_error}",
+            f"Run '{update}' when it can be reached again.",
+        )
+    if is_new:
+        yield note("never imported", complete)
+        return
+    if counts.failed:
+        yield Finding(
+            Severity.PROBLEM,
+            name,
+            f"{quantity(counts.failed, 'file')} could not be read",
+            f"Run '{files}' to see which and why.",
+        )
+    if status.check is not None and not status.check.in_sync:
+        check = status.check
+        differing = len(check.new) + len(check.changed) + len(check.moved) + len(check.deleted)
+        yield note(f"{quantity(differing, 'difference')} between the files and the index", f"Run '{update}'.")
+    if odd := [each for each in status.files if each.state is DocumentState.READY and each.reason]:
+        more = f"; {quantity(len(odd) - 1, 'more file')} with warnings" if len(odd) > 1 else ""
+        yield note(f"{odd[0].path}: {odd[0].reason}{more}", f"Run '{files}' to see all.")
+    if counts.pending_chunks:
+        yield note(f"{counts.pending_chunks:,} of {counts.chunks:,} chunks have no vector", complete)

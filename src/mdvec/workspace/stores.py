@@ -17,14 +17,14 @@ from mdvec.text.addresses import scheme_of
 from mdvec.text.quantity import quantity
 from mdvec.types.report import ImportMode
 from mdvec.types.store_report import MovedStore, PublishReport, RebuiltIndex, SpaceSize, StoreDescription
-from mdvec.workspace.storage.opening import open_database, open_store
+from mdvec.workspace.opening import open_database, open_store
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
     from mdvec.stores.interface import Store
     from mdvec.types.collection import Collection
     from mdvec.workspace.collections import Collections
-    from mdvec.workspace.wiring.parts import Parts
+    from mdvec.workspace.stages import Stages
 
 _MOVE_WAIT_S = 5.0  # for an import to end
 
@@ -32,13 +32,13 @@ _MOVE_WAIT_S = 5.0  # for an import to end
 class Stores:
     """The store of a workspace, and what can be done with it as a whole."""
 
-    def __init__(self, collections: Collections, parts: Parts, config: Config) -> None:
+    def __init__(self, collections: Collections, stages: Stages, config: Config) -> None:
         self._collections = collections
-        self._parts = parts
+        self._stages = stages
         self._config = config
 
     def describe(self) -> StoreDescription:
-        """Describe the store: what it is, what it holds, and the vector index beside it."""
+        """Describe the store: what it is, what it holds, and its vector index."""
         store = self._collections.store()
         with store.read() as view:
             counts = [view.counts(each.id, None) for each in view.collections()]
@@ -83,7 +83,6 @@ class Stores:
             WriterBusyError: If a collection is being imported.
             ImportStoppedError: If the run is cancelled; what was copied stays.
         """
-        from mdvec.documents.parse import parse_document
         from mdvec.indexing.transfer import copy_store
 
         place = target if scheme_of(target) else Path(target).absolute()
@@ -91,11 +90,11 @@ class Stores:
             msg = f"{self._collections.place.shown} is already there"
             raise StoreError(msg, hint="Name another file, or the address of another store.")
         # An index follows once the new store is used.
-        beside_nothing = msgspec.structs.replace(self._config.store, vectors=None)
-        config = msgspec.structs.replace(self._config, store=beside_nothing)
+        without_index = msgspec.structs.replace(self._config.store, vectors=None)
+        config = msgspec.structs.replace(self._config, store=without_index)
         store = open_database(place, config, folder=None)
         try:
-            contents = copy_store(self._collections.store(), store, parse_document, wait_s=_MOVE_WAIT_S)
+            contents = copy_store(self._collections.store(), store, wait_s=_MOVE_WAIT_S)
             update_vector_index(store)
             return MovedStore(store.location, contents)
         finally:
@@ -161,7 +160,7 @@ class Stores:
         """Warn of texts that are published without a vector."""
         for each in collections:
             with self._collections.store().read() as view:
-                pending = self._parts.model(each).counts(each, view).pending_chunks
+                pending = self._stages.model(each).counts(each, view).pending_chunks
             if pending:
                 command = self._collections.place.import_command([each.name], ImportMode.UPDATE)
                 run.current().warn(
@@ -170,7 +169,7 @@ class Stores:
                 )
 
     def rebuild_vector_index(self) -> RebuiltIndex:
-        """Empty the vector index beside the store and fill it again; nothing is embedded.
+        """Empty the vector index of the store and fill it again; nothing is embedded.
 
         Raises:
             ConfigError: If there is none.
@@ -212,7 +211,7 @@ class Stores:
         """
         store, collection = self._shared(), self._collections.named(name)
         with self._collections.store().read() as view:
-            space_id = self._parts.model(collection).space_id(collection, view)
+            space_id = self._stages.model(collection).space_id(collection, view)
         if space_id is None:
             msg = f"the collection {name!r} has no vectors yet"
             raise StoreError(
@@ -236,12 +235,11 @@ def _write_copy(store: Store, file: Path, names: Sequence[str], number: int) -> 
     """
     if isinstance(store, CopyableStore):
         return store.write_copy(file, names, number)
-    from mdvec.documents.parse import parse_document
     from mdvec.indexing.transfer import copy_store
 
     between = open_store(file.with_name("all.sqlite"))
     try:
-        copy_store(store, between, parse_document, wait_s=_MOVE_WAIT_S)
+        copy_store(store, between, wait_s=_MOVE_WAIT_S)
         return _write_copy(between, file, names, number)
     finally:
         between.close()

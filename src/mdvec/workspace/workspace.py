@@ -34,26 +34,20 @@ from mdvec.types.report import (
     TagCount,
     WorkspaceStatus,
 )
-from mdvec.workspace.collections import Changes, Collections, Registration
-from mdvec.workspace.doctor import explaining
-from mdvec.workspace.documents import reading
-from mdvec.workspace.documents.browse import Browse
-from mdvec.workspace.documents.folders import Folders
-from mdvec.workspace.documents.pages import Pages
-from mdvec.workspace.documents.reading import is_stale
-from mdvec.workspace.documents.references import find
-from mdvec.workspace.documents.sections import Sections
-from mdvec.workspace.first_index import FirstIndex
-from mdvec.workspace.freshness import Freshness
-from mdvec.workspace.imports import import_into, recorded_import
+from mdvec.workspace import reading
+from mdvec.workspace.collections import CollectionChanges, Collections, Folders, Registration
+from mdvec.workspace.database import DOCS_COLLECTION, DatabasePlace, WorkspaceDatabase
+from mdvec.workspace.freshness import FirstIndex, Freshness
+from mdvec.workspace.importing import import_into, recorded_import
 from mdvec.workspace.models import Models
+from mdvec.workspace.pages import Browse, Pages
+from mdvec.workspace.reading import find, is_stale
 from mdvec.workspace.search import Search, answer, recorded_search
 from mdvec.workspace.searchers import Searchers
-from mdvec.workspace.status import describe_all
-from mdvec.workspace.storage.database import Database, Place
-from mdvec.workspace.storage.docs_folder import DOCS_COLLECTION
+from mdvec.workspace.sections import Sections
+from mdvec.workspace.stages import Stages, set_only
+from mdvec.workspace.status import describe_all, explaining
 from mdvec.workspace.stores import Stores
-from mdvec.workspace.wiring.parts import Parts, set_only
 
 # An import ends with its batch, which takes a moment; what it has not committed then is done again.
 _END_WAIT_S = 1.0
@@ -75,7 +69,7 @@ class Workspace:
         pages: Its documents, rendered for people.
         browse: Its documents without a query: lists, counts, outlines, and what is about the same.
         folders: What its folders hold.
-        may_write: Whether it can change anything (see :mod:`mdvec.workspace.restricted`).
+        may_write: Whether it can change anything (see :mod:`mdvec.workspace.serving`).
         readable: Names of the collections that may be read; None for all.
         searchers: Other processes that answer searches; None where this process answers all.
     """
@@ -86,7 +80,7 @@ class Workspace:
 
     def __init__(self, collections: Collections, config: Config) -> None:
         self._collections = collections
-        self._parts = collections.parts
+        self._stages = collections.stages
         self._config = config
         place = collections.place
         self.database = place.location if isinstance(place.location, Path) else default_database()
@@ -94,17 +88,17 @@ class Workspace:
         self._first_index: FirstIndex | None = None
         if place.docs_dir is not None and self.may_write:
             self._first_index = FirstIndex(
-                collections, self._parts, lambda options: self.import_collection(DOCS_COLLECTION, options)
+                collections, self._stages, lambda options: self.import_collection(DOCS_COLLECTION, options)
             )
         self._versions = VersionCache()
         self._guard = threading.Lock()
         self._runs: list[run.Run] = []
         self._closed = False
-        self.models = Models(collections, self._parts, config.prices, running=self._running)
+        self.models = Models(collections, self._stages, config.prices, running=self._running)
         self.sections = Sections(collections, self.import_collection)
-        self.freshness = Freshness(collections, self._parts, config, self.import_collection)
-        self.stores = Stores(collections, self._parts, config)
-        self.pages = Pages(collections, self._parts, self._versions)
+        self.freshness = Freshness(collections, self._stages, config, self.import_collection)
+        self.stores = Stores(collections, self._stages, config)
+        self.pages = Pages(collections, self._stages, self._versions)
         self.browse = Browse(
             collections,
             self._versions,
@@ -133,7 +127,7 @@ class Workspace:
         if self.searchers is not None:
             self.searchers.close()
         self._collections.database.close()
-        self._parts.embedders.close()
+        self._stages.models.close()
 
     # --- collections ---------------------------------------------------------------------------
 
@@ -173,7 +167,7 @@ class Workspace:
         """
         return self._collections.add(name, description, location, **options)
 
-    def update_collection(self, name: str, **changes: Unpack[Changes]) -> Collection:
+    def update_collection(self, name: str, **changes: Unpack[CollectionChanges]) -> Collection:
         """Change what is registered; None leaves a field as it is. The next import follows it.
 
         Another model is chosen with ``models.use``.
@@ -216,7 +210,7 @@ class Workspace:
             ImportStoppedError: If the run is cancelled, or the workspace is closed meanwhile.
         """
         with self._running(), recorded_import(name, options) as record:
-            return record(import_into(name, options, collections=self._collections, parts=self._parts))
+            return record(import_into(name, options, collections=self._collections, stages=self._stages))
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -268,10 +262,11 @@ class Workspace:
             importing = self._first_index is not None and self._first_index.running
             search = Search(query, checked_ms, importing, related_to, self.readable)
             # The steps of a search can be followed only in this process.
-            if self.searchers is None or run.current().on_step or not self._parts.embedders.are_small:
-                result = self.answer(search)
+            here = partial(answer, search, self._collections, self._stages, self._versions)
+            if self.searchers is None or run.current().on_step or not self._stages.models.are_small:
+                result = here()
             else:
-                result = self.searchers.answer(search, partial(self.answer, search))
+                result = self.searchers.answer(search, here)
             result = replace(result, warnings=(*warnings, *result.warnings)) if warnings else result
             return record(result)
 
@@ -281,11 +276,11 @@ class Workspace:
         Raises:
             MdvecError: As :meth:`search`.
         """
-        return answer(search, self._collections, self._parts, self._versions)
+        return answer(search, self._collections, self._stages, self._versions)
 
     def use_small_models_only(self) -> None:
         """Refuse, by a RuntimeError, searches that need a large model."""
-        self._parts.embedders.use_small_only()
+        self._stages.models.use_small_only()
 
     def read(
         self,
@@ -314,7 +309,7 @@ class Workspace:
             raise UsageError(msg, hint="Give one of them.")
         with self._collections.store().read() as view:
             found = find(path, collection, self._collections, view)
-        stale = is_stale(found.document, self._parts.source(found.collection.source))
+        stale = is_stale(found.document, self._stages.source(found.collection.source))
         if lines is None and section is None:
             lines, section = found.lines, found.section
         return reading.passage(found.document, lines=lines, section=section, stale=stale)
@@ -392,13 +387,15 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If there is no such collection.
         """
-        return describe_all((name,) if name else (), self._collections, self._parts, files=files, check=check)
+        return describe_all(
+            (name,) if name else (), self._collections, self._stages, files=files, check=check
+        )
 
     def doctor(self) -> list[Finding]:
         """Return what keeps mdvec from working well here."""
-        from mdvec.workspace.doctor import examine
+        from mdvec.workspace.status import examine
 
-        return examine(self._collections, self._parts)
+        return examine(self._collections, self._stages)
 
     def compact(self) -> tuple[int, int]:
         """Rewrite the database without what was deleted, and return its bytes before and after."""
@@ -417,11 +414,11 @@ class Workspace:
         Returns:
             Whether there was anything to free.
         """
-        limit_s = self._parts.idle_limit_s()
+        limit_s = self._stages.idle_limit_s()
         if limit_s is None:
             return False
         ended = self.searchers is not None and self.searchers.end_idle(limit_s)
-        return self._parts.embedders.unload(idle_s=limit_s) or ended
+        return self._stages.models.unload(idle_s=limit_s) or ended
 
     # --- inside --------------------------------------------------------------------------------
 
@@ -450,7 +447,7 @@ class Workspace:
                 self._runs.remove(current)
 
 
-def workspace_at(place: Place, config: Config, embedder: Embedder | None = None) -> Workspace:
+def workspace_at(place: DatabasePlace, config: Config, embedder: Embedder | None = None) -> Workspace:
     """Make a workspace; nothing is read or written before its first use.
 
     Args:
@@ -458,5 +455,5 @@ def workspace_at(place: Place, config: Config, embedder: Embedder | None = None)
         config: Settings.
         embedder: Used instead of the configured one.
     """
-    parts = Parts(config, embedder)
-    return Workspace(Collections(Database(place, config, parts), parts), config)
+    stages = Stages(config, embedder)
+    return Workspace(Collections(WorkspaceDatabase(place, config, stages), stages), config)

@@ -7,7 +7,7 @@ import hashlib
 from msgspec.structs import replace
 
 from mdvec.indexing.changes import _stored_texts
-from mdvec.indexing.plan import Comparison, compare, resolve
+from mdvec.indexing.plan import ListingComparison, compare, resolve
 from mdvec.types.change import Exclusion, KnownDocument, Listing, Move, Plan, SourceEntry, Unreadable
 
 _FINGERPRINT = "v1"
@@ -34,7 +34,7 @@ def _known(
 
 def _compare(
     entries: list[SourceEntry], known: list[KnownDocument], unreadable: tuple[Unreadable, ...] = ()
-) -> Comparison:
+) -> ListingComparison:
     listing = Listing(tuple(entries), unreadable=unreadable)
     return compare(listing, {item.path: item for item in known}, _FINGERPRINT)
 

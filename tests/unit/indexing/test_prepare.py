@@ -8,7 +8,7 @@ from mdvec.chunking.sections import SectionChunker
 from mdvec.documents import PARSER_VERSION
 from mdvec.documents.parse import parse_document
 from mdvec.indexing.prepare import Prepared, prepare
-from mdvec.indexing.recipe import Recipe
+from mdvec.indexing.work import Recipe
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import CutDocument

@@ -12,7 +12,7 @@ from mdvec.chunking.sections import SectionChunker
 from mdvec.documents import PARSER_VERSION
 from mdvec.documents.parse import parse_document
 from mdvec.indexing.prepare import Prepared, prepare
-from mdvec.indexing.recipe import Recipe
+from mdvec.indexing.work import Recipe
 from mdvec.search.exact import _IDENTIFIER, _with_all_words, find_exact
 from mdvec.search.words import find_by_words
 from mdvec.stores.interface import View

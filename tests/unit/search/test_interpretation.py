@@ -13,7 +13,7 @@ from mdvec.chunking.sections import SectionChunker
 from mdvec.documents import PARSER_VERSION
 from mdvec.documents.parse import parse_document
 from mdvec.indexing.prepare import Prepared, prepare
-from mdvec.indexing.recipe import Recipe
+from mdvec.indexing.work import Recipe
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.search import search
 from mdvec.stores.interface import Store

@@ -26,7 +26,7 @@ from mdvec.chunking.sections import SectionChunker
 from mdvec.documents import PARSER_VERSION
 from mdvec.documents.parse import parse_document
 from mdvec.indexing.prepare import Prepared, prepare
-from mdvec.indexing.recipe import Recipe
+from mdvec.indexing.work import Recipe
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.search.search import Found, search
 from mdvec.stores.interface import Store

@@ -12,7 +12,7 @@ from tests.commands import run_here
 from mdvec.config.schema import EmbeddingSettings
 from mdvec.errors import EmbedderUnavailableError
 from mdvec.types.collection import EmbeddingSpec
-from mdvec.workspace.wiring.embedders import make_elsewhere
+from mdvec.workspace.stages import make_elsewhere
 
 
 @pytest.mark.parametrize(

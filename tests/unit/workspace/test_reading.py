@@ -7,7 +7,7 @@ import pytest
 from mdvec.errors import DocumentNotFoundError
 from mdvec.stores.records import StoredDocument
 from mdvec.types.ids import CollectionId, DocumentId
-from mdvec.workspace.documents.reading import lines_of_section
+from mdvec.workspace.reading import lines_of_section
 
 
 def _stored(body: str) -> StoredDocument:

@@ -25,7 +25,7 @@ _LINE_OR_FRAGMENT = re.compile(r'\sdata-line="(\d+)"|\shref="([^"#]*)#([^"]*)"')
 
 
 class SiteAddresses:
-    """Addresses for :meth:`mdvec.workspace.documents.pages.Pages.read`.
+    """Addresses for :meth:`mdvec.workspace.pages.Pages.read`.
 
     Attributes:
         files: The files that documents show or lead to: content by path below the public files.

@@ -188,7 +188,7 @@ def _with_parameters(address: str, parameters: Mapping[str, Any]) -> str:
 
 
 class PageAddresses:
-    """Addresses for :meth:`mdvec.workspace.documents.pages.Pages.read`."""
+    """Addresses for :meth:`mdvec.workspace.pages.Pages.read`."""
 
     def document(self, collection: str, path: str) -> str:
         """Return the address of a document."""

@@ -1,4 +1,7 @@
-"""The second half of an import: embeds every name and every chunk without a vector."""
+"""Step 4 of an import: embeds every name and every chunk without a vector.
+
+Lines that most documents of a collection share are left out of what is embedded.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,21 @@ from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder
 from mdvec.embedding.unrelated import PASSAGES, QUESTIONS, measure_unrelated
 from mdvec.errors import EmbeddingError
-from mdvec.indexing.boilerplate import known_boilerplate
 from mdvec.indexing.work import Work
 from mdvec.stores.interface import View
 from mdvec.stores.records import PendingText
 from mdvec.stores.sharing import SharedWork
-from mdvec.text.boilerplate import without_boilerplate
+from mdvec.text.boilerplate import MIN_DOCUMENTS, MOST, shared_lines, without_boilerplate
+from mdvec.types.collection import Boilerplate
 from mdvec.types.ids import SpaceId
-from mdvec.types.report import Activity
+from mdvec.types.query import Where
+from mdvec.types.report import Activity, CollectionCounts
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts
@@ -31,8 +36,12 @@ _WAIT_FOR_OTHERS_S = 0.5
 # Names are some ten tokens each, chunks some hundreds.
 _NAMES_FOR_A_TEXT = 10
 
+# A sample of this size is enough, however many documents there are.
+_SAMPLED_DOCUMENTS = 400
+_DOCUMENTS_AT_ONCE = 50
 
-class Embedded(Struct, frozen=True):
+
+class EmbedOutcome(Struct, frozen=True):
     """The texts that were embedded.
 
     Attributes:
@@ -50,7 +59,7 @@ class Embedded(Struct, frozen=True):
 
 def embed_pending(
     work: Work, embedder: Embedder, space_id: SpaceId, *, wanted: Callable[[View], bool] | None = None
-) -> Embedded:
+) -> EmbedOutcome:
     """Embed until nothing is pending, names first. Before that, measure a model that was not measured yet.
 
     Each part is committed as it arrives, and no transaction is open while the model computes. Stopping loses
@@ -92,7 +101,7 @@ def embed_pending(
                     break
     except EmbeddingError as error:
         failure = error
-    return Embedded(min(names, done), max(0, done - names), failure, stopped)
+    return EmbedOutcome(min(names, done), max(0, done - names), failure, stopped)
 
 
 def names_at_once(texts_at_once: int) -> int:
@@ -142,8 +151,8 @@ def _embed_batches(
     for batch in _pending_batches(work, space_id, embedder.texts_at_once):
         texts = [_embedded(item, boilerplate) for item in batch]
         titles = [item.title for item in batch]
-        with closing(embedder.embed(texts, titles=titles)) as parts:
-            for positions, vectors in _timed(parts, len(batch)):
+        with closing(embedder.embed(texts, titles=titles)) as batches:
+            for positions, vectors in _timed(batches, len(batch)):
                 hashes = [batch[position].text_hash for position in positions]
                 with run.current().step("write_vectors", texts=len(positions)), work.write() as writer:
                     writer.put_vectors(space_id, hashes, vectors)
@@ -196,12 +205,43 @@ def _read(work: Work, look: Callable[[View], list[T]]) -> list[T]:
         return look(view)
 
 
-def _timed(parts: Parts, count: int) -> Parts:
+def _timed(batches: Parts, count: int) -> Parts:
     """Measure how long each part of ``count`` texts takes."""
     left = count
     while left:
         with run.current().step("embed") as details:
-            positions, vectors = next(parts)
+            positions, vectors = next(batches)
             details["texts"] = len(positions)
         left -= len(positions)
         yield positions, vectors
+
+
+def known_boilerplate(work: Work, counts: CollectionCounts) -> frozenset[str]:
+    """Return the keys of a collection's boilerplate, for :func:`mdvec.text.boilerplate.without_boilerplate`.
+
+    It is learned again when the number of documents has doubled, or when half of the chunks are pending. In
+    between, the collection remembers it, so that a small update reads no other documents.
+
+    Args:
+        work: The collection.
+        counts: Its counts, with all texts written.
+    """
+    known = work.collection.boilerplate
+    has_doubled = counts.documents >= 2 * known.documents
+    is_mostly_new = counts.pending_chunks and 2 * counts.pending_chunks >= counts.chunks
+    if counts.documents >= MIN_DOCUMENTS and (has_doubled or is_mostly_new):
+        with run.current().step("learn_boilerplate"), work.store.read() as view:
+            shares = shared_lines(_sampled_bodies(work, view))
+            lines = tuple(key for key, share in shares.items() if share >= MOST)
+            known = Boilerplate(counts.documents, lines, frequent=tuple(shares))
+        with work.write() as writer:
+            writer.change_collection(work.collection.id, lambda now: replace(now, boilerplate=known))
+    return frozenset(known.lines)
+
+
+def _sampled_bodies(work: Work, view: View) -> Iterator[str]:
+    """Yield the texts of documents spread over the collection; the same for the same collection."""
+    ids = sorted(view.documents_inside(Where((work.collection.id,))))
+    sample = ids[:: 1 + len(ids) // _SAMPLED_DOCUMENTS]
+    for start in range(0, len(sample), _DOCUMENTS_AT_ONCE):
+        yield from view.bodies(sample[start : start + _DOCUMENTS_AT_ONCE]).values()

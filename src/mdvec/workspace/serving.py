@@ -1,7 +1,7 @@
-"""A workspace restricted to reading some of its collections.
+"""A workspace for servers: restricted to some collections, or searched in several processes.
 
-This is the one place where rights are enforced. Every use case reads through the collections and the store
-of its workspace, so that a door cannot show what these do not.
+:class:`RestrictedWorkspace` is the one place where rights are enforced. Every use case reads through the
+collections and the store of its workspace, so that a door cannot show what these do not.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from msgspec.structs import asdict, replace
 
 from mdvec import run
+from mdvec.config.schema import Config
+from mdvec.machine import available_cores
 from mdvec.stores.interface import Store
 from mdvec.stores.restricted import RestrictedStore, refuse, unplaced_errors
 from mdvec.types.collection import Collection
@@ -22,12 +25,17 @@ from mdvec.types.hit import SearchResult
 from mdvec.types.query import Filters, SearchQuery
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport, ListedDocument, WorkspaceStatus
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.documents.browse import Browse
-from mdvec.workspace.storage.database import Place
-from mdvec.workspace.workspace import Workspace
+from mdvec.workspace.database import DatabasePlace
+from mdvec.workspace.pages import Browse
+from mdvec.workspace.search import Search
+from mdvec.workspace.searchers import Answering, MakeAnswering, Searchers
+from mdvec.workspace.workspace import Workspace, workspace_at
+
+# What one process can talk about with its clients meanwhile.
+_MAX_PROCESSES = 4
 
 
-class _UnnamedPlace(Place, frozen=True):
+class _UnnamedDatabasePlace(DatabasePlace, frozen=True):
     """A database whose path is not shown."""
 
     @property
@@ -37,15 +45,15 @@ class _UnnamedPlace(Place, frozen=True):
 
     def import_command(self, names: Sequence[str], mode: ImportMode) -> str:
         """Return the command with the collections alone."""
-        return Place(self.location).import_command(names, mode)
+        return DatabasePlace(self.location).import_command(names, mode)
 
 
 class _RestrictedCollections(Collections):
     """Some collections of a database, to be read."""
 
     def __init__(self, whole: Collections, names: frozenset[str]) -> None:
-        super().__init__(whole.database, whole.parts)
-        self.place: Place = _UnnamedPlace(**asdict(whole.place))
+        super().__init__(whole.database, whole.stages)
+        self.place: DatabasePlace = _UnnamedDatabasePlace(**asdict(whole.place))
         self._names = names
         self._shown: RestrictedStore | None = None
 
@@ -200,3 +208,36 @@ class RestrictedWorkspace(Workspace):
 def _unplaced(collection: Collection) -> Collection:
     """Return a collection without the path or address of its source, which only its owner needs."""
     return replace(collection, source=replace(collection.source, location=""))
+
+
+def use_processes(workspace: Workspace, most: int | None = None) -> None:
+    """Answer searches at the same time in several processes, until a workspace is closed.
+
+    Args:
+        workspace: The workspace, and those that are made of it from now on to show a part of it.
+        most: How many searches to answer at a time, each in its own process; 1 for only this process,
+            None for the number of cores, but at most four.
+    """
+    most = min(available_cores(), _MAX_PROCESSES) if most is None else most
+    if most > 1:
+        workspace.searchers = Searchers(most, answering_elsewhere(workspace))
+
+
+def answering_elsewhere(workspace: Workspace) -> MakeAnswering:
+    """Return what answers the searches of a workspace in another process; its database must exist."""
+    return partial(_answering, replace(workspace._collections.place, makes=False), workspace._config)
+
+
+@contextmanager
+def _answering(place: DatabasePlace, config: Config) -> Iterator[Answering]:
+    with workspace_at(place, config) as whole:
+        whole.use_small_models_only()
+        workspaces: dict[frozenset[str] | None, Workspace] = {None: whole}
+
+        def answer(search: Search) -> SearchResult:
+            readable = search.readable
+            if readable is not None and readable not in workspaces:
+                workspaces[readable] = RestrictedWorkspace(whole, readable)
+            return workspaces[readable].answer(search)
+
+        yield answer

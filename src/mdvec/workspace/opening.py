@@ -51,20 +51,20 @@ def open_store(location: Path | str, config: Config | None = None, **how: Any) -
         if not getattr(factory, "takes_vector_index", False):
             msg = f"the store {name!r} searches its own vectors, and no index beside it"
             raise ConfigError(msg, hint="Leave out [store] vectors.")
-        beside = place_beside(location, settings.get("schema", ""))
-        settings["vector_index"] = _vector_index(config.store.vectors, beside, config)
+        prefix = place_beside(location, settings.get("schema", ""))
+        settings["vector_index"] = _vector_index(config.store.vectors, prefix, config)
     if getattr(factory, "takes_cache_dir", False):
         settings.setdefault("cache_dir", config.embedding.cache_dir or default_cache_dir())
     made: Store = factory(location, **settings, **how)
     return made
 
 
-def _vector_index(named: str, beside: Path, config: Config) -> VectorIndex:
-    """Make a vector index; its place begins with ``beside`` unless another one is named."""
+def _vector_index(named: str, prefix: Path, config: Config) -> VectorIndex:
+    """Make a vector index; its place begins with ``prefix`` unless another one is named."""
     name, place = registry.named_vector_index(named)
     factory = registry.load("vector_indexes", name)
     arguments = config.arguments("vector_indexes", name, factory)
-    made: VectorIndex = factory(place or f"{beside}.{name}", **arguments)
+    made: VectorIndex = factory(place or f"{prefix}.{name}", **arguments)
     return made
 
 
@@ -123,7 +123,7 @@ class KnownDatabases:
     def has(self, mark: int | None, path: Path) -> bool:
         """Return True if a database with this mark is the one we know, or the one we know is not there now.
 
-        A copy beside the original may have been changed by others, and is not it.
+        A copy next to the original may have been changed by others, and is not it.
         """
         if mark is None:
             return False
@@ -258,8 +258,8 @@ def _refuse_links(path: Path, folder: Path) -> None:
     Raises:
         ForeignDatabaseError: If something does.
     """
-    parts = path.relative_to(folder).parts
-    places = [folder.joinpath(*parts[:count]) for count in range(1, len(parts) + 1)]
+    steps = path.relative_to(folder).parts
+    places = [folder.joinpath(*steps[:count]) for count in range(1, len(steps) + 1)]
     for place in (*places, *_companions(path)):
         if place.is_symlink():
             msg = f"{place} is a symbolic link, and mdvec does not write an index through one"
@@ -268,7 +268,7 @@ def _refuse_links(path: Path, folder: Path) -> None:
 
 
 def _companions(path: Path) -> list[Path]:
-    """Return the files that belong to a database: its log, and a vector index beside it."""
+    """Return the files that belong to a database: its log, and its vector index."""
     found = path.parent.glob(f"{glob.escape(path.name)}[-.]*")
     return sorted(each for each in found if not each.name.startswith(f"{path.name}{_FOREIGN}"))
 

@@ -1,4 +1,4 @@
-"""The first half of an import: brings documents and terms up to date with the source.
+"""Step 3 of an import: writes documents and terms, as the source has them now.
 
 After each transaction, its documents are found by words; vectors follow.
 """
@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.indexing.changes import Changes, sized
-from mdvec.indexing.preparation import Processes, prepared
-from mdvec.indexing.prepare import Prepared
+from mdvec.indexing.prepare import Prepared, Processes, prepared
 from mdvec.indexing.work import Work
 from mdvec.stores.versions import read_versions
 from mdvec.types.change import Exclusion, Unreadable
@@ -26,7 +25,7 @@ _DOCUMENTS_PER_TRANSACTION = 100
 _MOVES_PER_TRANSACTION = 1_000
 
 
-class TextOutcome(Struct):
+class WriteOutcome(Struct):
     """The outcome for the documents; see :class:`mdvec.types.report.ImportReport`.
 
     ``warnings`` maps each warning to the paths of its documents.
@@ -45,7 +44,7 @@ class TextOutcome(Struct):
 
 def write_changes(
     work: Work, changes: Changes, *, space_id: SpaceId | None, processes: Processes | None = None
-) -> TextOutcome:
+) -> WriteOutcome:
     """Write new, changed and moved documents, and remove deleted ones.
 
     Args:
@@ -58,12 +57,12 @@ def write_changes(
         The outcome. An unreadable file is a failure, not an exception: its indexed version stays searchable.
     """
     plan = changes.plan
-    outcome = TextOutcome(
+    outcome = WriteOutcome(
         unchanged=plan.unchanged + len(plan.touched),
         exclusions=list(changes.exclusions),
         failures=list(changes.failures),
     )
-    changes.prefetch()  # if new documents cannot be fetched, the old ones stay
+    changes.prefetch(changes.entries)  # if new documents cannot be fetched, the old ones stay
     _write_small_changes(work, changes, outcome)
     changes = _move_folders(work, changes, outcome)
     plan = changes.plan
@@ -71,7 +70,7 @@ def write_changes(
     new = {entry.path for entry in plan.new}
     old_paths = {move.entry.path: move.old_path for move in plan.moved}
     done, left_out = 0, len(outcome.exclusions) + len(outcome.failures)
-    for batch in _batches(_ready(prepared(changes, processes), outcome)):
+    for batch in _batches(_ready(prepared(changes, changes.entries, processes), outcome)):
         _write_batch(work, batch, old_paths, space_id, outcome)
         paths = [item.record.entry.path for item in batch]
         added = sum(path in new for path in paths)
@@ -93,7 +92,7 @@ def write_changes(
     return outcome
 
 
-def _ready(items: Iterable[Prepared | Exclusion | Unreadable], outcome: TextOutcome) -> Iterator[Prepared]:
+def _ready(items: Iterable[Prepared | Exclusion | Unreadable], outcome: WriteOutcome) -> Iterator[Prepared]:
     for item in items:
         match item:
             case Prepared():
@@ -111,14 +110,14 @@ def _batches(items: Iterable[Prepared]) -> Iterator[list[Prepared]]:
         batch.append(item)
         chunks += len(item.record.chunks)
         is_full = chunks >= _CHUNKS_PER_TRANSACTION or len(batch) >= _DOCUMENTS_PER_TRANSACTION
-        if is_full or run.current().cancelled:  # what was prepared is kept
+        if is_full or run.current().cancelled:  # what was prepared is not lost
             yield batch
             batch, chunks = [], 0
     if batch:
         yield batch
 
 
-def _write_small_changes(work: Work, changes: Changes, outcome: TextOutcome) -> None:
+def _write_small_changes(work: Work, changes: Changes, outcome: WriteOutcome) -> None:
     """Write what needs no reading: removals, new times and spellings."""
     plan = changes.plan
     if not (plan.deleted or plan.touched):
@@ -130,7 +129,7 @@ def _write_small_changes(work: Work, changes: Changes, outcome: TextOutcome) -> 
     outcome.deleted = len(plan.deleted)
 
 
-def _move_folders(work: Work, changes: Changes, outcome: TextOutcome) -> Changes:
+def _move_folders(work: Work, changes: Changes, outcome: WriteOutcome) -> Changes:
     """Move documents to other folders without reading them; return the changes that are left."""
     moves = changes.moved_folders
     moved: set[str] = set()
@@ -151,7 +150,7 @@ def _write_batch(
     batch: Sequence[Prepared],
     old_paths: Mapping[str, str],
     space_id: SpaceId | None,
-    outcome: TextOutcome,
+    outcome: WriteOutcome,
 ) -> None:
     records = [item.record for item in batch]
     hashes = [each for record in records for each in record.text_hashes]

@@ -1,1 +1,0 @@
-"""Documents without a query: read, listed, rendered, and written by clients."""

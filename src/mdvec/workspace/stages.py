@@ -1,0 +1,493 @@
+"""The sources, chunkers and models of a workspace, as the configuration and each collection want them."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from mdvec import __version__, registry
+from mdvec.chunking.interface import Chunker, ChunkerFactory, TokenEnds
+from mdvec.config.paths import default_cache_dir
+from mdvec.config.schema import Config, EmbeddingSettings
+from mdvec.documents import PARSER_VERSION
+from mdvec.embedding.interface import Embedder, EmbedderFactory, Runtime
+from mdvec.errors import (
+    ConfigError,
+    EmbedderUnavailableError,
+    EmbeddingError,
+    UsageError,
+    WorkspaceClosedError,
+)
+from mdvec.indexing.work import Recipe
+from mdvec.machine import available_cores
+from mdvec.settings import settings_kind
+from mdvec.sources.interface import Source, SourceFactory
+from mdvec.stores.interface import View
+from mdvec.text.tokens import estimate_token_ends
+from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
+from mdvec.types.document import Document
+from mdvec.types.ids import SpaceId
+from mdvec.types.report import CollectionCounts
+from mdvec.types.space import EmbeddingSpace
+
+if TYPE_CHECKING:
+    from mdvec.indexing.prepare import Processes
+
+_PROBE = "dimension"  # embedded to see whether a model works
+
+_BYTES_PER_MB = 1_000_000
+# One process reads and writes: more than so many would wait for it.
+_MAX_PROCESSES = 4
+# The context line above a chunk takes tokens too; this many are left for it below the model's limit.
+_CONTEXT_TOKENS = 64
+# The name of the estimate in a chunker's fingerprint: models that all estimate cut alike.
+_ESTIMATE = "estimate"
+_SIZES = tuple(name for name in ChunkingSpec.__struct_fields__ if name != "strategy")
+# When memory is short, a model that was not used for a minute is not needed now.
+_IDLE_WHEN_SHORT_S = 60.0
+
+
+class Model(Struct, frozen=True):
+    """An embedding model, as far as it can be used here.
+
+    Attributes:
+        spec: The specification.
+        made: Knows its space, whether or not it can be used; None when there is no such provider.
+        problem: Why it cannot be used; None when it can.
+        is_given: Whether one embedder was given for all specifications.
+    """
+
+    spec: EmbeddingSpec
+    made: Embedder | None
+    problem: EmbedderUnavailableError | None
+    is_given: bool = False
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder that makes its vectors; None when it cannot be used."""
+        return self.made if self.problem is None else None
+
+    @property
+    def space(self) -> EmbeddingSpace | None:
+        """Its space; None where that cannot be known now. Known of many a model that cannot be used."""
+        if self.made is None:
+            return None
+        try:
+            return self.made.space
+        except (ConfigError, EmbeddingError):
+            return None
+
+    @property
+    def name(self) -> str:
+        """Its space, for people; the specification where that is not known."""
+        space = None if self.embedder is None else self.space
+        return str(self.spec) if space is None else space.key
+
+    def known(self) -> Embedder:
+        """Return what knows its space and counts its tokens, whether or not it can be used.
+
+        Raises:
+            ConfigError: If there is no such provider.
+        """
+        if self.made is None:
+            raise ConfigError(str(self.problem), hint=self.problem.hint if self.problem else "")
+        return self.made
+
+    def pinned(self) -> EmbeddingSpec:
+        """Return a specification that means the same whatever is configured, or becomes a provider's default.
+
+        A model in a folder is named by the whole path: the next command may run elsewhere.
+
+        Raises:
+            ConfigError: If there is no such provider.
+            EmbeddingError: If the dimension takes a request to a service, and that fails.
+        """
+        made, spec = self.known(), self.spec
+        space = made.space
+        if self.is_given:
+            return EmbeddingSpec(space.provider, space.model, space.dimension)
+        model = spec.model or space.model if made.folder is None else str(made.folder)
+        return EmbeddingSpec(spec.provider, model, space.dimension)
+
+    def space_id(self, collection: Collection, view: View) -> SpaceId | None:
+        """Return the space in which a collection is searched; None when it holds no vector of it."""
+        if collection.embedding is None and not view.counts(collection.id, None).chunks:
+            return None  # no service gets a request for the length of vectors before there is one
+        space = self.space
+        return None if space is None else view.find_space(space)
+
+    def counts(self, collection: Collection, view: View) -> CollectionCounts:
+        """Count what a collection holds; chunks are pending that a search by this model misses."""
+        return view.counts(collection.id, self.space_id(collection, view))
+
+
+class Cluster(Protocol):
+    """Machines that embed; made by the registry from an address, and connected to when it is first needed."""
+
+    def embedder(self, own: Embedder, make: Callable[[], Embedder]) -> Embedder:
+        """Return an embedder whose passages are embedded there.
+
+        Args:
+            own: The embedder here.
+            make: Makes it there; it can be pickled.
+        """
+
+    def close(self) -> None:
+        """Disconnect, if connected."""
+
+
+class ModelPool:
+    """The models of a workspace, each made when it is first needed and shared by all collections."""
+
+    def __init__(self, config: Config, override: Embedder | None) -> None:
+        self._config = config
+        self._settings = config.embedding
+        self._override = override
+        self._guard = threading.Lock()
+        self._made: dict[EmbeddingSpec, Embedder] = {}
+        self._models: dict[EmbeddingSpec, Model] = {}
+        self._cluster: Cluster | None = None
+        self._small_only = False
+        self._closed = False
+
+    @property
+    def configured(self) -> EmbeddingSpec:
+        """The model that the configuration names."""
+        return EmbeddingSpec(self._settings.provider, self._settings.model or "", self._settings.dimension)
+
+    @property
+    def is_overridden(self) -> bool:
+        """True if one embedder was given for all specifications."""
+        return self._override is not None
+
+    @property
+    def is_chosen(self) -> bool:
+        """True if the configuration names anything but the default."""
+        return self.configured != EmbeddingSpec()
+
+    @property
+    def are_small(self) -> bool:
+        """Whether other processes may have all the models that were needed here."""
+        return self._override is None and all(each.is_small for each in [*self._made.values()])
+
+    def use_small_only(self) -> None:
+        """Refuse, by a RuntimeError, to make a model too large for each process to have."""
+        self._small_only = True
+
+    def use_cluster(self, cluster: Cluster) -> None:
+        """Embed the passages of all models on a cluster from now on."""
+        with self._guard:
+            self._cluster = cluster
+            self._made.clear()
+            self._models.clear()
+
+    def _embedder(self, spec: EmbeddingSpec) -> Embedder:
+        """Return the embedder of a specification; nothing is loaded or requested.
+
+        Raises:
+            ConfigError: If there is no such provider, or it does not offer this.
+            WorkspaceClosedError: If they were closed.
+        """
+        if self._override is not None:
+            return self._override
+        with self._guard:  # one for all, however many threads come first
+            if self._closed:
+                raise WorkspaceClosedError
+            if spec not in self._made:
+                made = self._make(spec)
+                if self._small_only and not made.is_small:
+                    msg = f"{spec} is for one process alone"
+                    raise RuntimeError(msg)
+                self._made[spec] = made
+            return self._made[spec]
+
+    def _make(self, spec: EmbeddingSpec) -> Embedder:
+        factory: EmbedderFactory = registry.load("embedding", spec.provider)
+        arguments = self._config.arguments("embedding", spec.provider, factory)
+        own = make_embedder(spec, self._settings, arguments)
+        if self._cluster is None:
+            return own
+        # A node runs as many tasks as it has cores.
+        settings = msgspec.structs.replace(self._settings, threads=1)
+        return self._cluster.embedder(
+            own, functools.partial(make_elsewhere, __version__, spec, settings, arguments)
+        )
+
+    def for_(self, spec: EmbeddingSpec | None) -> Model:
+        """Return a model, the configured one for None; whether it can be used is found out once.
+
+        Raises:
+            ConfigError: If the configuration names a model that does not exist. A collection that does so is
+                searched by words: its provider may come from a package that is gone.
+            WorkspaceClosedError: If the models were closed.
+        """
+        wanted = spec or self.configured
+        if wanted not in self._models:
+            try:
+                embedder = self._embedder(wanted)
+            except ConfigError as error:
+                if spec is None:
+                    raise
+                return Model(wanted, None, EmbedderUnavailableError(str(error), hint=error.hint))
+            self._models[wanted] = Model(wanted, embedder, embedder.problem, self.is_overridden)
+        return self._models[wanted]
+
+    def check(self, spec: EmbeddingSpec) -> EmbeddingSpec:
+        """Try a model before anything is written, and return its specification, pinned.
+
+        Raises:
+            ConfigError: If there is no such provider, or it does not offer this.
+            EmbeddingError: If the model cannot be used here, or does not answer; the hint says what to do.
+        """
+        try:
+            embedder = self._embedder(spec)
+        except UsageError as error:
+            error.hint = _suggestion(spec) or error.hint
+            raise
+        if embedder.problem is not None:
+            raise embedder.problem
+        embedder.embed_query(_PROBE)
+        return self.for_(spec).pinned()
+
+    def unload(self, *, idle_s: float) -> bool:
+        """Free the memory of models that were not used for so many seconds; return whether any was freed."""
+        made = [*self._made.values()] if self._override is None else [self._override]
+        return sum(embedder.unload(idle_s=idle_s) for embedder in made) > 0
+
+    def close(self) -> None:
+        """Free all models but one that was given, and make none any more."""
+        with self._guard:
+            self._closed = True
+        for embedder in self._made.values():
+            embedder.unload(idle_s=0)
+
+
+def make_embedder(spec: EmbeddingSpec, settings: EmbeddingSettings, arguments: Mapping[str, Any]) -> Embedder:
+    """Make an embedder.
+
+    Args:
+        spec: The model.
+        settings: ``[embedding]``.
+        arguments: The settings of the provider.
+
+    Raises:
+        ConfigError: If there is no such provider, or it does not offer this.
+    """
+    factory: EmbedderFactory = registry.load("embedding", spec.provider)
+    runtime = Runtime(
+        cache_dir=settings.cache_dir or default_cache_dir(),
+        threads=settings.threads,
+        batch_tokens=settings.batch_tokens,
+    )
+    return factory(model=spec.model, dimension=spec.dimension, runtime=runtime, **arguments)
+
+
+def make_elsewhere(
+    version: str, spec: EmbeddingSpec, settings: EmbeddingSettings, arguments: Mapping[str, Any]
+) -> Embedder:
+    """Make an embedder on a machine of a cluster.
+
+    Args:
+        version: Of mdvec, where the import runs.
+        spec: The model.
+        settings: ``[embedding]``.
+        arguments: The settings of the provider.
+
+    Raises:
+        EmbedderUnavailableError: If another version of mdvec is here.
+        ConfigError: If there is no such provider.
+    """
+    if version != __version__:
+        msg = f"mdvec is {__version__} here, but {version} where the import runs"
+        raise EmbedderUnavailableError(msg, hint=f"Run there: pip install 'mdvec=={version}'")
+    return make_embedder(spec, settings, arguments)
+
+
+def _suggestion(wanted: EmbeddingSpec) -> str:
+    """Return the known models whose name was given without the provider, as a hint; empty for none."""
+    from mdvec.config.known_models import known_models
+
+    name = wanted.provider
+    specs = [known.spec for known in known_models() if name in known.model.split("/")]
+    return f"Did you mean {' or '.join(specs)}?" if specs and not wanted.model else ""
+
+
+class Stages:
+    """The stages of one workspace, each implementation as it is configured.
+
+    Attributes:
+        models: The models.
+    """
+
+    def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
+        self._config = config
+        self.models = ModelPool(config, embedder)
+
+    def model(self, collection: Collection) -> Model:
+        """Return the model whose vectors a collection is searched by.
+
+        Raises:
+            ConfigError: If the configuration decides, and names a model that does not exist.
+        """
+        return self.models.for_(collection.embedding)
+
+    def next_model(self, collection: Collection) -> Model | None:
+        """Return the model that a collection is changing to."""
+        return None if collection.next_embedding is None else self.models.for_(collection.next_embedding)
+
+    def cutting_model(self, collection: Collection) -> Model:
+        """Return the model whose tokens count when documents are cut: of two, the one that will stay."""
+        next_model = self.next_model(collection)
+        return self.model(collection) if next_model is None or next_model.embedder is None else next_model
+
+    def source(self, spec: SourceSpec) -> Source:
+        """Open a collection's source; see :class:`mdvec.sources.interface.SourceFactory`.
+
+        Raises:
+            ConfigError: If there is no such kind of source.
+        """
+        from mdvec.sources.selection import ScanSettings
+
+        scanner = self._config.scanner
+        factory: SourceFactory = registry.load("sources", spec.kind)
+        return factory(
+            location=spec.location,
+            include=spec.include or scanner.include,
+            exclude=(*spec.exclude, *scanner.exclude),
+            scan=ScanSettings(
+                **set_only(extensions=scanner.extensions, exclude_dirs=scanner.exclude_dirs),
+                max_file_bytes=int(scanner.max_file_mb * _BYTES_PER_MB),
+                gitignore=scanner.gitignore,
+            ),
+            cache_dir=self._config.embedding.cache_dir or default_cache_dir(),
+            **self._config.arguments("sources", spec.kind, factory),
+        )
+
+    def recipe(self, spec: ChunkingSpec, model: Model) -> Recipe:
+        """Return how a collection's documents are prepared.
+
+        Raises:
+            ConfigError: If the chunker does not exist, or does not know a setting.
+        """
+        versions = spec.strategy == "vault" or self._config.documents.versions
+        return Recipe(
+            functools.partial(_parse, versions=versions),
+            f"{PARSER_VERSION}v" if versions else PARSER_VERSION,
+            self._chunker(spec, model),
+        )
+
+    def processes(self, spec: ChunkingSpec, model: Model, number: int | None) -> Processes | None:
+        """Return the processes that may prepare documents; None where there is but one, or one embedder."""
+        from mdvec.indexing.prepare import Processes
+
+        number = min(available_cores(), _MAX_PROCESSES) if number is None else number
+        if number < 2 or self.models.is_overridden:
+            return None
+        return Processes(number, functools.partial(make_recipe, self._config, spec, model.spec))
+
+    def size_warnings(self, spec: ChunkingSpec, model: Model) -> tuple[str, ...]:
+        """Return a warning when chunks are larger than what the model reads at once."""
+        wanted = spec.max_tokens if spec.max_tokens is not None else self._config.chunking.max_tokens
+        counts_tokens = "max_tokens" in _sizes_of(registry.load("chunking", spec.strategy))
+        if model.embedder is None or wanted is None or not counts_tokens:
+            return ()
+        most = model.embedder.tokens.max_tokens - _CONTEXT_TOKENS
+        if wanted <= most:
+            return ()
+        return (
+            f"chunks of {wanted} tokens are larger than what {model.spec} reads at once ({most}): "
+            "longer ones are embedded in parts, whose mean is taken",
+        )
+
+    @property
+    def configured_chunking(self) -> ChunkingSpec:
+        """The default way to cut documents; sizes stay the configuration's, whatever it says later."""
+        return ChunkingSpec(self._config.chunking.strategy)
+
+    def check_chunking(self, spec: ChunkingSpec) -> None:
+        """Check that documents can be cut so.
+
+        Raises:
+            ConfigError: If there is no such chunker, or it does not know a setting, or refuses it.
+        """
+        self._chunker(spec, None)
+
+    def idle_limit_s(self) -> float | None:
+        """Return how long a model may stay in memory without being used, in seconds; None without a limit."""
+        import psutil
+
+        settings = self._config.embedding
+        in_use = float(psutil.virtual_memory().percent) / 100
+        return idle_limit_s(settings.auto_unload_minutes, settings.memory_threshold, in_use)
+
+    def _chunker(self, spec: ChunkingSpec, model: Model | None) -> Chunker:
+        factory: ChunkerFactory = registry.load("chunking", spec.strategy)
+        known = _sizes_of(factory)
+        own = set_only(**{name: getattr(spec, name) for name in _SIZES})
+        unknown = own.keys() - known
+        if unknown:
+            msg = f"the chunker {spec.strategy!r} does not know {', '.join(sorted(unknown))}"
+            raise ConfigError(msg, hint="Leave it out, or choose another chunker with --chunker.")
+        # Whether the model can be used now must not matter: without its key, nothing has changed.
+        embedder = None if model is None else model.made
+        token_ends: TokenEnds = estimate_token_ends
+        tokenizer, limit, estimate = _ESTIMATE, None, None
+        if embedder is not None:
+            tokens = embedder.tokens
+            token_ends, limit, estimate = tokens.ends, tokens.max_tokens, tokens.estimate
+            tokenizer = embedder.space.model if tokens.is_exact else _ESTIMATE
+        known_estimate = getattr(factory, "takes_token_estimate", False)
+        estimating = {"token_estimate": estimate} if known_estimate else {}
+        configured = set_only(**{name: getattr(self._config.chunking, name) for name in known})
+        return factory(
+            token_ends=token_ends,
+            tokenizer_name=tokenizer,
+            token_limit=limit,
+            **estimating,
+            **{**configured, **self._config.arguments("chunking", spec.strategy, factory), **own},
+        )
+
+
+def make_recipe(config: Config, spec: ChunkingSpec, model: EmbeddingSpec) -> Recipe:
+    """Make in another process what :meth:`Stages.recipe` returns here."""
+    stages = Stages(config)
+    return stages.recipe(spec, stages.models.for_(model))
+
+
+def _parse(path: str, text: str, *, versions: bool) -> Document:
+    """Parse a file; what reads Markdown is imported for the first one."""
+    from mdvec.documents.parse import parse_document
+
+    return parse_document(path, text, versions=versions)
+
+
+def _sizes_of(chunker: ChunkerFactory) -> set[str]:
+    """Return the sizes of a collection that a chunker declares to know."""
+    return {*settings_kind(chunker).__struct_fields__} & {*_SIZES}
+
+
+def idle_limit_s(auto_unload_minutes: float, memory_threshold: float, in_use: float) -> float | None:
+    """Return how long a model may stay in memory without being used.
+
+    Args:
+        auto_unload_minutes: The limit while there is memory; 0 for none.
+        memory_threshold: Above which share memory is short, 0..1.
+        in_use: The share of memory that is in use, 0..1.
+
+    Returns:
+        Seconds; None without a limit.
+    """
+    usual_s = auto_unload_minutes * 60 if auto_unload_minutes > 0 else None
+    if in_use <= memory_threshold:
+        return usual_s
+    return _IDLE_WHEN_SHORT_S if usual_s is None else min(usual_s, _IDLE_WHEN_SHORT_S)
+
+
+def set_only(**options: object) -> dict[str, Any]:
+    """Return the options that are not None: for the others a default holds."""
+    return {name: value for name, value in options.items() if value is not None}

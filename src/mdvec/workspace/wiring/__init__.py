@@ -1,1 +1,0 @@
-"""Turns a configuration into implementations, each made when it is needed."""
