@@ -51,11 +51,11 @@ whether the same call may succeed later. The docstring of a class is its default
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import ClassVar
 
 # More are no slip of the pen, and the time to compare grows with their square.
-_MAX_COMPARED_CHARS = 100
+_MAX_COMPARED_CHARS = 200
 
 
 def sentences(message: object, hint: str = "") -> str:
@@ -65,16 +65,34 @@ def sentences(message: object, hint: str = "") -> str:
     return f"{text}{stop} {hint}".rstrip()
 
 
-def did_you_mean(name: str, known: Mapping[str, str]) -> str:
+def nearest_names(name: str, known: Iterable[str], *, most: int = 1, cutoff: float = 0.6) -> list[str]:
+    """Return those of the known names that a name resembles, the nearest first.
+
+    Args:
+        name: Any text; what is written after its first 200 characters does not count.
+        known: The names that there are.
+        most: How many to return.
+        cutoff: The least resemblance, from 0 to 1.
+    """
+    from difflib import get_close_matches  # a slow import, for a message that is seldom needed
+
+    return get_close_matches(name[:_MAX_COMPARED_CHARS], list(known), n=most, cutoff=cutoff)
+
+
+def did_you_mean(name: str, known: Iterable[str], *, quote: str = "`") -> str:
+    """Return ``; did you mean `…`?`` for a name that resembles a known one; else nothing."""
+    near = nearest_names(name, known)
+    return f"; did you mean {quote}{near[0]}{quote}?" if near else ""
+
+
+def meant_or_known(name: str, known: Mapping[str, str]) -> str:
     """Return which of the known names resembles a name, as a question, else all of them.
 
     Args:
         name: As written.
         known: The names, and how each is shown.
     """
-    from difflib import get_close_matches
-
-    near = get_close_matches(name[:_MAX_COMPARED_CHARS].lower(), known, n=1, cutoff=0.5)
+    near = nearest_names(name.lower(), known, cutoff=0.5)
     return f"did you mean {known[near[0]]}?" if near else f"known: {', '.join(known.values())}"
 
 

@@ -72,7 +72,7 @@ _BUILTIN = {
     "web": {
         "mcp": "mdvec.interfaces.mcp.http:mcp_routes",
         "rpc": "mdvec.interfaces.rpc.route:rpc_routes",
-        "search": "mdvec.interfaces.http.query:query_routes",
+        "api": "mdvec.interfaces.http.api:api_routes",
         "page": "mdvec.interfaces.web.routes:page_routes",
     },
 }

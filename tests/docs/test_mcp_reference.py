@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mcp_types import Tool
 
-from mdvec.interfaces.mcp.definitions import ANSWER, ANSWERS, tool_definitions
+from mdvec.interfaces.mcp.definitions import ANSWER, GENERAL_TOOLS, tool_definitions
 from mdvec.interfaces.mcp.fence import NOTICE_KEY
 from mdvec.interfaces.mcp.places import STATUS, TEMPLATE
 from mdvec.interfaces.mcp.schemas import output_schema
@@ -67,7 +67,7 @@ def test_every_argument_is_documented(tool: Tool) -> None:
 def test_every_field_of_an_answer_is_documented(tool: Tool) -> None:
     """And no other is, save counts that a schema describes by one rule."""
     documented = set(rows(section(tool.name), "field of the answer"))
-    promised = set(fields(output_schema(ANSWERS[tool.name]))) - {NOTICE_KEY}
+    promised = set(fields(output_schema(GENERAL_TOOLS[tool.name].answer))) - {NOTICE_KEY}
     counts = {
         "collections[]." + name
         for name in ("documents", "failed", "excluded", "chunks", "pending_chunks", "dirty", "superseded")

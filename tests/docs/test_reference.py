@@ -150,7 +150,9 @@ def test_every_method_and_parameter_of_json_rpc_is_documented(tmp_path: Path) ->
     assert {name for name in rows if name in methods} == {*methods}
     for name, method in methods.items():
         named = re.findall(r"`(\w+)`", rows[name])
-        assert [*with_snake_case(dict.fromkeys(named))] == [*method.params.__struct_fields__], name
+        assert [*with_snake_case(dict.fromkeys(named))] == [
+            *(method.takes or method.params.__struct_fields__)
+        ], name
 
 
 def shape(value: object) -> object:
@@ -182,13 +184,13 @@ def test_json_shapes_are_documented() -> None:
     change = ChangeProgress("", 1, 0)
     status = CollectionStatus(collection, workspace.statuses[0].counts, files, check, change=change)
     printed: dict[str, object] = {
-        "search --format json": wire.search_answer(replace(RESULT, hits=tuple(hits))),
+        "search --format json": replace(RESULT, hits=tuple(hits)),
         "import --format json": wire.import_report(workspace.report),
         "tool ls --format json": [wire.collection(COLLECTION)],
         "status --format json": wire.status(WorkspaceStatus("", 0, "", (status,))),
-        "import --estimate --format json": wire.estimate(ESTIMATE),
+        "import --estimate --format json": ESTIMATE,
         "model ls --format json": [MODEL],
-        "model use --format json": wire.model_change(CHANGE),
+        "model use --format json": CHANGE,
         "tags --format json": workspace.found_tags,
         "store show --format json": workspace.stores.describe(),
         "store move --format json": workspace.stores.move("new.sqlite"),

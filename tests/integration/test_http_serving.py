@@ -438,10 +438,6 @@ def test_a_script_searches_with_one_address(server: Server) -> None:
     assert Path(hit["file"]).name == "再試行.md"
     for parameters, status, code, said in (
         ("q=x&limt=3", 400, "invalid_arguments", "unknown argument `limt`; did you mean `limit`?"),
-        ("q=x&limit=many", 400, "invalid_arguments", "`limit` must be a whole number, not 'many'"),
-        ("limit=3", 400, "invalid_arguments", "`query` is missing"),
-        ("q=x&limit=1&k=2", 400, "invalid_arguments", "`limit` is given more than once"),
-        ("q=x&q=y", 400, "invalid_arguments", "`query` must be text, not ['x', 'y']"),
         ("q=x&where=nonsense", 400, "usage", "not a condition on a property: 'nonsense'"),
         ("q=x&collection=none", 404, "collection_not_found", "there is no collection 'none'"),
     ):

@@ -16,7 +16,7 @@ from tests.waiting import HANG_S, wait_until
 
 from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.errors import CollectionNotFoundError
-from mdvec.types.hit import Confidence, SearchResult
+from mdvec.types.hit import SearchResult
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import ImportOptions
 from mdvec.workspace import Workspace, open_workspace, searchers
@@ -24,7 +24,7 @@ from mdvec.workspace.search import Search
 from mdvec.workspace.searchers import Searchers
 from mdvec.workspace.serving import answering_elsewhere, use_processes
 
-HERE = SearchResult("here", SearchMode.LEXICAL, (), Confidence.NONE, 0, 0, None, 0.0)
+HERE = SearchResult("here", SearchMode.LEXICAL, (), 0, 0, None, 0.0)
 QUERY = SearchQuery("庭", mode=SearchMode.LEXICAL)
 
 

@@ -33,6 +33,7 @@ from mdvec.stores.interface import View
 from mdvec.stores.restricted import PASSED_ON, RestrictedView
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
+from mdvec.types.hit import Correction
 from mdvec.types.query import Filters, SearchQuery
 from mdvec.types.report import ImportOptions
 from mdvec.workspace.serving import RestrictedWorkspace
@@ -208,11 +209,11 @@ def test_a_right_to_nothing_shows_nothing(whole: Workspace) -> None:
 
 def test_words_of_others_are_unknown(narrow: Workspace, whole: Workspace) -> None:
     """A word that only others use is like one that nobody uses: no correction or confidence shows it."""
-    assert whole.search(SearchQuery("launch umbrela")).corrections == {"umbrela": "umbrella"}
+    assert whole.search(SearchQuery("launch umbrela")).corrections == (Correction("umbrela", "umbrella"),)
     for word in ("umbrela", "zanzibar"):
         found = narrow.search(SearchQuery(f"launch {word}"))
         nonsense = narrow.search(SearchQuery("launch qwfpgjlu"))
-        assert (found.corrections, found.unknown_words) == ({}, (word,))
+        assert (found.corrections, found.unknown_words) == ((), (word,))
         assert found.confidence == nonsense.confidence
         assert [each.path for each in found.hits] == [each.path for each in nonsense.hits]
         assert found.total_chunks == narrow.status().collections[0].counts.chunks
@@ -315,7 +316,9 @@ def test_each_token_sees_its_own(http: TestClient, token: str, seen: list[str]) 
 
 
 @pytest.mark.parametrize("token", [None, "", "wrong-token-0123456789", NARROW[:-1], NARROW.upper()])
-@pytest.mark.parametrize("path", ["/search?q=launch", "/status", "/mcp", "/rpc", "/events"])
+@pytest.mark.parametrize(
+    "path", ["/search?q=launch", "/api/search?q=launch", "/api", "/status", "/mcp", "/rpc", "/events"]
+)
 def test_without_a_token_there_is_nothing(http: TestClient, token: str | None, path: str) -> None:
     """As soon as any token is configured, every request needs one."""
     answer = http.get(path, headers={} if token is None else bearer(token))
@@ -423,6 +426,7 @@ FORMS: list[tuple[str, dict[str, str]]] = [
     *((f"/collections/{name}/{verb}", {}) for name in NAMES for verb in ("import", "cancel")),
     ("/reveal", {"collection": "secretplace", "path": "vault.md"}),
 ]
+WRITING = ("addSection", "addSections", "deleteSectionsByPath", "markDirty", "mdvec.reindex")
 SECTIONS = [{"document_path": "x.md", "content": "x"}]
 
 Answers = dict[str, str]
@@ -442,7 +446,8 @@ def over_json_rpc(http: TestClient, _: Workspace, token: str, step: int = 1) -> 
         calls += [(name, {"document_path": path}) for name in ("getSectionsByPath", "markDirty")]
         calls += [
             ("deleteSectionsByPath", {"document_path": path}),
-            ("mdvec.get", {"path": path}),
+            *((f"mdvec.{name}", {"path": path}) for name in ("get", "outline", "links", "related")),
+            ("mdvec.list", {"linked_to": path}),
             ("mdvec.get", {"path": "plan.md", "section": path}),
             ("mdvec.search", {"query": "launch", "linked_to": path, "mode": "lexical"}),
         ]
@@ -450,15 +455,22 @@ def over_json_rpc(http: TestClient, _: Workspace, token: str, step: int = 1) -> 
         calls += [
             ("mdvec.get", {"path": "vault.md", "collection": name}),
             ("mdvec.tags", {"collections": [name]}),
+            ("mdvec.list", {"collections": [name]}),
+            *(
+                (f"mdvec.{each}", {"path": "vault.md", "collection": name})
+                for each in ("outline", "links", "related")
+            ),
             ("mdvec.status", {"collection": name}),
             ("mdvec.search", {"query": "launch", "collections": [name]}),
             ("mdvec.search", {"query": "launch", "collections": ["handbook", name]}),
             ("mdvec.reindex", {"collection": name}),
             ("addSections", {"sections": SECTIONS, "collection": name}),
         ]
+    if step > 1:  # who may write must not: the others look at the same index
+        calls = [each for each in calls if each[0] not in WRITING][::step]
     return {
         f"{method} {params}": json.dumps(rpc(http, method, params, token), ensure_ascii=False)
-        for method, params in calls[::step]
+        for method, params in calls
     }
 
 

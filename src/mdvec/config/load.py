@@ -35,7 +35,7 @@ from mdvec.config.validation import (
     settings_in,
     usable,
 )
-from mdvec.errors import ConfigError, UntrustedConfigError, did_you_mean, sentences
+from mdvec.errors import ConfigError, UntrustedConfigError, meant_or_known, sentences
 from mdvec.files import expanded
 from mdvec.settings import TRUSTING
 
@@ -191,7 +191,7 @@ def _from_env(env: Mapping[str, str], cwd: Path, schema: Schema, problems: list[
             found[name] = Setting(parts if is_list else value, variable, cwd, is_text=True)
         elif key:
             near = {each: _variable(section, each) for each in schema.keys(section)}
-            hint = schema.key_hint(key, section) or did_you_mean(key, near)
+            hint = schema.key_hint(key, section) or meant_or_known(key, near)
             problems.append(f"unknown variable {variable}; {hint}")
     return found
 

@@ -17,7 +17,7 @@ from msgspec.structs import FieldInfo, fields
 from mdvec import registry
 from mdvec.config.paths import absolute_location
 from mdvec.config.schema import EXTENDED_SECTIONS, NO_SETTINGS, section_of
-from mdvec.errors import ConfigError, did_you_mean, sentences
+from mdvec.errors import ConfigError, meant_or_known, sentences
 from mdvec.files import expanded
 from mdvec.settings import PLACE, PRIVATE, Section, settings_kind
 from mdvec.text.addresses import without_password
@@ -163,7 +163,7 @@ class Schema:
             known |= {each.rpartition(".")[2]: each for each in tables}
         else:
             known |= {each: f"[{each}]" for each in self.sections if self.keys(each) and each}
-        return f"{unknown}; " + (did_you_mean(name, known) if known else f"[{section}] has no settings")
+        return f"{unknown}; " + (meant_or_known(name, known) if known else f"[{section}] has no settings")
 
     def _home(self, key: str) -> str:
         """Return where a setting belongs, under whichever of its names; empty when there is none."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Struct
 
-from mdvec.interfaces.encoding import doc, iso_time
+from mdvec.interfaces.encoding import iso_time
+from mdvec.types.fields import doc
 from mdvec.types.links import Backlink, OutgoingLink
 from mdvec.types.outline import OutlineSection
 from mdvec.types.report import ListedDocument
@@ -43,9 +44,9 @@ class Map(Struct, frozen=True):
     more: Annotated[int, doc("sections and links that are left out")] = 0
 
 
-def documents(values: Iterable[ListedDocument], *, more: bool) -> Documents:
-    """Return the shape of a list of documents."""
-    return Documents(tuple(map(_listed, values)), more)
+def documents(values: Sequence[ListedDocument], limit: int) -> Documents:
+    """Return the shape of a list of documents, which has one more than the limit if there are others."""
+    return Documents(tuple(map(_listed, values[:limit])), len(values) > limit)
 
 
 def _listed(value: ListedDocument) -> Listed:

@@ -1,23 +1,88 @@
-"""What several doors do with a request: search, read, and bring collections up to date."""
+"""The table of operations: what programs can ask of a workspace, by JSON-RPC and over HTTP.
+
+A row has the request, the function that answers it, and the shape of the answer. A door is a loop over the
+table, and adds only its own words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, get_args
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from mdvec.errors import ImportStoppedError, MdvecError
-from mdvec.interfaces.requests import DocumentRequest, SearchRequest, search_query
+from mdvec.errors import ImportStoppedError, MdvecError, sentences
+from mdvec.interfaces import wire
+from mdvec.interfaces.document_lists import Documents, documents
+from mdvec.interfaces.encoding import JsonObject, schema_of
+from mdvec.interfaces.requests import (
+    DOCUMENT_FILTERS,
+    CollectionRequest,
+    DocumentRequest,
+    NoArguments,
+    OutlineRequest,
+    RelatedRequest,
+    SearchRequest,
+    StatusRequest,
+    TagsRequest,
+    parse_lines,
+    search_query,
+)
 from mdvec.types.document import Lines
 from mdvec.types.hit import SearchResult
+from mdvec.types.links import DocumentLinks
+from mdvec.types.model_report import ListedModel
+from mdvec.types.outline import Outline
 from mdvec.types.report import ImportOptions, ImportReport, Passage
 
 if TYPE_CHECKING:
     from mdvec.workspace import Workspace
 
+Say = Callable[[str], str]
+"""Writes a hint or a warning, which names commands, as the clients of a door can take it."""
+
 # Many clients give up after a minute.
 _WRITER_WAIT_S = 30.0
+_LISTED_DOCUMENTS = 50
+
+
+class Operation(Struct, frozen=True):
+    """What programs can ask of a workspace.
+
+    Attributes:
+        name: Of the operation; doors put their own prefix before it.
+        request: Its arguments.
+        run: Answers a request.
+        answer: The type of the answer, or a list of it.
+        text: What it does, for people.
+        takes: The arguments it takes of its request; all when empty.
+        fixed: Fields of the request that it decides itself.
+        changes: Whether it may change the index, which may take minutes.
+    """
+
+    name: str
+    request: type[Struct]
+    run: Callable[[Workspace, Any, Say], object]
+    answer: type[Any]
+    text: str
+    takes: tuple[str, ...] = ()
+    fixed: Mapping[str, object] = {}
+    changes: bool = False
+
+    @property
+    def request_schema(self) -> JsonObject:
+        """The JSON Schema of the arguments."""
+        schema = schema_of(self.request, "programs")
+        taken = {name: schema["properties"][name] for name in self.takes or schema["properties"]}
+        needed = [name for name in schema["required"] if name in taken]
+        return schema | {"properties": taken, "required": needed, "additionalProperties": False}
+
+    @property
+    def answer_schema(self) -> JsonObject:
+        """The JSON Schema of the answer."""
+        items = [schema_of(each, "programs") for each in get_args(self.answer)]
+        return {"type": "array", "items": items[0]} if items else schema_of(self.answer, "programs")
 
 
 def search(workspace: Workspace, request: SearchRequest, *, as_passages: bool = True) -> SearchResult:
@@ -62,3 +127,91 @@ def reindex(
             if failure is not None:
                 failures[name] = failure
     return reports, failures
+
+
+def _searched(workspace: Workspace, request: SearchRequest, say: Say) -> SearchResult:
+    return _answered(search(workspace, request), say)
+
+
+def _related(workspace: Workspace, request: RelatedRequest, say: Say) -> SearchResult:
+    found = workspace.browse.related(request.path, collection=request.collection, limit=request.limit)
+    return _answered(found, say)
+
+
+def _answered(result: SearchResult, say: Say) -> SearchResult:
+    warnings, hint = tuple(map(say, result.warnings)), result.hint and say(result.hint)
+    return replace(result, warnings=warnings, hint=hint)
+
+
+def _read(workspace: Workspace, request: DocumentRequest, _: Say) -> Passage:
+    lines = None if request.lines is None else parse_lines(request.lines)
+    return read(workspace, request, lines)
+
+
+def _outline(workspace: Workspace, request: OutlineRequest, _: Say) -> Outline:
+    return workspace.browse.outline(request.path, collection=request.collection)
+
+
+def _links(workspace: Workspace, request: OutlineRequest, _: Say) -> DocumentLinks:
+    return workspace.links(request.path, collection=request.collection)
+
+
+def _listed(workspace: Workspace, request: SearchRequest, _: Say) -> Documents:
+    query = search_query(request, workspace.search_settings(request.collections))
+    limit = request.limit or _LISTED_DOCUMENTS
+    found = workspace.browse.newest(query.filters, query.collections, limit=limit + 1)
+    return documents(found, limit)
+
+
+def _tags(workspace: Workspace, request: TagsRequest, _: Say) -> wire.Tags:
+    return wire.Tags(tuple(workspace.tags(request.collections)))
+
+
+def _status(workspace: Workspace, request: StatusRequest, _: Say) -> wire.Status:
+    named = request.collection
+    return wire.status(workspace.status(named, files=named is not None, check=request.check))
+
+
+def _collections(workspace: Workspace, _: NoArguments, __: Say) -> list[wire.Collection]:
+    return [wire.collection(each) for each in workspace.collections(include_disabled=True)]
+
+
+def _models(workspace: Workspace, _: NoArguments, __: Say) -> list[ListedModel]:
+    return workspace.models.known()
+
+
+def _reindexed(workspace: Workspace, request: CollectionRequest, say: Say) -> wire.Reindexed:
+    named = request.collection
+    names = [each.name for each in workspace.collections()] if named is None else [named]
+    reports, failures = reindex(workspace, names)
+    errors = {name: sentences(error, say(error.hint)) for name, error in failures.items()}
+    warnings = [f"{each.collection}: {text}" for each in reports for text in each.warnings]
+    return wire.reindexed(reports, errors, warnings)
+
+
+OPERATIONS = (
+    Operation("search", SearchRequest, _searched, SearchResult, "Find passages by meaning and by words."),
+    Operation("get", DocumentRequest, _read, Passage, "Read a document, some lines or a section of it."),
+    Operation("outline", OutlineRequest, _outline, Outline, "List the headings of a document."),
+    Operation(
+        "links", OutlineRequest, _links, DocumentLinks, "List the links of a document, and those to it."
+    ),
+    Operation(
+        "list",
+        SearchRequest,
+        _listed,
+        Documents,
+        "List documents, the last updated first.",
+        takes=DOCUMENT_FILTERS,
+        fixed={"query": ""},
+    ),
+    Operation("related", RelatedRequest, _related, SearchResult, "Find documents on the same subject."),
+    Operation("tags", TagsRequest, _tags, wire.Tags, "List the tags, most used first."),
+    Operation("status", StatusRequest, _status, wire.Status, "Show what is indexed, and how far."),
+    Operation("collections", NoArguments, _collections, list[wire.Collection], "List the collections."),
+    Operation("models", NoArguments, _models, list[ListedModel], "List the models of vectors."),
+    Operation(
+        "reindex", CollectionRequest, _reindexed, wire.Reindexed, "Bring the index up to date.", changes=True
+    ),
+)
+"""What programs can ask, the most used first."""

@@ -181,7 +181,7 @@ def confidence_line(confidence: Confidence) -> str:
 
 def spelling_lines(result: SearchResult) -> list[str]:
     """Return which words were replaced, and which ones no document contains, for people."""
-    lines = [f"searched for '{known}' instead of '{typed}'" for typed, known in result.corrections.items()]
+    lines = [f"searched for '{each.searched}' instead of '{each.typed}'" for each in result.corrections]
     unknown = ", ".join(f"'{one_line(word, _MAX_WORD_CHARS)}'" for word in result.unknown_words)
     return [*lines, f"no document contains {unknown}"] if unknown else lines
 

@@ -23,6 +23,10 @@ _STEERING_INSIDE = re.compile(rf"[\x00-\x09{_STEERERS}]")
 STEERING = re.compile(rf"[\x00-\x0a{_STEERERS}]")
 """One character that could steer a terminal."""
 
+# As JSON writes them.
+_LITERALS = {"None": "null", "True": "true", "False": "false"}
+_MAX_SHOWN_CHARS = 40
+
 # These never start a line in Japanese typesetting.
 _NO_LINE_START = frozenset("、。，．・：；？！ー…」』）］｝〉》】〕々ぁぃぅぇぉっゃゅょァィゥェォッャュョ")
 
@@ -77,6 +81,12 @@ def one_line(text: str, most_chars: int | None = None) -> str:
     if most_chars is None or (len(line) <= most_chars and len(part) == len(text)):
         return line
     return f"{line[: most_chars - 1].rstrip()}…"
+
+
+def shown(value: object) -> str:
+    """Return a value as a client wrote it, cut when it is long."""
+    text = _LITERALS.get(repr(value)) or repr(value)
+    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[: _MAX_SHOWN_CHARS - 1]}…"
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.encoding import doc
 from mdvec.interfaces.times import parse_since, parse_until
 from mdvec.types.document import Lines
+from mdvec.types.fields import doc
 from mdvec.types.query import (
     Comparison,
     Expansion,
@@ -24,6 +24,9 @@ from mdvec.types.query import (
 
 if TYPE_CHECKING:
     from mdvec.config.schema import SearchSettings
+
+MAX_HITS = 100
+"""Most hits of one search of an agent, which cannot read more."""
 
 _MAX_SHOWN_CHARS = 40
 _CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", re.DOTALL)
@@ -62,6 +65,19 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     max_tokens: _Positive | None = None
 
 
+DOCUMENT_FILTERS = (
+    *("collections", "tags", "tag_match", "alias_prefix", "path", "where", "updated_since", "updated_until"),
+    *("linked_to", "include_superseded", "clean_only", "limit"),
+)
+"""The fields of a search that choose documents."""
+
+
+class AgentSearchRequest(SearchRequest, frozen=True, kw_only=True):
+    """A search as an agent may request it."""
+
+    limit: Annotated[int, Meta(ge=1, le=MAX_HITS)] | None = None
+
+
 class DocumentRequest(Struct, frozen=True, kw_only=True):
     """A document, or a part of it, as it is requested."""
 
@@ -71,8 +87,16 @@ class DocumentRequest(Struct, frozen=True, kw_only=True):
     section: Annotated[str | None, doc("heading, instead of lines")] = None
 
 
+class RelatedRequest(Struct, frozen=True, kw_only=True):
+    """A document, and how many others on its subject to find."""
+
+    path: str
+    collection: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=100)] = 5
+
+
 class OutlineRequest(Struct, frozen=True, kw_only=True):
-    """The outline of a document as it is requested."""
+    """The outline or the links of a document as they are requested."""
 
     path: str
     collection: str | None = None
@@ -82,6 +106,19 @@ class CollectionRequest(Struct, frozen=True, kw_only=True):
     """One collection, or all of them."""
 
     collection: Annotated[str | None, doc("default all")] = None
+
+
+class TagsRequest(Struct, frozen=True, kw_only=True):
+    """The tags of some collections, or of all."""
+
+    collections: tuple[str, ...] = ()
+
+
+class StatusRequest(Struct, frozen=True, kw_only=True):
+    """One collection, with the state of each file, or all; and whether to look at the sources."""
+
+    collection: str | None = None
+    check: bool = False
 
 
 class NoArguments(Struct, frozen=True):

@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 
 from msgspec.structs import replace
 
-from mdvec.errors import DocumentNotFoundError
+from mdvec.errors import DocumentNotFoundError, did_you_mean, nearest_names
 from mdvec.stores.interface import View
 from mdvec.stores.restricted import RestrictedView
 from mdvec.text.folding import fold_characters, nfc
@@ -168,10 +168,8 @@ def unmet(filters: Filters, where: Where, view: View) -> str:
     for tag in filters.tags:
         below = f"{fold_characters(tag)}/"
         if not any(f"{fold_characters(each)}/".startswith(below) for each in known):
-            from difflib import get_close_matches
-
-            near = get_close_matches(tag, known, n=1)
-            return f"No document has the tag '{tag}'" + (f"; did you mean '{near[0]}'?" if near else ".")
+            near = did_you_mean(tag, known, quote="'")
+            return f"No document has the tag '{tag}'{near or '.'}"
     for words, alone in _one_by_one(where):
         if not view.newest_documents(alone, limit=1):
             return f"No document {words}."
@@ -207,8 +205,6 @@ def _one_by_one(where: Where) -> Iterator[tuple[str, Where]]:
 
 def not_found(path: str, collections: Sequence[Collection], view: View) -> DocumentNotFoundError:
     """Return the error for a missing document; its hint names what has such a title, alias or path."""
-    from difflib import get_close_matches
-
     wanted = spellings(path)[-1]
     listed = [
         (collection.name, item) for collection in collections for item in view.known_documents(collection.id)
@@ -216,10 +212,10 @@ def not_found(path: str, collections: Sequence[Collection], view: View) -> Docum
     known = [item for _, item in listed]
     near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)]
     near = near or _called(wanted, Where(tuple(each.id for each in collections)), len(known), view)
-    near = near or get_close_matches(wanted, known, n=3)
+    near = near or nearest_names(wanted, known, most=3)
     if not near and "/" not in wanted:  # a note's name alone
         names = {file_key(item): item for item in known}
-        near = [names[name] for name in get_close_matches(file_key(wanted), names, n=3)]
+        near = [names[name] for name in nearest_names(file_key(wanted), names, most=3)]
     near = near or sorted(
         item for item in known if wanted and f"/{wanted}".casefold() in f"/{item}".casefold()
     )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Annotated
 
 from msgspec import Struct
+
+from mdvec.types.fields import doc
 
 CONTEXT_FILE = ".mdvec-context"
 """The name of a file with the context of its folder."""
@@ -25,9 +28,9 @@ class FolderContext(Struct, frozen=True, order=True):
         from_file: Whether it was read from the folder's own file. One that was set is shown instead of it.
     """
 
-    folder: str
+    folder: Annotated[str, doc("empty for the root")]
     text: str
-    from_file: bool = False
+    from_file: Annotated[bool, doc("read from .mdvec-context", "programs")] = False
 
 
 def context_line(text: str) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
+from typing import Annotated
 
 from msgspec import Struct, field
 
+from mdvec.types.fields import HIDDEN, MOMENT, doc
 from mdvec.types.query import SearchMode
+
+SCORE_DIGITS = 6
+"""Digits of a score or a similarity that are shown."""
 
 
 class Confidence(StrEnum):
@@ -53,32 +57,39 @@ class SearchHit(Struct, frozen=True):
         similar: Number of like texts folded into it: copies, or parts made from one template.
     """
 
-    rank: int
+    rank: Annotated[int, doc("from 1", "programs")]
     collection: str
-    path: str
-    title: str
-    heading: str
-    heading_path: tuple[str, ...]
-    depth: int
-    start_line: int
+    path: Annotated[str, doc("of the document")]
+    title: Annotated[str, doc("of the document")]
+    heading: Annotated[str, doc("nearest heading", "programs")]
+    heading_path: Annotated[tuple[str, ...], doc("headings, outermost first")]
+    depth: Annotated[int, doc("0 to 3", "programs")]
+    start_line: Annotated[int, doc("from 1")]
     end_line: int
-    start: int
-    end: int
-    score: float
-    similarity: float | None
-    dense_rank: int | None
-    lexical_rank: int | None
-    text: str
-    chunk_text: str
-    chunk_line: int
-    stale: bool = False
-    supersedes: tuple[str, ...] = ()
-    superseded_by: tuple[str, ...] = ()
-    file: str | None = None
-    chunk_index: int = 0
-    folder_contexts: tuple[str, ...] = ()
-    cut_lines: tuple[str, ...] = ()
-    similar: int = 0
+    start: Annotated[int, doc("first character in the document", "programs")]
+    end: Annotated[int, doc("one past the last character", "programs")]
+    score: Annotated[float, doc("0 to 1, higher is better", digits=SCORE_DIGITS)]
+    similarity: Annotated[float | None, doc("cosine; null without vectors", digits=SCORE_DIGITS)]
+    dense_rank: Annotated[int | None, doc("rank by meaning", "programs")]
+    lexical_rank: Annotated[int | None, doc("rank by words", "programs")]
+    text: Annotated[str, doc("the passage")]
+    chunk_text: Annotated[str, HIDDEN]
+    chunk_line: Annotated[int, HIDDEN]
+    stale: Annotated[bool, doc("the file has changed since it was indexed")] = False
+    supersedes: Annotated[tuple[str, ...], doc("paths of older versions")] = ()
+    superseded_by: Annotated[tuple[str, ...], doc("paths of newer versions", "programs")] = ()
+    file: Annotated[str | None, doc("absolute path", "programs")] = None
+    chunk_index: Annotated[int, doc("from 0")] = 0
+    folder_contexts: Annotated[tuple[str, ...], doc("what its folders hold")] = ()
+    cut_lines: Annotated[tuple[str, ...], doc("lines that did not fit")] = ()
+    similar: Annotated[int, doc("like texts folded into it")] = 0
+
+
+class Correction(Struct, frozen=True):
+    """A word that no document contains, and the known one that was searched for instead."""
+
+    typed: str
+    searched: str
 
 
 class SearchResult(Struct, frozen=True):
@@ -97,24 +108,24 @@ class SearchResult(Struct, frozen=True):
         warnings: For the user.
         hint: The next step when there is nothing to show; else None.
         searched: The query with its corrections, for finding its words in a text.
-        corrections: Known words by the mistyped ones that they replace.
+        corrections: Mistyped words, and those that were searched for instead.
         unknown_words: Words of the query that no document of the searched collections holds.
         left_out: Hits that did not fit into the tokens wanted.
         weaker: Passages that were left out because their score is below ``min_score``.
     """
 
-    query: str
-    mode: SearchMode
-    hits: tuple[SearchHit, ...]
-    confidence: Confidence
-    total_chunks: int
-    pending_chunks: int
-    last_indexed_ms: int | None
-    elapsed_ms: float
+    query: Annotated[str, doc("as requested")]
+    mode: Annotated[SearchMode, doc("how it was searched")]
+    hits: Annotated[tuple[SearchHit, ...], doc("best first")]
+    total_chunks: Annotated[int, doc("passages that were searched")]
+    pending_chunks: Annotated[int, doc("passages without a vector")]
+    last_indexed_ms: Annotated[int | None, MOMENT] = field(name="last_indexed")
+    elapsed_ms: Annotated[float, doc("milliseconds", "programs", digits=1)]
     warnings: tuple[str, ...] = ()
-    hint: str | None = None
-    searched: str = ""
-    corrections: Mapping[str, str] = field(default_factory=dict)
-    unknown_words: tuple[str, ...] = ()
-    left_out: int = 0
-    weaker: int = 0
+    hint: Annotated[str | None, doc("next step when there is no hit")] = None
+    confidence: Annotated[Confidence, doc("that the documents answer the query")] = Confidence.NONE
+    searched: Annotated[str, HIDDEN] = ""
+    corrections: Annotated[tuple[Correction, ...], doc("words taken for mistyped", "programs")] = ()
+    unknown_words: Annotated[tuple[str, ...], doc("no document contains them", "programs")] = ()
+    left_out: Annotated[int, doc("hits that did not fit", "programs")] = 0
+    weaker: Annotated[int, doc("passages with a score below the least one")] = 0

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 from msgspec import Struct
+
+from mdvec.types.fields import doc
 
 
 class Benchmark(Struct, frozen=True):
@@ -99,7 +102,7 @@ class ModelChange(Struct, frozen=True):
     embedded_chunks: int = 0
     total_chunks: int = 0
     warnings: tuple[str, ...] = ()
-    elapsed_ms: float = 0.0
+    elapsed_ms: Annotated[float, doc(digits=1)] = 0.0
 
 
 class ImportEstimate(Struct, frozen=True):
@@ -128,7 +131,7 @@ class ImportEstimate(Struct, frozen=True):
     tokens: int
     exact: bool
     requests: int
-    usd: float | None
+    usd: Annotated[float | None, doc(digits=6)]
     price: Price | None
     warnings: tuple[str, ...] = ()
-    seconds: float | None = None
+    seconds: Annotated[float | None, doc(digits=1)] = None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Annotated
 
 from msgspec import Struct
 
 from mdvec.errors import EmbeddingError
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
+from mdvec.types.fields import HIDDEN, doc
 from mdvec.types.store_report import PublishedVersion
 
 
@@ -36,6 +38,7 @@ class ImportReport(Struct, frozen=True):
         elapsed_ms: Time taken, in milliseconds.
         failure: What the model failed with before all vectors were made; None when it did not.
         embedded_names: Names of documents that went through the model in this run.
+        error: Why the collection is not up to date, where a door says so; None if it is.
     """
 
     collection: str
@@ -45,18 +48,19 @@ class ImportReport(Struct, frozen=True):
     deleted: int = 0
     unchanged: int = 0
     failed: int = 0
-    excluded: int = 0
-    total_documents: int = 0
+    excluded: Annotated[int, doc("files and folders left out", "programs")] = 0
+    total_documents: Annotated[int, doc("documents afterwards", "programs")] = 0
     total_chunks: int = 0
-    embedded_chunks: int = 0
-    cached_chunks: int = 0
+    embedded_chunks: Annotated[int, doc("went through the model", "programs")] = 0
+    cached_chunks: Annotated[int, doc("had a vector already", "programs")] = 0
     pending_chunks: int = 0
-    superseded: int = 0
-    new_model: str | None = None
-    warnings: tuple[str, ...] = ()
-    elapsed_ms: float = 0.0
-    failure: EmbeddingError | None = None
-    embedded_names: int = 0
+    superseded: Annotated[int, doc("older versions, left out of results", "programs")] = 0
+    new_model: Annotated[str | None, doc("model since this import", "programs")] = None
+    warnings: Annotated[tuple[str, ...], doc(door="programs")] = ()
+    elapsed_ms: Annotated[float, doc("milliseconds", "programs", digits=1)] = 0.0
+    failure: Annotated[EmbeddingError | None, HIDDEN] = None
+    embedded_names: Annotated[int, doc("names that went through the model", "programs")] = 0
+    error: Annotated[str | None, doc("why it is not up to date")] = None
 
 
 class FileStatus(Struct, frozen=True):
@@ -245,6 +249,7 @@ class Passage(Struct, frozen=True):
         end_line: 1-based last line.
         text: The lines, as indexed.
         stale: The file has changed (or gone) since it was indexed.
+        next_lines: The lines to read next, where the text is cut to fit; else None.
     """
 
     collection: str
@@ -255,6 +260,7 @@ class Passage(Struct, frozen=True):
     end_line: int
     text: str
     stale: bool
+    next_lines: Annotated[str | None, doc("lines to request next; null at the end")] = None
 
 
 class ChangeProgress(Struct, frozen=True):

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mdvec.errors import DocumentNotFoundError, UsageError
+from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
 from mdvec.search.filters import MAX_DEPTH
 from mdvec.search.where import backlinks_of, narrowed, not_found, readings, spellings
 from mdvec.sources.interface import Source
@@ -213,13 +213,11 @@ def _outline_section(section: Section, numbers: Mapping[int, int], body: str) ->
 
 
 def _headings_hint(sections: Sequence[Section], wanted: str) -> str:
-    from difflib import get_close_matches
-
     headings = list(dict.fromkeys(section.heading for section in sections if section.level))
     if not headings:
         return "The document has no headings."
     headings = [heading[:_MAX_HEADING_CHARS] for heading in headings[:_MAX_COMPARED_HEADINGS]]
-    near = get_close_matches(wanted[:_MAX_HEADING_CHARS], headings, n=3) or headings[:8]
+    near = nearest_names(wanted[:_MAX_HEADING_CHARS], headings, most=3) or headings[:8]
     return f"It has: {', '.join(near)}."
 
 

@@ -24,7 +24,7 @@ from mdvec.text.highlight import match_spans
 from mdvec.text.quantity import quantity
 from mdvec.types.collection import Collection
 from mdvec.types.folder_context import contexts_above
-from mdvec.types.hit import SearchHit, SearchResult
+from mdvec.types.hit import Correction, SearchHit, SearchResult
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.links import Versions
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
@@ -114,7 +114,7 @@ def answer(search: Search, collections: Collections, stages: Stages, versions: V
         or _all_weak(query, found.weaker)
         or _unmatched(query, meant.operators),
         searched=meant.searched,
-        corrections=meant.corrections,
+        corrections=tuple(Correction(*pair) for pair in meant.corrections.items()),
         unknown_words=meant.unknown_words,
         left_out=found.shown.left_out,
         weaker=found.weaker,

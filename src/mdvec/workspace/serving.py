@@ -22,10 +22,11 @@ from mdvec.stores.interface import Store
 from mdvec.stores.restricted import RestrictedStore, refuse, unplaced_errors
 from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchResult
-from mdvec.types.query import SearchQuery
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport, WorkspaceStatus
+from mdvec.types.query import Filters, SearchQuery
+from mdvec.types.report import ImportMode, ImportOptions, ImportReport, ListedDocument, WorkspaceStatus
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.database import DatabasePlace
+from mdvec.workspace.pages import Browse
 from mdvec.workspace.search import Search
 from mdvec.workspace.searchers import Answering, MakeAnswering, Searchers
 from mdvec.workspace.workspace import Workspace, workspace_at
@@ -65,6 +66,16 @@ class _RestrictedCollections(Collections):
         return self._shown
 
 
+class _UnplacedBrowse(Browse):
+    """Lists of documents without the places of their files."""
+
+    def newest(
+        self, filters: Filters, collections: Sequence[str] = (), *, limit: int = 100
+    ) -> list[ListedDocument]:
+        """List documents as in a whole workspace, but for the paths of their files."""
+        return [replace(each, file=None) for each in super().newest(filters, collections, limit=limit)]
+
+
 class RestrictedWorkspace(Workspace):
     """Read access to some collections of a workspace; all others seem not to exist.
 
@@ -85,6 +96,7 @@ class RestrictedWorkspace(Workspace):
             _RestrictedCollections(whole._collections, self.readable), replace(whole._config, search=search)
         )
         self.searchers = whole.searchers
+        self.browse = _UnplacedBrowse(self._collections, self._versions, self.browse._search)
         self._looking = threading.Lock()
         self._seen: tuple[int, WorkspaceStatus] | None = None
         self._generation = 0

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import HIT, RESULT, FakeWorkspace
 
-from mdvec.interfaces import wire
 from mdvec.interfaces.encoding import to_json
 from mdvec.interfaces.mcp.wording import search_text
 from mdvec.types.document import LinkKind
@@ -143,6 +142,6 @@ def test_hits_name_versions_for_agents() -> None:
     text = search_text(VERSIONED)
     assert "supersedes v1.md, v2.md" in text
     assert "superseded by n.md" in text
-    hits = to_json(wire.search_answer(VERSIONED), "mcp")["hits"]
+    hits = to_json(VERSIONED, "mcp")["hits"]
     assert isinstance(hits, list)
     assert [hit["supersedes"] for hit in hits] == [["v1.md", "v2.md"], []]

@@ -13,7 +13,7 @@ from mdvec.errors import InvalidQueryError
 from mdvec.interfaces.cli.search import hits_text
 from mdvec.interfaces.present import hit_address
 from mdvec.text.cells import cell_width
-from mdvec.types.hit import Confidence
+from mdvec.types.hit import Confidence, Correction
 from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
 
 HIT_KEYS = [
@@ -294,7 +294,10 @@ def test_nothing_found_is_not_an_error(mdvec: Mdvec, workspace: FakeWorkspace, o
 def test_what_became_of_words_is_said(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """A corrected word and an unknown one, on stderr for people and in fields of JSON."""
     workspace.result = replace(
-        RESULT, searched="retention", corrections={"retnetion": "retention"}, unknown_words=("samesite",)
+        RESULT,
+        searched="retention",
+        corrections=(Correction("retnetion", "retention"),),
+        unknown_words=("samesite",),
     )
     lines = mdvec("search", "retnetion").err.splitlines()
     assert lines[:2] == [

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION, RESULT, FakeWorkspace
 
 from mdvec.interfaces import wire
-from mdvec.interfaces.encoding import Door, schema_of, to_json
+from mdvec.interfaces.encoding import schema_of, to_json
 from mdvec.types.document import DocumentState
+from mdvec.types.fields import Door
 from mdvec.types.report import (
     ChangeProgress,
     CollectionStatus,
@@ -37,8 +38,8 @@ def answers() -> Sequence[Struct]:
         change=ChangeProgress("m", 2, 1),
     )
     return (
-        wire.search_answer(RESULT),
-        wire.passage(Passage("notes", "a.md", "A", ("x",), 1, 2, "# A\n", stale=False), "3:9"),
+        RESULT,
+        Passage("notes", "a.md", "A", ("x",), 1, 2, "# A\n", stale=False, next_lines="3:9"),
         wire.Tags((TagCount("x", 1),)),
         wire.import_report(workspace.report),
         wire.reindexed([workspace.report], {"work": "no disk"}, ["odd"]),
@@ -61,10 +62,10 @@ def test_answers_fit_their_schemas(answer: Struct, door: Door) -> None:
 
 def test_a_field_of_one_door_is_not_shown_at_the_other() -> None:
     """Agents get no positions in characters."""
-    [hit] = to_json(wire.search_answer(RESULT), "mcp")["hits"]
+    [hit] = to_json(RESULT, "mcp")["hits"]
     assert "start" not in hit
     assert "start_line" in hit
-    assert "start" in to_json(wire.search_answer(RESULT))["hits"][0]
+    assert "start" in to_json(RESULT)["hits"][0]
 
 
 def test_totals_count_all_collections() -> None:

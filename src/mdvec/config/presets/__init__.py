@@ -11,7 +11,7 @@ from msgspec import Struct
 from mdvec.config.schema import ChunkingSettings, Limit, Patterns, Similarity
 from mdvec.config.syntax import ConfigFile, read_config
 from mdvec.config.validation import read_settings
-from mdvec.errors import ConfigError, did_you_mean, sentences
+from mdvec.errors import ConfigError, meant_or_known, sentences
 from mdvec.files import expanded
 from mdvec.settings import Count, Name, Section, Text
 from mdvec.types.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
@@ -95,7 +95,7 @@ def load_preset(name: str, *, cwd: Path) -> Preset:
         return _read(path, name)
     if name not in preset_names():
         msg = f"there is no preset {name!r}"
-        known = did_you_mean(name, {each: each for each in preset_names()})
+        known = meant_or_known(name, {each: each for each in preset_names()})
         hint = f"For a preset of your own, give the path of a {_SUFFIX} file."
         raise ConfigError(msg, hint=sentences(known[0].upper() + known[1:], hint))
     with resources.as_file(_folder() / f"{name}{_SUFFIX}") as path:

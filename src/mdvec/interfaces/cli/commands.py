@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from mdvec import __version__
+from mdvec.errors import did_you_mean
 from mdvec.interfaces.cli import EXIT_INTERRUPTED
 from mdvec.interfaces.cli.common_options import Group
 from mdvec.interfaces.cli.session import Opener, Session
@@ -49,8 +50,6 @@ TARGETS = {
 """Where each command is, by name."""
 
 _SYNONYMS = {"collection": "tool", "collections": "tool"}
-# No command is longer, and comparing takes its time.
-_MAX_COMPARED_CHARS = 40
 
 
 class LazyGroup(Group):
@@ -79,10 +78,8 @@ class LazyGroup(Group):
         if target is None:
             if ctx.resilient_parsing:  # the shell asks for completions
                 return None
-            from difflib import get_close_matches
-
-            near = get_close_matches(cmd_name[:_MAX_COMPARED_CHARS], list(self._targets), n=1)
-            ctx.fail(f"there is no command {cmd_name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+            near = did_you_mean(cmd_name, self._targets, quote="'")
+            ctx.fail(f"there is no command {cmd_name!r}{near}")
         module, _, attribute = target.partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command

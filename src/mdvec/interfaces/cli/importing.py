@@ -160,9 +160,7 @@ def _print_missing_vectors(error: EmbeddingError, pending: str) -> None:
 
 def _print_estimate(estimate: ImportEstimate, output: str) -> None:
     if output == "json":
-        from mdvec.interfaces import wire
-
-        write_json(wire.estimate(estimate))
+        write_json(estimate)
         return
     for warning in estimate.warnings:
         warn(warning)

@@ -78,11 +78,9 @@ def use(
 
 
 def _print(changes: Iterable[ModelChange], session: Session) -> None:
-    from mdvec.interfaces import wire
-
     for change in changes:
         if session.output == "json":
-            write_json(wire.model_change(change))
+            write_json(change)
             continue
         for warning in change.warnings:
             warn(warning)

@@ -204,7 +204,7 @@ def ls(session: Session, /, **options: Any) -> None:
         found = workspace.browse.newest(query.filters, query.collections, limit=query.limit + 1)
         several = len(query.collections or workspace.collections()) > 1
         hint = "" if found else workspace.browse.unmet(query.filters, query.collections)
-    page = documents(found[: query.limit], more=len(found) > query.limit)
+    page = documents(found, query.limit)
     match output:
         case "json":
             write_json(page)

@@ -151,14 +151,10 @@ def write_hits(
     """
     match session.output:
         case "json":
-            from mdvec.interfaces import wire
-
-            write_json(wire.search_answer(result))
+            write_json(result)
         case "jsonl":
-            from mdvec.interfaces import wire
-
             for hit in result.hits:
-                write_json(wire.hit(hit))
+                write_json(hit)
         case "md":
             write_documents(present.hits_markdown(result))
         case "paths":

@@ -262,11 +262,9 @@ def _context_command(session: Session, name: str) -> str:
 
 
 def _print_contexts(collection: Collection, session: Session) -> None:
-    from mdvec.interfaces import wire
-
     contexts = shown_contexts(collection.folder_contexts)
     if session.output == "json":
-        write_json([wire.folder_context(each) for each in contexts])
+        write_json(contexts)
     elif contexts:
         write_table(
             ("folder", "context", "from"),

@@ -23,29 +23,20 @@ from mcp_types import (
     ToolAnnotations,
 )
 
+from mdvec.errors import did_you_mean
 from mdvec.interfaces import document_lists, requests, wire
-from mdvec.interfaces.arguments import nearest, shown
 from mdvec.interfaces.mcp import schemas
 from mdvec.interfaces.mcp.paging import MAX_DESCRIPTION_CHARS
-from mdvec.interfaces.printing import one_line
+from mdvec.interfaces.printing import one_line, shown
 from mdvec.text.scripts import holds_unspaced
 from mdvec.types.collection import RESERVED_NAMES, Collection
+from mdvec.types.hit import SearchResult
+from mdvec.types.report import Passage
 
 Context = ServerRequestContext[None, Any]
 """The context of a request, from the SDK."""
 
 _Named = tuple[str, str]  # name and description of a collection
-
-ANSWERS: Mapping[str, type[msgspec.Struct]] = {
-    "search": wire.SearchAnswer,
-    "get_doc": wire.Passage,
-    "list_docs": document_lists.Documents,
-    "get_outline": document_lists.Map,
-    "list_tags": wire.Tags,
-    "reindex": wire.Reindexed,
-    "status": wire.Status,
-}
-"""The structured content of each tool. The schemas of what agents read as text are not sent: tokens count."""
 
 # That they are idempotent follows.
 _READING = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -53,6 +44,61 @@ _WRITING = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 
+
+class GeneralTool(msgspec.Struct, frozen=True):
+    """A tool that every agent sees.
+
+    Attributes:
+        name: Of the tool.
+        title: For people.
+        text: For the agent, which chooses by it.
+        request: Its arguments.
+        answer: Its structured content.
+        takes: The arguments it takes of its request; all when empty.
+        fixed: Fields of the request that it decides itself.
+    """
+
+    name: str
+    title: str
+    text: str
+    request: type[msgspec.Struct]
+    answer: type[msgspec.Struct]
+    takes: tuple[str, ...] = ()
+    fixed: Mapping[str, object] = {}
+
+
+_SEARCH_TEXT = (
+    "Find passages by meaning and words in the user's documents, Japanese or English, "
+    'in all collections or some. Queries take "exact phrase", -word, word*, path:, tag:, title:.'
+)
+_READ_TEXT = "Read an indexed document, some lines or a section of it."
+_LIST_TEXT = "List documents, last updated first."
+_OUTLINE_TEXT = "List a document's headings with lines and tokens, its links and backlinks."
+_TAGS_TEXT = "List the tags, most used first."
+_STATUS_TEXT = "List the collections and their state."
+_REINDEX_TEXT = "Bring the index up to date with changed files."
+
+_TOOLS = (
+    GeneralTool("search", "Search the notes", _SEARCH_TEXT, requests.AgentSearchRequest, SearchResult),
+    GeneralTool("get_doc", "Read a document", _READ_TEXT, requests.DocumentRequest, Passage),
+    GeneralTool(
+        "list_docs",
+        "List documents",
+        _LIST_TEXT,
+        requests.AgentSearchRequest,
+        document_lists.Documents,
+        takes=schemas.FILTERS,
+        fixed={"query": ""},
+    ),
+    GeneralTool(
+        "get_outline", "Outline and links", _OUTLINE_TEXT, requests.OutlineRequest, document_lists.Map
+    ),
+    GeneralTool("list_tags", "List tags", _TAGS_TEXT, requests.CollectionRequest, wire.Tags),
+    GeneralTool("reindex", "Update the index", _REINDEX_TEXT, requests.CollectionRequest, wire.Reindexed),
+    GeneralTool("status", "State of the index", _STATUS_TEXT, requests.NoArguments, wire.Status),
+)
+GENERAL_TOOLS = {each.name: each for each in _TOOLS}
+"""The tools that do not depend on the collections, by name, in the order an agent needs them."""
 
 INSTRUCTIONS = (
     "mdvec searches the user's own Markdown and text, in Japanese and English, on this machine. "
@@ -120,61 +166,17 @@ def _general_tools(collections: Sequence[_Named], limit: int, *, named: bool) ->
         limit: Hits of a search when a client names no number.
         named: List the collections in ``search``, because they have no tools of their own.
     """
-    places = _places(collections) if named else ""
-    yield Tool(
-        name="search",
-        title="Search the notes",
-        description=(
-            "Find passages by meaning and words in the user's documents, Japanese or English, "
-            'in all collections or some. Queries take "exact phrase", -word, word*, path:, tag:, title:.'
-            f"{places}"
-        ),
-        input_schema=schemas.search_input(limit=limit),
-        output_schema=schemas.output_schema(ANSWERS["search"]),
-        annotations=_READING,
-    )
-    yield Tool(
-        name="get_doc",
-        title="Read a document",
-        description="Read an indexed document, some lines or a section of it.",
-        input_schema=schemas.input_schema(requests.DocumentRequest),
-        annotations=_READING,
-    )
-    yield Tool(
-        name="list_docs",
-        title="List documents",
-        description="List documents, last updated first.",
-        input_schema=schemas.search_input(limit=limit, only=schemas.FILTERS, least=()),
-        annotations=_READING,
-    )
-    yield Tool(
-        name="get_outline",
-        title="Outline and links",
-        description="List a document's headings with lines and tokens, its links and backlinks.",
-        input_schema=schemas.input_schema(requests.OutlineRequest),
-        annotations=_READING,
-    )
-    yield Tool(
-        name="list_tags",
-        title="List tags",
-        description="List the tags, most used first.",
-        input_schema=schemas.input_schema(requests.CollectionRequest),
-        annotations=_READING,
-    )
-    yield Tool(
-        name="reindex",
-        title="Update the index",
-        description="Bring the index up to date with changed files.",
-        input_schema=schemas.input_schema(requests.CollectionRequest),
-        annotations=_WRITING,
-    )
-    yield Tool(
-        name="status",
-        title="State of the index",
-        description="List the collections and their state.",
-        input_schema=schemas.input_schema(requests.NoArguments),
-        annotations=_READING,
-    )
+    for each in GENERAL_TOOLS.values():
+        is_search = each.name == "search"
+        yield Tool(
+            name=each.name,
+            title=each.title,
+            description=each.text + (_places(collections) if is_search and named else ""),
+            input_schema=schemas.input_schema(each.request, each.takes, limit=limit),
+            # The schemas of what agents read as text are not sent: tokens count.
+            output_schema=schemas.output_schema(each.answer) if is_search else None,
+            annotations=_WRITING if each.name == "reindex" else _READING,
+        )
 
 
 def _places(collections: Sequence[_Named]) -> str:
@@ -188,7 +190,7 @@ def _collection_tool(name: str, description: str) -> Tool:
         title=f"Search {name}",
         # Without one a model would have to guess from the name alone what the tool does.
         description=_described(name, description) or f"Find passages in the collection {name}.",
-        input_schema=schemas.search_input(limit=None, only=("query", "limit", "per_document")),
+        input_schema=schemas.input_schema(requests.AgentSearchRequest, ("query", "limit", "per_document")),
         annotations=_READING,
     )
 
@@ -211,12 +213,12 @@ async def get_prompt(_ctx: Context, params: GetPromptRequestParams) -> GetPrompt
         MCPError: If there is no such prompt, or the question is missing.
     """
     if params.name != ANSWER.name:
-        msg = f"there is no prompt {shown(params.name)}{nearest(params.name, [ANSWER.name])}"
+        msg = f"there is no prompt {shown(params.name)}{did_you_mean(params.name.lower(), [ANSWER.name])}"
         raise MCPError(INVALID_PARAMS, msg)
     arguments = params.arguments or {}
     unknown = [name for name in arguments if name != "question"]
     if unknown:
-        msg = f"unknown argument {shown(unknown[0])}{nearest(unknown[0], ['question'])}"
+        msg = f"unknown argument {shown(unknown[0])}{did_you_mean(unknown[0].lower(), ['question'])}"
         raise MCPError(INVALID_PARAMS, msg)
     if not arguments.get("question", "").strip():
         raise MCPError(INVALID_PARAMS, "`question` is missing")

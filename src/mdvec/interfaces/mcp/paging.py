@@ -203,7 +203,7 @@ def _start_of(text: str, most_tokens: int) -> tuple[str, int]:
     return part, min(len(ends), most_tokens)
 
 
-def first_part(passage: Passage, most_tokens: int, *, read_chars: int = 0) -> tuple[Passage, str | None]:
+def first_part(passage: Passage, most_tokens: int, *, read_chars: int = 0) -> Passage:
     """Cut a passage after as many whole lines as a client can show; a longer line is cut inside.
 
     Args:
@@ -212,7 +212,7 @@ def first_part(passage: Passage, most_tokens: int, *, read_chars: int = 0) -> tu
         read_chars: How many characters of its first line are left out.
 
     Returns:
-        The part, its names on one line each, and the rest as ``lines`` of ``get_doc``; None without a rest.
+        The part, its names on one line each; ``next_lines`` has the rest, for ``get_doc``.
 
     Raises:
         UsageError: If the first line has no more characters than are left out.
@@ -230,11 +230,14 @@ def first_part(passage: Passage, most_tokens: int, *, read_chars: int = 0) -> tu
     text = passage.text[read_chars:]
     ends = estimate_token_ends(text) if len(text) > most_tokens else []
     if len(ends) <= most_tokens:
-        return replace(passage, text=text), None
+        return replace(passage, text=text)
     most = ends[most_tokens - 1]
     whole = text.rfind("\n", 0, most + 1) + 1
     start, end = passage.start_line, passage.end_line
     if not whole:
-        return replace(passage, text=text[:most], end_line=start), f"{start}+{read_chars + most}:{end}"
+        return replace(
+            passage, text=text[:most], end_line=start, next_lines=f"{start}+{read_chars + most}:{end}"
+        )
     after = start + text.count("\n", 0, whole)
-    return replace(passage, text=text[:whole], end_line=after - 1), f"{after}:{end}" if after <= end else None
+    rest = f"{after}:{end}" if after <= end else None
+    return replace(passage, text=text[:whole], end_line=after - 1, next_lines=rest)

@@ -27,16 +27,15 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from mdvec.errors import CollectionNotFoundError, NotFoundError, UsageError
+from mdvec.errors import CollectionNotFoundError, NotFoundError, UsageError, did_you_mean
 from mdvec.interfaces import wire
-from mdvec.interfaces.arguments import nearest, shown
 from mdvec.interfaces.encoding import iso_time
 from mdvec.interfaces.mcp.definitions import ANSWER, Context
 from mdvec.interfaces.mcp.fence import NOTICE, NOTICE_KEY, marked_json
 from mdvec.interfaces.mcp.paging import described, first_part, name_line
 from mdvec.interfaces.mcp.places import STATUS, TEMPLATE, address_of, document_at
 from mdvec.interfaces.mcp.threads import Threads
-from mdvec.interfaces.printing import one_line, printable
+from mdvec.interfaces.printing import one_line, printable, shown
 from mdvec.text.links import is_markdown
 from mdvec.types.report import ListedDocument, Passage
 
@@ -138,9 +137,9 @@ class Resources:
             case PromptReference(name=name) if name == ANSWER.name:
                 return _completed([])  # a question is the user's own
             case ResourceTemplateReference(uri=uri):
-                msg = f"there is no template {shown(uri)}{nearest(uri, [TEMPLATE])}"
+                msg = f"there is no template {shown(uri)}{did_you_mean(uri.lower(), [TEMPLATE])}"
             case PromptReference(name=name):
-                msg = f"there is no prompt {shown(name)}{nearest(name, [ANSWER.name])}"
+                msg = f"there is no prompt {shown(name)}{did_you_mean(name.lower(), [ANSWER.name])}"
         raise MCPError(INVALID_PARAMS, msg)
 
     def _of_template(self, name: str, begun: str, collection: str | None) -> list[str]:
@@ -174,11 +173,11 @@ def _resource(document: ListedDocument) -> Resource:
 
 def _text(passage: Passage, most_tokens: int) -> str:
     """Return the text of a document, which has no parts as a resource; of a long one the first part."""
-    part, rest = first_part(passage, most_tokens)
-    if rest is None:
+    part = first_part(passage, most_tokens)
+    if part.next_lines is None:
         return part.text
     left_out = len(passage.text) - len(part.text)
-    note = f"{left_out:,} characters are left out; `get_doc` with lines={rest!r} has them"
+    note = f"{left_out:,} characters are left out; `get_doc` with lines={part.next_lines!r} has them"
     return f"{part.text}\n\n[mdvec: {note}]\n"
 
 

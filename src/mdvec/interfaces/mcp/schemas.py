@@ -7,12 +7,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from mdvec.interfaces import requests
-from mdvec.interfaces.arguments import Schema
-from mdvec.interfaces.encoding import schema_of
+from mdvec.interfaces.encoding import JsonObject, schema_of
 from mdvec.interfaces.mcp.fence import NOTICE_KEY
-
-MAX_HITS = 100
-"""Most hits of one search: more than an agent can read."""
 
 # From here on, the counts of an object in a list are described together: their names say enough.
 _MANY_COUNTS = 4
@@ -24,37 +20,30 @@ FILTERS = (
 """The arguments of a search that choose documents."""
 
 
-def search_input(*, limit: int | None, only: Sequence[str] = (), least: Sequence[str] = ("query",)) -> Schema:
-    """Return the schema of a search's arguments.
+def input_schema(kind: type[Struct], only: Sequence[str] = (), *, limit: int | None = None) -> JsonObject:
+    """Return the schema of a tool's arguments.
 
     Args:
+        kind: The request.
+        only: The arguments that are taken of it; all when empty.
         limit: Hits when a client names no number; None where a collection may have a number of its own.
-        only: The arguments that are taken; all when empty.
-        least: Those that are needed.
     """
-    schema = input_schema(requests.SearchRequest)
-    taken = schema["properties"]
-    taken["limit"] |= {"maximum": MAX_HITS} | ({} if limit is None else {"default": min(limit, MAX_HITS)})
-    needed = {"required": [*least]} if least else {}
-    others = {key: value for key, value in schema.items() if key != "required"}
-    return {**others, "properties": {name: taken[name] for name in only or taken}, **needed}
-
-
-def input_schema(kind: type[Struct]) -> Schema:
-    """Return the schema of a tool's arguments."""
     schema = schema_of(kind, "mcp")
-    needed = {"required": schema["required"]} if schema["required"] else {}
-    properties = {name: _argument(each) for name, each in schema["properties"].items()}
+    properties = {name: _argument(schema["properties"][name]) for name in only or schema["properties"]}
+    if limit is not None and "limit" in properties:
+        properties["limit"]["default"] = min(limit, requests.MAX_HITS)
+    required = [name for name in schema["required"] if name in properties]
+    needed = {"required": required} if required else {}
     return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
 
 
-def output_schema(kind: type[Struct]) -> Schema:
+def output_schema(kind: type[Struct]) -> JsonObject:
     """Return the schema of a tool's answer, without descriptions: the names say enough."""
     answer = schema_of(kind, "mcp")
     return _result({**answer, "properties": {NOTICE_KEY: {"type": "string"}, **answer["properties"]}})
 
 
-def _argument(node: Schema) -> Schema:
+def _argument(node: JsonObject) -> JsonObject:
     """Return the schema of an argument: null stands for one that is left out, so it need not be allowed."""
     [value] = [each for each in node.get("anyOf", [node]) if each != {"type": "null"}]
     described = {"description": node["description"]} if "description" in node else {}
@@ -64,7 +53,7 @@ def _argument(node: Schema) -> Schema:
     }
 
 
-def _result(node: Schema) -> Schema:
+def _result(node: JsonObject) -> JsonObject:
     if "anyOf" in node:
         [value] = [_result(each) for each in node["anyOf"] if each != {"type": "null"}]
         return {**value, "type": [value["type"], "null"]}
@@ -82,7 +71,7 @@ def _result(node: Schema) -> Schema:
     return {key: each for key, each in node.items() if key not in ("default", "description")}
 
 
-def _together(node: Schema) -> Schema:
+def _together(node: JsonObject) -> JsonObject:
     count = {"type": "integer"}
     others = {name: each for name, each in node.get("properties", {}).items() if each != count}
     if node.get("minProperties", 0) - len(others) < _MANY_COUNTS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,12 +20,11 @@ from mcp_types import (
 )
 from msgspec.structs import replace
 
-from mdvec.errors import sentences
+from mdvec.errors import did_you_mean, sentences
 from mdvec.interfaces import document_lists, operations, requests, wire
-from mdvec.interfaces.arguments import check, nearest, shown
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.mcp import wording
-from mdvec.interfaces.mcp.definitions import Context, tool_definitions
+from mdvec.interfaces.mcp.definitions import GENERAL_TOOLS, Context, tool_definitions
 from mdvec.interfaces.mcp.failures import failure_for_client
 from mdvec.interfaces.mcp.fence import marked_json
 from mdvec.interfaces.mcp.paging import (
@@ -38,8 +37,9 @@ from mdvec.interfaces.mcp.paging import (
     outlined,
     parse_part,
 )
-from mdvec.interfaces.mcp.schemas import MAX_HITS
 from mdvec.interfaces.mcp.threads import CallProgress, Threads
+from mdvec.interfaces.parsing import parse
+from mdvec.interfaces.printing import shown
 from mdvec.interfaces.steps import hint_for_client, text_for_client
 from mdvec.types.collection import Collection
 from mdvec.types.query import SearchQuery
@@ -65,6 +65,14 @@ class Tools:
         self._config = config
         self._threads = threads
         self._on_bug = on_bug
+        # What takes no longer than a glance into the database.
+        self._short: Mapping[str, Callable[[Any], CallToolResult]] = {
+            "get_doc": self._get_doc,
+            "list_docs": self._list_docs,
+            "get_outline": self._get_outline,
+            "list_tags": lambda request: _tags_answer(workspace.tags(_names(request))),
+            "status": lambda _: _status_answer(workspace.status()),
+        }
 
     async def list_tools(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         """Answer ``tools/list``, from the database as it is now."""
@@ -83,11 +91,12 @@ class Tools:
                 tools = _by_name(await self._threads.call(self._every_tool))
             name = params.name if params.name in tools else _SAME_TOOL.get(params.name, "")
             if name:
-                checked = check(arguments, tools[name].input_schema)
-                return await self._run(ctx.session, name, checked)
+                takes = [*tools[name].input_schema["properties"]]
+                return await self._run(ctx.session, name, arguments, takes)
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
             return self._failure(error, arguments)
-        near = nearest(params.name, list(tools)) or f"; there are {', '.join(f'`{each}`' for each in tools)}"
+        known = ", ".join(f"`{each}`" for each in tools)
+        near = did_you_mean(params.name.lower(), tools) or f"; there are {known}"
         msg = f"there is no tool {shown(params.name)}{near}"
         raise MCPError(INVALID_PARAMS, msg)
 
@@ -102,33 +111,28 @@ class Tools:
             collection_tools=self._config.mcp.collection_tools,
         )
 
-    async def _run(self, session: ServerSession, name: str, arguments: Arguments) -> CallToolResult:
-        call, call_long = self._threads.call, self._threads.call_long
-        match name:
-            case "get_doc":
-                document = msgspec.convert(arguments, requests.DocumentRequest)
-                return await call(lambda: self._get_doc(document))
-            case "list_docs":
-                listing = msgspec.convert({"query": "", **arguments}, requests.SearchRequest)
-                return await call(lambda: self._list_docs(listing))
-            case "get_outline":
-                wanted = msgspec.convert(arguments, requests.OutlineRequest)
-                return await call(lambda: self._get_outline(wanted))
-            case "list_tags":
-                names = _names(arguments)
-                return await call(lambda: _tags_answer(self._workspace.tags(names)))
-            case "reindex":
-                names = _names(arguments) or await call(self._enabled_names)
-                return await call_long(
-                    session, lambda progress: self._reindex(names, progress), parts=len(names), imports=True
-                )
-            case "status":
-                return await call(lambda: _status_answer(self._workspace.status()))
-            case _:
-                request = msgspec.convert(arguments, requests.SearchRequest)
-                if name != "search":
-                    request = msgspec.structs.replace(request, collections=(name,))
-                return await call_long(session, lambda _: self._search(request))
+    async def _run(
+        self, session: ServerSession, name: str, given: Arguments, takes: Sequence[str]
+    ) -> CallToolResult:
+        """Call a tool.
+
+        Args:
+            session: The session of the client.
+            name: Of the tool.
+            given: Its arguments, as they were sent.
+            takes: The arguments that its schema has.
+        """
+        tool = GENERAL_TOOLS.get(name)
+        kind = tool.request if tool else requests.AgentSearchRequest
+        request: Any = parse(given, kind, takes, **(tool.fixed if tool else {"collections": (name,)}))
+        if name == "reindex":
+            names = _names(request) or await self._threads.call(self._enabled_names)
+            return await self._threads.call_long(
+                session, lambda progress: self._reindex(names, progress), parts=len(names), imports=True
+            )
+        if answer := self._short.get(name):
+            return await self._threads.call(lambda: answer(request))
+        return await self._threads.call_long(session, lambda _: self._search(request))
 
     def _search(self, request: requests.SearchRequest) -> CallToolResult:
         query = _limited(requests.search_query(request, self._workspace.search_settings(request.collections)))
@@ -137,7 +141,7 @@ class Tools:
         query = replace(query, max_tokens=None, expand_tokens=min(query.expand_tokens, most_tokens // 2 or 1))
         result = fitted(self._workspace.search(query, wait_for_vectors=False), most_tokens)
         new = self._never_indexed(request.collections) if result.last_indexed_ms is None else ()
-        return _answer(wire.search_answer(result), wording.search_text(result, never_indexed=new))
+        return _answer(result, wording.search_text(result, never_indexed=new))
 
     def _never_indexed(self, names: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(
@@ -149,15 +153,14 @@ class Tools:
     def _get_doc(self, request: requests.DocumentRequest) -> CallToolResult:
         lines, read_chars = (None, 0) if request.lines is None else parse_part(request.lines)
         found = operations.read(self._workspace, request, lines)
-        passage, next_lines = first_part(found, self._config.mcp.max_tokens, read_chars=read_chars)
-        return _answer(wire.passage(passage, next_lines), wording.passage_text(passage, next_lines))
+        passage = first_part(found, self._config.mcp.max_tokens, read_chars=read_chars)
+        return _answer(passage, wording.passage_text(passage))
 
     def _list_docs(self, request: requests.SearchRequest) -> CallToolResult:
         query = _limited(requests.search_query(request, self._config.search))
         found = self._workspace.browse.newest(query.filters, query.collections, limit=query.limit + 1)
         hint = "" if found else self._workspace.browse.unmet(query.filters, query.collections)
-        more = len(found) > query.limit
-        documents = document_lists.documents(map(named, found[: query.limit]), more=more)
+        documents = document_lists.documents([*map(named, found)], query.limit)
         return _answer(documents, wording.documents_text(documents, text_for_client(hint)))
 
     def _get_outline(self, request: requests.OutlineRequest) -> CallToolResult:
@@ -198,12 +201,11 @@ def _by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
 
 def _limited(query: SearchQuery) -> SearchQuery:
     """Return a query for no more hits than an agent can read, whatever is configured."""
-    return replace(query, limit=min(query.limit, MAX_HITS))
+    return replace(query, limit=min(query.limit, requests.MAX_HITS))
 
 
-def _names(arguments: Arguments) -> tuple[str, ...]:
-    collection = msgspec.convert(arguments, requests.CollectionRequest).collection
-    return () if collection is None else (collection,)
+def _names(request: requests.CollectionRequest) -> tuple[str, ...]:
+    return () if request.collection is None else (request.collection,)
 
 
 def _tags_answer(found: Sequence[TagCount]) -> CallToolResult:

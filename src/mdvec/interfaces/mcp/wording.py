@@ -58,13 +58,8 @@ def search_text(result: SearchResult, *, never_indexed: Sequence[str] = ()) -> s
     return marked(lines)
 
 
-def passage_text(passage: Passage, next_lines: str | None) -> str:
-    """Write a document, or a part of it.
-
-    Args:
-        passage: The part.
-        next_lines: The lines to request next; None when nothing was left out.
-    """
+def passage_text(passage: Passage) -> str:
+    """Write a document, or a part of it."""
     tags = f" · tags: {', '.join(passage.tags)}" if passage.tags else ""
     place = _place(passage.collection, passage.path, passage.start_line, passage.end_line)
     lines: list[str | Data] = [
@@ -72,8 +67,8 @@ def passage_text(passage: Passage, next_lines: str | None) -> str:
         _line(f"{place} · {passage.title}{tags}"),
         Data(passage.text),
     ]
-    if next_lines is not None:
-        lines.append(f'next: get_doc with lines="{next_lines}" for the rest')
+    if passage.next_lines is not None:
+        lines.append(f'next: get_doc with lines="{passage.next_lines}" for the rest')
     return marked(lines)
 
 

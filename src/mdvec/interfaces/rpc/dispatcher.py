@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from mdvec.errors import ImportStoppedError, UsageError
-from mdvec.interfaces.arguments import first_problem
 from mdvec.interfaces.errors import OnBug, translate_for_client
+from mdvec.interfaces.parsing import problem_of
 from mdvec.interfaces.rpc.params import InvalidParamsError, read_params
 from mdvec.interfaces.steps import hint_for_client
 from mdvec.interfaces.streams import decode_json
@@ -76,11 +76,15 @@ class Method:
         params: Its parameters, by name or in the order of the fields.
         call: Does it; returns what JSON can hold.
         is_long: Whether it may take minutes: it reports progress, and leaves the others their threads.
+        takes: The parameters it takes of those; all when empty.
+        fixed: Those that it decides itself.
     """
 
     params: type[Struct]
     call: Callable[[Any], object]
     is_long: bool = False
+    takes: Sequence[str] = ()
+    fixed: Mapping[str, object] = field(default_factory=dict)
 
 
 class _Request(Struct, frozen=True):
@@ -165,9 +169,9 @@ class Client:
         """Begin one request; ``answer`` receives its id and the response, or None when it gets none."""
         try:
             request = msgspec.convert(item, _Request)
-        except msgspec.ValidationError:
+        except msgspec.ValidationError as error:
             number = _id_of(item)
-            problem = f"not a request: {first_problem(item, _Request)}"
+            problem = f"not a request: {problem_of(error, item, _Request)}"
             answer(number, _failed(number, INVALID_REQUEST, problem))
             return
         number = None if request.id is UNSET else request.id
@@ -215,7 +219,7 @@ class Client:
         """Call a method and return its response or error."""
         try:
             run.check()
-            arguments = read_params(params, method.params)
+            arguments = read_params(params, method.params, method.takes, **method.fixed)
             with bound(run), self._around():
                 result = method.call(arguments)
             return _encode({"jsonrpc": "2.0", "id": number, "result": result})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from mdvec.errors import InvalidArgumentsError
-from mdvec.interfaces.arguments import parse
+from mdvec.interfaces.parsing import parse
 
 _Params = TypeVar("_Params", bound=Struct)
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
@@ -18,24 +19,28 @@ class InvalidParamsError(InvalidArgumentsError):
     """The method does not take these parameters."""
 
 
-def read_params(params: dict[str, Any] | list[Any], kind: type[_Params]) -> _Params:
+def read_params(
+    params: dict[str, Any] | list[Any], kind: type[_Params], takes: Sequence[str] = (), **fixed: object
+) -> _Params:
     """Return parameters, checked.
 
     Args:
         params: By name, or by position in the order of the fields.
         kind: What the method takes. Names are accepted in camelCase, too, at the top and in ``sections``.
+        takes: The parameters it takes of that; all when empty.
+        fixed: Those that it decides itself.
 
     Raises:
         InvalidParamsError: If one is missing, unknown or of another type.
     """
-    names = kind.__struct_encode_fields__
+    names = tuple(takes) or kind.__struct_encode_fields__
     if isinstance(params, list):
         if len(params) > len(names):
             msg = f"there are {len(params)} parameters, and the method takes {len(names)}"
             raise InvalidParamsError(msg, hint=_known(names))
         params = dict(zip(names, params, strict=False))
     try:
-        return parse(with_snake_case(params), kind)
+        return parse(with_snake_case(params), kind, names, **fixed)
     except InvalidArgumentsError as error:
         raise InvalidParamsError(str(error), hint=_known(names)) from error
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from mdvec.interfaces import operations, wire
+from mdvec.interfaces import operations
 from mdvec.interfaces.encoding import JsonObject, to_json
 from mdvec.interfaces.requests import NoArguments, SearchRequest
 from mdvec.interfaces.rpc.dispatcher import Method
 from mdvec.interfaces.rpc.params import InvalidParamsError
+from mdvec.types.hit import SCORE_DIGITS
 from mdvec.types.query import Expansion
 from mdvec.types.section import FoundSection, IndexedSection
 
@@ -187,8 +188,8 @@ def _found_json(value: FoundSection) -> JsonObject:
     similarity = value.similarity
     distance = None if similarity is None else math.sqrt(max(0.0, 2 - 2 * similarity))
     return _section_json(value.section) | {
-        "score": round(value.score, wire.SCORE_DIGITS),
-        "_distance": None if distance is None else round(distance, wire.SCORE_DIGITS),
+        "score": round(value.score, SCORE_DIGITS),
+        "_distance": None if distance is None else round(distance, SCORE_DIGITS),
     }
 
 

@@ -27,7 +27,7 @@ from mdvec.errors import (
     WriterBusyError,
 )
 from mdvec.interfaces.mcp.application import build_server
-from mdvec.interfaces.mcp.definitions import ANSWERS
+from mdvec.interfaces.mcp.definitions import GENERAL_TOOLS
 from mdvec.interfaces.mcp.fence import NOTICE
 from mdvec.interfaces.mcp.schemas import output_schema
 from mdvec.interfaces.mcp.threads import Threads
@@ -69,7 +69,7 @@ def test_answers_fit_their_schemas(workspace: FakeWorkspace, era: str) -> None:
         for name, arguments in CALLS:
             result = await client.call_tool(name, arguments)
             assert not result.is_error, (name, text_of(result))
-            schema = output_schema(ANSWERS.get(name, ANSWERS["search"]))
+            schema = output_schema(GENERAL_TOOLS.get(name, GENERAL_TOOLS["search"]).answer)
             assert tools[name].output_schema in (None, schema)
             jsonschema.Draft202012Validator(schema).validate(result.structured_content)
 

@@ -107,8 +107,8 @@ def test_names_stay_in_their_line(name: str) -> None:
 
 def test_a_part_of_a_document_says_where_the_rest_is() -> None:
     """With its place, tags and whether the file has changed."""
-    passage = Passage("notes", "a.md", "A", ("x", "旅行"), 3, 4, "one\ntwo\n", stale=True)
-    assert wording.passage_text(passage, "5:9") == (
+    passage = Passage("notes", "a.md", "A", ("x", "旅行"), 3, 4, "one\ntwo\n", stale=True, next_lines="5:9")
+    assert wording.passage_text(passage) == (
         f"1 document · stale: the file has changed since it was indexed. {MARK}\n"
         "```\nnotes/a.md:3-4 · A · tags: x, 旅行\none\ntwo\n```\n"
         'next: get_doc with lines="5:9" for the rest'

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces import requests
-from mdvec.interfaces.arguments import check, first_problem, parse
-from mdvec.interfaces.mcp.schemas import input_schema, search_input
+from mdvec.interfaces.parsing import parse, problem_of
 from mdvec.interfaces.rpc.sections import SectionsParams
+from mdvec.types.query import SearchMode
 
-SCHEMA = search_input(limit=5)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inside: st.lists(inside) | st.dictionaries(st.text(), inside),
@@ -25,7 +25,7 @@ JSON = st.recursive(
 def problem(**arguments: Any) -> str:
     """Return what is said of some arguments."""
     with pytest.raises(InvalidArgumentsError) as caught:
-        check(arguments, SCHEMA)
+        parse(arguments, requests.AgentSearchRequest)
     return str(caught.value)
 
 
@@ -60,8 +60,9 @@ def test_each_problem_is_a_sentence(arguments: dict[str, Any], said: str) -> Non
 def test_a_value_that_can_mean_only_one_thing_is_taken() -> None:
     """Models write numbers and truth values as texts, and one value as a list."""
     given = {"query": 3, "limit": "3", "threshold": "0.5", "include_superseded": "true", "mode": ["dense"]}
-    expected = {"query": "3", "limit": 3, "threshold": 0.5, "include_superseded": True, "mode": "dense"}
-    assert check(given, SCHEMA) == expected
+    assert parse(given, requests.SearchRequest) == requests.SearchRequest(
+        query="3", limit=3, threshold=0.5, include_superseded=True, mode=SearchMode.DENSE
+    )
 
 
 def test_a_request_is_parsed_as_it_is_meant() -> None:
@@ -99,7 +100,9 @@ def test_a_problem_inside_a_list_of_objects_is_named_with_its_place(section: obj
     with pytest.raises(InvalidArgumentsError) as caught:
         parse({"sections": [section]}, SectionsParams)
     assert str(caught.value) == said
-    assert first_problem({"sections": [section]}, SectionsParams) == said
+    with pytest.raises(msgspec.ValidationError) as refused:
+        msgspec.convert({"sections": [section]}, SectionsParams)
+    assert problem_of(refused.value, {"sections": [section]}, SectionsParams) == said
 
 
 @pytest.mark.parametrize(
@@ -123,7 +126,7 @@ def test_what_is_no_number_stays_a_text(text: str) -> None:
 def test_null_stands_for_an_argument_that_is_left_out() -> None:
     """Many clients send all arguments, those without a value as null."""
     arguments = {"query": "x", "limit": None, "tags": None, "threshold": None, "collection": None}
-    assert check(arguments, SCHEMA) == {"query": "x"}
+    assert parse(arguments, requests.SearchRequest) == requests.SearchRequest(query="x")
 
 
 def test_all_problems_are_told_in_the_order_of_the_arguments() -> None:
@@ -140,7 +143,15 @@ def test_an_argument_that_resembles_none_is_told_with_all_there_are() -> None:
     """A tool without arguments says so."""
     assert problem(query="x", zzz=1).startswith("unknown argument `zzz`; it takes `query`, `collections`")
     with pytest.raises(InvalidArgumentsError, match="unknown argument `zzz`; it takes none"):
-        check({"zzz": 1}, input_schema(requests.NoArguments))
+        parse({"zzz": 1}, requests.NoArguments)
+
+
+def test_a_door_takes_some_arguments_and_decides_others() -> None:
+    """The others are unknown there."""
+    wanted = requests.SearchRequest(query="", limit=3)
+    assert parse({"k": 3}, requests.SearchRequest, ["tags", "limit"], query="") == wanted
+    with pytest.raises(InvalidArgumentsError, match="unknown argument `query`; it takes `tags`, `limit`"):
+        parse({"query": "x"}, requests.SearchRequest, ["tags", "limit"], query="")
 
 
 def test_long_values_and_long_lists_of_problems_are_cut() -> None:
@@ -150,14 +161,13 @@ def test_long_values_and_long_lists_of_problems_are_cut() -> None:
     assert many.splitlines()[-1] == "and 96 more"
 
 
-@given(st.dictionaries(st.sampled_from([*SCHEMA["properties"], "k", "other"]), JSON))
+@given(st.dictionaries(st.sampled_from([*requests.SearchRequest.__struct_fields__, "k", "other"]), JSON))
 def test_whatever_is_sent_is_parsed_or_refused_in_words(arguments: dict[str, Any]) -> None:
     """No arguments make the check itself fail; what is refused is named."""
-    for read in (lambda: check(arguments, SCHEMA), lambda: parse(arguments, requests.SearchRequest)):
-        try:
-            read()
-        except InvalidArgumentsError as refused:
-            assert str(refused)  # noqa: PT017 - whether it is refused is what varies
+    try:
+        parse(arguments, requests.SearchRequest)
+    except InvalidArgumentsError as refused:
+        assert str(refused)  # noqa: PT017 - whether it is refused is what varies
 
 
 @given(JSON)

@@ -1,0 +1,131 @@
+"""``/api/NAME`` for each operation, its OpenAPI description at ``/api``, and ``GET /search?q=…``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from mdvec import __version__
+from mdvec.errors import InvalidArgumentsError, sentences
+from mdvec.interfaces.encoding import JsonObject, to_json
+from mdvec.interfaces.errors import OnBug, translate_for_client
+from mdvec.interfaces.http.app import WebDoor
+from mdvec.interfaces.http.guard import MAX_REQUESTS, problem, status_of
+from mdvec.interfaces.http.options import ServerOptions
+from mdvec.interfaces.operations import OPERATIONS, Operation
+from mdvec.interfaces.parsing import parse
+from mdvec.interfaces.streams import decode_json
+
+if TYPE_CHECKING:
+    from mdvec.config import Config
+    from mdvec.workspace import Workspace
+
+API_PATH = "/api"
+"""The path of the description; the paths of the operations are below it."""
+
+_JSON = "application/json"
+_PROBLEM = {
+    "description": "A problem, as RFC 9457 has it, with the members code, hint and retry.",
+    "content": {"application/problem+json": {"schema": {"type": "object"}}},
+}
+
+
+def api_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: OnBug) -> WebDoor:
+    """Return the routes of the operations."""
+    threads = CapacityLimiter(MAX_REQUESTS)
+
+    def answered(operation: Operation, given: Mapping[str, object] | bytes, path: str) -> Response:
+        try:
+            request = _parsed(operation, _decoded(given) if isinstance(given, bytes) else given, path)
+            with workspace.explaining():
+                return JSONResponse(to_json(operation.run(workspace, request, str)))
+        except Exception as error:  # noqa: BLE001 - the one place where this door translates
+            failure = translate_for_client(error, on_bug)
+            detail = sentences(failure.message, failure.hint)
+            return problem(
+                status_of(error), detail, code=failure.code, hint=failure.hint, retry=failure.retry
+            )
+
+    def route(path: str, operation: Operation, *methods: str) -> Route:
+        async def answer(request: Request) -> Response:
+            query = request.query_params
+            given: Mapping[str, object] | bytes = {name: query.getlist(name) for name in query}
+            if request.method == "POST":
+                # A browser asks the server for leave first when a page elsewhere sends this type.
+                if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
+                    return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"A request has the type {_JSON}.")
+                given = await request.body()
+            return await to_thread.run_sync(answered, operation, given, path, limiter=threads)
+
+        return Route(path, answer, methods=list(methods))
+
+    async def describe(_: Request) -> Response:
+        return JSONResponse(description())
+
+    routes = [
+        route(f"{API_PATH}/{each.name}", each, *(() if each.changes else ("GET",)), "POST")
+        for each in OPERATIONS
+    ]
+    return WebDoor([*routes, route("/search", OPERATIONS[0], "GET"), Route(API_PATH, describe)])
+
+
+def description() -> JsonObject:
+    """Return the operations as OpenAPI 3.1 has them."""
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "mdvec", "version": __version__},
+        "paths": {f"{API_PATH}/{each.name}": _described(each) for each in OPERATIONS},
+    }
+
+
+def _described(operation: Operation) -> JsonObject:
+    schema = operation.request_schema
+    answer = {"description": operation.text, "content": {_JSON: {"schema": operation.answer_schema}}}
+    common = {"summary": operation.text, "responses": {"200": answer, "default": _PROBLEM}}
+    body = {"content": {_JSON: {"schema": schema}}, "required": True}
+    post = {**common, "operationId": operation.name, "requestBody": body}
+    if operation.changes:
+        return {"post": post}
+    parameters = [
+        {"name": name, "in": "query", "required": name in schema["required"], "schema": each}
+        for name, each in schema["properties"].items()
+    ]
+    get = {**common, "operationId": f"get_{operation.name}", "parameters": parameters}
+    return {"get": get, "post": post}
+
+
+def _decoded(body: bytes) -> Mapping[str, object]:
+    """Return the arguments in a body.
+
+    Raises:
+        InvalidArgumentsError: If it is not an object of JSON.
+    """
+    try:
+        given = decode_json(body)
+    except (ValueError, RecursionError) as error:
+        msg = f"not JSON: {error}"
+        raise InvalidArgumentsError(msg) from error
+    if isinstance(given, dict):
+        return given
+    msg = "the arguments are an object"
+    raise InvalidArgumentsError(msg)
+
+
+def _parsed(operation: Operation, given: Mapping[str, object], path: str) -> object:
+    """Return arguments as a request.
+
+    Raises:
+        InvalidArgumentsError: If one of them is unknown, cannot be used, or is given twice.
+    """
+    try:
+        return parse(given, operation.request, operation.takes, **operation.fixed)
+    except InvalidArgumentsError as error:
+        is_search = operation.name == "search"
+        hint = f"Give a search as {path}?q=WORDS&limit=5." if is_search else f"{API_PATH} says what it takes."
+        raise InvalidArgumentsError(str(error), hint=hint) from error

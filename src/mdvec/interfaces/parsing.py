@@ -1,0 +1,199 @@
+"""Arguments as clients send them, parsed into requests: the same checks and words at every door."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from mdvec.errors import InvalidArgumentsError, did_you_mean
+from mdvec.interfaces.encoding import JsonObject, schema_of
+from mdvec.interfaces.printing import shown
+
+_Request = TypeVar("_Request", bound=Struct)
+
+# What agents, scripts and the other tools they know call an argument.
+_SAME_ARGUMENT = {
+    "collection": "collections",
+    "collections": "collection",
+    "depths": "depth",
+    "file": "path",
+    "file_path": "path",
+    "k": "limit",
+    "q": "query",
+    "tag": "tags",
+    "top_k": "limit",
+}
+# A client corrects what it reads; a list of a thousand problems is no help.
+_MAX_PROBLEMS = 5
+_MAX_NUMBER_CHARS = 40
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,2})?", re.ASCII)
+_TRUTH = {"true": True, "1": True, "false": False, "0": False}
+_KINDS = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "number": "a number",
+    "object": "an object",
+    "string": "text",
+}
+_NULL = {"type": "null"}
+# As msgspec writes its errors. A place has names of fields and positions in lists.
+_ERROR = re.compile(r"(?P<problem>.*?)(?: - at `\$(?P<place>[^`]*)`)?", re.DOTALL)
+_FIELD = re.compile(r"Object (missing required|contains unknown) field `(.*)`", re.DOTALL)
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+
+
+def parse(
+    given: Mapping[str, object], kind: type[_Request], only: Iterable[str] = (), **fixed: object
+) -> _Request:
+    """Parse arguments into the request that they mean.
+
+    Args:
+        given: By name, as a client sent them. Null is taken as an argument that is left out.
+        kind: The request.
+        only: The arguments that are taken; all when empty.
+        fixed: Fields that the door decides.
+
+    Raises:
+        InvalidArgumentsError: If there is something wrong; the message has a line for each problem, in the
+            order of the arguments.
+    """
+    fields = {each.name: each for each in msgspec.structs.fields(kind) if each.name not in fixed}
+    taken = [name for name in only or fields if name in fields]
+    schema = _schema(kind)["properties"]
+    values: dict[str, Any] = {**fixed}
+    problems: list[str] = []
+    needed = {name for name, each in fields.items() if each.required}
+    for name, sent in _named(given, taken).items():
+        if name not in taken:
+            # To look for what was meant takes time, and of thousands nothing is shown.
+            problems.append(_unknown(name, taken) if len(problems) < _MAX_PROBLEMS else name)
+            continue
+        if sent is None and not (name in needed and _NULL in schema[name].get("anyOf", ())):
+            continue  # many clients send what they leave out so
+        needed.discard(name)
+        value = _meant(sent, schema[name])
+        try:
+            values[name] = msgspec.convert(value, fields[name].type)
+        except msgspec.ValidationError as error:
+            problems.append(problem_of(error, value, schema[name], name))
+    problems += [f"`{name}` is missing" for name in fields if name in needed]
+    if (more := len(problems) - _MAX_PROBLEMS) > 0:
+        problems[_MAX_PROBLEMS:] = [f"and {more} more"]
+    if problems:
+        raise InvalidArgumentsError("\n".join(problems))
+    return kind(**values)
+
+
+def problem_of(
+    error: msgspec.ValidationError, value: Any, kind: type[Struct] | JsonObject, place: str = ""
+) -> str:
+    """Return an error of msgspec in words.
+
+    Args:
+        error: The error.
+        value: The value that could not be converted.
+        kind: What it was to be, or the JSON Schema of that.
+        place: The name of the value; empty for none.
+    """
+    found = _ERROR.fullmatch(str(error))
+    assert found  # noqa: S101 - it takes any text
+    schema = kind if isinstance(kind, dict) else _schema(kind)
+    place += found["place"] or ""
+    for name, position in _STEP.findall(found["place"] or ""):
+        node = next(each for each in _variants(schema) if ("properties" if name else "items") in each)
+        schema = node["properties"][name] if name else node["items"]
+        value = value[name or int(position)]
+    place = place.removeprefix(".")
+    if field := _FIELD.fullmatch(found["problem"]):
+        inside = f"{place}.{field[2]}".removeprefix(".")
+        if field[1] == "missing required":
+            return f"`{inside}` is missing"
+        [known] = [each["properties"] for each in _variants(schema)]
+        return _unknown(inside, known)
+    return f"{f'`{place}`' if place else 'it'} must be {_allowed(found['problem'], schema, value)}"
+
+
+def _unknown(place: str, taken: Iterable[str]) -> str:
+    name = place.rpartition(".")[2]
+    known = f"it takes {', '.join(f'`{each}`' for each in taken)}" if taken else "it takes none"
+    return f"unknown argument `{shown(place)[1:-1]}`{did_you_mean(name.lower(), taken) or f'; {known}'}"
+
+
+def _allowed(problem: str, schema: JsonObject, value: object) -> str:
+    """Return what a value must be, and what it is instead."""
+    variants = _variants(schema)
+    limited = [each for each in variants if "minimum" in each]
+    if limited and re.search(" [<>]= ", problem):
+        least, most = limited[0]["minimum"], limited[0].get("maximum")
+        span = f"at least {least}" if most is None else f"from {least} to {most}"
+        return f"{span}, not {shown(value)}"
+    words = [word for each in variants for word in each.get("enum", ())]
+    one_of = [f"one of {', '.join(words)}"] if words else []
+    kinds = [_KINDS[each["type"]] for each in variants if "type" in each]
+    near = did_you_mean(value.lower(), words) if isinstance(value, str) else ""
+    return f"{' or '.join([*one_of, *kinds])}, not {shown(value)}{near}"
+
+
+@cache
+def _schema(kind: type[Struct]) -> JsonObject:
+    return schema_of(kind, "programs")
+
+
+def _named(given: Mapping[str, object], taken: Iterable[str]) -> dict[str, object]:
+    """Return arguments under the names of the request.
+
+    Raises:
+        InvalidArgumentsError: If one has two names.
+    """
+    named: dict[str, object] = {}
+    for said, value in given.items():
+        other = _SAME_ARGUMENT.get(said, said)
+        name = said if said in taken or other not in taken else other
+        if name in named or (name != said and name in given):
+            msg = f"`{name}` is given more than once"
+            raise InvalidArgumentsError(msg)
+        named[name] = value
+    return named
+
+
+def _meant(value: object, schema: JsonObject) -> object:
+    """Return a value in the type of a schema if it can mean only one value of it; else as it is.
+
+    A single value becomes a list of one where a list is wanted, and the other way round. Models also write
+    numbers and truth values as texts, and lines as a number.
+    """
+    variants = _variants(schema)
+    if len(variants) != 1:
+        return value
+    [wanted] = variants
+    kind = wanted.get("type")
+    if kind == "array" and not isinstance(value, dict):
+        items = value if isinstance(value, list) else [value]
+        return [_meant(each, wanted["items"]) for each in items]
+    if isinstance(value, list) and len(value) == 1:
+        (value,) = value
+    match kind, value:
+        case "integer" | "number", str() if len(value) <= _MAX_NUMBER_CHARS and _NUMBER.fullmatch(value):
+            return _meant(float(value), wanted)
+        case "integer", float() if value.is_integer():
+            return int(value)
+        case "boolean", str():
+            return _TRUTH.get(value.lower(), value)
+        case "string", int() if not isinstance(value, bool):
+            return str(value)
+        case "object", dict():
+            inside = wanted.get("properties", {})
+            return {name: _meant(each, inside.get(name, {})) for name, each in value.items()}
+        case _:
+            return value
+
+
+def _variants(schema: JsonObject) -> list[JsonObject]:
+    """Return the schemas of which a value has to fit one; null has none."""
+    return [each for each in schema.get("anyOf", [schema]) if each != _NULL]

@@ -1,0 +1,174 @@
+"""MCP, JSON-RPC and HTTP: the same calls, the same words about wrong ones, the same answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import jsonschema
+import msgspec
+import pytest
+from msgspec.structs import replace
+from starlette.testclient import TestClient
+from tests.unit.interfaces.fake_workspace import HIT, RESULT, FakeWorkspace
+from tests.unit.interfaces.mcp.agent import call, text_of
+
+from mdvec.config import Config
+from mdvec.interfaces.http.app import build_app
+from mdvec.interfaces.http.options import server_options
+from mdvec.interfaces.operations import OPERATIONS, Operation
+from mdvec.interfaces.rpc.dispatcher import INVALID_PARAMS
+from mdvec.interfaces.rpc.methods import all_methods
+from mdvec.types.query import MIN_SCORE, SearchQuery
+
+PORT = 8765
+
+
+def sent(workspace: FakeWorkspace, method: str, path: str, **request: Any) -> httpx2.Response:
+    """Return what the server answers to one request."""
+    bugs: list[Exception] = []
+    options = server_options(f"127.0.0.1:{PORT}", env={})
+    app = build_app(workspace, Config(), options, PORT, on_bug=bugs.append)
+    with TestClient(app, base_url=f"http://127.0.0.1:{PORT}") as client:
+        answer = client.request(method, path, **request)
+    assert not bugs
+    return answer
+
+
+def over_http(workspace: FakeWorkspace, **given: object) -> Any:
+    """Return the answer of ``GET /api/search``."""
+    params = {key: str(value).lower() for key, value in given.items()}
+    answer = sent(workspace, "GET", "/api/search", params=params)
+    assert answer.status_code == 200
+    return answer.json()
+
+
+def over_rpc(workspace: FakeWorkspace, **given: object) -> Any:
+    """Return the result of ``mdvec.search``."""
+    method = all_methods(workspace)["mdvec.search"]
+    return method.call(msgspec.convert(given, method.params))
+
+
+def asked(workspace: FakeWorkspace) -> SearchQuery:
+    [details] = [details for name, details in workspace.calls if name == "search"]
+    query = details["query"]
+    assert isinstance(query, SearchQuery)
+    return query
+
+
+@pytest.mark.parametrize("search", [over_http, over_rpc])
+@pytest.mark.parametrize(
+    ("given", "searched"),
+    [({}, (MIN_SCORE, False)), ({"min_score": 0.25, "all_similar": True}, (0.25, True))],
+)
+def test_a_request_says_what_is_left_out(search: Any, given: dict[str, object], searched: object) -> None:
+    """Each door takes both values, and has the same defaults."""
+    workspace = FakeWorkspace()
+    workspace.result = replace(RESULT, hits=(replace(HIT, similar=59),), weaker=4)
+    answer = search(workspace, query="宿", **given)
+    query = asked(workspace)
+    assert (query.min_score, query.all_similar) == searched
+    assert ([hit["similar"] for hit in answer["hits"]], answer["weaker"]) == ([59], 4)
+
+
+def test_a_client_of_sections_gets_all() -> None:
+    """It has no way to ask for what would be left out."""
+    workspace = FakeWorkspace()
+    workspace.result = replace(RESULT, hits=())
+    method = all_methods(workspace)["search"]
+    method.call(msgspec.convert({"query": "宿"}, method.params))
+    query = asked(workspace)
+    assert (query.min_score, query.all_similar) == (0, True)
+
+
+SEARCH_PATHS = ("/search", "/api/search")
+
+# A tool, and what JSON-RPC and HTTP call the same.
+SEARCH = ("search", "search")
+READ = ("get_doc", "get")
+LIST = ("list_docs", "list")
+UPDATE = ("reindex", "reindex")
+
+
+@pytest.mark.parametrize(
+    ("names", "arguments", "said"),
+    [
+        (SEARCH, {"query": "x", "limt": 3}, "unknown argument `limt`; did you mean `limit`?"),
+        (SEARCH, {}, "`query` is missing"),
+        (SEARCH, {"query": ["x", "y"]}, "`query` must be text, not ['x', 'y']"),
+        (SEARCH, {"query": "x", "limit": "ten"}, "`limit` must be a whole number, not 'ten'"),
+        (SEARCH, {"query": "x", "limit": 0}, "`limit` must be from 1 to 100"),
+        (SEARCH, {"query": "x", "limit": 1, "k": 2}, "`limit` is given more than once"),
+        (
+            SEARCH,
+            {"query": "x", "mode": "hybird"},
+            "`mode` must be one of dense, hybrid, lexical, not 'hybird'",
+        ),
+        (SEARCH, {"query": "x", "depth": [1, 7]}, "`depth[1]` must be from 0 to 3"),
+        (SEARCH, {"query": "x", "where": "nonsense"}, "not a condition on a property: 'nonsense'"),
+        (SEARCH, {"query": "x", "updated_since": "soon"}, "not a date, a time or an age: 'soon'"),
+        (READ, {"file": {}}, "`path` must be text, not {}"),
+        (READ, {"path": "a.md", "lines": "first"}, "not a range of lines: 'first'"),
+        (LIST, {"query": "x"}, "unknown argument `query`; it takes `collections`, `tags`"),
+        (UPDATE, {"collection": "notes", "force": True}, "unknown argument `force`; it takes `collection`"),
+    ],
+)
+def test_a_wrong_call_is_refused_in_the_same_words_everywhere(
+    workspace: FakeWorkspace, names: tuple[str, str], arguments: dict[str, Any], said: str
+) -> None:
+    """Each door names the argument, what it must be and what it is; nothing reaches the workspace."""
+    tool, name = names
+    refused = call(workspace, tool, **arguments)
+    message = {"jsonrpc": "2.0", "id": 1, "method": f"mdvec.{name}", "params": arguments}
+    error = sent(workspace, "POST", "/rpc", json=message).json()["error"]
+    posted = sent(workspace, "POST", f"/api/{name}", json=arguments)
+    assert (refused.is_error, error["code"], posted.status_code) == (True, INVALID_PARAMS, 400)
+    told = [text_of(refused), error["message"], posted.json()["detail"]]
+    if name == "search":
+        told += [sent(workspace, "GET", path, params=arguments).json()["detail"] for path in SEARCH_PATHS]
+    for each in told:
+        assert said in each
+    assert not [name for name, _ in workspace.calls if name in ("search", "read", "newest", "import")]
+
+
+ANSWERED: dict[str, dict[str, Any]] = {
+    "search": {"query": "宿"},
+    "get": {"path": "a.md", "lines": "1:2"},
+    "outline": {"path": "a.md"},
+    "links": {"path": "a.md"},
+    "list": {"tags": ["x"], "limit": 1},
+    "related": {"path": "a.md"},
+    "tags": {},
+    "status": {"collection": "notes", "check": True},
+    "collections": {},
+    "models": {},
+    "reindex": {},
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+def test_each_operation_answers_alike_everywhere(workspace: FakeWorkspace, operation: Operation) -> None:
+    """JSON-RPC and HTTP give the same answer, which fits the description at ``/api``."""
+    name, given = operation.name, ANSWERED[operation.name]
+    described = sent(workspace, "GET", "/api").json()["paths"][f"/api/{name}"]
+    jsonschema.Draft202012Validator(operation.request_schema).validate(given)
+    message = {"jsonrpc": "2.0", "id": 1, "method": f"mdvec.{name}", "params": given}
+    answers = [sent(workspace, "POST", "/rpc", json=message).json()["result"]]
+    answers.append(sent(workspace, "POST", f"/api/{name}", json=given).json())
+    gets = sent(workspace, "GET", f"/api/{name}", params=given)
+    assert (gets.status_code, "get" in described) == ((405, False) if operation.changes else (200, True))
+    answers += [] if operation.changes else [gets.json()]
+    assert all(each == answers[0] for each in answers)
+    schema = described["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+    jsonschema.Draft202012Validator(schema).validate(answers[0])
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [("{}", "text/plain", 415), ("{", "application/json", 400), ("[]", "application/json", 400)],
+)
+def test_a_body_is_an_object_of_json(workspace: FakeWorkspace, body: str, kind: str, status: int) -> None:
+    """A page elsewhere cannot send this type without leave."""
+    answer = sent(workspace, "POST", "/api/tags", content=body, headers={"content-type": kind})
+    assert answer.status_code == status
+    assert "tags" not in dict(workspace.calls)
