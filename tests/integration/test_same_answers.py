@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ def test_a_folder_with_a_history_answers_as_one_that_is_imported_at_once(tmp_pat
             other.import_collection("notes")
         for number in order:
             (lived / f"{number}.md").write_text(note(number))
+            shutil.copystat(fresh / f"{number}.md", lived / f"{number}.md")
         other.import_collection("notes")
         for found, expected in zip(answers(other), answers(one), strict=True):
             assert [path for path, _ in found] == [path for path, _ in expected]

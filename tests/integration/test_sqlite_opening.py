@@ -131,7 +131,7 @@ def test_a_newer_database_is_left_alone(path: Path) -> None:
     """A database of a later version is refused and stays as it is."""
     fill(path)
     connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {UNRELEASED.stop}")
+    connection.execute(f"PRAGMA user_version = {UNRELEASED + 1}")
     connection.close()
     before = path.read_bytes()
     for read_only in (False, True):

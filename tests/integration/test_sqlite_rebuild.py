@@ -20,12 +20,12 @@ from tests.security.test_damaged_rows import section
 from mdvec import SearchQuery, open_workspace
 from mdvec.errors import DatabaseFullError, OtherVersionError
 from mdvec.stores.sqlite import rebuild
-from mdvec.stores.sqlite.schema import UNRELEASED, VERSION
+from mdvec.stores.sqlite.schema import UNRELEASED as OTHER
+from mdvec.stores.sqlite.schema import VERSION
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode
 
-OTHER = UNRELEASED[-1]
 SECTION = section("s1", "guide.md", "Run make.")
 MAKE = SearchQuery("make", mode=SearchMode.LEXICAL)
 SUN = SearchQuery("tomatoes need sun", mode=SearchMode.DENSE, min_score=0.0)
@@ -118,6 +118,7 @@ def test_vectors_of_what_is_not_read_again_yet_stay(index: Path, monkeypatch: py
         (new / "new.md").write_text("# New\n\nPeppers, too.\n", encoding="utf-8")
         workspace.add_collection("new", "", str(new))
         assert workspace.import_collection("new").embedded_chunks == 1
+        workspace.compact()
         assert workspace.import_collection("notes").embedded_chunks == 0
 
 

@@ -48,14 +48,14 @@ def change(index: Path, statement: str, *arguments: object) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
-        ("c.json", "[" * 100_000, "nested too deeply"),
-        ("c.json", '{"search": {"k": ' + "9" * 100_000 + "}}", "digits"),
+        (".search-docs.json", "[" * 100_000, "nested too deeply"),
+        (".search-docs.json", '{"search": {"k": ' + "9" * 100_000 + "}}", "digits"),
         ("c.toml", "a = " + "[" * 100_000, "nested too deeply"),
         ("c.toml", "a = " + "9" * 100_000, "digits"),
         ("c.toml", "a.b." * 60_000 + "c = 1", "nested too deeply"),
         ("c.toml", "[a" + ".b" * 60_000 + "]", "nested too deeply"),
-        ("c.yaml", "[" * 100_000, "nested too deeply"),
-        ("c.yaml", "a: " + "9" * 100_000, "digits"),
+        ("config.yaml", "[" * 100_000, "nested too deeply"),
+        ("config.yaml", "a: " + "9" * 100_000, "digits"),
     ],
 )
 def test_extreme_configurations(mdvec: Mdvec, tmp_path: Path, name: str, text: str, reason: str) -> None:

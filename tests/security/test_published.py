@@ -116,7 +116,7 @@ def test_a_published_database_runs_nothing(
 
 def test_another_version_is_neither_rebuilt_nor_used(publisher: Publish, place: Path, tmp_path: Path) -> None:
     """What follows has no sources to rebuild it from; the error names both versions, and no copy stays."""
-    publisher(lambda connection: connection.pragma("user_version", UNRELEASED[-1]))
+    publisher(lambda connection: connection.pragma("user_version", UNRELEASED))
     with (
         pytest.raises(OtherVersionError, match="has format 7, and this mdvec uses format 1"),
         follow(place, tmp_path / "cache") as opened,

@@ -241,6 +241,12 @@ def test_changes_of_others_are_not_announced(tmp_path: Path) -> None:
         assert narrow.wait_for_change(before, timeout_s=HANG_S) != before
 
 
+def test_models_are_not_listed(http: TestClient) -> None:
+    """They name folders of the server and the keys that it lacks."""
+    for token, status in ((OWN, 200), (NARROW, 403)):
+        assert http.get("/api/models", headers=bearer(token)).status_code == status
+
+
 def test_processes_are_not_named(whole: Workspace, http: TestClient) -> None:
     """Who may read some collections hears that a process is at work, but not which one, on which machine."""
     with closing(SqliteStore(whole.database)) as store:

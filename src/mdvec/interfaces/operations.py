@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mdvec.errors import ImportStoppedError, MdvecError, sentences
+from mdvec.errors import ImportStoppedError, MdvecError, NotAllowedError, sentences
 from mdvec.interfaces import wire
 from mdvec.interfaces.document_lists import Documents, documents
 from mdvec.interfaces.encoding import JsonObject, schema_of
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mdvec.workspace import Workspace
 
 Say = Callable[[str], str]
-"""Writes a hint or a warning, which names commands, as the clients of a door can take it."""
+"""Rewrites a hint or warning that names commands, so that the clients of a door can follow it."""
 
 # Many clients give up after a minute.
 _WRITER_WAIT_S = 30.0
@@ -177,6 +177,8 @@ def _collections(workspace: Workspace, _: NoArguments, __: Say) -> list[wire.Col
 
 
 def _models(workspace: Workspace, _: NoArguments, __: Say) -> list[ListedModel]:
+    if not workspace.may_write:  # they name folders of the server, and keys that it lacks
+        raise NotAllowedError
     return workspace.models.known()
 
 
@@ -207,9 +209,9 @@ OPERATIONS = (
     ),
     Operation("related", RelatedRequest, _related, SearchResult, "Find documents on the same subject."),
     Operation("tags", TagsRequest, _tags, wire.Tags, "List the tags, most used first."),
-    Operation("status", StatusRequest, _status, wire.Status, "Show what is indexed, and how far."),
+    Operation("status", StatusRequest, _status, wire.Status, "Show what is indexed, and how completely."),
     Operation("collections", NoArguments, _collections, list[wire.Collection], "List the collections."),
-    Operation("models", NoArguments, _models, list[ListedModel], "List the models of vectors."),
+    Operation("models", NoArguments, _models, list[ListedModel], "List the embedding models."),
     Operation(
         "reindex", CollectionRequest, _reindexed, wire.Reindexed, "Bring the index up to date.", changes=True
     ),

@@ -212,7 +212,7 @@ def rank(
     # 7. Let the first hits speak for those that resemble them.
     if words.max_score and spaces:
         evidence = with_feedback(evidence, candidates, spaces, view)
-    order = _best_first(evidence, places, view)
+    order = _best_first(evidence, places, where, view)
     # What was found by the name of its document, and has no vector yet, has no evidence.
     is_known = ~np.isnan(meaning.similarity)
     ranked = [
@@ -224,20 +224,25 @@ def rank(
     return Ranking(ranked, candidates, {}, complete)
 
 
-def _best_first(evidence: NDArray[np.float64], places: Sequence[ChunkPlace], view: View) -> list[int]:
-    """Return the positions of candidates in the order of evidence, equal ones in the order of their paths.
+def _best_first(
+    evidence: NDArray[np.float64], places: Sequence[ChunkPlace], where: Where, view: View
+) -> list[int]:
+    """Return the positions of candidates in the order of evidence.
 
-    Their ids depend on the order of imports, and equal documents shall have equal answers.
+    Of equal ones, the document that was updated last comes first, then the one whose path does. Ids depend on
+    the order of imports, and equal documents should give equal answers.
     """
     import numpy as np
 
-    order = np.argsort(-evidence, kind="stable")
+    order: list[int] = np.argsort(-evidence, kind="stable").tolist()
     values, counts = np.unique(evidence, return_counts=True)
     tied = np.flatnonzero(np.isin(evidence, values[counts > 1])).tolist()
-    chunks = view.chunks([places[at].id for at in tied]) if tied else {}
-    known = {at: chunks[places[at].id] for at in tied}
-    names = {at: (each.collection, each.path, each.ordinal) for at, each in known.items()}
-    return sorted(order.tolist(), key=lambda at: (-evidence[at], names.get(at, ())))
+    documents = frozenset(places[at].document_id for at in tied)
+    if len(documents) <= 1:
+        return order
+    ranks = {key: rank for rank, key in enumerate(view.documents_inside(replace(where, only=documents)))}
+    tie_breaks = {at: (ranks[places[at].document_id], places[at].ordinal) for at in tied}
+    return sorted(order, key=lambda at: (-evidence[at], tie_breaks.get(at, ())))
 
 
 def _folded(ranking: Ranking, view: View) -> Ranking:

@@ -140,10 +140,10 @@ class DocumentTables(TableReader):
         ]
 
     def documents_inside(self, where: Where) -> dict[DocumentId, str]:
-        """Return the titles of the documents inside ``where``, by id, the last updated first, then by id."""
+        """Return the titles of documents inside ``where``, by id: the last updated first, then by path."""
         condition = self.document_condition(where)
         sql = f"""SELECT d.id, d.title FROM documents d WHERE {condition.text}
-            ORDER BY coalesce(d.updated_ns, d.mtime_ns) DESC, d.id"""
+            ORDER BY coalesce(d.updated_ns, d.mtime_ns) DESC, d.path, d.id"""
         return {DocumentId(key): title for key, title in self.rows(sql, *condition.arguments)}
 
     def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:

@@ -61,7 +61,7 @@ class View(Protocol):
         """List documents that hold a chunk inside ``where``, the last updated first, then by place."""
 
     def documents_inside(self, where: Where) -> dict[DocumentId, str]:
-        """Return the titles of the documents inside ``where``, by id, the last updated first, then by id."""
+        """Return the titles of documents inside ``where``, by id: the last updated first, then by path."""
 
     def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
         """Return the facts that a comparison with the source needs, by path."""

@@ -147,9 +147,9 @@ class MemoryView(VectorView):
         return listed[:limit]
 
     def documents_inside(self, where: Where) -> dict[DocumentId, str]:
-        """Return the titles of the documents inside ``where``, by id, the last updated first, then by id."""
+        """Return the titles of documents inside ``where``, by id: the last updated first, then by path."""
         found = [each for each in self._documents() if document_inside(each, where)]
-        found.sort(key=lambda each: (-updated_ns_of(each), each.id))
+        found.sort(key=lambda each: (-updated_ns_of(each), each.path, each.id))
         return {each.id: each.record.document.title for each in found}
 
     def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:

@@ -216,6 +216,11 @@ class BackgroundImport:
         """True if it is at work."""
         return self._thread is not None and self._thread.is_alive()
 
+    @property
+    def cancelled(self) -> bool:
+        """True if :meth:`cancel` was called."""
+        return self._run.cancelled
+
     def start(self) -> bool:
         """Begin, unless it is at work; return whether this call began it."""
         with self._guard:

@@ -253,7 +253,7 @@ class Models:
 
         problem: MdvecError | None
         try:
-            problem = self._stages.models.for_(spec).problem
+            problem = self._stages.models.problem_of(spec)
         except UsageError as error:
             problem = error
         return replace(

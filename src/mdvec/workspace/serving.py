@@ -47,6 +47,10 @@ class _UnnamedDatabasePlace(DatabasePlace, frozen=True):
         """Return the command with the collections alone."""
         return DatabasePlace(self.location).import_command(names, mode)
 
+    def command(self, *words: str) -> str:
+        """Return the command without the place."""
+        return DatabasePlace(self.location).command(*words)
+
 
 class _RestrictedCollections(Collections):
     """Some collections of a database, to be read."""

@@ -20,6 +20,7 @@ from mdvec.errors import (
     ConfigError,
     EmbedderUnavailableError,
     EmbeddingError,
+    MdvecError,
     UsageError,
     WorkspaceClosedError,
 )
@@ -236,6 +237,10 @@ class ModelPool:
                 return Model(wanted, None, EmbedderUnavailableError(str(error), hint=error.hint))
             self._models[wanted] = Model(wanted, embedder, embedder.problem, self.is_overridden)
         return self._models[wanted]
+
+    def problem_of(self, spec: EmbeddingSpec) -> MdvecError | None:
+        """Return the reason why a model cannot be used here, without taking it into use."""
+        return (self._override or self._made.get(spec) or self._make(spec)).problem
 
     def check(self, spec: EmbeddingSpec) -> EmbeddingSpec:
         """Try a model before anything is written, and return its specification, pinned.

@@ -11,6 +11,7 @@ import msgspec
 
 from mdvec import registry, run
 from mdvec.errors import ConfigError, NoIndexError, StoreError
+from mdvec.indexing.imports import all_were_read
 from mdvec.stores.sharing import CopyableStore, SharedStore
 from mdvec.stores.vectors.follower import IndexedStore, update_vector_index
 from mdvec.text.addresses import scheme_of
@@ -65,7 +66,8 @@ class Stores:
         store = self._collections.store()
         before = store.size_bytes
         with store.write() as writer:
-            writer.drop_unused()
+            if all_were_read(writer.collections()):
+                writer.drop_unused()
         store.compact()
         return before, store.size_bytes
 

@@ -163,6 +163,22 @@ def test_each_operation_answers_alike_everywhere(workspace: FakeWorkspace, opera
     jsonschema.Draft202012Validator(schema).validate(answers[0])
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_page_elsewhere_starts_nothing(workspace: FakeWorkspace, site: str) -> None:
+    """An image or a link sends no origin; its answer is not read, but the server would work for it."""
+    for path in ("/api/status", "/search"):
+        answer = sent(workspace, "GET", path, params={"q": "x"}, headers={"sec-fetch-site": site})
+        assert (answer.status_code, answer.json()["code"]) == (403, "usage")
+    assert not {"search", "status"}.intersection(name for name, _ in workspace.calls)
+
+
+def test_a_post_takes_its_arguments_in_the_body(workspace: FakeWorkspace) -> None:
+    """None in the address, where they would count for nothing; an empty body is no argument."""
+    kind = {"content-type": "application/json"}
+    assert sent(workspace, "POST", "/api/tags?collection=a", content="{}", headers=kind).status_code == 400
+    assert sent(workspace, "POST", "/api/tags", content="", headers=kind).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("body", "kind", "status"),
     [("{}", "text/plain", 415), ("{", "application/json", 400), ("[]", "application/json", 400)],

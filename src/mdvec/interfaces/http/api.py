@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache, partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from mdvec import __version__
-from mdvec.errors import InvalidArgumentsError, sentences
+from mdvec.errors import InvalidArgumentsError, UsageError, sentences
 from mdvec.interfaces.encoding import JsonObject, to_json
 from mdvec.interfaces.errors import OnBug, translate_for_client
 from mdvec.interfaces.http.app import WebDoor
@@ -20,6 +21,7 @@ from mdvec.interfaces.http.guard import MAX_REQUESTS, problem, status_of
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.parsing import parse
+from mdvec.interfaces.steps import hint_for_client
 from mdvec.interfaces.streams import decode_json
 
 if TYPE_CHECKING:
@@ -29,7 +31,11 @@ if TYPE_CHECKING:
 API_PATH = "/api"
 """The path of the description; the paths of the operations are below it."""
 
+PREFIX = f"{API_PATH}/"
+"""The prefix of the paths of the operations."""
+
 _JSON = "application/json"
+_OWN_SITES = ("none", "same-origin")  # typed by a person, or sent by a page of this server
 _PROBLEM = {
     "description": "A problem, as RFC 9457 has it, with the members code, hint and retry.",
     "content": {"application/problem+json": {"schema": {"type": "object"}}},
@@ -39,28 +45,27 @@ _PROBLEM = {
 def api_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: OnBug) -> WebDoor:
     """Return the routes of the operations."""
     threads = CapacityLimiter(MAX_REQUESTS)
+    say = partial(hint_for_client, prefix=PREFIX)
 
     def answered(operation: Operation, given: Mapping[str, object] | bytes, path: str) -> Response:
         try:
             request = _parsed(operation, _decoded(given) if isinstance(given, bytes) else given, path)
             with workspace.explaining():
-                return JSONResponse(to_json(operation.run(workspace, request, str)))
+                return JSONResponse(to_json(operation.run(workspace, request, say)))
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
             failure = translate_for_client(error, on_bug)
-            detail = sentences(failure.message, failure.hint)
-            return problem(
-                status_of(error), detail, code=failure.code, hint=failure.hint, retry=failure.retry
-            )
+            hint = say(failure.hint)
+            detail = sentences(failure.message, hint)
+            return problem(status_of(error), detail, code=failure.code, hint=hint, retry=failure.retry)
 
     def route(path: str, operation: Operation, *methods: str) -> Route:
         async def answer(request: Request) -> Response:
+            if (refused := _refusal(request)) is not None:
+                return refused
             query = request.query_params
             given: Mapping[str, object] | bytes = {name: query.getlist(name) for name in query}
             if request.method == "POST":
-                # A browser asks the server for leave first when a page elsewhere sends this type.
-                if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
-                    return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"A request has the type {_JSON}.")
-                given = await request.body()
+                given = await request.body() or b"{}"
             return await to_thread.run_sync(answered, operation, given, path, limiter=threads)
 
         return Route(path, answer, methods=list(methods))
@@ -72,9 +77,31 @@ def api_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: On
         route(f"{API_PATH}/{each.name}", each, *(() if each.changes else ("GET",)), "POST")
         for each in OPERATIONS
     ]
-    return WebDoor([*routes, route("/search", OPERATIONS[0], "GET"), Route(API_PATH, describe)])
+    [search] = [each for each in OPERATIONS if each.name == "search"]
+    return WebDoor([*routes, route("/search", search, "GET"), Route(API_PATH, describe)])
 
 
+def _refusal(request: Request) -> Response | None:
+    """Return the answer to a request of a page elsewhere, or of a form that this door does not take."""
+
+    def problem_of(status: HTTPStatus, detail: str) -> Response:
+        return problem(status, detail, code=UsageError.code, hint="", retry=False)
+
+    # An image or a link sends no Origin, and may make the server work.
+    if request.headers.get("sec-fetch-site", "none") not in _OWN_SITES:
+        return problem_of(HTTPStatus.FORBIDDEN, "A page of another site sent this request.")
+    if request.method != "POST":
+        return None
+    if request.query_params:
+        return problem_of(HTTPStatus.BAD_REQUEST, "A POST takes its arguments in the body.")
+    # A browser asks the server for leave first when a page elsewhere sends this type.
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
+        detail = f"Send the arguments with Content-Type: {_JSON}."
+        return problem_of(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
+    return None
+
+
+@cache
 def description() -> JsonObject:
     """Return the operations as OpenAPI 3.1 has them."""
     return {
@@ -88,7 +115,7 @@ def _described(operation: Operation) -> JsonObject:
     schema = operation.request_schema
     answer = {"description": operation.text, "content": {_JSON: {"schema": operation.answer_schema}}}
     common = {"summary": operation.text, "responses": {"200": answer, "default": _PROBLEM}}
-    body = {"content": {_JSON: {"schema": schema}}, "required": True}
+    body = {"content": {_JSON: {"schema": schema}}, "required": bool(schema["required"])}
     post = {**common, "operationId": operation.name, "requestBody": body}
     if operation.changes:
         return {"post": post}

@@ -12,6 +12,7 @@ from pathlib import Path
 import apsw
 from msgspec import Struct
 
+from mdvec import run
 from mdvec.errors import (
     DamagedDatabaseError,
     NotADatabaseError,
@@ -203,24 +204,29 @@ def _make_tables(connection: Connection, path: Path, how: Opening) -> None:
     # Tables that are referred to can only be dropped while references are not enforced.
     connection.pragma("foreign_keys", value=False)
     connection.execute("BEGIN IMMEDIATE")
+    backup: Path | None = None
     try:
         version = _version(connection, path)  # another process may have been faster
         if version == 0:
             connection.execute(TABLES)
             connection.pragma("application_id", APPLICATION_ID)
             _set_mark(connection, how.mark)
-        elif version in UNRELEASED:
-            rebuild(connection, path, version, follow_links=how.follow_links)
+        elif version == UNRELEASED:
+            backup = rebuild(connection, path, version, follow_links=how.follow_links)
         elif version != VERSION:
             raise _other_version(path, version)
         connection.pragma("user_version", VERSION)
         connection.execute("COMMIT")
+        if backup is not None:
+            run.log("rebuilt an index of another version", level="warning", backup=str(backup))
     except apsw.SQLError as error:  # such as a table that should not be there yet
         msg = f"{path} is damaged: it does not hold what its format says ({error})"
         raise DamagedDatabaseError(msg) from error
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+            if backup is not None:
+                backup.unlink(missing_ok=True)
 
 
 def _set_mark(connection: Connection, mark: int | None) -> None:
@@ -257,6 +263,6 @@ def _connect_for_reading(path: Path, access: Access) -> Connection:
 def _other_version(path: Path, version: int) -> OtherVersionError:
     """Return what to do about a database of a version that is neither read nor rebuilt here."""
     msg = f"{path} has format {version}, and this mdvec uses format {VERSION}"
-    if version in UNRELEASED:
+    if version == UNRELEASED:
         return OtherVersionError(msg, hint="Run 'mdvec import' where it can be written, which rebuilds it.")
     return OtherVersionError(msg)

@@ -1,4 +1,4 @@
-"""An index of another version: backed up, then made anew with all that its sources cannot give again."""
+"""Rebuilds an index of another version: backs it up, and keeps what its sources cannot supply again."""
 
 # ruff: noqa: S608 - the SQL is put together from constants
 
@@ -10,7 +10,6 @@ from pathlib import Path
 
 import apsw
 
-from mdvec import run
 from mdvec.errors import OtherVersionError
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.sqlite.connection import Access, Connection, connect
@@ -24,7 +23,8 @@ _OF_DOCUMENT = f"document_id IN (SELECT id FROM documents WHERE collection_id IN
 # an id is never used again.
 _CARRIED = {
     "meta": "key != 'vector_index'",
-    **dict.fromkeys(("collections", "spaces", "unrelated", "vectors"), "true"),
+    **dict.fromkeys(("collections", "spaces", "vectors"), "true"),
+    "unrelated": "length(passages) > 0",
     "documents": f"collection_id IN ({_PUSHED})",
     **dict.fromkeys(("contents", "labels", "properties", "links", "names", "chunks"), _OF_DOCUMENT),
     "sqlite_sequence": "true",
@@ -45,7 +45,7 @@ UPDATE meta SET value = value + 1 WHERE key IN ('generation', 'vector_epoch');
 """
 
 
-def rebuild(connection: Connection, path: Path, version: int, *, follow_links: bool) -> None:
+def rebuild(connection: Connection, path: Path, version: int, *, follow_links: bool) -> Path:
     """Write a copy of the file beside it, and make the tables of this version in the file.
 
     Args:
@@ -54,8 +54,12 @@ def rebuild(connection: Connection, path: Path, version: int, *, follow_links: b
         version: The version of its tables.
         follow_links: Whether the path may hold symbolic links.
 
+    Returns:
+        The copy. If the transaction is rolled back, it is of no use.
+
     Raises:
-        OtherVersionError: If what is carried over cannot be read. The transaction has to be rolled back.
+        OtherVersionError: If no copy can be made, or what is carried over cannot be read. The transaction has
+            to be rolled back.
     """
     unfinished = path.with_name(f"{path.name}.schema-{version}.unfinished")
     try:
@@ -67,12 +71,12 @@ def rebuild(connection: Connection, path: Path, version: int, *, follow_links: b
                 break
             backup = unfinished.with_suffix(f".{number}")
         unfinished.rename(backup)
-    except (apsw.SQLError, apsw.ConstraintError) as error:
+    except (apsw.SQLError, apsw.ConstraintError, OSError) as error:
         msg = f"{path} has format {version}, and cannot become format {VERSION}: {error}"
         raise OtherVersionError(msg) from error
     finally:
         unfinished.unlink(missing_ok=True)
-    run.log("rebuilt an index of another version", level="warning", version=version, backup=str(backup))
+    return backup
 
 
 def _back_up(path: Path, target: Path, follow_links: bool) -> Connection:
@@ -92,8 +96,14 @@ def _back_up(path: Path, target: Path, follow_links: bool) -> Connection:
 
 def _carry_over(old: Connection, new: Connection) -> None:
     for kind, name in [*new.execute(_OBJECTS)]:
-        new.execute(f'DROP {kind} IF EXISTS "{name}"')
+        quoted = str(name).replace('"', '""')
+        new.execute(f'DROP {kind} IF EXISTS "{quoted}"')
     new.execute(TABLES)
+    # A file from elsewhere may have views in their place.
+    tables = {name for (name,) in old.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    if missing := _CARRIED.keys() - tables:
+        msg = f"it has no table {min(missing)}"
+        raise apsw.SQLError(msg)
     for table, condition in _CARRIED.items():
         known = {row[1] for row in old.execute(f"PRAGMA table_info({table})")}
         columns = ", ".join(row[1] for row in new.execute(f"PRAGMA table_info({table})") if row[1] in known)

@@ -8,8 +8,8 @@ APPLICATION_ID = 0x6D647663
 VERSION = 1
 """The ``PRAGMA user_version`` of these tables."""
 
-UNRELEASED = range(2, 8)
-"""Versions before the first release; the version after 1 is 8."""
+UNRELEASED = 7
+"""The version before the first release that is rebuilt; the one after 1 is 8."""
 
 # FTS5 is given terms separated by spaces. The ascii tokenizer keeps every character above U+007F
 # (so combining marks and emoji stay whole), and these characters too. It is only needed for terms

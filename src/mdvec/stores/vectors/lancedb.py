@@ -237,8 +237,8 @@ def _rows(database: Any) -> list[_SpaceRow]:
 
 
 def _tables(database: Any) -> list[Any]:
-    """Return the tables of all spaces."""
-    return [database.open_table(row.name) for row in _rows(database)]
+    """Return the tables of all spaces that were finished."""
+    return [database.open_table(row.name) for row in _rows(database) if row.mark]
 
 
 def _reserve(database: Any, space: IndexedSpace, unfinished: _SpaceRow | None) -> _SpaceRow | None:

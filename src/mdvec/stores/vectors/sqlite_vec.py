@@ -216,7 +216,9 @@ def _apply(connection: apsw.Connection, space: IndexedSpace, changes: VectorChan
         space_id = connection.last_insert_rowid()
         connection.execute(_TABLE.format(table=_table(space, space_id), dimension=space.dimension))
     table = _table(space, space_id)
-    connection.executemany(_DELETE.format(table=table), ((each,) for each in changes.removed))
+    # A repaired vector comes with the id of the damaged one.
+    old = (*changes.removed, *(each.id for each in changes.added))
+    connection.executemany(_DELETE.format(table=table), ((each,) for each in old))
     rows = (
         (each.id, each.owner, each.collection_id, each.vector.astype("<f4").tobytes())
         for each in changes.added
