@@ -173,7 +173,7 @@ def _located(
 def _own_text(query: str, text: str, shared: Sequence[str]) -> str:
     """Return a text without the lines that many documents share, unless these hold words of the query."""
     rest = without_boilerplate(text, shared)
-    return rest if _matched(query, rest) == _matched(query, text) else text
+    return text if rest == text or _matched(query, rest) != _matched(query, text) else rest
 
 
 def _matched(query: str, text: str) -> set[str]:
