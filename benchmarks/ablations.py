@@ -29,7 +29,7 @@ from mdvec.evaluation.corpus import Corpus, Indexing, indexed_set, temporary_fol
 from mdvec.evaluation.judgements import JudgedSet, Question
 from mdvec.evaluation.metrics import DEPTH, ndcg
 from mdvec.evaluation.runner import scope_filters
-from mdvec.search import exact, feedback, fusion, interpretation, meaning, search
+from mdvec.search import exact, feedback, fusion, interpretation, meaning, search, words
 from mdvec.search.spelling import Spelling
 from mdvec.stores.sqlite import words as stored_words
 from mdvec.text.hashing import text_hash
@@ -70,6 +70,7 @@ def variants() -> tuple[Variant, ...]:
         one("no-ordinary", "less similarity to unrelated passages", meaning, "ORDINARY_SHARE", 0.0),
         one("one-background", "a background of the query's language alone", meaning, "_MIN_SAMPLE", 10**9),
         one("no-prior", "unrelated texts in the background", meaning, "_PRIOR_CHUNKS", 0),
+        one("words-once", "weight of words in Japanese queries", words, "_WORD_AMONG_BIGRAMS", 1),
         one("no-minor", "terms of less weight", stored_words, "FIELD_WEIGHTS", (1.0, 0.0)),
         one("no-exact", "all exact evidence", search, "find_exact", lambda *_: exact.Exact()),
         one("no-headings", "headings that are the query", exact, "_is_headed", lambda *_: False),

@@ -26,11 +26,11 @@ def record(report: dict[str, Any]) -> dict[str, Any]:
     """Keep of a report what a gate reads and a person compares: no question, no time, no place."""
     return {
         "model": report["model"],
-        "min_grade": report["min_grade"],
         "tolerance": TOLERANCE,
         "sets": [
             {
                 "name": each["name"],
+                "min_grade": each["min_grade"],
                 "systems": [
                     {
                         "system": system["system"],

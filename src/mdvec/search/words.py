@@ -9,12 +9,16 @@ from msgspec import Struct
 from mdvec import run
 from mdvec.stores.interface import View
 from mdvec.stores.records import BM25_K1, DocumentFrequencies
+from mdvec.text.scripts import is_unspaced_query
 from mdvec.text.terms import QueryTerms, query_terms
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
 
 # A question has ten to thirty terms of a kind; more cost time and change little, since rare terms decide.
 _MAX_TERMS = 64
+
+# In a Japanese query, a Latin word weighs as much as a Japanese word of four characters (three bigrams).
+_WORD_AMONG_BIGRAMS = 3
 
 # A minor term scores about this share of a main term at most, since its field weighs less (FIELD_WEIGHTS).
 _MINOR_REACH = 0.5
@@ -52,11 +56,18 @@ class QueryTerm(Struct, frozen=True):
 
     Attributes:
         term: The term in its indexed form.
+        times: How often it counts.
         reach: The share of ``(k1 + 1) * idf`` that a chunk can score by it.
     """
 
     term: str
+    times: int = 1
     reach: float = 1.0
+
+    @property
+    def weight(self) -> float:
+        """The factor of its idf in the maximum score."""
+        return self.times * self.reach
 
 
 def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Words:
@@ -71,22 +82,26 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Words:
     with run.current().step("lexical") as details:
         query = query_terms(text, limit=_MAX_TERMS)
         frequencies = view.document_frequencies(_informative(query) or query.particles)
-        wanted = list(_expanded(query))
+        has_bigrams = bool(query.bigrams or query.pairs)
+        times = _WORD_AMONG_BIGRAMS if has_bigrams and is_unspaced_query(text) else 1
+        wanted = list(_expanded(query, times))
         indexed = [each for each in wanted if each.term in frequencies.of_term]
         if not indexed:
             # Half of all chunks may contain such a term, and counting them is slow: only as a last resort.
             last_resort = (*query.singles, *query.particles, *query.stop_words)
             frequencies = view.document_frequencies(last_resort)
-            indexed = [QueryTerm(term, _MINOR_REACH) for term in last_resort if term in frequencies.of_term]
+            indexed = [
+                QueryTerm(term, reach=_MINOR_REACH) for term in last_resort if term in frequencies.of_term
+            ]
         terms = _without_common(indexed, frequencies)
         found = _ranked(terms, frequencies, view, where=where, limit=limit)
         if terms and where.chunks is not None:
             found = _with_required(found, where.chunks, limit)
         details.update(terms=len(terms), found=len(found))
     informative = {each.term for each in wanted}
-    known = sum(each.reach * frequencies.idf(each.term) for each in terms)
-    matched = sum(each.reach * frequencies.idf(each.term) for each in terms if each.term in informative)
-    unknown = sum(each.reach for each in wanted if each.term not in frequencies.of_term)
+    known = sum(each.weight * frequencies.idf(each.term) for each in terms)
+    matched = sum(each.weight * frequencies.idf(each.term) for each in terms if each.term in informative)
+    unknown = sum(each.weight for each in wanted if each.term not in frequencies.of_term)
     missing = unknown * frequencies.largest_idf
     return Words(
         are_used=True,
@@ -100,10 +115,9 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Words:
 def _ranked(
     terms: Sequence[QueryTerm], frequencies: DocumentFrequencies, view: View, *, where: Where, limit: int
 ) -> list[tuple[ChunkId, float]]:
-    every = [each.term for each in terms]
+    every = _repeated(terms)
     # With few chunks the split saves nothing.
-    few = view.holds_few(where)
-    essential = every if few else [each.term for each in _essential(terms, frequencies, limit)]
+    essential = every if view.holds_few(where) else _repeated(_essential(terms, frequencies, limit))
     found = view.bm25(every, where, limit, must=essential)
     if len(found) < limit and len(essential) < len(every):
         found = view.bm25(every, where, limit)
@@ -122,14 +136,14 @@ def _informative(query: QueryTerms) -> list[str]:
     return [term for kind in (query.words, query.bigrams, query.written, query.pairs) for term in kind]
 
 
-def _expanded(query: QueryTerms) -> Iterator[QueryTerm]:
-    """Yield the informative terms of a query."""
-    yield from (QueryTerm(term) for term in query.words)
-    yield from (QueryTerm(term, _MINOR_REACH) for term in query.written)
+def _expanded(query: QueryTerms, times: int) -> Iterator[QueryTerm]:
+    """Yield the informative terms of a query with their weights; a word counts ``times`` times."""
+    yield from (QueryTerm(term, times) for term in query.words)
+    yield from (QueryTerm(term, times, _MINOR_REACH) for term in query.written)
     yield from (QueryTerm(term) for term in query.bigrams)
-    yield from (QueryTerm(term, _MINOR_REACH) for term in query.pairs)
+    yield from (QueryTerm(term, reach=_MINOR_REACH) for term in query.pairs)
     if not _informative(query):  # a word such as きりん is all hiragana, as particles are
-        yield from (QueryTerm(term, _MINOR_REACH) for term in query.particles)
+        yield from (QueryTerm(term, reach=_MINOR_REACH) for term in query.particles)
 
 
 def _without_common(terms: Sequence[QueryTerm], frequencies: DocumentFrequencies) -> Sequence[QueryTerm]:
@@ -150,12 +164,16 @@ def _essential(
         usual bound instead of a guaranteed one.
     """
     enough_held = _HELD_PER_FOUND * limit
-    enough_weight = _ESSENTIAL_SHARE * sum(each.reach * frequencies.idf(each.term) for each in terms)
+    enough_weight = _ESSENTIAL_SHARE * sum(each.weight * frequencies.idf(each.term) for each in terms)
     rarest_first = sorted(terms, key=lambda each: frequencies.of_term[each.term])
     held, weight = 0, 0.0
     for count, each in enumerate(rarest_first):
         if held >= enough_held and weight >= enough_weight:
             return rarest_first[:count]
         held += frequencies.of_term[each.term]
-        weight += each.reach * frequencies.idf(each.term)
+        weight += each.weight * frequencies.idf(each.term)
     return terms
+
+
+def _repeated(terms: Sequence[QueryTerm]) -> list[str]:
+    return [each.term for each in terms for _ in range(each.times)]

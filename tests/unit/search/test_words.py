@@ -113,6 +113,13 @@ def test_common_terms_find_where_rare_ones_find_too_little() -> None:
     assert recorder.calls == [(["alpha", "beta"], ["alpha"]), (["alpha", "beta"], [])]
 
 
+def test_words_among_japanese_count_three_times() -> None:
+    """API in a Japanese question says as much as a word of four kanji."""
+    known = {"api": RARE, "=api": RARE, "設定": RARE}
+    assert looked_for("APIの設定", known) == ["api"] * 3 + ["=api"] * 3 + ["設定"]
+    assert looked_for("API", known) == ["api", "=api"]
+
+
 def test_a_lone_character_does_not_count_while_a_bigram_is_known() -> None:
     """In a text of another language, or another word, it is a chance meeting."""
     assert looked_for("設定の値段", {"設定": RARE, "設": RARE, "値": RARE}) == ["設定"]
@@ -148,10 +155,10 @@ def test_a_word_in_hiragana_is_a_subject() -> None:
 
 
 def test_the_max_score_is_that_of_the_terms_looked_for() -> None:
-    """Minor terms reach half of their share."""
+    """Minor terms reach half of their share, words among Japanese count three times."""
     recorder = Recorder({"api": RARE, "=api": RARE, "設定": RARE, "の設": RARE})
     idf = DocumentFrequencies(10_000, {"api": RARE}).idf("api")
-    assert find("APIの設定", recorder).max_score == pytest.approx(2.2 * idf * (1 + 0.5 + 1 + 0.5))
+    assert find("APIの設定", recorder).max_score == pytest.approx(2.2 * idf * (3 + 1.5 + 1 + 0.5))
 
 
 def test_unknown_words_weigh_as_the_rarest_would() -> None:
