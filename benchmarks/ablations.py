@@ -78,7 +78,7 @@ def variants() -> tuple[Variant, ...]:
         one("no-values", "values of properties in the query", exact, "_names_value", lambda *_: False),
         one("no-identifiers", "identifiers in the query", exact, "_IDENTIFIER", _Nothing()),
         one("no-stubs", "stubs behind texts", fusion, "_STUB_LOSS", 0.0),
-        one("no-folding", "folding of like texts", search, "_folded", lambda ranking, _view: ranking),
+        one("no-folding", "folding of like texts", search, "folded", lambda ranked, _: (ranked, {})),
         one("no-spelling", "corrections", interpretation, "check_spelling", lambda *_: Spelling()),
     )
 

@@ -129,7 +129,10 @@ def search(
         ranking = rank(meant, words, vectors.spaces, view, depth)
         if not query.all_similar:
             # 8. Fold like texts.
-            ranking = _folded(ranking, view)
+            ranked, similar = folded(
+                ranking.ranked, view.skeletons([each.place.id for each in ranking.ranked])
+            )
+            ranking = replace(ranking, ranked=ranked, similar=similar)
         # 9. Join neighbouring chunks into passages.
         passages = _passages(query, ranking)
         documents = {each.best.place.document_id for each in passages}
@@ -243,12 +246,6 @@ def _best_first(
     ranks = {key: rank for rank, key in enumerate(view.documents_inside(replace(where, only=documents)))}
     tie_breaks = {at: (ranks[places[at].document_id], places[at].ordinal) for at in tied}
     return sorted(order, key=lambda at: (-evidence[at], tie_breaks.get(at, ())))
-
-
-def _folded(ranking: Ranking, view: View) -> Ranking:
-    skeletons = view.skeletons([each.place.id for each in ranking.ranked])
-    ranked, similar = folded(ranking.ranked, skeletons)
-    return replace(ranking, ranked=ranked, similar=similar)
 
 
 def _words(mode: SearchMode, text: str, where: Where, view: View, depth: int) -> Words:

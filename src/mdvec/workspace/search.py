@@ -103,7 +103,7 @@ def answer(search: Search, collections: Collections, stages: Stages, versions: V
             *warnings,
             *found.warnings,
             *_not_operators(query.text, meant.as_text),
-            *_too_long(query, found.shown.left_out),
+            *(_too_long(query, found.shown.left_out) if found.shown.left_out else ()),
             *index.warnings(found.mode, collections, activities, importing=search.importing),
         ),
         hint=None
@@ -183,8 +183,6 @@ def _matched(query: str, text: str) -> set[str]:
 
 def _too_long(query: SearchQuery, left_out: int) -> tuple[str, ...]:
     """Return a warning about hits that did not fit into the tokens wanted."""
-    if not left_out:
-        return ()
     hits = "1 more hit is" if left_out == 1 else f"{left_out:,} more hits are"
     return (f"{hits} left out: max_tokens is {query.max_tokens:,}; raise it, or lower the limit",)
 
