@@ -28,6 +28,7 @@ from mdvec.errors import (
 )
 from mdvec.search.search import search
 from mdvec.stores.postgres import hnsw, opening
+from mdvec.stores.postgres.postings import ENTRY_BYTES
 from mdvec.text.hashing import text_hash
 from mdvec.types.query import SearchQuery, Where
 
@@ -282,7 +283,7 @@ def test_problems_of_the_word_index_are_found(sql: Any) -> None:
     with store.write() as writer:
         put(writer, notes.id, *make_document("a.md", ["one two", "two"]))
     assert store.check() == []
-    sql.execute(f"UPDATE {schema}.postings SET block = 9 WHERE octet_length(entries) = 14")
+    sql.execute(f"UPDATE {schema}.postings SET block = 9 WHERE octet_length(entries) = {ENTRY_BYTES}")
     assert [str(each) for each in store.check()] == [
         "1 entries of the word index belong to no chunk",
         "1 chunks lack entries of the word index",

@@ -161,6 +161,18 @@ class Sections:
                     found.append(FoundSection(section, hit.score, hit.similarity))
         return found
 
+    def close(self, wait_s: float) -> None:
+        """Leave the missing vectors to the next import, and wait for the thread that makes them.
+
+        Args:
+            wait_s: How long to wait for it, in seconds.
+        """
+        with self._guard:
+            self._wanted.clear()
+            thread = self._thread
+        if thread is not None:
+            thread.join(wait_s)
+
     # --- inside --------------------------------------------------------------------------------
 
     def _place(self, name: str | None) -> Collection:

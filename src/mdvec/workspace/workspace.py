@@ -121,6 +121,7 @@ class Workspace:
             running = list(self._runs)
         for each in running:
             each.cancel()
+        self.sections.close(_END_WAIT_S)
         self.freshness.close(_END_WAIT_S)
         if self._first_index is not None:
             self._first_index.close(_END_WAIT_S)

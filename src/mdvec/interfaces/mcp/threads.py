@@ -49,6 +49,7 @@ class CallProgress:
         part: The current one, from 0.
         done: Never falls; ``parts`` times 100 at the end.
         line: The current step, for people.
+        reported: Value of ``done`` that the client was told last; -1 before.
         ended: The call is over.
     """
 
@@ -57,6 +58,7 @@ class CallProgress:
         self.part = 0
         self.done = 0.0
         self.line = ""
+        self.reported = -1.0
         self.ended = False
 
     def __call__(self, stage: Stage, done: int, total: int, detail: str = "", /) -> None:
@@ -68,6 +70,12 @@ class CallProgress:
         now = max(self.done + waiting, self.part * _WHOLE + start + span * share)
         self.done = min(now, self.parts * _WHOLE)
         self.line = line
+
+    async def report(self, session: ServerSession) -> None:
+        """Send the client what is new."""
+        if self.line and self.done > self.reported:
+            self.reported = self.done
+            await session.report_progress(self.done, self.parts * _WHOLE, self.line)
 
 
 class Threads:
@@ -140,18 +148,16 @@ class Threads:
             await checkpoint()  # a request that was cancelled gets no answer
         if failure is not None:
             raise failure
+        await progress.report(session)  # work that was faster than the first report
         return answer
 
 
 async def _report(session: ServerSession, progress: CallProgress, call: Run) -> None:
     """Report progress until the call has ended or is cancelled by the client."""
-    reported = -1.0
     try:
         while True:
             await anyio.sleep(_REPORT_EVERY_S)
-            if progress.line and progress.done > reported:
-                reported = progress.done
-                await session.report_progress(reported, progress.parts * _WHOLE, progress.line)
+            await progress.report(session)
     finally:
         if not progress.ended:  # or work that a search has left in the background would stop, too
             call.cancel()
