@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
+from tests.waiting import wait_until
+
 DROPPED = 0
 """Status of an answer that never comes: the connection is reset."""
 
@@ -44,6 +46,7 @@ class Answer:
         body: Sent as JSON; bytes as they are.
         headers: Besides the usual ones.
         delay_s: How long the server is silent before.
+        requests: How many requests must have arrived before.
         missing_bytes: How much of the body is announced but not sent.
     """
 
@@ -51,6 +54,7 @@ class Answer:
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     delay_s: float = 0.0
+    requests: int = 0
     missing_bytes: int = 0
 
 
@@ -102,6 +106,7 @@ class HttpServer:
             self.asked.append(asked)
             failure = self.failures.popleft() if self.failures else None
         answer = failure or self.answer(asked)
+        wait_until(lambda: len(self.asked) >= answer.requests)
         time.sleep(answer.delay_s)
         with self._guard:
             self._at_once -= 1

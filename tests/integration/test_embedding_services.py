@@ -532,7 +532,7 @@ def test_waits_are_reported_and_can_be_cancelled(tei: Service) -> None:
 
 def test_a_wait_ends_when_another_request_fails(tei: Service) -> None:
     """A request that waits for its turn is not needed any more when another one was refused."""
-    tei.server.failures += [Answer(429, {}, {"Retry-After": "600"}), Answer(401, {}, delay_s=0.1)]
+    tei.server.failures += [Answer(429, {}, {"Retry-After": "600"}, requests=2), Answer(401, {}, delay_s=0.1)]
     embedder = tei.embedder(dimension=384, batch_size=4, requests_at_once=2)
     with pytest.raises(EmbedderUnavailableError, match="401"):
         embed_all(embedder, ["short"] * 8)
