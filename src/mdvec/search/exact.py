@@ -17,7 +17,7 @@ from mdvec.stores.records import ChunkPlace, StoredChunk
 from mdvec.text.folding import fold_name
 from mdvec.text.phrases import is_heading, phrase_finder
 from mdvec.text.prose import is_fragment
-from mdvec.text.scripts import holds_unspaced
+from mdvec.text.scripts import UNSPACED, holds_unspaced
 from mdvec.text.terms import phrase_terms
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Where
@@ -39,6 +39,8 @@ _MAX_HOLDERS = 400
 _PROPERTY = re.compile(r"^(?:(?P<key>[^\W\d_][\w -]*):|[ \t]*-)[ \t]*(?P<value>[^\n]+)$", re.MULTILINE)
 _LINK_MARKS = re.compile(r"[\[\]\"']")
 _HAN_NAME = re.compile(r"[\u3005\u4e00-\u9fff]{3,}")
+# A letter or digit of a script with spaces: Japanese may follow a number without one.
+_LETTER = rf"[^\W{UNSPACED}]"
 _MIN_NAME, _MOST_WORDS = 3, 3  # letters of a value, and words of a name such as Ursula Le Guin
 
 # A code, a version, a name of several words or a long number: E142, CVE-2024-1234, read_file, 503.
@@ -99,7 +101,8 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             parts = _of_date(date, chunks, {each.id: front for each, front in fronts}, where, view)
         elif not whole:
             valued = [each for each, front in fronts if _names_value(text, front)]
-            parts = valued or _with_identifiers(text, chunks)
+            headed = [each for each in chunks if _names_heading(text, each)]
+            parts = [*headed, *valued] or _with_identifiers(text, chunks)
         details.update(read=len(chunks), whole=len(whole), parts=len(parts))
     return Exact(_in_few(whole, _FEW), _in_few(parts, _FEW if date is None else _DAYS_OF_MONTH))
 
@@ -137,7 +140,7 @@ def _with_identifiers(text: str, chunks: Sequence[StoredChunk]) -> list[StoredCh
 def _is_headed(chunk: StoredChunk, text: str) -> bool:
     """Return True if the heading of a section with text is the query."""
     heading = chunk.heading_path[-1] if chunk.heading_path else ""
-    return bool(heading) and is_heading(text, heading) and not is_fragment(chunk.text)
+    return is_heading(text, heading) and not is_fragment(chunk.text)
 
 
 def _properties(chunks: Sequence[StoredChunk], view: View) -> list[tuple[StoredChunk, str]]:
@@ -157,18 +160,31 @@ def _names_value(text: str, front: str) -> bool:
     A value of several words, a number or a Japanese name counts; another word, such as a tag, is too common,
     unless the query names its key, too.
     """
-    folded = f" {fold_name(text)} "
+    folded = fold_name(text)
     key = ""
     for found in _PROPERTY.finditer(front):
         key = found["key"] or key
         for value in found["value"].strip("[]").split(","):
             name = fold_name(_LINK_MARKS.sub("", value))
             is_name = 0 < name.count(" ") < _MOST_WORDS or name.isdecimal() or bool(_HAN_NAME.fullmatch(name))
-            if len(name) < _MIN_NAME or not (is_name or f" {fold_name(key)} " in folded):
-                continue
-            if f" {name} " in folded or (holds_unspaced(name) and name in folded):
+            if _holds_name(folded, name) and (is_name or _holds_name(folded, fold_name(key))):
                 return True
     return False
+
+
+def _names_heading(text: str, chunk: StoredChunk) -> bool:
+    """Return True if a query names the numbered heading of a section with text, such as "Part 40"."""
+    name = fold_name(chunk.heading_path[-1]) if chunk.heading_path else ""
+    is_numbered = any(map(str.isdecimal, name)) and not name.isdecimal() and name != fold_name(chunk.title)
+    return is_numbered and _holds_name(fold_name(text), name) and not is_fragment(chunk.text)
+
+
+def _holds_name(text: str, name: str) -> bool:
+    """Return True if a text holds a name: as whole words, but a number may have Japanese around it."""
+    if len(name) < _MIN_NAME or name not in text:
+        return False
+    is_alone = f" {name} " in f" {text} " or holds_unspaced(name)
+    return is_alone or (name.isdecimal() and bool(re.search(f"(?<!{_LETTER}){name}(?!{_LETTER})", text)))
 
 
 def _of_date(

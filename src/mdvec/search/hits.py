@@ -17,9 +17,11 @@ from mdvec.search.families import without_copies
 from mdvec.search.passages import Passage
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
+from mdvec.text.folding import normalise
 from mdvec.text.highlight import match_spans
 from mdvec.text.plain import plain_text
 from mdvec.text.prose import FENCE
+from mdvec.text.terms import word_terms
 from mdvec.types.hit import SearchHit
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Expansion, SearchQuery
@@ -106,13 +108,17 @@ def _asked_chunk(query: str, best: StoredChunk, own: Sequence[StoredChunk]) -> S
     """Return the chunk of a passage with most of the query's words; the best one if it has as many."""
     if len(own) == 1:
         return best
-    weights = {each.id: _weight(query, each.text) for each in own}
-    return max(own, key=lambda each: (weights[each.id], each.id == best.id))
+    return max(own, key=lambda each: (_weight(query, each.text), each.id == best.id))
 
 
 def _weight(query: str, text: str) -> int:
     """Return the length of all different words of a query in a text."""
-    return sum(map(len, {text[start:end].casefold() for start, end in match_spans(query, text)}))
+    return sum(map(len, {_word(text[start:end]) for start, end in match_spans(query, text)}))
+
+
+def _word(matched: str) -> str:
+    """Return the form in which two matches are the same word: "parts" is "part"."""
+    return word_terms(normalise(matched))[0]
 
 
 def _heading_path(query: str, chunk: StoredChunk, shown: str) -> tuple[str, ...]:
@@ -159,7 +165,7 @@ def _best_line(query: str, text: str, title: _Heading | None) -> int | None:
     for start, end in match_spans(query, text):
         line = text.rfind("\n", 0, start) + 1
         if title is None or line != title.start:
-            words.setdefault(line, set()).add(text[start:end].casefold())
+            words.setdefault(line, set()).add(_word(text[start:end]))
     return max(words, key=lambda line: (sum(map(len, words[line])), -line), default=None)
 
 

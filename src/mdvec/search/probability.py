@@ -18,7 +18,7 @@ class Evidence(Struct, frozen=True):
     """The evidence that a hit answers the query.
 
     Attributes:
-        is_first: Whether it is the first hit, or the whole query names both.
+        is_first: Whether it is the first hit, or the query names both.
         nearness: Standard deviations above unrelated texts; None without a vector.
         coverage: Share of the query's words, 0..1; None if words say nothing of the hit, because they were
             not used, or because it is in the other language and has none of them.
@@ -102,8 +102,9 @@ def evidence_of(passages: Sequence[Passage], candidates: Candidates, words: Word
     lead_of_first = _lead_of_first(passages, candidates)
     for number, passage in enumerate(passages):
         at = passage.best.at
-        # Each of several hits that the whole query names is as good as the first one.
-        is_first = not number or bool(candidates.exact[at] and candidates.exact[passages[0].best.at])
+        # Each of several hits that the query names is as good as the first one.
+        first = passages[0].best.at
+        is_first = not number or any(of[at] and of[first] for of in (candidates.exact, candidates.named))
         nearness = float(candidates.above_unrelated[at])
         known = 1.0 if candidates.exact[at] else words.matched_weight
         coverage = max(known * float(candidates.word_share[at]), _NAMED_COVERAGE * candidates.named[at])

@@ -128,10 +128,10 @@ def search(
     while True:
         ranking = rank(meant, words, vectors.spaces, view, depth)
         if not query.all_similar:
-            # 8. Fold like texts.
-            ranked, similar = folded(
-                ranking.ranked, view.skeletons([each.place.id for each in ranking.ranked])
-            )
+            # 8. Fold like texts, unless a value in the query names them.
+            named = ranking.candidates.named
+            ids = [each.place.id for each in ranking.ranked if not named[each.at]]
+            ranked, similar = folded(ranking.ranked, view.skeletons(ids))
             ranking = replace(ranking, ranked=ranked, similar=similar)
         # 9. Join neighbouring chunks into passages.
         passages = _passages(query, ranking)

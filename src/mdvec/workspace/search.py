@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -77,16 +78,14 @@ def answer(search: Search, collections: Collections, stages: Stages, versions: V
     with collections.store().read() as view:
         chosen = collections.chosen(query.collections, view)
         replaced = versions.of((each.id for each in chosen), view)
-        where = where_of(query.filters, chosen, replaced, view) if chosen else Where(())
-        if search.related_to is not None and chosen:
-            where = _without(where, search.related_to, chosen[0], view)
+        filtered = where_of(query.filters, chosen, replaced, view) if chosen else Where(())
+        where = _without(filtered, search.related_to, chosen, view)
         searched = [_searched(each, stages.model(each), view) for each in chosen]
         found = find(query, where, searched, view, is_document=search.related_to is not None)
         meant = found.meant
-        counts = [view.counts(each.collection.id, each.space_id) for each in searched]
-        index = Completeness(chosen, counts)
-        activities = view.activities() if index.lacks_anything else []
-        unmet_filter = "" if found.shown.hits else _unmet(query.filters, chosen, replaced, view)
+        index = Completeness(chosen, [view.counts(each.collection.id, each.space_id) for each in searched])
+        activities = view.activities() if index.pending_chunks or index.partial else []
+        unmet_filter = unmet(query.filters, filtered, view) if chosen and not found.shown.hits else ""
     hits = tuple(_located(found.shown.hits, meant.searched, chosen, replaced, stages))
     if query.filters.clean_only:  # a file may have changed just now, before anything could mark it
         hits = tuple(hit for hit in hits if not hit.stale)
@@ -121,9 +120,9 @@ def answer(search: Search, collections: Collections, stages: Stages, versions: V
     )
 
 
-def _without(where: Where, path: str, collection: Collection, view: View) -> Where:
-    """Return where to look for what is related to a document: not in itself."""
-    document = view.find_document(collection.id, path)
+def _without(where: Where, path: str | None, searched: Sequence[Collection], view: View) -> Where:
+    """Return where to look for texts related to a document of the first collection: not in itself."""
+    document = view.find_document(searched[0].id, path) if searched and path is not None else None
     return where if document is None else replace(where, hidden=where.hidden | {document.id})
 
 
@@ -224,12 +223,6 @@ def _unmatched(query: SearchQuery, operators: Sequence[str]) -> str:
             return f"Nothing matches all of {' '.join(several)}. Leave some of them out."
 
 
-def _unmet(
-    filters: Filters, searched: Sequence[Collection], replaced: Mapping[CollectionId, Versions], view: View
-) -> str:
-    return unmet(filters, where_of(filters, searched, replaced, view), view) if searched else ""
-
-
 @contextmanager
 def recorded_search(query: SearchQuery, *, plain: bool) -> Iterator[Callable[[SearchResult], SearchResult]]:
     """Record a search.
@@ -242,11 +235,8 @@ def recorded_search(query: SearchQuery, *, plain: bool) -> Iterator[Callable[[Se
         Takes the answer, and returns it.
     """
     text = query.text
-    known = (
-        {"query": text}
-        if plain
-        else {"query_hash": hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]}
-    )
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+    known = {"query": text} if plain else {"query_hash": digest}
     with (
         run.logged("search", **known, chars=len(text), mode=query.mode.value, limit=query.limit) as line,
         run.current().step("search_total", query=text, limit=query.limit) as step,
@@ -275,17 +265,17 @@ class Completeness(Struct, frozen=True):
     @property
     def chunks(self) -> int:
         """All chunks."""
-        return sum(each.chunks for each in self.counts)
+        return sum(map(attrgetter("chunks"), self.counts))
 
     @property
     def pending_chunks(self) -> int:
         """Those without a vector."""
-        return sum(each.pending_chunks for each in self.counts)
+        return sum(map(attrgetter("pending_chunks"), self.counts))
 
     @property
-    def lacks_anything(self) -> bool:
-        """Whether documents or vectors are missing, as far as is known."""
-        return bool(self.pending_chunks or self._partial())
+    def partial(self) -> list[str]:
+        """The collections whose import was stopped, or whose index was rebuilt."""
+        return [each.name for each in self.searched if each.last_indexed_ms is None]
 
     def last_indexed_ms(self, checked_ms: Mapping[CollectionId, int]) -> int | None:
         """Return since when nothing is missing, in milliseconds since 1970; None if that is not known.
@@ -331,23 +321,19 @@ class Completeness(Struct, frozen=True):
                 return PUBLISH_AGAIN
             return f"'{collections.place.import_command(names, ImportMode.UPDATE)}' {verb}"
 
-        unread = self._names(lambda count: not count.documents)
-        partial = self._partial() if self.chunks and not importing else []
-        if names := [name for name in partial if name in unread]:
+        read = self._names(attrgetter("documents"))
+        partial = self.partial if self.chunks and not importing else []
+        if names := [name for name in partial if name not in read]:
             yield f"not imported yet: {', '.join(names)}; {next_step(names, 'imports the documents')}"
-        if names := [name for name in partial if name not in unread]:
+        if names := [name for name in partial if name in read]:
             state = "not imported to the end, so documents may be missing"
             yield f"{state}: {', '.join(names)}; {next_step(names, 'resumes')}"
         if self.pending_chunks and mode is not SearchMode.LEXICAL:
-            names = self._names(lambda count: count.pending_chunks > 0)
+            names = self._names(attrgetter("pending_chunks"))
             count = f"{self.pending_chunks:,} of {self.chunks:,} chunks"
             step = next_step(names, "makes them")
             yield f"{count} have no vector yet and are found by words only; {step}"
 
-    def _partial(self) -> list[str]:
-        """Return the collections whose import was stopped, or whose index was rebuilt."""
-        return [each.name for each in self.searched if each.last_indexed_ms is None]
-
-    def _names(self, meets: Callable[[CollectionCounts], bool]) -> list[str]:
-        """Return the collections whose counts meet a condition."""
-        return [each.name for each, count in zip(self.searched, self.counts, strict=True) if meets(count)]
+    def _names(self, number: Callable[[CollectionCounts], int]) -> list[str]:
+        """Return the collections in which a number is not 0."""
+        return [each.name for each, count in zip(self.searched, self.counts, strict=True) if number(count)]

@@ -38,6 +38,9 @@ NOTES: Mapping[str, str] = {
     "dates.md": "# Dates\n\nOn March 5, 2025 the server moved; on March 6, 2025 it came back.",
     "errors.md": "# Errors\n\nThe error E142 means a full disk; read_file raises it.",
     "more.md": "# More errors\n\nThe error E143 means that read file failed.",
+    "parts.md": "".join(f"## Part {number}\n\nScrews {'and bolts ' * 25}\n\n" for number in range(38, 43)),
+    "film.md": "---\n公開年: 1954\n---\n# 七人の侍\n\n七人の侍が村を守る映画。",
+    "film 2.md": "---\n公開年: 1961\n---\n# 用心棒\n\n用心棒の映画。19541年。",
 }
 
 
@@ -86,6 +89,10 @@ def world() -> World:
         ("what does E142 mean?", {"errors.md"}),
         ("when does E143 come", {"more.md"}),
         ("are E142 and E143 alike", set()),
+        ("which screws does Part 40 need", {"parts.md"}),
+        ("which screws does Part 4 need", set()),
+        ("1954年公開の映画", {"film.md"}),
+        ("195年公開の映画", set()),
         ("nothing of the kind", set()),
         ("---", set()),
         ("", set()),
@@ -113,6 +120,11 @@ def test_a_date_finds_what_is_named_after_it_and_what_names_it(
 ) -> None:
     """A day without a year is one of any year; passages are found among those that hold words."""
     assert found(world, query).keys() == paths
+
+
+def test_of_numbered_headings_the_one_in_the_query_counts(world: World) -> None:
+    """One section of five, which differ in their number alone."""
+    assert found(world, "which screws does Part 40 need") == {"parts.md": 1}
 
 
 def test_only_what_is_wanted_is_named(world: World) -> None:

@@ -287,6 +287,16 @@ def test_like_texts_are_one_hit(mode: SearchMode) -> None:
     assert not any(hit.similar for hit, _ in every.shown.hits)
 
 
+def test_like_texts_that_a_query_names_are_hits_of_their_own() -> None:
+    """A year names two of five records; the others are folded."""
+    world = World(MemoryStore())
+    for number, year in enumerate((1954, 1954, 1961, 1975, 1988)):
+        world.add(f"{number}.md", [f"water record {year}"])
+    found = ask(world, SearchQuery("water record of 1954", SearchMode.LEXICAL, limit=9, min_score=0.0))
+    assert {*paths(found)[:2]} == {"0.md", "1.md"}
+    assert [hit.similar for hit, _ in found.shown.hits[:3]] == [0, 0, 2]
+
+
 def test_a_name_alone_finds_nothing() -> None:
     """What has no vector yet is not found by meaning, though its document is called so."""
     world = World(MemoryStore())
