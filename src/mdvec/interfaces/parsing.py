@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar
 
@@ -166,7 +167,7 @@ def _meant(value: object, schema: JsonObject) -> object:
     """Return a value in the type of a schema if it can mean only one value of it; else as it is.
 
     A single value becomes a list of one where a list is wanted, and the other way round. Models also write
-    numbers and truth values as texts, and lines as a number.
+    lists, numbers and truth values as texts, and lines as a number.
     """
     variants = _variants(schema)
     if len(variants) != 1:
@@ -174,7 +175,7 @@ def _meant(value: object, schema: JsonObject) -> object:
     [wanted] = variants
     kind = wanted.get("type")
     if kind == "array" and not isinstance(value, dict):
-        items = value if isinstance(value, list) else [value]
+        items = _list_in(value)
         return [_meant(each, wanted["items"]) for each in items]
     if isinstance(value, list) and len(value) == 1:
         (value,) = value
@@ -192,6 +193,14 @@ def _meant(value: object, schema: JsonObject) -> object:
             return {name: _meant(each, inside.get(name, {})) for name, each in value.items()}
         case _:
             return value
+
+
+def _list_in(value: object) -> list[object]:
+    """Return a list, that which a text of JSON says, or a list of one value."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            value = msgspec.json.decode(value)
+    return value if isinstance(value, list) else [value]
 
 
 def _variants(schema: JsonObject) -> list[JsonObject]:

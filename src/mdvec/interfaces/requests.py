@@ -47,10 +47,10 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     tags: Annotated[tuple[str, ...], doc("a also finds a/b")] = ()
     tag_match: TagMatch = TagMatch.ANY
     alias_prefix: Annotated[str | None, doc("start of an alias", "programs")] = None
-    path: Annotated[str | None, doc("glob such as 2026/**")] = None
+    path: Annotated[str | None, doc("glob: 2026/**")] = None
     where: Annotated[tuple[str, ...], doc("properties: author=Ann, rating>=4")] = ()
     depth: Annotated[tuple[_Depth, ...], doc("heading levels")] = ()
-    updated_since: Annotated[str | None, doc("date, 7d or yesterday")] = None
+    updated_since: Annotated[str | None, doc("date or 7d")] = None
     updated_until: str | None = None
     linked_to: str | None = None
     include_superseded: bool = False
@@ -83,7 +83,7 @@ class DocumentRequest(Struct, frozen=True, kw_only=True):
 
     path: Annotated[str, doc("as hits show it")]
     collection: str | None = None
-    lines: Annotated[str | None, doc("such as 10:40")] = None
+    lines: Annotated[str | None, doc("10:40")] = None
     section: Annotated[str | None, doc("heading, instead of lines")] = None
 
 

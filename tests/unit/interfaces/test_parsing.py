@@ -65,6 +65,14 @@ def test_a_value_that_can_mean_only_one_thing_is_taken() -> None:
     )
 
 
+def test_a_list_may_be_a_text_of_json() -> None:
+    """As some clients send it; any other text is one value."""
+    given = {"query": "x", "tags": '["a", "b"]', "depth": "[0, 1]", "where": "[draft]", "collections": "[1"}
+    assert parse(given, requests.SearchRequest) == requests.SearchRequest(
+        query="x", tags=("a", "b"), depth=(0, 1), where=("[draft]",), collections=("[1",)
+    )
+
+
 def test_a_request_is_parsed_as_it_is_meant() -> None:
     """The same at every door; what an address repeats comes as a list."""
     sent = {"q": ["x"], "tag": "ai", "depth": ["1", 2.0], "k": 5.0, "where": None, "path": None}

@@ -47,7 +47,9 @@ def _argument(node: JsonObject) -> JsonObject:
     """Return the schema of an argument: null stands for one that is left out, so it need not be allowed."""
     [value] = [each for each in node.get("anyOf", [node]) if each != {"type": "null"}]
     described = {"description": node["description"]} if "description" in node else {}
+    named = {"type": "string"} if "enum" in value else {}  # some clients take no property without a type
     return {
+        **named,
         **{key: each for key, each in value.items() if key not in ("default", "description")},
         **described,
     }
@@ -68,6 +70,8 @@ def _result(node: JsonObject) -> JsonObject:
             "additionalProperties": False,
             "minProperties": len(properties),
         }
+    if "enum" in node:
+        return {"type": "string"}  # an agent reads the word itself
     return {key: each for key, each in node.items() if key not in ("default", "description")}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, suppress
@@ -191,16 +192,19 @@ async def _wait_for_responses(unanswered: set[RequestId | None]) -> None:
 def parse(line: bytes) -> JSONRPCMessage | ErrorData:
     """Return the message of a line, or the error in the line.
 
-    A request whose id is neither a string nor an integer is an invalid request, not a notification.
+    A request whose id is neither a string nor an integer is an invalid request, not a notification. A byte
+    order mark and a batch of one message are taken as clients mean them.
     """
     if len(line) > streams.MAX_LINE_BYTES:
         return ErrorData(
             code=PARSE_ERROR, message=f"the line is longer than {streams.MAX_LINE_BYTES // 1024**2} MiB"
         )
     try:
-        value = decode_json(line, from_json)  # refuses deep nesting
+        value = decode_json(line.removeprefix(BOM_UTF8), from_json)  # refuses deep nesting
     except (ValueError, RecursionError) as error:
         return ErrorData(code=PARSE_ERROR, message=f"not JSON: {error}")
+    if isinstance(value, list) and len(value) == 1:
+        [value] = value
     try:
         message = jsonrpc_message_adapter.validate_python(value, by_name=False)
     except ValidationError:

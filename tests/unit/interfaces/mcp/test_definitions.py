@@ -126,8 +126,8 @@ def test_schemas_are_exact(tool: Tool) -> None:
                 objects += each["properties"].values()
             elif each.get("type") == "array":
                 objects.append(each["items"])
-            else:
-                assert each.keys() & {"type", "enum"}
+            else:  # Gemini takes no property without a type
+                assert "type" in each
 
 
 def test_the_configured_number_of_hits_is_shown_as_far_as_agents_may_ask() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from codecs import BOM_UTF8
 from typing import Any
 
 import anyio
@@ -123,6 +124,13 @@ def test_a_line_that_is_no_message_is_refused(workspace: FakeWorkspace, line: by
 def test_blank_lines_and_a_missing_end_of_the_last_one_do_not_matter(workspace: FakeWorkspace) -> None:
     """Nor do the line ends of Windows."""
     found = by_id(responses(workspace, b"", HELLO + b"\r", b"  ", PING, end=b""))
+    assert set(found) == {0, 9}
+
+
+def test_a_byte_order_mark_and_a_batch_of_one_are_taken(workspace: FakeWorkspace) -> None:
+    """Clients on Windows send the one, and those of an older protocol the other."""
+    found = by_id(responses(workspace, BOM_UTF8 + HELLO, b"[" + PING + b"]"))
+    assert found[9]["result"] == {}
     assert set(found) == {0, 9}
 
 
