@@ -18,7 +18,7 @@ MAX_DEPTH = 3
 _MAX_SHOWN_CHARS = 40
 MAX_TAGS = 100  # each adds to the SQL, whose size is limited
 # Occurs in globs and file names, and rarely in the names of folders.
-_GLOB_OR_SUFFIX = re.compile(r"[*?\[\]{}]|\.\w+$")
+_GLOB_OR_SUFFIX = re.compile(r"[*?{}]|\.\w+$")
 _MAX_NS = 2**63 - 1  # file times are stored in 64 bits
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from fnmatch import fnmatchcase
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,7 +25,16 @@ DEFAULT_EXCLUDED_DIRECTORIES: tuple[str, ...] = (
     *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"),
     *(".idea", ".vscode", ".vs", ".history", ".gradle", ".terraform", ".bundle", ".cache"),
     *(".obsidian", ".trash", ".smart-env", ".logseq", ".recycle"),
-    *(".Trash", ".Trashes", ".Spotlight-V100", ".fseventsd", "$RECYCLE.BIN", ".stversions"),
+    *(
+        ".Trash",
+        ".Trash-*",
+        ".Trashes",
+        ".dropbox.cache",
+        ".Spotlight-V100",
+        ".fseventsd",
+        "$RECYCLE.BIN",
+        ".stversions",
+    ),
     *(".mdvec", ".rag-index", ".search-docs"),
 )
 """Folders that are not entered by default, wherever they are."""
@@ -35,6 +45,7 @@ VAULT_FOLDER = ".obsidian"
 DEFAULT_MAX_FILE_BYTES = 10_000_000
 """The largest file that is indexed by default."""
 
+_LOCKS = (".#", "~$")  # of Emacs and Office
 _NOT_INCLUDED = "not matched by --include"
 
 
@@ -43,7 +54,7 @@ class ScanSettings(Struct, frozen=True):
 
     Attributes:
         extensions: Extensions of file names, regardless of case and with or without the dot.
-        exclude_dirs: Names of folders that are not entered, wherever they are.
+        exclude_dirs: Names of folders that are not entered, wherever they are; they may have ``*``.
         max_file_bytes: The largest file to take.
         gitignore: Whether what ``.gitignore`` names is left out of a folder.
     """
@@ -117,10 +128,15 @@ class Selection(Struct, frozen=True):
         """Return why a folder of this name is not entered; None if it is."""
         if self.is_vault and name.startswith(".") and name not in self.excluded_dirs:
             return "hidden folder of a vault"
-        return f"excluded folder name: {name}" if name in self.excluded_dirs else None
+        is_excluded = name in self.excluded_dirs or any(
+            fnmatchcase(name, each) for each in self.excluded_dirs if "*" in each
+        )
+        return f"excluded folder name: {name}" if is_excluded else None
 
     def extension_rule(self, name: str) -> str | None:
         """Return why a file of this name is not indexed; None if it is."""
+        if name.startswith(_LOCKS):
+            return "lock file of a program"
         if name.lower().endswith(self.extensions):
             return None
         stem, dot, extension = name.rpartition(".")

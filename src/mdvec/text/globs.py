@@ -39,8 +39,6 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
     if not segments:
         return _nothing
     expression = _translate(segments)
-    if "[" in pattern:  # a path is also matched literally: notes have names like "[x] y.md"
-        expression = f"(?:{expression}|{re.escape('/'.join(segments))})"
     matches = re.compile(expression, re.DOTALL).fullmatch
     if is_bare(pattern):
         return lambda path: matches(path, path.rfind("/") + 1) is not None
@@ -112,9 +110,15 @@ def _translate(segments: list[str]) -> str:
 
 
 def _translate_name(name: str) -> str:
-    """Translate one name of a pattern."""
+    """Translate one name of a pattern; one with brackets is also matched literally, as in "[x] y.md"."""
     if not name.strip("*"):
         return "[^/]+"
+    if "[" in name:
+        return f"(?:{_translated(name, sets=True)}|{_translated(name, sets=False)})"
+    return _translated(name, sets=False)
+
+
+def _translated(name: str, *, sets: bool) -> str:
     pieces: list[str] = [""]
     position = 0
     while position < len(name):
@@ -125,7 +129,7 @@ def _translate_name(name: str) -> str:
             case "?":
                 pieces[-1] += "[^/]"
                 position += 1
-            case "[":
+            case "[" if sets:
                 piece, position = _translate_set(name, position)
                 pieces[-1] += piece
             case character:

@@ -97,6 +97,9 @@ def test_bytes_that_are_not_utf8_are_spelled() -> None:
         ("/finance", ["finance/a.md"]),
         ("teams/finance", ["teams/finance/process/b.md"]),
         ("a.md", ["finance/a.md", "teams/a.md"]),
+        ("[2026]", ["old [2026]/[2026]/c.md"]),
+        ("old [2026]", ["old [2026]/[2026]/c.md"]),
+        ("old [2026]/", ["old [2026]/[2026]/c.md"]),
     ],
 )
 def test_a_name_alone_is_that_of_a_folder_anywhere(typed: str, inside: list[str]) -> None:
@@ -104,4 +107,5 @@ def test_a_name_alone_is_that_of_a_folder_anywhere(typed: str, inside: list[str]
     cleaned, _ = clean(SearchQuery("a", filters=Filters(path=typed)))
     matches = compile_glob(cleaned.filters.path or "")
     paths = ["finance/a.md", "teams/a.md", "teams/finance/process/b.md", "teams/finances.md"]
+    paths += ["old [2026]/[2026]/c.md", "old 9/d.md"]
     assert [path for path in paths if matches(path)] == inside

@@ -36,6 +36,8 @@ def test_extensions_may_be_written_in_any_way(extension: str) -> None:
         ("LICENSE", "no extension"),
         (".gitignore", "no extension"),
         ("cmd", "no extension"),
+        (".#a.md", "lock file of a program"),
+        ("~$a.md", "lock file of a program"),
     ],
 )
 def test_other_extensions_are_named(name: str, rule: str) -> None:
@@ -44,7 +46,11 @@ def test_other_extensions_are_named(name: str, rule: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [".git", "node_modules", "__pycache__", ".venv", ".mdvec", ".obsidian", ".trash", ".vscode"]
+    "name",
+    [
+        *(".git", "node_modules", "__pycache__", ".venv", ".mdvec", ".obsidian", ".trash", ".vscode"),
+        *(".Trash-1000", ".dropbox.cache"),
+    ],
 )
 def test_folders_of_programs_are_not_entered(name: str) -> None:
     """What tools keep for themselves is left out by name."""

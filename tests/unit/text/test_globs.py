@@ -58,6 +58,8 @@ def _matches(pattern: list[str], path: list[str]) -> bool:
         ("[!a-c]*.md", "delta.md"),
         ("[]].md", "].md"),
         ("[draft] x.md", "notes/[draft] x.md"),
+        ("**/[archive]/", "[archive]/a.md"),
+        ("notes [2026]/**/[x]*.md", "notes [2026]/a/[x] y.md"),
         ("notes/[draft] x.md", "notes/[draft] x.md"),
         ("[", "["),
         ("日記/*.md", "日記/六月.md"),
