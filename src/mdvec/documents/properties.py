@@ -30,18 +30,32 @@ _DATED_NAME = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _PREVIOUS_LINE = re.compile(r"""^["']?previous["']?[ \t]*[:=]""", re.IGNORECASE)
-# Keys that people and plug-ins write at every change come first; the date of creation does not count.
+# Keys that people and plug-ins write at every change come first, then those of the document's own date.
 _UPDATED_KEYS = (
-    "updated",
-    "modified",
-    "date modified",
-    "last modified",
-    "lastmod",
-    "date updated",
-    "last updated",
+    *("updated", "modified", "date modified", "last modified", "lastmod", "date updated", "last updated"),
+    *("updated at", "modified at", "date", "created", "date created", "created at", "published"),
 )
 _BETWEEN_WORDS = re.compile(r"[-_\s]+")
-_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?=$|[T\s])")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH_NAME = rf"(?P<name>{'|'.join(_MONTHS)})[a-z]*\.?"
+_YEAR, _MONTH, _DAY = r"(?P<year>\d{4})", r"(?P<month>\d{1,2})", r"(?P<day>\d{1,2})"
+_DATES = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        rf"(?<!\d){_YEAR}[-/.]{_MONTH}[-/.]{_DAY}(?!\d)",
+        rf"{_YEAR}年\s*{_MONTH}月\s*{_DAY}日",
+        r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<month>[01]\d)(?P<day>[0-3]\d)(?=$|T?\d{4}|\D)",
+        rf"(?<!\d){_DAY}\.{_MONTH}\.{_YEAR}(?!\d)",
+        rf"\b{_MONTH_NAME}\s+{_DAY}(?:st|nd|rd|th)?,?\s+{_YEAR}(?!\d)",
+        rf"(?<!\d){_DAY}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH_NAME},?\s+{_YEAR}(?!\d)",
+    )
+)
+_TIME = re.compile(
+    r"\D{0,4}(?P<hour>\d{1,2})[:時]?(?P<minute>\d\d)(?:[:分]?(?P<second>\d\d)(?:[.,]\d+)?)?秒?"
+    r"\s*(?P<half>[ap]m)?\s*(?P<zone>Z|[-+]\d\d:?\d\d)?",
+    re.IGNORECASE,
+)
+_MAX_NAMED_CHARS = 60
 _LAST_NS = 2**63 - 1  # times of documents are stored in 64 bits
 # Each name whose spelling differs from its value, such as "\\u00e9", costs a search of all lines.
 _MAX_UNSEEN_NAMES = 64
@@ -89,13 +103,15 @@ def property_links(
     return tuple(sorted(links, key=lambda link: link.line))
 
 
-def updated_ns(frontmatter: Mapping[str, object]) -> int | None:
-    """Return the time of a document's last update according to its frontmatter, in nanoseconds since 1970.
+def updated_ns(path: str, frontmatter: Mapping[str, object]) -> int | None:
+    """Return the time of a document's last update according to itself, in nanoseconds since 1970.
 
-    A time without an offset counts as UTC, so that an index is the same on every machine.
+    Its frontmatter comes first: the time of the last change, then the document's own date. Then comes the day
+    that a daily note is called by. A time without an offset counts as UTC, so that an index is the same on
+    every machine.
 
     Returns:
-        None without such a key, and if none of them has a date from 1970 to 2262.
+        None without any of these, and if none has a date from 1970 to 2262.
     """
     values = {_BETWEEN_WORDS.sub(" ", key.strip().casefold()): value for key, value in frontmatter.items()}
     for key in _UPDATED_KEYS:
@@ -103,7 +119,18 @@ def updated_ns(frontmatter: Mapping[str, object]) -> int | None:
             moment = _moment(text)
             if moment is not None:
                 return moment
-    return None
+    return _moment(path.rpartition("/")[2].removesuffix(".md")) if _is_dated(path) else None
+
+
+def unread_dates(frontmatter: Mapping[str, object]) -> list[str]:
+    """Return a warning for each property of the last change whose date cannot be read."""
+    return [
+        f"the date of {key.strip()!r} is not read: {text[:_MAX_NAMED_CHARS]!r}; write it as 2026-05-31"
+        for key, value in frontmatter.items()
+        if _BETWEEN_WORDS.sub(" ", key.strip().casefold()) in _UPDATED_KEYS
+        for text in scalars(value)
+        if text.strip() and "{{" not in text and _moment(text) is None
+    ]
 
 
 def _is_dated(path: str) -> bool:
@@ -180,14 +207,42 @@ def _wikilinks(line: str, number: int) -> Iterator[Link]:
 
 
 def _moment(text: str) -> int | None:
-    spelled = _DATE.sub(
-        lambda found: f"{found[1]}-{int(found[2]):02}-{int(found[3]):02}", text.strip(), count=1
-    )
+    """Return the time of a date as people and programs write it; None if it is none from 1970 to 2262."""
     try:
-        moment = datetime.fromisoformat(spelled)
-        since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
+        moment = _iso(text.strip()) or _written(text)
+        since = moment - _EPOCH if moment else timedelta(-1)
     except (ValueError, OverflowError):
         return None
     # Whole microseconds: a float would lose some.
     nanoseconds = since // timedelta(microseconds=1) * 1000
     return nanoseconds if 0 <= nanoseconds <= _LAST_NS else None
+
+
+def _iso(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _written(text: str) -> datetime | None:
+    found = next(filter(None, (form.search(text) for form in _DATES)), None)
+    if found is None:
+        return None
+    parts = found.groupdict()
+    month = _MONTHS.index(parts["name"].lower()) + 1 if parts.get("name") else int(parts["month"])
+    time = _TIME.match(text, found.end())
+    day = datetime(int(parts["year"]), month, int(parts["day"]), tzinfo=UTC)
+    return day + (_time_of_day(time) if time else timedelta())
+
+
+def _time_of_day(found: re.Match[str]) -> timedelta:
+    """Return the time since midnight in UTC."""
+    hour, half = int(found["hour"]), (found["half"] or "").lower()
+    if half:
+        hour = hour % 12 + (12 if half == "pm" else 0)
+    zone = (found["zone"] or "").replace(":", "")
+    offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[3:])) if len(zone) > 1 else timedelta()
+    since = timedelta(hours=hour, minutes=int(found["minute"]), seconds=int(found["second"] or 0))
+    return since + offset if zone.startswith("-") else since - offset

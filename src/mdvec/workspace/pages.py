@@ -104,7 +104,7 @@ class Pages:
             properties=document.frontmatter,
             tags=document.tags,
             aliases=document.aliases,
-            updated_ns=updated_ns(document.frontmatter) or document.mtime_ns,
+            updated_ns=updated_ns(document.path, document.frontmatter) or document.mtime_ns,
             stale=is_stale(document, self._stages.source(place.source)),
             file=file_of(document, place),
             links=links,
@@ -181,7 +181,7 @@ def _entry(document: StoredDocument, *, superseded: bool) -> PageEntry:
         title=document.title,
         tags=document.tags,
         properties=document.frontmatter,
-        updated_ns=updated_ns(document.frontmatter) or document.mtime_ns,
+        updated_ns=updated_ns(document.path, document.frontmatter) or document.mtime_ns,
         superseded=superseded,
     )
 

@@ -146,6 +146,15 @@ TOKYO = timezone(timedelta(hours=9))
         ("2026-05-01T09:30:00+09:00", datetime(2026, 5, 1, 9, 30, tzinfo=TOKYO)),
         ("'2026-05-01'", datetime(2026, 5, 1, tzinfo=UTC)),
         ("[2026-05-01]", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("2026-05-01 09:30:15 +0900 JST", datetime(2026, 5, 1, 9, 30, 15, tzinfo=TOKYO)),
+        ("20260501093015", datetime(2026, 5, 1, 9, 30, 15, tzinfo=UTC)),
+        ("202605010930", datetime(2026, 5, 1, 9, 30, tzinfo=UTC)),
+        ("Friday, May 1st 2026, 9:30:15 pm", datetime(2026, 5, 1, 21, 30, 15, tzinfo=UTC)),
+        ("May 1, 2026", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("1 May 2026 12:05 AM", datetime(2026, 5, 1, 0, 5, tzinfo=UTC)),
+        ("01.05.2026", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("2026年5月1日", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("2026年5月1日 9時30分", datetime(2026, 5, 1, 9, 30, tzinfo=UTC)),
     ],
 )
 def test_dates_are_read_as_people_write_them(value: str, moment: datetime) -> None:
@@ -175,8 +184,7 @@ def test_many_keys_say_when_a_document_was_updated(key: str) -> None:
 @pytest.mark.parametrize(
     "frontmatter",
     [
-        "created: 2026-05-01",
-        "date: 2026-05-01",
+        "birthday: 2026-05-01",
         "updated: soon",
         "updated:",
         "updated: 1960-01-01",
@@ -184,8 +192,37 @@ def test_many_keys_say_when_a_document_was_updated(key: str) -> None:
     ],
 )
 def test_other_keys_and_values_say_nothing(frontmatter: str) -> None:
-    """The day of creation is no update, and what is no date from 1970 to 2262 is left out."""
+    """A date from 1970 to 2262 in a property of that name is needed."""
     assert parse_document("x.md", f"---\n{frontmatter}\n---\n").updated_ns is None
+
+
+@pytest.mark.parametrize(
+    ("path", "frontmatter", "day"),
+    [
+        ("journal/1970-01-02.md", "n: 1", 1),
+        ("journal/1970-01-02.md", "created: 1970-01-03", 2),
+        ("1970-01-02 Plan.md", "n: 1", None),
+        ("x.md", "date: 1970-01-03\nlastmod: 1970-01-04", 3),
+        ("x.md", "created: 1970-01-02", 1),
+    ],
+)
+def test_a_change_comes_before_the_date_of_a_document_and_that_before_its_name(
+    path: str, frontmatter: str, day: int | None
+) -> None:
+    """Without any of them the time of the file counts."""
+    found = parse_document(path, f"---\n{frontmatter}\n---\n").updated_ns
+    assert found == (None if day is None else day * 86_400 * 10**9)
+
+
+@pytest.mark.parametrize(
+    ("value", "is_read"), [("soon", False), ("2026-05-01", True), ("'{{date}}'", True), ("", True)]
+)
+def test_a_date_that_cannot_be_read_is_a_warning(value: str, is_read: bool) -> None:
+    """It names the property; a template and an empty property are none."""
+    warnings = [
+        each for each in parse_document("x.md", f"---\nupdated: {value}\n---\n").warnings if "date" in each
+    ]
+    assert any("'updated'" in each for each in warnings) is not is_read
 
 
 def test_the_first_key_that_holds_a_date_counts() -> None:
