@@ -1,4 +1,4 @@
-"""Frontmatter: the YAML or TOML block that may open a Markdown file."""
+"""Frontmatter: the block of YAML, TOML or JSON, or of Logseq's properties, that may open a Markdown file."""
 
 from __future__ import annotations
 
@@ -47,6 +47,16 @@ _KEY = re.compile(r"""^["']?\w[\w .-]{0,60}["']?[ \t]*:(?:[ \t]|$)""", re.MULTIL
 _PLACEHOLDER = re.compile(
     r"^([ \t]*(?:- +|[\w][\w .-]{0,60}:[ \t]+))([^\n\"'#]*\{\{[^\n\"'#]*\}\}[^\n\"'#]*)$", re.MULTILINE
 )
+# Tags as their authors write them; to YAML, they are comments.
+_HASH = re.compile(r"^([ \t]*(?:-[ \t]+|tags?:[ \t]+))(#[^\s#][^\n]*)$", re.MULTILINE | re.IGNORECASE)
+# The first line of a property in a block that is repaired, and the lines of Logseq's properties.
+_ENTRY = re.compile(r"""^["']?(?P<key>[^\s"'#:-][^:\n"']{0,60})["']?[ \t]*:(?:[ \t]+|$)""", re.MULTILINE)
+_BETWEEN_LINKS = re.compile(r",(?=\s*\[\[)")
+_ITEM = re.compile(r"^[ \t]*-[ \t]+", re.MULTILINE)
+_PROPERTIES = re.compile(r"(?:[^\W\d_][\w-]{0,60}::[ \t][^\n]*(?:\n|\Z))+\n?")
+# More lines are data; reading each of them by itself takes time.
+_MAX_REPAIRED_LINES = 500
+_UNREAD_KEY = "frontmatter"
 _TEMPLATE_WARNING = "frontmatter has placeholders of a template, such as {{date}}; they are taken as text"
 
 
@@ -54,7 +64,7 @@ class Frontmatter(Struct, frozen=True):
     """The metadata at the start of a file.
 
     Attributes:
-        values: JSON-compatible values by key; empty if there is no frontmatter, or if it does not parse.
+        values: JSON-compatible values by key; empty if there is no frontmatter.
         content_start: The start of the text after the line of the closing fence; 0 without frontmatter.
         warnings: Messages about what was odd.
     """
@@ -71,10 +81,11 @@ class _RefusedError(Exception):
 def read_frontmatter(text: str) -> Frontmatter:
     r"""Read the frontmatter of a Markdown file.
 
-    YAML stands between lines of ``---`` (or ends in ``...``), TOML between lines of ``+++``; the first
+    YAML is between lines of ``---`` (or ends in ``...``), TOML between lines of ``+++``; the first
     line opens it. Without a closing fence the first line is a thematic break; likewise if the text between
     the fences is not a mapping (a quotation between two rules, say). A block that looks like metadata but
-    does not parse is still left out of the content, with a warning.
+    does not parse is read property by property, with a warning. JSON is an object (Hugo); Logseq writes lines
+    of ``key:: value``.
 
     Args:
         text: The whole file, line ends as ``\n``.
@@ -87,7 +98,7 @@ def read_frontmatter(text: str) -> Frontmatter:
     elif opening := _TOML_OPENING.match(text):
         closing = _TOML_CLOSING.search(text, opening.end())
     else:
-        return Frontmatter()
+        return _read_json(text) if text[:1] == "{" else _read_properties(text)
     if closing is None or closing.start() - opening.end() > MAX_CHARS:
         return Frontmatter()
     source = text[opening.end() : closing.start()]
@@ -103,18 +114,47 @@ def _read_toml(source: str, content_start: int) -> Frontmatter:
             _refuse("a line with too many dots")
         values = _json_mapping(tomllib.loads(source))
     except (_RefusedError, ValueError, RecursionError) as error:
-        return Frontmatter({}, content_start, (f"frontmatter is not read: {_first_line(error)}",))
+        return _unread(source, content_start, error)
     return Frontmatter(values, content_start)
 
 
+def _read_json(text: str) -> Frontmatter:
+    try:
+        values, end = json.JSONDecoder().raw_decode(text[:MAX_CHARS])
+        stored = _json_mapping(values)
+    except (_RefusedError, ValueError, RecursionError):
+        return Frontmatter()
+    ends_line = text[end : end + 1] in ("", "\n")
+    return Frontmatter(stored, min(end + 1, len(text))) if ends_line else Frontmatter()
+
+
+def _read_properties(text: str) -> Frontmatter:
+    found = _PROPERTIES.match(text)
+    if found is None:
+        return Frontmatter()
+    pairs = (line.partition("::") for line in found[0].splitlines() if line)
+    return Frontmatter({key: value.strip() for key, _, value in pairs}, found.end())
+
+
+def _unread(source: str, content_start: int, error: Exception) -> Frontmatter:
+    """Return the lines of a block as values, so that their words are found."""
+    lines = [line.strip() for line in source.splitlines() if line.strip()]
+    warning = f"frontmatter is read as text: {_first_line(error)}"
+    return Frontmatter({_UNREAD_KEY: lines}, content_start, (warning,))
+
+
 def _read_yaml(source: str, content_start: int) -> Frontmatter:
-    quoted = source
-    if "{{" in source:
-        quoted = _PLACEHOLDER.sub(lambda found: found[1] + json.dumps(found[2], ensure_ascii=False), source)
+    if "#" in source:
+        source = _HASH.sub(_quoted, source)
+    quoted = _PLACEHOLDER.sub(_quoted, source) if "{{" in source else source
     if quoted != source:
         front = _read_values(quoted, content_start)
         return replace(front, warnings=(*front.warnings, _TEMPLATE_WARNING)) if front.values else front
     return _read_values(source, content_start)
+
+
+def _quoted(found: re.Match[str]) -> str:
+    return found[1] + json.dumps(found[2], ensure_ascii=False)
 
 
 def _read_values(source: str, content_start: int) -> Frontmatter:
@@ -131,8 +171,58 @@ def _read_values(source: str, content_start: int) -> Frontmatter:
     except (_RefusedError, yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         if source[:1].isspace() or not _KEY.search(source):
             return Frontmatter()
-        return Frontmatter({}, content_start, (f"frontmatter is not read: {_first_line(error)}",))
+        if isinstance(error, _RefusedError) or source.count("\n") > _MAX_REPAIRED_LINES:
+            return _unread(source, content_start, error)
+        return Frontmatter(
+            _repaired(source), content_start, (f"frontmatter is repaired: {_first_line(error)}",)
+        )
     return Frontmatter(values, content_start, warnings)
+
+
+def _repaired(source: str) -> dict[str, object]:
+    """Read each property by itself: as YAML, or else as the text that its author wrote."""
+    starts = [found.start() for found in _ENTRY.finditer(source)]
+    values: dict[str, object] = {}
+    above = source[: starts[0] if starts else len(source)].split("\n")
+    if unread := [line.strip() for line in above if line.strip()]:
+        values[_UNREAD_KEY] = unread
+    for start, end in zip(starts, [*starts[1:], len(source)], strict=True):
+        entry = source[start:end].expandtabs(2)
+        front = _read_alone(entry)
+        if front is None:
+            key, _, text = entry.partition(":")
+            front = {key.strip(" \"'"): _as_written(text)}
+        values |= front
+    return values
+
+
+def _read_alone(entry: str) -> dict[str, object] | None:
+    """Return what a piece of YAML says; None if it is no mapping."""
+    try:
+        _refuse_bombs(entry)
+        value = _Loader(entry).get_single_data()
+        return _json_mapping(value) if isinstance(value, Mapping) else None
+    except (_RefusedError, yaml.YAMLError, ValueError, OverflowError, RecursionError):
+        return None
+
+
+def _as_written(text: str) -> object:
+    """Return the value of a property that is not YAML: a list of items, or a text."""
+    first, *items = _ITEM.split(text)
+    if items and not first.strip():
+        return [*map(_one_line, items)]
+    if first.lstrip().startswith("[["):
+        links = _BETWEEN_LINKS.split(text)
+        return [*map(_one_line, links)] if len(links) > 1 else _one_line(text)
+    if first.lstrip().startswith("[") and ("]" not in text or text.rstrip().endswith("]")):
+        return [*map(_one_line, text.strip("[] \n").split(","))]
+    return _one_line(text)
+
+
+def _one_line(text: str) -> str:
+    """Return a text without line breaks, and without a quotation mark that has no second one."""
+    line = " ".join(text.split())
+    return line.strip("\"'") if any(line.count(mark) == 1 for mark in "\"'") else line
 
 
 def _refuse_bombs(source: str) -> None:

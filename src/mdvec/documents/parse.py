@@ -10,12 +10,18 @@ from mdvec.documents.comments import blank_out, find_comments, has_comments
 from mdvec.documents.drawings import DRAWING_SUFFIX, drawing_comments, is_drawing
 from mdvec.documents.frontmatter import read_frontmatter
 from mdvec.documents.markdown import code_blocks, one_line, read_markdown
-from mdvec.documents.properties import property_links, updated_ns
+from mdvec.documents.properties import property_links, unread_dates, updated_ns
 from mdvec.documents.tags import distinct_tags, frontmatter_aliases, frontmatter_tags
 from mdvec.documents.tree import Heading, build_sections
 from mdvec.text.links import MARKDOWN_SUFFIXES
 from mdvec.types.document import Block, BlockKind, Document, TitleSource
 
+# Images, fonts and drawings as data, and long runs of data or minified code: only their beginning is text.
+_DATA = re.compile(
+    r"(data:[\w.+-]+/[^\s\"'()<>,]{1,80}+,)[^\s\"'()<>]{100,}+|(\bd=[\"'])(?=[Mm])[^\"'()<>]{100,}+"
+)
+_NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{32}$")
+_UNBROKEN = re.compile(r"([!-~]{60})[!-~]{940,}+")
 # Lines of plain text that are not blank, without the last line end.
 _PARAGRAPH = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)
 
@@ -34,6 +40,7 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
     Returns:
         The document. Every text gives one; its warnings name what was odd.
     """
+    text = _UNBROKEN.sub(_beginning_of_run, _DATA.sub(_beginning, text))
     suffix = _stem_and_suffix(path)[1].lower()
     if suffix == CANVAS_SUFFIX:
         text = canvas_text(text)
@@ -63,10 +70,21 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
         links=(*property_links(path, text[:start], front.values, versions=versions), *content.links),
         sections=build_sections(content.headings, content_start=start, length=len(body)),
         blocks=content.blocks,
-        warnings=front.warnings,
-        updated_ns=updated_ns(front.values),
+        warnings=(*front.warnings, *unread_dates(front.values)),
+        updated_ns=updated_ns(path, front.values),
         comments=comments,
     )
+
+
+def _beginning(data: re.Match[str]) -> str:
+    """Return the beginning of encoded data, with all of its line breaks."""
+    return f"{data[data.lastindex or 0]}…" + "\n" * data[0].count("\n")
+
+
+def _beginning_of_run(run: re.Match[str]) -> str:
+    """Return the beginning of a run without white space; all of it if it is a table or mere signs."""
+    is_text = run[0][0] == "|" or sum(map(str.isalnum, run[0])) * 2 < len(run[0])
+    return run[0] if is_text else _beginning(run)
 
 
 def _plain_document(path: str, text: str) -> Document:
@@ -101,7 +119,7 @@ def _title(
 
 
 def _file_title(path: str) -> str:
-    stem = _stem_and_suffix(path)[0].removesuffix(DRAWING_SUFFIX)
+    stem = _NOTION_ID.sub("", _stem_and_suffix(path)[0].removesuffix(DRAWING_SUFFIX))
     return " ".join(stem.split()) or path.rpartition("/")[2]
 
 

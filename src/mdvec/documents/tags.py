@@ -41,12 +41,14 @@ def is_inline_tag(match: re.Match[str], *, begins_line: bool = False) -> bool:
 
 
 def frontmatter_tags(frontmatter: Mapping[str, object]) -> list[str]:
-    """Return the tags of the keys ``tags`` and ``tag`` as written, in order.
+    """Return the tags of the keys ``tags`` and ``tag`` in order, also of those below ``taxonomies`` (Zola).
 
     A list gives its items; a string is split at commas, or at white space if it has none.
     """
     found: list[str] = []
-    for value in _values(frontmatter, ("tags", "tag")):
+    taxonomies = frontmatter.get("taxonomies")
+    below = taxonomies if isinstance(taxonomies, Mapping) else {}
+    for value in (*_values(frontmatter, ("tags", "tag")), *_values(below, ("tags", "tag"))):
         if isinstance(value, str):
             found.extend(_COMMA.split(value) if _COMMA.search(value) else value.split())
         else:
@@ -74,7 +76,7 @@ def distinct_tags(tags: Iterable[str]) -> tuple[str, ...]:
     Returns:
         Without ``#``, in order, the first spelling of those that differ by case alone.
     """
-    return _distinct(" ".join(tag.split()).lstrip("#").strip("/ ") for tag in tags)
+    return _distinct(" ".join(tag.split()).lstrip("#").strip("[]/ ") for tag in tags)
 
 
 def scalars(value: object) -> Iterator[str]:

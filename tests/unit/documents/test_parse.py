@@ -12,6 +12,8 @@ from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.document import BlockKind, LinkKind, TitleSource
 
+PATH_LINE, LINE_END = "M 10 20\n", "\n"
+
 
 @pytest.mark.parametrize(
     ("path", "text", "title", "source"),
@@ -31,6 +33,7 @@ from mdvec.types.document import BlockKind, LinkKind, TitleSource
         (" .md", "", " .md", TitleSource.FILE_NAME),
         ("g++.md", "", "g++", TitleSource.FILE_NAME),
         ("a.b.txt", "# Not a heading\n", "a.b", TitleSource.FILE_NAME),
+        (f"Notes {'0af9' * 8}.md", "x", "Notes", TitleSource.FILE_NAME),  # as Notion exports it
     ],
 )
 def test_the_title_is_the_first_one_there_is(path: str, text: str, title: str, source: TitleSource) -> None:
@@ -237,6 +240,27 @@ def test_blocks_tell_fences_from_the_rest() -> None:
         (BlockKind.FENCE, "```\ny\n```"),
         (BlockKind.OTHER, "[ref]: /x"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (f"![x](data:image/png;base64,{'iVBO' * 99}) y", "![x](data:image/png;base64,…) y"),
+        (f'<img src="data:image/png;base64,{"iVBO" * 99}"> y', '<img src="data:image/png;base64,…"> y'),
+        (f"[i]: data:image/gif;base64,{'R0lG' * 99}\n\ny", "[i]: data:image/gif;base64,…\n\ny"),
+        (f'<path d="{PATH_LINE * 50}"/> y', f'<path d="…{LINE_END * 50}"/> y'),
+        ("a1b2" * 300, "a1b2" * 15 + "…"),
+        ("var a=b(c);" * 100, ("var a=b(c);" * 100)),
+        (f"x{'f(a){return(b)};' * 100} y", f"x{('f(a){return(b)};' * 4)[:59]}… y"),
+        ("|a|b|c" * 300, "|a|b|c" * 300),
+        ("-" * 2000, "-" * 2000),
+        ("日本語" * 500, "日本語" * 500),
+    ],
+)
+def test_data_is_no_text(text: str, kept: str) -> None:
+    """Its beginning says that it is there; the lines stay where they are."""
+    assert parse_document("x.md", text).body == kept
+    assert parse_document("x.txt", text).body == kept
 
 
 def test_plain_text_is_paragraphs() -> None:
