@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import bisect
+import re
 from array import array
 from collections.abc import Sequence
 
+from mdvec.chunking.context import short_name
 from mdvec.chunking.cutting import EstimatingRuler, TokenRuler
 from mdvec.types.chunk import Chunk
-from mdvec.types.document import Document, Section
+from mdvec.types.document import BlockKind, Document, Section
 
 _MAX_DEPTH = 3
 _NOWHERE = -1
+# The first two lines of a table: the names of its columns, and the line below them.
+_TABLE_HEAD = re.compile(
+    r"[ \t]*\|?(?P<names>[^\n]*?)\|?[ \t]*\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[-:| \t]*)?\n"
+)
 
 
 class ChunkWriter:
@@ -19,7 +26,7 @@ class ChunkWriter:
     def __init__(
         self, document: Document, sections: Sequence[Section], ruler: TokenRuler | EstimatingRuler
     ) -> None:
-        self._body = document.body
+        self._body, self._blocks = document.body, document.blocks
         self._sections = sections
         self._ruler = ruler
         self._start, self._start_line = 0, 1  # of the last chunk
@@ -43,7 +50,7 @@ class ChunkWriter:
                 self._started_by[ordinal] = len(self._chunks)
 
     def write(self, start: int, end: int, *, named: Section, context: str) -> None:
-        """Add a chunk.
+        """Add a chunk; one that starts among the rows of a table is below the names of its columns.
 
         Args:
             start: First character.
@@ -54,22 +61,33 @@ class ChunkWriter:
         # Starts ascend, so that each line is counted once.
         self._start_line += self._body.count("\n", self._start, start)
         self._start = start
+        columns = self._columns_above(start)
         self._chunks.append(
             Chunk(
                 ordinal=len(self._chunks),
                 parent=self._parent_of(named),
                 depth=min(named.level, _MAX_DEPTH),
-                heading=named.heading,
-                heading_path=named.heading_path,
+                heading=columns[0] if columns else named.heading,
+                heading_path=(*named.heading_path, *columns),
                 start=start,
                 end=end,
                 start_line=self._start_line,
                 end_line=self._start_line + self._body.count("\n", start, end - 1),
                 token_count=self._ruler.measure(start, end),
                 text=self._body[start:end],
-                context=context,
+                context="\n".join((context, *columns)) if context else "".join(columns),
             )
         )
+
+    def _columns_above(self, start: int) -> tuple[str, ...]:
+        """Return one text, the names of the columns of the table that goes on at a place, or nothing."""
+        at = bisect.bisect_left(self._blocks, start, key=lambda block: block.start) - 1
+        if at < 0 or self._blocks[at].end <= start or self._blocks[at].kind is not BlockKind.OTHER:
+            return ()
+        head = _TABLE_HEAD.match(self._body, self._blocks[at].start, start)
+        names = filter(None, map(str.strip, head["names"].split("|"))) if head else ()
+        columns = short_name(" · ".join(names))
+        return (columns,) if columns else ()
 
     def _parent_of(self, section: Section) -> int | None:
         """Return the chunk in which the nearest section above starts, unless it is the next chunk."""

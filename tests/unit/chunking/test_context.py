@@ -104,7 +104,7 @@ def test_only_the_span_is_read() -> None:
 def test_long_sentences_are_bounded() -> None:
     """One is enough when two are too long, and of one that is too long the end is kept."""
     assert _last(f"{'a' * 200}. {'b' * 200}.") == f"{'b' * 200}."
-    assert _last("x" * 100_000) == "…" + "x" * (MAX_PREVIOUS_CHARS - 1)
+    assert _last("あ" * 100_000) == "…" + "あ" * (MAX_PREVIOUS_CHARS - 1)
     family = "👨‍👩‍👧‍👦"
     ending = _last(family * 200)
     assert len(ending) <= MAX_PREVIOUS_CHARS

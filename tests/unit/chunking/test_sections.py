@@ -411,3 +411,24 @@ def test_texts_far_from_the_limits_are_not_tokenised() -> None:
         document
     )
     assert [chunk.token_count for chunk in chunks.chunks] == [102, 115]
+
+
+def test_rows_of_a_table_are_below_the_names_of_its_columns() -> None:
+    """If it began in an earlier chunk; so words and meaning find a row by them, and a hit shows them."""
+    rows = "".join(f"| Town{number} | {number} | yes |\n" for number in range(30))
+    chunks = _chunks(
+        f"# Prices\n\n| city | `rent` | pets |\n|---|--:|:-:|\n{rows}\nNo table.\n", max_tokens=60
+    )
+    first, *others = chunks
+    assert first.heading_path == ("Prices",)
+    below = [each for each in others if each.text.startswith("|")]
+    assert len(below) > 1
+    assert {each.heading_path for each in below} == {("Prices", "city · `rent` · pets")}
+    assert {each.context for each in below} == {"Prices\ncity · `rent` · pets"}
+    assert {each.heading_path for each in others if each not in below} <= {("Prices",)}
+
+
+@pytest.mark.parametrize("text", ["a | b\nc | d\n" * 40, "- a | b\n- --- | ---\n" * 40, "> a\n> ---\n" * 40])
+def test_lines_that_are_no_table_have_no_columns(text: str) -> None:
+    """The line below the names makes it one."""
+    assert {each.heading_path for each in _chunks(f"# H\n\n{text}")} == {("H",)}
