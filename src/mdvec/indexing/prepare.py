@@ -20,7 +20,7 @@ from mdvec.text.encodings import Decoded, decode
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.indexed_terms import once, terms_of
 from mdvec.text.properties import property_text
-from mdvec.text.prose import Prose, is_fragment, is_unspaced_prose, part_addresses, skeletons
+from mdvec.text.prose import Prose, is_unspaced_prose, part_addresses, skeletons
 from mdvec.types.change import Exclusion, SourceEntry, Unreadable
 from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document, with_comments
@@ -179,8 +179,6 @@ def prepare(
         chunks = tuple(
             replace(chunk, context=context) for chunk, context in zip(chunks, contexts, strict=True)
         )
-    fragments = _fragments(chunks)
-    chunks = tuple(replace(each, context="") if each.ordinal in fragments else each for each in chunks)
     record = make_record(entry, identity, recipe.fingerprint, document, chunks)
     warnings = (*document.warnings, *cut.warnings)
     return Prepared(record, (decoded.warning, *warnings) if decoded.warning else warnings)
@@ -197,7 +195,6 @@ def make_record(
     entry: SourceEntry, content_hash: bytes, fingerprint: str, document: Document, chunks: tuple[Chunk, ...]
 ) -> DocumentRecord:
     """Return the record of a document and its chunks, with their terms."""
-    fragments = _fragments(chunks)
     # Bounded, since the terms are written with every chunk.
     names = first_names(document.names)
     headings = ["\n".join(chunk.heading_path) for chunk in chunks]
@@ -215,24 +212,14 @@ def make_record(
         document=document,
         chunks=chunks,
         text_hashes=tuple(text_hash(each.embedded_text) for each in chunks),
-        terms=tuple(_terms_of_chunks(names, headings, texts, fragments)),
+        terms=tuple(_terms_of_chunks(names, headings, texts)),
         unspaced=is_unspaced_prose(document.title, document.body[document.content_start :]),
         skeletons=tuple(text_hash(each) if each else b"" for each in bare),
     )
 
 
-def _fragments(chunks: Sequence[Chunk]) -> frozenset[int]:
-    """Return the chunks that names and headings must not find, by ordinal; none if there are no others.
-
-    They hold nothing but pieces of an address that was too long for one chunk, or of encoded data. The title
-    and the headings above would make each of them as good an answer as the text that they belong to.
-    """
-    found = frozenset(each.ordinal for each in chunks if is_fragment(each.text))
-    return found if len(found) < len(chunks) else frozenset()
-
-
 def _terms_of_chunks(
-    names: Sequence[str], headings: Sequence[str], texts: Sequence[Prose], fragments: frozenset[int]
+    names: Sequence[str], headings: Sequence[str], texts: Sequence[Prose]
 ) -> Iterator[ChunkTerms]:
     """Yield the terms of a document's chunks.
 
@@ -240,16 +227,12 @@ def _terms_of_chunks(
         names: Those of the document.
         headings: Of each chunk, those above it, a line each.
         texts: Of each chunk.
-        fragments: The chunks that are found by their text alone, by ordinal.
     """
     others = ["\n".join(names), *dict.fromkeys(headings)]
     title, *found = terms_of([*map(part_addresses, others), *texts])
     of_heading = dict(zip(others[1:], found, strict=False))
     above = map(of_heading.__getitem__, headings)
-    for at, (heading, body) in enumerate(zip(above, found[len(of_heading) :], strict=True)):
-        if at in fragments:
-            yield ChunkTerms(body.main)
-            continue
+    for heading, body in zip(above, found[len(of_heading) :], strict=True):
         every = (title, heading, body)
         # How often a particle follows a noun carries no meaning, so each pair counts once.
         pairs = once(" ".join(each.pairs for each in every))

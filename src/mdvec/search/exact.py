@@ -16,7 +16,6 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace, StoredChunk
 from mdvec.text.folding import fold_name
 from mdvec.text.phrases import is_heading, phrase_finder
-from mdvec.text.prose import is_fragment
 from mdvec.text.scripts import UNSPACED, holds_unspaced
 from mdvec.text.terms import phrase_terms
 from mdvec.types.ids import ChunkId, DocumentId
@@ -140,7 +139,7 @@ def _with_identifiers(text: str, chunks: Sequence[StoredChunk]) -> list[StoredCh
 def _is_headed(chunk: StoredChunk, text: str) -> bool:
     """Return True if the heading of a section with text is the query."""
     heading = chunk.heading_path[-1] if chunk.heading_path else ""
-    return is_heading(text, heading) and not is_fragment(chunk.text)
+    return is_heading(text, heading)
 
 
 def _properties(chunks: Sequence[StoredChunk], view: View) -> list[tuple[StoredChunk, str]]:
@@ -176,7 +175,7 @@ def _names_heading(text: str, chunk: StoredChunk) -> bool:
     """Return True if a query names the numbered heading of a section with text, such as "Part 40"."""
     name = fold_name(chunk.heading_path[-1]) if chunk.heading_path else ""
     is_numbered = any(map(str.isdecimal, name)) and not name.isdecimal() and name != fold_name(chunk.title)
-    return is_numbered and _holds_name(fold_name(text), name) and not is_fragment(chunk.text)
+    return is_numbered and _holds_name(fold_name(text), name)
 
 
 def _holds_name(text: str, name: str) -> bool:

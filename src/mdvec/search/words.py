@@ -101,7 +101,9 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Words:
     informative = {each.term for each in wanted}
     known = sum(each.weight * frequencies.idf(each.term) for each in terms)
     matched = sum(each.weight * frequencies.idf(each.term) for each in terms if each.term in informative)
-    unknown = sum(each.weight for each in wanted if each.term not in frequencies.of_term)
+    # Another spelling of a word, which no text has, is not missing.
+    lacking = informative.difference(frequencies.of_term, query.joined)
+    unknown = sum(each.weight for each in wanted if each.term in lacking)
     missing = unknown * frequencies.largest_idf
     return Words(
         are_used=True,
@@ -133,17 +135,23 @@ def _with_required(
 
 
 def _informative(query: QueryTerms) -> list[str]:
-    return [term for kind in (query.words, query.bigrams, query.written, query.pairs) for term in kind]
+    kinds = (query.words, query.bigrams, query.written, query.joined, query.pairs)
+    return [term for kind in kinds for term in kind]
 
 
 def _expanded(query: QueryTerms, times: int) -> Iterator[QueryTerm]:
     """Yield the informative terms of a query with their weights; a word counts ``times`` times."""
-    yield from (QueryTerm(term, times) for term in query.words)
-    yield from (QueryTerm(term, times, _MINOR_REACH) for term in query.written)
-    yield from (QueryTerm(term) for term in query.bigrams)
-    yield from (QueryTerm(term, reach=_MINOR_REACH) for term in query.pairs)
-    if not _informative(query):  # a word such as きりん is all hiragana, as particles are
-        yield from (QueryTerm(term, reach=_MINOR_REACH) for term in query.particles)
+    weighted = (
+        (query.words, times, 1.0),
+        ((*query.written, *query.joined), times, _MINOR_REACH),
+        (query.bigrams, 1, 1.0),
+        (query.pairs, 1, _MINOR_REACH),
+        # A word such as きりん is all hiragana, as particles are.
+        (() if _informative(query) else query.particles, 1, _MINOR_REACH),
+    )
+    for terms, count, reach in weighted:
+        for term in terms:
+            yield QueryTerm(term, count, reach)
 
 
 def _without_common(terms: Sequence[QueryTerm], frequencies: DocumentFrequencies) -> Sequence[QueryTerm]:

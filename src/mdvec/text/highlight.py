@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from mdvec.text.folding import normalise
 from mdvec.text.operators import Operator, parse_query
 from mdvec.text.phrases import phrase_spans
 from mdvec.text.terms import Memory, query_terms, run_pattern, word_terms
@@ -15,8 +15,8 @@ from mdvec.text.terms import Memory, query_terms, run_pattern, word_terms
 # Normalising takes quadratic time in the number of marks; no character has more.
 _MAX_MARKS = 30
 _COMBINING = "\u0300-\u036f\u3099\u309a\uff9e\uff9f"
-_UNIT = re.compile(rf"[^{_COMBINING}][{_COMBINING}]{{0,{_MAX_MARKS}}}|.", re.DOTALL)
-_MARK = re.compile(rf"[{_COMBINING}]")
+_UNIT = re.compile(rf"ヴ[ァィェォ]|[^{_COMBINING}][{_COMBINING}]{{0,{_MAX_MARKS}}}|.", re.DOTALL)
+_MARK = re.compile(rf"[{_COMBINING}ヴ]")
 _MAX_TERMS = 64
 
 
@@ -73,7 +73,7 @@ def _fold(text: str) -> tuple[str, list[tuple[int, int]]]:
     return "".join(folded), units
 
 
-_folded_unit = Memory(lambda unit: unicodedata.normalize("NFKC", unit).casefold())
+_folded_unit = Memory(normalise)
 
 
 def _words(folded: str, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, TypeVar
 
-from mdvec.text.folding import fold_characters, normalise, unify_long_vowels
+from mdvec.text.folding import fold_characters, normalise, unify_kana
 from mdvec.text.scripts import HIRAGANA, KATAKANA
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class CharacterKinds:
         return found
 
 
-# What folding a character gives: one other, one kana, several, or a result that depends on those before it.
+# What folding a character gives: one other, one kana, several or none, or a result that depends on others.
 _ONE, _KANA, _SEVERAL, _DEPENDS = range(1, 5)
 _IS_KANA = re.compile(f"[{HIRAGANA}{KATAKANA}]")
 _HANGUL_VOWELS_AND_FINALS = re.compile("[\u1160-\u11ff]")
@@ -119,7 +119,7 @@ class _Folding:
         if unicodedata.category(first)[0] == "M" or _HANGUL_VOWELS_AND_FINALS.match(first):
             return _DEPENDS
         folded = fold_characters(character)
-        if len(folded) > 1:
+        if len(folded) != 1:
             return _SEVERAL
         self.folded[ord(character)] = ord(folded)
         return _KANA if _IS_KANA.match(folded) else _ONE
@@ -145,4 +145,4 @@ def folded_codes(text: str) -> NDArray[np.uint32]:
             text = text.replace(chr(code), fold_characters(chr(code)))
         return folded_codes(text)
     folded: NDArray[np.uint32] = folding.folded[codes]
-    return codes_of(unify_long_vowels(text_of(folded))) if most == _KANA else folded
+    return codes_of(unify_kana(text_of(folded))) if most == _KANA else folded

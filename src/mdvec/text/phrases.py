@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from mdvec.text.folding import fold_name
+from mdvec.text.folding import VARIANTS, fold_name
+from mdvec.text.prose import without_marks
 from mdvec.text.scripts import UNSPACED, holds_unspaced
 
 _WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
@@ -32,14 +33,15 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
         return None
     starts_whole = _WORD_END.match(folded[0]) is not None
     ends_whole = _WORD_END.match(folded[-1]) is not None and not prefix
-    # Folding a text takes most of the time. It makes no new Chinese characters (except from signs
-    # such as ㈱), and no new words if all letters are ASCII.
-    characters = frozenset(_HAN.findall(folded))
+    # Folding a text takes most of the time. It makes no new Chinese characters (except from variants and
+    # signs such as ㈱), and no new words if all letters are ASCII.
+    characters = frozenset(_HAN.findall(folded)).difference(VARIANTS.values())
     longest = max(folded.split(), key=len)
     is_joined = holds_unspaced(folded)
     folded = _joined(folded) if is_joined else folded
 
     def holds(text: str) -> bool:
+        text = without_marks(text)
         if text.isascii() and longest not in text.lower():
             return False
         if not characters.issubset(text):

@@ -50,9 +50,8 @@ _INLINE = re.compile(
 _PLACE = re.compile(r"\0(\d++)\0")
 _EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_\n]++)(?<=\S)\1(?![\w*_])")
 _MARKS = re.compile(r"\*\*|__|==|~~|^[ \t]*+(?:>[ \t]?)++|(?<=\s)\^[\w-]++$", re.MULTILINE)
-UNBROKEN = re.compile(r"[A-Za-z0-9+/=_%&.-]{100,}+")
-"""A piece of a long address or of encoded data: longer than any word."""
-
+# A piece of a long address or of encoded data: longer than any word.
+_UNBROKEN = re.compile(r"[A-Za-z0-9+/=_%&.-]{100,}+")
 _BLANKS = re.compile(r"(?<=\S)[ \t]{2,}+(?=\S)")
 
 
@@ -83,7 +82,7 @@ def _prose(text: str) -> str:
     text = _BULLET.sub("• ", _LINK_ITEM.sub("→ ", text))
     text, code = _without_code(text)
     text = _MARKS.sub("", _INLINE.sub(_label, _BREAK.sub(" ", text)))
-    text = UNBROKEN.sub("…", html.unescape(_EMPHASIS.sub(r"\2", text)))
+    text = _UNBROKEN.sub("…", html.unescape(_EMPHASIS.sub(r"\2", text)))
     return _BLANKS.sub(" ", _with_code(text, code))
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
+import html
 import re
 from collections.abc import Iterable, Sequence
+from html.entities import html5
 from typing import NamedTuple
 
 from mdvec.text.folding import beyond_ascii, fold_name
 from mdvec.text.joined import PART, CharacterKinds, folded_codes, in_batches, join_texts, text_of
-from mdvec.text.plain import UNBROKEN
-from mdvec.text.scripts import holds_unspaced, is_unspaced
+from mdvec.text.scripts import UNSPACED, compiled, holds_unspaced, is_unspaced, without_hyphens
 
 FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,}).*?(?:^[ \t>]*\2[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
@@ -30,6 +31,18 @@ _STYLED = re.compile(
 )
 _STYLE = re.compile(r"(?<=[\s\"'])(?:class|className|id|style|rel|target)=(?:\"[^\"\n]*\"|'[^'\n]*'|[\w-]+)")
 
+# Markup that no reader sees inside a word: readings above kanji, inline tags, emphasis and links in scripts
+# without spaces, and character references.
+_MARK_IN_WORD = re.compile(r"[<&]|\]\]|\]\(|\*\*|~~|==|\w\*\w")
+_INSIDE_WORDS = (
+    r"<r[tp]\b[^<>\n]*>[^<>\n]*</r[tp]>"
+    r"|</?(?:ruby|rb|b|i|u|s|em|strong|span|mark|sub|sup|small|font|wbr)\b[^<>\n]*>"
+    rf"|(?<=[{UNSPACED}])(?:\*{{1,3}}|~~|==)(?=[{UNSPACED}])"
+    rf"|(?<=[{UNSPACED}])\[\[?(?P<after>[^\[\]|\n]+)\](?:\]|\([^()\n]*\))"
+    rf"|\[\[?(?P<before>[^\[\]|\n]+)\](?:\]|\([^()\n]*\))(?=[{UNSPACED}])"
+    r"|(?P<reference>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});)"
+)
+
 # Neither spans lines, so neither spans joined texts.
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]*\]\]")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
@@ -39,9 +52,6 @@ _LETTERS = re.compile(rf"[^\W\d_]|{PART}")
 _ASCII_LETTERS = {code: " " for code in range(128) if not _LETTERS.match(chr(code))}
 _SPACE = 0x20
 _LETTER, _OTHER = 1, 2
-
-# A text with more of it in such pieces is a fragment.
-_FRAGMENT_SHARE = 0.5
 
 # A document can be megabytes long; its beginning shows what it is written in.
 _SAMPLE_CHARS = 50_000
@@ -59,18 +69,13 @@ def is_unspaced_prose(title: str, body: str) -> bool:
     return is_unspaced(f"{title}\n{_TAG.sub(' ', prose).strip()}")
 
 
-def is_fragment(text: str) -> bool:
-    """Return True if most of a text is part of a long address or encoded data."""
-    unbroken = sum(map(len, UNBROKEN.findall(text)))
-    return unbroken > _FRAGMENT_SHARE * len(text)
-
-
 class Prose(NamedTuple):
-    """A text with a space in place of each address and link target.
+    """A text as its reader sees its words.
 
     Attributes:
-        text: The text.
-        addresses: The addresses and link targets that were removed, in order.
+        text: The text, with a space in place of each address and link target.
+        addresses: Words that find it without being words of it: the addresses and link targets, in order, and
+            other spellings of its compounds, such as "email" for "e-mail".
     """
 
     text: str
@@ -112,7 +117,24 @@ def part_addresses(text: str) -> Prose:
             parts += text[start : found.start()], " "
             addresses.append(found[0])
             start = found.end()
-    return Prose("".join((*parts, text[start:])), addresses)
+    text = "".join((*parts, text[start:]))
+    return Prose(without_marks(text), [*addresses, *without_hyphens(text)])
+
+
+def without_marks(text: str) -> str:
+    """Return a text without the markup that no reader sees inside a word: ``東**京**都`` is ``東京都``."""
+    if _MARK_IN_WORD.search(text) is None:
+        return text
+    return compiled(_INSIDE_WORDS).sub(_seen, text)
+
+
+def _seen(found: re.Match[str]) -> str:
+    """Return the part of some markup that readers see."""
+    reference = found["reference"] or ""
+    # The standard also reads the beginning of a longer name as one, such as "&not" in "&nothing;".
+    if reference[1:2] == "#" or reference[1:] in html5:
+        return html.unescape(reference).replace("\n", " ")  # lines stay lines
+    return found["after"] or found["before"] or reference
 
 
 def skeletons(texts: Sequence[str], names: Iterable[str]) -> list[str]:

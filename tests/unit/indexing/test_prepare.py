@@ -48,18 +48,3 @@ def test_names_that_are_indexed_with_each_chunk_are_bounded() -> None:
     assert terms_of_names([f"name{number}" for number in range(30)]) == 30
     assert terms_of_names([f"name{number}" for number in range(3_000)]) == 30  # title and file are names, too
     assert terms_of_names(["long " * 10_000]) == 40
-
-
-def test_pieces_of_a_long_address_are_not_found_by_the_heading() -> None:
-    """A document that is nothing else is, since nothing else would find it."""
-    chunker = SectionChunker(token_ends=estimate_token_ends, max_tokens=60)
-    recipe = Recipe(parse_document, PARSER_VERSION, chunker)
-    address = "https://play.example/#" + "SiedefSaPZ0mnHFG50VRRkbkj1BPceVorbFzF" * 30
-    for lead, others in (("A computed value is cached. " * 5, 1), ("", 0)):
-        raw = f"# Computed\n\n{lead}\n\n[try]({address})\n".encode()
-        prepared = prepare(SourceEntry("note.md", "note.md", 1, len(raw)), raw, recipe)
-        assert isinstance(prepared, Prepared)
-        found = ["comput" in each.main.split() for each in prepared.record.terms]
-        assert len(found) > 3
-        assert found[0]
-        assert all(found[1:-1]) is not bool(others)

@@ -38,6 +38,38 @@ def test_names_are_compared_by_their_words(one: str, other: str) -> None:
     assert fold_name(one) == fold_name(other)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Châtelier", "chatelier"),
+        ("Cha\u0302telier", "chatelier"),
+        ("Slovenská literatúra", "slovenska literatura"),
+        ("Việt Łódź straße", "viet lodz strasse"),
+        ("Ἀθῆναι", "αθηναι"),
+        ("שָׁלוֹם", "שלום"),
+        ("مُحَمَّد", "محمد"),
+        ("髙橋 﨑 國", "高橋 崎 国"),
+        ("社⻑ ⽇本", "社長 日本"),
+        ("葛\U000e0100城", "葛城"),
+        ("photo\u00adsynthesis", "photosynthesis"),
+        ("kuber\u200bnetes\u2060\ufeff", "kubernetes"),
+        ("ヴァイオリン、ヴェネツィア", "バイオリン、ベネツィア"),
+    ],
+)
+def test_words_that_look_the_same_are_the_same(one: str, other: str) -> None:
+    """Accents, points, variants, radicals and what has no width make no other word, also in the index."""
+    assert normalise(one) == normalise(other)
+    assert text_of(folded_codes(one)) == normalise(one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("は", "ば"), ("は", "ぱ"), ("कि", "क"), ("ก็", "ก"), ("斎", "斉")]
+)
+def test_other_letters_stay_apart(one: str, other: str) -> None:
+    """The marks of kana and of Indic scripts make other letters."""
+    assert normalise(one) != normalise(other)
+
+
 def test_names_of_signs_stay_apart() -> None:
     """A note called `++` is not the one called `--`."""
     assert fold_name("++") != fold_name("--")

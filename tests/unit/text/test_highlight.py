@@ -48,6 +48,9 @@ def test_positions_are_those_of_the_original_text() -> None:
     assert matched("ガイド", "新ｶﾞｲﾄﾞ版") == ["ｶﾞｲﾄﾞ"]
     assert matched("ガイド", "カ\u3099イト\u3099") == ["カ\u3099イト\u3099"]
     assert matched("ᄀ", "a㈀b") == ["㈀"]
+    assert matched("chatelier", "Le Châtelier") == ["Châtelier"]
+    assert matched("バイオリン", "古いヴァイオリン") == ["ヴァイオリン"]
+    assert matched("高橋", "髙橋さん") == ["髙橋"]
 
 
 @given(st.text(max_size=20), st.text(max_size=60))

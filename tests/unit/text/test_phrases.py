@@ -24,6 +24,13 @@ from mdvec.text.phrases import is_heading, phrase_finder
         ("リトライ の間隔", "リトライの間隔"),
         ("東京 大阪", "東京・大阪"),
         ("Composition APIの", "Composition API の例"),
+        ("東京都", "東**京**都"),
+        ("東京都庁", "<ruby>東<rt>とう</rt>京<rt>きょう</rt></ruby>都庁"),
+        ("東京タワー", "[東京](x)タワー"),
+        ("検索", "&#x691C;&#32034;"),
+        ("高橋さん", "髙橋さん"),
+        ("社長", "社⻑"),
+        ("resume", "the résumé"),
     ],
 )
 def test_held(phrase: str, text: str) -> None:
