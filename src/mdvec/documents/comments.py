@@ -1,4 +1,4 @@
-"""Comments, which are for the author only: text between two ``%%``, and between ``<!--`` and ``-->``."""
+"""Comments, which are for the author only: ``%% … %%``, ``<!-- … -->``, and ``{/* … */}`` in MDX."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Span = tuple[int, int]
 """First character, and one past the last."""
 
 _DELIMITER = "%%"
-_OPENING, _CLOSING = "<!--", "-->"
+_CLOSINGS = {"<!--": "-->", "{/*": "*/}"}
 # An escaped character is not a delimiter.
-_MARK = re.compile(r"\\[\\`%<]|`+|%%|<!--")
+_MARK = re.compile(r"\\[\\`%<]|`+|%%|<!--|\{/\*")
 _RUN = re.compile(r"`+")
 _BLANK_LINE = re.compile(r"\n(?=[ \t]*(?:\n|\Z))")
 # White space between the beginning of a line and its first mark; CommonMark knows only spaces and tabs.
@@ -27,16 +27,16 @@ _Part = tuple[int, Span]  # where its line starts, and where it is
 
 def has_comments(text: str) -> bool:
     """Return True if a text may contain a comment; a fast check."""
-    return text.find(_DELIMITER) >= 0 or text.find(_OPENING) >= 0
+    return any(each in text for each in (_DELIMITER, *_CLOSINGS))
 
 
 def find_comments(text: str, start: int, code: Sequence[Span]) -> tuple[Comment, ...]:
     """Find the comments of a Markdown text, in time linear in its length.
 
     A ``%%`` at the beginning of a line opens a comment that ends at the next ``%%``, however far away; any
-    other must be closed in its paragraph. ``<!--`` opens a comment that ends at the next ``-->``. An unclosed
-    delimiter is text, so that a stray ``%%`` hides nothing.
-    Code contains no comments, and code inside a comment does not end it.
+    other must be closed in its paragraph. Other comments end at their closing sign. An unclosed delimiter is
+    text, so that a stray ``%%`` hides nothing, and so is one after a digit (``50%%``). Code contains no
+    comments, and code inside a comment does not end it.
 
     Args:
         text: The whole file.
@@ -49,20 +49,24 @@ def find_comments(text: str, start: int, code: Sequence[Span]) -> tuple[Comment,
     lines = _Lines(text, start)
     comments: list[Comment] = []
     position = start
-    closes = True  # False once no more "-->" follows: looking again would take quadratic time
+    unclosed: set[str] = set()  # signs without another closing one: looking again would take quadratic time
     for match in marks:
         if match.start() < position:
             continue
         if match[0] == _DELIMITER:
+            if text[match.start() - 1 : match.start()].isdigit():
+                continue
             closing = _closing(match, delimiters, lines)
             if closing is not None:
                 comments.append(Comment(match.start(), text[match.start() : closing]))
                 position = closing
-        elif match[0] == _OPENING:
-            closing = text.find(_CLOSING, match.end()) if closes else -1
-            closes = closing >= 0
-            if closes:
-                position = closing + len(_CLOSING)
+        elif match[0] in _CLOSINGS and match[0] not in unclosed:
+            sign = _CLOSINGS[match[0]]
+            closing = text.find(sign, match.end())
+            if closing < 0:
+                unclosed.add(match[0])
+            else:
+                position = closing + len(sign)
                 comments.append(Comment(match.start(), text[match.start() : position]))
         elif match[0][0] == "`":
             position = _end_of_code_span(match, runs[len(match[0])], lines)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import math
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
@@ -25,6 +27,22 @@ _OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_WIKILINKS
 _MAX_SIGNS = 2_000_000
 _SIGNS = "[]()*_`<>!&|\\"
 _WITHOUT_SIGNS = str.maketrans(_SIGNS, "x" * len(_SIGNS))
+
+# Blocks of formulas, in which a line is no heading, and the indented text of an admonition or a tab (MkDocs),
+# which is no code. The parser reads them as signs without meaning, and as a quotation.
+_FORMULA = re.compile(r"^\$\$[ \t]*\n(?:[^\n]*\S[^\n]*\n)+?\$\$[ \t]*$", re.MULTILINE)
+_FORMULA_SIGNS = str.maketrans("#=-+*>_`~|<[", "x" * 12)
+_ADMONITION = re.compile(
+    r"^(?:(?:!!!|\?\?\?\+?)[ \t]+[\"\w]|===!?[ \t]+\")[^\n]*\n"
+    r"(?:(?:[ ]{4}[^\n]*|[ \t]*)\n)*+(?:[ ]{4}[^\n]*)?",
+    re.MULTILINE,
+)
+_INDENTATION = re.compile(r"^    (?=\S)", re.MULTILINE)
+_HTML_HEADING = re.compile(
+    r"^[ \t]*<h(?P<level>[1-6])\b[^<>]*>(?P<text>(?:(?!</?h[1-6]\b).){0,1000}+)</h(?P=level)>",
+    re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
+_HTML_TAG = re.compile(r"<[^<>]*>")
 
 _CONTAINERS = frozenset({"List", "BlockQuote"})
 _KINDS = {"Paragraph": BlockKind.PARAGRAPH, "Heading": BlockKind.HEADING}
@@ -97,6 +115,10 @@ def _events(body: str, content_start: int) -> Iterable[tuple[Any, Mapping[str, i
     text = body[content_start:]
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()  # without lone surrogates
+    if "$$" in text:
+        text = _FORMULA.sub(lambda formula: formula[0].translate(_FORMULA_SIGNS), text)
+    if "!!! " in text or "??? " in text or "???+ " in text or '=== "' in text:
+        text = _ADMONITION.sub(lambda block: _INDENTATION.sub(">   ", block[0]), text)
     if len(text) > _MAX_SIGNS and sum(map(text.count, _SIGNS)) > _MAX_SIGNS:
         text = text.translate(_WITHOUT_SIGNS)
     found = pyromark.events_with_range(text, options=_OPTIONS, merge_text=True)
@@ -283,7 +305,9 @@ class _Reader:
             self._item_start = first
             if tag == "Heading":
                 self._open_heading(first, last, int(details["level"][1:]))
-            if tag not in _CONTAINERS:
+            if tag == "HtmlBlock":
+                self._find_html_headings(first, last)
+            elif tag not in _CONTAINERS:
                 kind = BlockKind.FENCE if is_fence else _KINDS.get(tag, BlockKind.OTHER)
                 self.spans.append((kind, first, last))
         elif is_fence or (tag == "Item" and len(self._open) == 1):
@@ -294,6 +318,16 @@ class _Reader:
             if is_fence:
                 self.spans.append((BlockKind.FENCE, self._item_start, last))
                 self._item_start = last
+
+    def _find_html_headings(self, first: int, last: int) -> None:
+        for found in _HTML_HEADING.finditer(self._body, first, last):
+            text = one_line(html.unescape(_HTML_TAG.sub("", found["text"])))
+            if text:
+                self.spans.append((BlockKind.OTHER, first, found.start()))
+                first = self._body.find("\n", found.end(), last) + 1 or last
+                self.spans.append((BlockKind.HEADING, found.start(), first))
+                self.headings.append(Heading(int(found["level"]), text, found.start()))
+        self.spans.append((BlockKind.OTHER, first, last))
 
     def _open_heading(self, first: int, last: int, level: int) -> None:
         self.headings.append(Heading(level, "", first))
@@ -325,6 +359,8 @@ class _Reader:
             return "Emphasis"
         match = WIKILINK.match(self._body, at) if is_wikilink else None
         if match is not None:
+            if self._body[at - 1 : at] == "#":  # Logseq's tag of several words
+                self.tags.append(match[2])
             link = wikilink(match, line=self._places.line(at))
             self.links.append(link)
             self._show(link.text or match[2])
@@ -350,12 +386,12 @@ class _Reader:
 
 
 def _anchor_start(body: str, first: int, last: int) -> float:
-    """Return where an anchor such as ``{#id}`` or ``{/*id*/}`` begins in a heading; infinity without one."""
+    """Return where an anchor such as ``{#id}`` begins in a heading; infinity without one."""
     source = body[first:last].rstrip()
     is_underlined = not source.lstrip().startswith("#")
     content = (source.rpartition("\n")[0] if is_underlined else source.rstrip("#")).rstrip()
     if content.endswith("}"):
         opening = content.rfind("{")
-        if content[opening + 1 :].lstrip().startswith(("#", ":", "/*")):
+        if content[opening + 1 :].lstrip().startswith(("#", ":")):
             return first + len(content[:opening].rstrip())
     return math.inf

@@ -14,7 +14,7 @@ from mdvec.documents.properties import property_links, unread_dates, updated_ns
 from mdvec.documents.tags import distinct_tags, frontmatter_aliases, frontmatter_tags
 from mdvec.documents.tree import Heading, build_sections
 from mdvec.text.links import MARKDOWN_SUFFIXES
-from mdvec.types.document import Block, BlockKind, Document, TitleSource
+from mdvec.types.document import Block, BlockKind, Comment, Document, TitleSource
 
 # Images, fonts and drawings as data, and long runs of data or minified code: only their beginning is text.
 _DATA = re.compile(
@@ -22,6 +22,16 @@ _DATA = re.compile(
 )
 _NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{32}$")
 _UNBROKEN = re.compile(r"([!-~]{60})[!-~]{940,}+")
+# The number and the time above each cue of a transcript (WebVTT, SubRip). Without them, cues are sentences.
+_CUE = re.compile(r"^(?:[^\n]+\n)?[ \t]*(?:\d+:)?\d\d:\d\d[.,]\d{3} --> [^\n]*", re.MULTILINE)
+# Inline fields of Dataview, on a line of their own or in brackets.
+_FIELD_KEY = r"[^\W\d_][\w /-]{0,60}?(?<=\w)"
+_FIELD = re.compile(
+    r"^[ \t>]*(?:(?:[-*+]|\d+\.)[ \t]+(?:\[.\][ \t]+)?)?"
+    rf"[*_]*(?P<key>{_FIELD_KEY})[*_]*::[ \t]+(?P<value>\S[^\n]*)"
+    rf"|[\[(](?P<name>{_FIELD_KEY})::[ \t]*(?P<text>[^\[\]()\n]+)[\])]",
+    re.MULTILINE,
+)
 # Lines of plain text that are not blank, without the last line end.
 _PARAGRAPH = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)
 
@@ -29,7 +39,7 @@ _PARAGRAPH = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)
 def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
     r"""Parse a file.
 
-    Files that end in ``.md``, ``.markdown`` or ``.mdx`` are Markdown. All others are plain text:
+    Files are Markdown by the ends of their names, such as ``.md`` or ``.qmd``. All others are plain text:
     paragraphs, and the file's name for a title.
 
     Args:
@@ -73,7 +83,18 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
         warnings=(*front.warnings, *unread_dates(front.values)),
         updated_ns=updated_ns(path, front.values),
         comments=comments,
+        fields=_fields(body, content.blocks) if "::" in body else {},
     )
+
+
+def _fields(body: str, blocks: Sequence[Block]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for block in blocks:
+        if block.kind is not BlockKind.FENCE:
+            for field in _FIELD.finditer(body, block.start, block.end):
+                values = found.setdefault(field["key"] or field["name"], [])
+                values.append((field["value"] or field["text"]).strip())
+    return found
 
 
 def _beginning(data: re.Match[str]) -> str:
@@ -88,6 +109,8 @@ def _beginning_of_run(run: re.Match[str]) -> str:
 
 
 def _plain_document(path: str, text: str) -> Document:
+    cues = [Comment(found.start(), found[0]) for found in _CUE.finditer(text)] if " --> " in text else []
+    text = blank_out(text, cues)
     return Document(
         path=path,
         title=_file_title(path),
@@ -101,6 +124,7 @@ def _plain_document(path: str, text: str) -> Document:
         sections=build_sections((), content_start=0, length=len(text)),
         blocks=tuple(Block(BlockKind.PARAGRAPH, *match.span()) for match in _PARAGRAPH.finditer(text)),
         is_plain=True,
+        comments=tuple(cues),
     )
 
 

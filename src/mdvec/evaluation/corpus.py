@@ -18,6 +18,7 @@ from mdvec.evaluation.judgements import CorpusDocument, JudgedSet, QuestionSet, 
 from mdvec.evaluation.naming import Naming, naming_by_path, neutral_naming
 from mdvec.files import write_whole
 from mdvec.text.hashing import text_hash
+from mdvec.text.links import DOCUMENT_SUFFIXES
 from mdvec.text.undecodable import spelled
 from mdvec.types.document import DocumentState
 from mdvec.types.hit import SearchHit
@@ -142,7 +143,7 @@ def opened_index(folder: Path, naming: Naming, database: Path, indexing: Indexin
         report = workspace.import_collection(_COLLECTION, options)
         if not report.total_documents:
             msg = f"{folder} contains no document"
-            raise NotFoundError(msg, hint="Documents are files that end in .md, .markdown, .mdx or .txt.")
+            raise NotFoundError(msg, hint=f"Documents are files that end in {', '.join(DOCUMENT_SUFFIXES)}.")
         yield Corpus(
             workspace,
             naming,

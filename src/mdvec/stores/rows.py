@@ -108,7 +108,7 @@ def property_rows(key: int, record: DocumentRecord, stored: Stored) -> Iterator[
     """Yield the values that filters compare."""
     found = {
         (stored(each.key), stored(each.value)): each.number
-        for each in flat_properties(record.document.frontmatter)
+        for each in flat_properties({**record.document.fields, **record.document.frontmatter})
     }
     for (name, value), number in found.items():
         yield key, name, value, number

@@ -131,7 +131,7 @@ def _fits(held: HeldDocument, where: Where) -> bool:
         and held.id not in where.hidden
         and not (filters.clean_only and held.dirty_since_ms is not None)
         and _fits_labels(document.tags, document.aliases, filters)
-        and all(_meets(document.frontmatter, each) for each in filters.properties)
+        and all(_meets({**document.fields, **document.frontmatter}, each) for each in filters.properties)
         and (filters.path is None or compile_glob(filters.path)(document.path))
         and (filters.updated_since_ns is None or updated_ns >= filters.updated_since_ns)
         and (filters.updated_until_ns is None or updated_ns < filters.updated_until_ns)

@@ -11,7 +11,7 @@ from mdvec.types.document import Link, LinkKind
 
 # One letter and a colon is a drive, not a scheme.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
-MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx")
+MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx", ".mdown", ".qmd", ".rmd")
 """How the names of Markdown files end."""
 
 DOCUMENT_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".canvas")
@@ -19,6 +19,10 @@ DOCUMENT_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".canvas")
 
 # The suffixes that links leave out.
 _SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt")
+# Logseq writes the "/" of a page's name so in the name of its file.
+_LOGSEQ_SLASH = "___"
+# The id at the beginning of a Zettelkasten note's name, by which others link to it.
+_NOTE_ID = re.compile(r"(?:\d{12}|\d{14})(?=[ _-])")
 # Files that Obsidian embeds besides notes, and others that people keep beside them.
 _OTHER_SUFFIXES = (
     *(".avif", ".bmp", ".gif", ".heic", ".ico", ".jpeg", ".jpg", ".png", ".svg", ".tif", ".tiff", ".webp"),
@@ -38,14 +42,11 @@ def file_key(path: str) -> str:
         path: A path, or the target of a link; only what follows the last ``/`` counts.
 
     Returns:
-        The name without the suffix of a document, in NFC and case folded.
+        The name without the suffix of a document, in NFC and case folded; of a Zettelkasten note, its id.
     """
-    name = nfc(path.rpartition("/")[2])
-    folded = nfc(name.casefold()).strip()
-    if not folded.endswith(_SUFFIXES):
-        return folded
-    suffix = next(suffix for suffix in _SUFFIXES if folded.endswith(suffix))
-    return folded[: -len(suffix)] or folded
+    name = _without_suffix(_folded(path).rpartition("/")[2].strip())
+    note_id = _NOTE_ID.match(name)
+    return note_id[0] if note_id else name
 
 
 def is_markdown(path: str) -> bool:
@@ -137,7 +138,10 @@ def _joined(folder: str, path: str) -> str | None:
 
 def _ends_so(path: str, wanted: str, *, whole: bool) -> bool:
     end = _folded(wanted)
-    spellings = (_folded(path), _folded(_without_suffix(path)))
+    spellings = [_folded(path), _folded(_without_suffix(path))]
+    folder, slash, name = spellings[0].rpartition("/")
+    if note_id := _NOTE_ID.match(name):
+        spellings.append(f"{folder}{slash}{note_id[0]}")
     return any(each == end or (not whole and each.endswith(f"/{end}")) for each in spellings)
 
 
@@ -159,10 +163,9 @@ def _order(
 
 def _without_suffix(path: str) -> str:
     suffix = next((suffix for suffix in _SUFFIXES if path.lower().endswith(suffix)), "")
-    return path[: len(path) - len(suffix)]
+    return path[: len(path) - len(suffix)] or path
 
 
 def _folded(path: str) -> str:
-    if path.isascii():
-        return path.lower()
-    return nfc(nfc(path).casefold())
+    folded = path.lower() if path.isascii() else nfc(nfc(path).casefold())
+    return folded.replace(_LOGSEQ_SLASH, "/")

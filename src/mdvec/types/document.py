@@ -156,6 +156,7 @@ class Document(Struct, frozen=True):
         updated_ns: Time of the last update by its frontmatter, in nanoseconds since 1970; None without one.
         is_plain: Plain text: it has no markup, and its blocks are its paragraphs.
         comments: The parts that the author hid from readers, in order; see :func:`with_comments`.
+        fields: Values of the fields in its text (Dataview), by key.
     """
 
     path: str
@@ -173,6 +174,7 @@ class Document(Struct, frozen=True):
     updated_ns: int | None = None
     is_plain: bool = False
     comments: tuple[Comment, ...] = ()
+    fields: Mapping[str, object] = {}
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -33,6 +33,11 @@ from mdvec.types.document import with_comments
         ("50%% of it", "50%% of it"),
         ("%%never\n\nclosed", "%%never closed"),
         ("`open %%hidden%%", "`open"),
+        ("50%% of it and 20%% of that", "50%% of it and 20%% of that"),
+        ("%%hidden: 50%% after", "after"),
+        ("{/* hidden */} <Tab>shown</Tab> {/* two\n\nlines */}", "<Tab>shown</Tab>"),
+        ("`{/* shown */}` {/* never closed", "`{/* shown */}` {/* never closed"),
+        ("<!-- never closed {/* hidden */}", "<!-- never closed"),
     ],
 )
 def test_comments_are_blanked_and_nothing_else_is(text: str, shown: str) -> None:

@@ -10,7 +10,7 @@ from mdvec.documents.parse import parse_document
 from mdvec.indexing.prepare import make_record
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
-from mdvec.types.document import BlockKind, LinkKind, TitleSource
+from mdvec.types.document import BlockKind, LinkKind, TitleSource, with_comments
 
 PATH_LINE, LINE_END = "M 10 20\n", "\n"
 
@@ -80,6 +80,11 @@ def test_headings_make_a_tree_with_positions() -> None:
         "#no\n",
         "\\# no\n",
         "####### no\n",
+        "$$\na\n# no\nno\n===\n$$\n",
+        "text with <h2>no</h2>\n",
+        "<h2><img></h2>\n",
+        "<!-- <h2>no</h2> -->\n",
+        "```\n<h2>no</h2>\n```\n",
     ],
 )
 def test_what_only_looks_like_a_heading_opens_no_section(text: str) -> None:
@@ -103,6 +108,8 @@ def test_what_only_looks_like_a_heading_opens_no_section(text: str) -> None:
         ("# snake_case_name", "snake_case_name"),
         ("Two\nlines\n===", "Two lines"),
         ("  # Indented", "Indented"),
+        ('<div align="center">\n\n<h1 id="x">\n  HTML &amp; <b>more</b>\n</h1>', "HTML & more"),
+        ('<div align="center"><br>\n<h1>In a block</h1>\n</div>', "In a block"),
     ],
 )
 def test_a_heading_is_what_the_reader_sees(line: str, heading: str) -> None:
@@ -263,6 +270,69 @@ def test_data_is_no_text(text: str, kept: str) -> None:
     assert parse_document("x.txt", text).body == kept
 
 
+def test_headings_of_html_divide_their_block() -> None:
+    """A section begins at the line of its heading; the rest of the block is text."""
+    text = '<div>\n<h2 id="x">One</h2>\nof one\n<h3>Two\n</h3>\n</div>\n\nof two\n'
+    document = parse_document("x.md", text)
+    assert [(s.level, text[s.start : s.end]) for s in document.sections] == [
+        (0, "<div>\n"),
+        (2, '<h2 id="x">One</h2>\nof one\n'),
+        (3, "<h3>Two\n</h3>\n</div>\n\nof two\n"),
+    ]
+    assert [(block.kind.value, text[block.start : block.end]) for block in document.blocks] == [
+        ("other", "<div>"),
+        ("heading", '<h2 id="x">One</h2>'),
+        ("other", "of one"),
+        ("heading", "<h3>Two\n</h3>"),
+        ("other", "</div>"),
+        ("paragraph", "of two"),
+    ]
+
+
+def test_admonitions_and_tabs_hold_text() -> None:
+    """Their indented lines are no code; fences and indented code in them are."""
+    text = (
+        '!!! note "T"\n\n    [[one]] #tag\n\n    ```\n    [[no]] #no\n    ```\n\n'
+        "        [[no]] #no\n\nafter\n\n"
+        '???+ tip\n\n    [two](two.md)\n\n=== "Tab"\n\n    [[three]]\n\n    [[no code of its own]]\n'
+    )
+    document = parse_document("x.md", text)
+    assert [link.target for link in document.links] == ["one", "two.md", "three", "no code of its own"]
+    assert document.tags == ("tag",)
+    assert parse_document("x.md", "Title\n===\n\n    [[no]]\n").links == ()
+
+
+def test_tags_of_several_words_are_links_of_logseq() -> None:
+    """A hash sign before a wikilink makes it a tag, too."""
+    document = parse_document("x.md", "a #[[two words]] and [[no tag]]\n")
+    assert document.tags == ("two words",)
+    assert [link.target for link in document.links] == ["two words", "no tag"]
+
+
+def test_inline_fields_have_values() -> None:
+    """On a line of their own, in an item or in brackets; not in code, and not where a name has colons."""
+    text = (
+        "# T\n\ndue:: 2026-12-01\n- [ ] task (rating:: 5) [who:: Bob]\n\n**Key one**:: v w\n\n> who:: Eve\n"
+        "\nstd::vector\n\nfoo :: Int\n\n```\nno:: no\n```\n"
+    )
+    assert parse_document("x.md", text).fields == {
+        "due": ["2026-12-01"],
+        "rating": ["5"],
+        "who": ["Bob", "Eve"],
+        "Key one": ["v w"],
+    }
+
+
+def test_cues_of_a_transcript_are_sentences() -> None:
+    """Numbers and times are hidden, as comments are; the lines stay."""
+    first = "1\n00:00:01.000 --> 00:00:04.000 align:start\nthe quarterly\n"
+    text = f"WEBVTT\n\n{first}\n00:04,000 --> 00:06,000\nreview\n"
+    document = parse_document("x.vtt", text)
+    assert document.body.split() == ["WEBVTT", "the", "quarterly", "review"]
+    assert document.body.count("\n") == text.count("\n")
+    assert with_comments(document.body, document.comments) == text
+
+
 def test_plain_text_is_paragraphs() -> None:
     """A text file has no headings, tags, links or frontmatter."""
     text = "---\ntitle: x\n---\n\n  # no #tag [[no]]\n  more\n \n\nlast"
@@ -276,7 +346,7 @@ def test_plain_text_is_paragraphs() -> None:
     assert (document.content_start, dict(document.frontmatter)) == (0, {})
 
 
-@pytest.mark.parametrize("suffix", [".md", ".markdown", ".mdx", ".MD"])
+@pytest.mark.parametrize("suffix", [".md", ".markdown", ".mdx", ".MD", ".qmd", ".Rmd", ".mdown"])
 def test_markdown_goes_by_the_suffix(suffix: str) -> None:
     """The suffixes of Markdown are known in any case."""
     assert len(parse_document(f"x{suffix}", "# H\n").sections) == 2

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mdvec.text.links import linked_path, names_other_file, resolve
+from mdvec.text.links import file_key, link_key, linked_path, names_other_file, resolve
 from mdvec.types.document import Link, LinkKind
 
 NOTES = ("Note.md", "a/Note.md", "a/b/Note.md", "z/note.txt")
@@ -59,6 +59,24 @@ def test_markdown_comes_before_plain_text() -> None:
     notes = ("x.txt", "long/folder/x.md")
     assert resolve(Link(LinkKind.WIKI, "x"), "", notes) == "long/folder/x.md"
     assert resolve(Link(LinkKind.WIKI, "x.txt"), "", notes) == "x.txt"
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("proj/shed", "pages/proj___shed.md"),  # Logseq
+        ("shed", "pages/proj___shed.md"),
+        ("202601051011", "z/202601051011 Compost.md"),
+        ("202601051011 Compost", "z/202601051011 Compost.md"),
+        ("202601051011 Heap", None),
+        ("20260105", None),  # a day is no id
+    ],
+)
+def test_pages_of_logseq_and_ids_of_notes_are_names(target: str, path: str | None) -> None:
+    """A page's name may have slashes, which its file has not; an id stands for the whole name."""
+    notes = ("pages/proj___shed.md", "z/202601051011 Compost.md", "20260105 Day.md")
+    link = Link(LinkKind.WIKI, target)
+    assert resolve(link, "", [each for each in notes if file_key(each) == link_key(link)]) == path
 
 
 @pytest.mark.parametrize("kind", [LinkKind.MARKDOWN, LinkKind.PREVIOUS])
