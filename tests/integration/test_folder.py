@@ -89,7 +89,7 @@ def _rules(listing: Listing) -> dict[str, str]:
 
 
 def test_documents_are_found_at_every_depth(tree: _Tree) -> None:
-    """The four default extensions are listed, in any case and however deep, hidden folders included."""
+    """The default extensions are listed, in any case and however deep, hidden folders included."""
     deep = "/".join(["d"] * 60) + "/deep.md"
     tree.write("a.md", "b.markdown", "c.MDX", "d.txt", deep, ".github/contributing.md", "..md", "e.png", "f")
     listing = tree.list()
@@ -219,6 +219,46 @@ def test_links_out_of_the_folder_are_refused(tree: _Tree) -> None:
     assert _rules(listing) == dict.fromkeys(
         ["file.md", "folder", "twice.md", "system"], "link that leaves the folder"
     )
+
+
+def test_links_that_the_user_chose_lead_out_of_the_folder(tree: _Tree) -> None:
+    """Those, and no link behind them; what they lead to is read, and nothing else there."""
+    outside = _Tree(tree.root.parent / "outside")
+    outside.write("deep/b.md", "deep/no.png", "more.md")
+    outside.link("deep/again", "../../other")
+    _Tree(tree.root.parent / "other").write("c.md")
+    tree.write("a.md")
+    tree.link("shared", "../outside/deep")
+    tree.link("in/one.md", "../../outside/secret.md")
+    tree.link("other", "../other")
+    tree.link("up", "..")
+    scan = ScanSettings(follow=("shared/", "in/one.md", "up"))
+    source = FolderSource(location=str(tree.root), scan=scan)
+    listing = source.list()
+    assert _paths(listing) == ["a.md", "in/one.md", "shared/b.md"]
+    assert [source.read(entry) for entry in listing.entries[1:]] == [b"secret", b"# text\n"]
+    assert _rules(listing) == {
+        "other": "link that leaves the folder",
+        "shared/again": "link that leaves the folder",
+        "shared/no.png": "extension .png is not indexed",
+        "up": "link back to a folder above it",
+    }
+    for locator in ("shared/../secret.md", "other/c.md", "shared/again/c.md"):
+        with pytest.raises(UnreadableFileError, match="outside the folder"):
+            source.read(replace(listing.entries[0], locator=locator))
+    assert all(Path(folder).is_relative_to(tree.root) for folder in source.folders())
+
+
+def test_files_in_the_cloud_are_not_downloaded(tree: _Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are unreadable, so that what is indexed of them stays; their own kinds of files are left out."""
+    tree.write("a.md", ".b.md.icloud", ".c.png.icloud", "d.md")
+    monkeypatch.setattr("mdvec.sources.scan.is_dataless", lambda status: status.st_size == 3)
+    tree.write("d.md", text="abc")
+    listing = tree.list()
+    assert _paths(listing) == ["a.md"]
+    why = "not downloaded: its program has it in the cloud only"
+    assert [(each.path, each.reason) for each in listing.unreadable] == [("b.md", why), ("d.md", why)]
+    assert _rules(listing) == {".c.png.icloud": "extension .icloud is not indexed"}
 
 
 def test_loops_end(tree: _Tree) -> None:

@@ -43,6 +43,13 @@ Prices = Annotated[
 Patterns = Annotated[
     tuple[Annotated[str, Meta(min_length=1)], ...], Meta(description="a list of patterns such as 'drafts/'")
 ]
+LinkPaths = Annotated[
+    tuple[Annotated[str, Meta(min_length=1)], ...],
+    Meta(
+        description="a list of paths of links, such as 'shared'",
+        extra={TRUSTING: "reads files outside the folder"},
+    ),
+]
 AnswerTokens = Annotated[int, Meta(ge=500, description="a whole number of at least 500")]
 FolderNames = Annotated[
     tuple[Annotated[str, Meta(pattern=r"^[^/]+/?$")], ...], Meta(description="a list of folder names")
@@ -261,9 +268,11 @@ class DocumentSettings(Section, frozen=True, kw_only=True):
     Attributes:
         versions: Whether ``previous`` in frontmatter names older versions, which are left out of results,
             with every chunker; False for ``vault`` alone.
+        follow: Paths of symbolic links that are followed although they lead out of their folder.
     """
 
     versions: bool = False
+    follow: LinkPaths = ()
 
 
 class ScannerSettings(Section, frozen=True, kw_only=True):

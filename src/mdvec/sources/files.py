@@ -29,8 +29,18 @@ _KINDS = {
     stat.S_IFDIR: "folder",
     stat.S_IFLNK: "link",
 }
+# The marks of files that are in the cloud only: SF_DATALESS of macOS, and of Windows
+# FILE_ATTRIBUTE_RECALL_ON_DATA_ACCESS.
+_DATALESS_FLAG = 0x40000000
+_RECALL_ATTRIBUTE = 0x400000
 _MB = 1_000_000
 _KB = 1_000
+
+
+def is_dataless(status: os.stat_result) -> bool:
+    """Return True if opening a file would download it."""
+    flags, attributes = getattr(status, "st_flags", 0), getattr(status, "st_file_attributes", 0)
+    return bool(flags & _DATALESS_FLAG or attributes & _RECALL_ATTRIBUTE)
 
 
 def path_names(names: Sequence[str]) -> dict[str, str]:

@@ -28,7 +28,7 @@ class FolderSource(Source):
     """Lists and reads the files below a folder.
 
     ``.gitignore`` and ``.mdvecignore`` apply in their folder and below, as in git. Nothing outside the folder
-    is read, whatever links there are, and only regular files are opened.
+    is read, except through links that the user chose, and only regular files are opened.
     """
 
     def __init__(
@@ -84,7 +84,8 @@ class FolderSource(Source):
     def folders(self) -> Sequence[str]:
         """Return the folders to be watched; see :class:`mdvec.sources.interface.WatchedSource`."""
         scan = self._scan()
-        return watched_folders(scan.root, [f"{scan.root}/{real}".rstrip("/") for real in scan.entered])
+        within = [f"{scan.root}/{real}".rstrip("/") for real in scan.entered if not real.startswith("../")]
+        return watched_folders(scan.root, within)
 
     def concerned(self, path: str) -> Sequence[str]:
         """Return the documents that an event may concern; a path that is gone may have been a folder."""
@@ -137,12 +138,21 @@ class FolderSource(Source):
         try:
             root = self._root()
             real = os.path.realpath(f"{root}/{entry.locator}", strict=True)
-            if not inside(real, root):
+            if not inside(real, root) and not self._is_chosen(real, root, entry.locator):
                 msg = "it is outside the folder now"
                 raise UnreadableFileError(msg)
             return read_regular(real, self._selection.max_file_bytes)
         except OSError as error:
             raise UnreadableFileError(reason(error)) from error
+
+    def _is_chosen(self, real: str, root: str, locator: str) -> bool:
+        """Return True if a file outside is in, or is, the target of a link that the user chose."""
+        path = nfc(spelled(locator))
+        return any(
+            f"{path}/".startswith(f"{link}/")
+            and inside(real, os.path.realpath(f"{root}/{link}", strict=True)) is not None
+            for link in self._selection.follow
+        )
 
     def differs(self, known: SourceEntry) -> bool:
         """Return True if a file has changed or is gone since it was indexed; one that was touched has not."""

@@ -1,4 +1,4 @@
-"""Follows symbolic links, never out of the root, and to each file at most once."""
+"""Follows symbolic links to each file at most once, and out of the root only where the user chose so."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from mdvec.text.folding import nfc
 def follow_links(scan: Scan) -> None:
     """Follow every link that a scan found, and the links behind them, in the order of their paths.
 
-    A link to something listed is excluded, as is a link to something that an ignore rule, ``--exclude`` or an
-    excluded folder name leaves out. Each folder is entered at most once, so this terminates.
+    A link out of the root is excluded, unless the selection names it. A link to something listed is, as is a
+    link to something that an ignore rule, ``--exclude`` or an excluded folder name leaves out. Each folder is
+    entered at most once, so this terminates.
 
     Args:
         scan: The scan; it already has all real files and folders, each under its own name.
@@ -64,12 +65,31 @@ def _follow(scan: Scan, link: Link) -> str | None:
                 raise
     target = inside(real, scan.root)
     if target is None:
-        return "link that leaves the folder"
+        return _follow_outside(scan, link, real, status)
     if stat.S_ISDIR(status.st_mode):
         return _follow_to_folder(scan, link, target)
     if not stat.S_ISREG(status.st_mode):
         return irregular(status.st_mode)
     return _follow_to_file(scan, link, target, status)
+
+
+def _follow_outside(scan: Scan, link: Link, real: str, status: os.stat_result) -> str | None:
+    """List what a link that leaves the root leads to, if the user chose it; links in there are not chosen."""
+    if link.path not in scan.selection.follow:
+        return "link that leaves the folder"
+    is_folder = stat.S_ISDIR(status.st_mode)
+    rule = scan.rule(link.name, f"{link.path}/" if is_folder else link.path, link.folder)
+    if rule is not None or not is_folder:
+        if rule is None:
+            scan.take(link.path, status, locator=link.folder.locator + link.name, real=real)
+        return rule
+    if inside(scan.root, real) is not None:
+        return "link back to a folder above it"
+    outside = f"{os.path.relpath(real, scan.root)}/"
+    if outside in scan.entered:
+        return f"same folder as {scan.entered[outside].path}"
+    scan.walk(Folder(f"{link.path}/", f"{link.folder.locator}{link.name}/", outside))
+    return None
 
 
 def _follow_to_file(scan: Scan, link: Link, target: str, status: os.stat_result) -> str | None:

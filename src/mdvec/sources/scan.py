@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Collection
 from operator import attrgetter
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.errors import UnreadableFileError
-from mdvec.sources.files import irregular, path_names, read_regular, reason, too_large
+from mdvec.sources.files import irregular, is_dataless, path_names, read_regular, reason, too_large
 from mdvec.sources.ignore import IgnoreFile, IgnoreRules, parse_ignore_file
 from mdvec.sources.selection import Selection
 from mdvec.types.change import Exclusion, Listing, SourceEntry, Unreadable
@@ -23,6 +24,9 @@ _GIT_IGNORE = ".gitignore"
 IGNORE_FILES = (_OWN_IGNORE, _GIT_IGNORE)
 """Names of the files with ignore rules."""
 
+# iCloud Drive puts such a file in the place of one that it has removed from the disk.
+_EVICTED = re.compile(r"\.(.+)\.icloud")
+_NOT_DOWNLOADED = "not downloaded: its program has it in the cloud only"
 # A larger ignore file was not written by hand.
 _MAX_IGNORE_BYTES = 1_000_000
 
@@ -137,6 +141,9 @@ class Scan:
         if status.st_size > self.selection.max_file_bytes:
             self.exclude(path, too_large(status.st_size, self.selection.max_file_bytes))
             return
+        if is_dataless(status):
+            self.fail(path, _NOT_DOWNLOADED)
+            return
         if self.listed is not None:
             if real in self.listed:
                 self.exclude(path, f"same file as {self.listed[real]}")
@@ -224,6 +231,10 @@ class Scan:
         name = item.name
         if name == CONTEXT_FILE:
             self._take_context_file(item, path, folder)
+            return
+        evicted = _EVICTED.fullmatch(name)
+        if evicted and self.rule(evicted[1], folder.path + evicted[1], folder) is None:
+            self.fail(folder.path + evicted[1], _NOT_DOWNLOADED)
             return
         rule = self.rule(name, path, folder)
         if rule is not None:

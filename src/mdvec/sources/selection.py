@@ -57,12 +57,14 @@ class ScanSettings(Struct, frozen=True):
         exclude_dirs: Names of folders that are not entered, wherever they are; they may have ``*``.
         max_file_bytes: The largest file to take.
         gitignore: Whether what ``.gitignore`` names is left out of a folder.
+        follow: Paths of links that are followed although they lead out of the folder.
     """
 
     extensions: tuple[str, ...] = DEFAULT_EXTENSIONS
     exclude_dirs: tuple[str, ...] = DEFAULT_EXCLUDED_DIRECTORIES
     max_file_bytes: int = DEFAULT_MAX_FILE_BYTES
     gitignore: bool = True
+    follow: tuple[str, ...] = ()
 
 
 class Glob(Struct, frozen=True):
@@ -97,6 +99,7 @@ class Selection(Struct, frozen=True):
             pattern without ``/``.
         max_file_bytes: The largest file.
         gitignore: Whether what ``.gitignore`` names is left out.
+        follow: Paths of links that are followed although they lead out of the folder.
         is_vault: Whether it is an Obsidian vault, in which hidden folders contain no notes.
     """
 
@@ -106,6 +109,7 @@ class Selection(Struct, frozen=True):
     exclude: tuple[Glob, ...]
     max_file_bytes: int
     gitignore: bool = True
+    follow: frozenset[str] = frozenset()
     is_vault: bool = False
 
     @classmethod
@@ -118,6 +122,7 @@ class Selection(Struct, frozen=True):
             exclude=tuple(map(Glob.parse, exclude)),
             max_file_bytes=scan.max_file_bytes,
             gitignore=scan.gitignore,
+            follow=frozenset(path.strip("/") for path in scan.follow),
         )
 
     def for_root(self, names: Collection[str]) -> Selection:

@@ -368,6 +368,7 @@ class Stages:
                 **set_only(extensions=scanner.extensions, exclude_dirs=scanner.exclude_dirs),
                 max_file_bytes=int(scanner.max_file_mb * _BYTES_PER_MB),
                 gitignore=scanner.gitignore,
+                follow=self._config.documents.follow,
             ),
             cache_dir=self._config.embedding.cache_dir or default_cache_dir(),
             **self._config.arguments("sources", spec.kind, factory),
