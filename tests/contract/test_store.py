@@ -21,7 +21,7 @@ from tests.contract.store_world import (
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError
 from mdvec.stores.interface import Store
-from mdvec.stores.records import ChunkPlace, StoredDocument
+from mdvec.stores.records import ChunkPlace, DocumentFacts, StoredDocument
 from mdvec.text.folding import fold_name
 from mdvec.text.hashing import text_hash
 from mdvec.text.links import file_key
@@ -104,6 +104,25 @@ def test_documents_keep_every_field(store: Store, notes: Collection) -> None:
     assert read(store, lambda view: view.known_documents(notes.id)) == {
         document.path: KnownDocument(document.path, entry.locator, entry.mtime_ns, 42, b"h" * 32, "f/1")
     }
+
+
+def test_documents_say_when_they_changed_and_what_they_are_about(store: Store, notes: Collection) -> None:
+    """Tags in order, frontmatter, and the time by the document itself or else its file."""
+    with store.write() as writer:
+        for path, tags, updated_ns in (("a.md", ("b", "A/c"), 7), ("b.md", (), None), ("c.md", ("c",), 1)):
+            document, chunks = make_document(path, ["text"], tags=tags)
+            document = replace(document, updated_ns=updated_ns, frontmatter={"x": path}, aliases=("alias",))
+            record = make_record(document, chunks, entry=make_entry(path, 5))
+            writer.put_documents(notes.id, [record])
+    listed = read(store, lambda view: view.documents_inside(Where((notes.id,))))
+    ids = [*listed][:2]
+    facts = read(store, lambda view: view.facts([*ids, DocumentId(999)]))
+    assert [facts[each] for each in ids] == [
+        DocumentFacts(("b", "A/c"), {"x": "a.md"}, 7),
+        DocumentFacts((), {"x": "b.md"}, 5),
+    ]
+    assert len(facts) == 2
+    assert read(store, lambda view: view.facts([])) == {}
 
 
 def test_chunks_keep_every_field(store: Store, notes: Collection) -> None:
@@ -563,12 +582,16 @@ def put_texts(store: Store, notes: Collection) -> None:
         (">=", "2026", {"a.md", "b.md"}),
         ("<", "2026", {"a.md", "b.md"}),
         (">", "zebra", set()),
+        ("=", "of a field", {"c.md"}),
     ],
 )
 def test_properties_are_compared(
     store: Store, notes: Collection, comparison: str, value: str, found: set[str]
 ) -> None:
-    """Texts without case and width, links by target, numbers as numbers, dates as exactly as given."""
+    """Texts without case and width, links by target, numbers as numbers, dates as exactly as given.
+
+    Fields in the text count as properties do.
+    """
     held: dict[str, dict[str, object]] = {
         "a.md": {"X": [4, "[[Ridley Scott|him]]"], "x": "2026-05-01T10:00:00"},
         "b.md": {"x": {"y": 1}, "X": [4.5, "2026-05-31"]},
@@ -577,7 +600,8 @@ def test_properties_are_compared(
     with store.write() as writer:
         for path, frontmatter in held.items():
             document, chunks = make_document(path, ["text"])
-            put(writer, notes.id, replace(document, frontmatter=frontmatter), chunks)
+            fields = {"x": ["of a field"]} if path == "c.md" else {}
+            put(writer, notes.id, replace(document, frontmatter=frontmatter, fields=fields), chunks)
     where = Where((notes.id,), Filters(properties=(PropertyCondition("x", Comparison(comparison), value),)))
     ranked = read(store, lambda view: view.bm25(["text"], where, 9))
     chunks_found = read(store, lambda view: view.chunks([key for key, _ in ranked]))

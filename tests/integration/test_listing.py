@@ -13,7 +13,7 @@ from mdvec.config.schema import Config, DocumentSettings
 from mdvec.errors import CollectionExistsError, DocumentNotFoundError, InvalidNameError, UsageError
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.outline import OutlineSection
-from mdvec.types.query import Comparison, Filters, PropertyCondition
+from mdvec.types.query import Comparison, Filters, PropertyCondition, SearchMode, SearchQuery, SortBy
 
 _DAY_NS = 24 * 3600 * 10**9
 LONG = """---
@@ -155,3 +155,18 @@ def test_a_collection_is_renamed(tmp_path: Path) -> None:
             workspace.update_collection("two", new_name="No name")
         assert workspace.update_collection("two", new_name="two").name == "two"
         assert embedder.embedded == []
+
+
+def test_hits_have_dates_and_tags_and_may_come_newest_first(workspace: Workspace) -> None:
+    """The order is that of these hits alone: the best ones are the same."""
+    best = workspace.search(SearchQuery("Tomatoes", mode=SearchMode.LEXICAL)).hits
+    newest = workspace.search(SearchQuery("Tomatoes", mode=SearchMode.LEXICAL, sort=SortBy.DATE)).hits
+    days = {hit.path: (hit.updated_ms or 0) // 86_400_000 for hit in best}
+    assert days == {"garden/Long note.md": 0, "garden/Watering.md": 1, "Cooking.md": 2}
+    assert [hit.path for hit in newest] == ["Cooking.md", "garden/Watering.md", "garden/Long note.md"]
+    assert [hit.rank for hit in newest] == [1, 2, 3]
+    assert {hit.path: hit.tags for hit in best} == {
+        "garden/Long note.md": ("seedling",),
+        "garden/Watering.md": ("seedling/new",),
+        "Cooking.md": (),
+    }

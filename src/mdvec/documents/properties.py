@@ -31,9 +31,12 @@ _DATED_NAME = re.compile(
 )
 _PREVIOUS_LINE = re.compile(r"""^["']?previous["']?[ \t]*[:=]""", re.IGNORECASE)
 # Keys that people and plug-ins write at every change come first, then those of the document's own date.
+CREATED_KEYS = ("date", "created", "date created", "created at", "published")
+"""The properties with the date of a document, folded."""
+
 _UPDATED_KEYS = (
     *("updated", "modified", "date modified", "last modified", "lastmod", "date updated", "last updated"),
-    *("updated at", "modified at", "date", "created", "date created", "created at", "published"),
+    *("updated at", "modified at", *CREATED_KEYS),
 )
 _BETWEEN_WORDS = re.compile(r"[-_\s]+")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -113,13 +116,17 @@ def updated_ns(path: str, frontmatter: Mapping[str, object]) -> int | None:
     Returns:
         None without any of these, and if none has a date from 1970 to 2262.
     """
-    values = {_BETWEEN_WORDS.sub(" ", key.strip().casefold()): value for key, value in frontmatter.items()}
-    for key in _UPDATED_KEYS:
-        for text in scalars(values.get(key)):
-            moment = _moment(text)
-            if moment is not None:
-                return moment
+    dated = first_moment(frontmatter, _UPDATED_KEYS)
+    if dated is not None:
+        return dated
     return _moment(path.rpartition("/")[2].removesuffix(".md")) if _is_dated(path) else None
+
+
+def first_moment(frontmatter: Mapping[str, object], keys: Sequence[str]) -> int | None:
+    """Return the first date of some keys of frontmatter, in nanoseconds since 1970; None without one."""
+    values = {_BETWEEN_WORDS.sub(" ", key.strip().casefold()): value for key, value in frontmatter.items()}
+    moments = (_moment(text) for key in keys for text in scalars(values.get(key)))
+    return next((each for each in moments if each is not None), None)
 
 
 def unread_dates(frontmatter: Mapping[str, object]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from urllib.parse import quote
 
 from mdvec.errors import sentences
+from mdvec.interfaces.encoding import iso_time
 from mdvec.interfaces.printing import one_line, without_gaps
 from mdvec.run import Stage
 from mdvec.text.quantity import quantity
@@ -143,6 +144,12 @@ def context_line(hit: SearchHit) -> str:
     return " › ".join(hit.folder_contexts)
 
 
+def about_line(hit: SearchHit) -> str:
+    """Return the day a hit's document was last updated, and its tags; empty if neither is known."""
+    day = (iso_time(hit.updated_ms) or "")[:10]
+    return " · ".join(filter(None, (day, " ".join(f"#{tag}" for tag in hit.tags))))
+
+
 def similar_line(hit: SearchHit) -> str:
     """Return how many like texts are folded into a hit; empty if none is."""
     return LIKE_IT.format(n=f"{hit.similar:,}") if hit.similar else ""
@@ -242,6 +249,8 @@ def _hit_markdown(hit: SearchHit) -> Iterator[str]:
     yield f"- [{label}](<{target}#L{hit.start_line}>) ({hit.score:.2f})"
     if versions := versions_line(hit):
         yield f"  ({versions.translate(_LABEL_ESCAPES)})"
+    if about := about_line(hit):
+        yield f"  ({about.translate(_LABEL_ESCAPES)})"
     if context := context_line(hit):
         yield f"  ({context.translate(_LABEL_ESCAPES)})"
     if similar := similar_line(hit):  # behind the quoted text it would become a part of it

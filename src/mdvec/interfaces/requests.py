@@ -19,6 +19,7 @@ from mdvec.types.query import (
     PropertyCondition,
     SearchMode,
     SearchQuery,
+    SortBy,
     TagMatch,
 )
 
@@ -60,6 +61,7 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     threshold: Annotated[_Cosine | None, doc("least cosine")] = None
     min_score: Annotated[_Score | None, doc("0 shows all")] = None
     all_similar: bool = False
+    sort: SortBy | None = None
     per_document: Annotated[_Positive | None, doc()] = None
     expand: Expansion | None = None
     max_tokens: _Positive | None = None
@@ -153,6 +155,7 @@ def search_query(request: SearchRequest, defaults: SearchSettings) -> SearchQuer
         limit=_first(request.limit, defaults.k),
         min_score=_first(request.min_score, defaults.min_score),
         all_similar=request.all_similar,
+        sort=request.sort or SortBy.SCORE,
         threshold=_first(request.threshold, defaults.threshold),
         per_document=_first(request.per_document, defaults.per_document),
         expand=_first(request.expand, defaults.expand),

@@ -89,7 +89,7 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
         fronts = _properties(chunks, view)
         whole: Sequence[_Named] = ()
         if words.matched_weight or words.all_known:
-            whole = [each for each in chunks if _is_headed(each, text)]
+            whole = [each for each in chunks if is_heading(text, "".join(each.heading_path[-1:]))]
             whole = whole or [
                 *_holding(text, holds, words, chunks, where, view),
                 *(each for each, front in fronts if holds(front)),
@@ -134,12 +134,6 @@ def _with_identifiers(text: str, chunks: Sequence[StoredChunk]) -> list[StoredCh
     """Return the chunks that hold every identifier in a query; none if it has none."""
     finders = [*filter(None, map(phrase_finder, _IDENTIFIER.findall(text)))]
     return [each for each in chunks if finders and all(holds(each.text) for holds in finders)]
-
-
-def _is_headed(chunk: StoredChunk, text: str) -> bool:
-    """Return True if the heading of a section with text is the query."""
-    heading = chunk.heading_path[-1] if chunk.heading_path else ""
-    return is_heading(text, heading)
 
 
 def _properties(chunks: Sequence[StoredChunk], view: View) -> list[tuple[StoredChunk, str]]:

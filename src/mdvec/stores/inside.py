@@ -30,10 +30,6 @@ class WhereTables(TableReader):
     unindexed: ClassVar[str] = ""
     """Stands before a column that must not choose an index."""
 
-    @abstractmethod
-    def one_of(self, column: str, values: Iterable[int]) -> Sql:
-        """Return the condition that a column is one of a few numbers."""
-
     def listed(self, column: str, ids: Iterable[int]) -> Sql:
         """Return the condition that a column is one of any number of ids."""
         return self.one_of(column, ids)

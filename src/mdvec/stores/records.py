@@ -150,6 +150,20 @@ class StoredChunk(Struct, frozen=True):
     text: str
 
 
+class DocumentFacts(Struct, frozen=True):
+    """What a document says of itself.
+
+    Attributes:
+        tags: As written.
+        frontmatter: Parsed frontmatter.
+        changed_ns: When it was last updated, by itself or else its file; 0 if nothing says when.
+    """
+
+    tags: tuple[str, ...]
+    frontmatter: Mapping[str, object]
+    changed_ns: int
+
+
 class ChunkPlace(NamedTuple):
     """The position of a chunk, without its text; a tuple, since a search makes a thousand of them.
 

@@ -22,7 +22,7 @@ PASSED_ON = frozenset(
         *("version", "counts", "file_states", "tags"),
         *("documents", "newest_documents", "documents_inside", "known_documents", "dirty_paths"),
         *("find_document", "document_chunks", "chunks", "bodies", "places", "places_in", "skeletons"),
-        *("contexts", "links_of", "links_to", "previous_links", "files_named", "documents_called"),
+        *("facts", "contexts", "links_of", "links_to", "previous_links", "files_named", "documents_called"),
         *("holds_few", "bm25", "holding", "find_space", "unrelated", "nearest_chunks", "nearest_documents"),
         *("chunk_similarities", "chunk_vectors", "name_similarities", "sampled_chunks"),
     }

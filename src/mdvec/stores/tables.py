@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from mdvec.stores.columns import LabelKind, locator_of, storable
 from mdvec.stores.conditions import Sql, starts_with
 from mdvec.stores.memo import Memorizing
-from mdvec.stores.records import StoredChunk, StoredDocument
+from mdvec.stores.records import DocumentFacts, StoredChunk, StoredDocument
 from mdvec.types.change import KnownDocument
 from mdvec.types.document import Comment, Link, LinkKind
 from mdvec.types.ids import CollectionId, DocumentId
@@ -71,6 +71,10 @@ class TableReader(Memorizing, ABC):
     @abstractmethod
     def named(self, column: str, texts: Iterable[str]) -> Sql:
         """Return the condition that a column is one of some texts."""
+
+    @abstractmethod
+    def one_of(self, column: str, values: Iterable[int]) -> Sql:
+        """Return the condition that a column is one of a few numbers."""
 
 
 class TableWriter(TableReader):
@@ -196,6 +200,23 @@ class DocumentTables(TableReader):
             dirty=bool(dirty),
             indexed_at_ms=indexed_at_ms,
         )
+
+    def facts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, DocumentFacts]:
+        """Return tags, frontmatter and time of those of the documents that exist, by id."""
+        if not documents:
+            return {}
+        chosen = self.one_of("d.id", documents)
+        sql = f"""SELECT d.id, t.frontmatter, coalesce(d.updated_ns, d.mtime_ns), l.kind, l.display
+            FROM documents d CROSS JOIN contents t ON t.document_id = d.id
+            LEFT JOIN labels l ON l.document_id = d.id WHERE {chosen.text} ORDER BY l.position"""
+        found: dict[DocumentId, tuple[str, int, list[str]]] = {}
+        for key, frontmatter, changed_ns, kind, display in self.rows(sql, *chosen.arguments):
+            _, _, tags = found.setdefault(DocumentId(key), (frontmatter, changed_ns, []))
+            tags += [display] if kind == LabelKind.TAG else []
+        return {
+            key: DocumentFacts(tuple(tags), json.loads(frontmatter), changed_ns)
+            for key, (frontmatter, changed_ns, tags) in found.items()
+        }
 
     def document_chunks(self, document_id: DocumentId) -> list[StoredChunk]:
         """Return a document's chunks, in order."""

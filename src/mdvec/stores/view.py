@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from mdvec.stores.records import (
     ChunkPlace,
+    DocumentFacts,
     DocumentFrequencies,
     PendingText,
     StoredChunk,
@@ -71,6 +72,9 @@ class View(Protocol):
 
     def find_document(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
         """Return the document at a path."""
+
+    def facts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, DocumentFacts]:
+        """Return what those of the documents that exist say of themselves, by id."""
 
     def document_chunks(self, document_id: DocumentId) -> list[StoredChunk]:
         """Return a document's chunks, in order."""

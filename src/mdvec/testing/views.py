@@ -9,6 +9,7 @@ from mdvec.stores.holders import is_alive
 from mdvec.stores.records import (
     FEW_CHUNKS,
     ChunkPlace,
+    DocumentFacts,
     DocumentFrequencies,
     StoredChunk,
     StoredDocument,
@@ -201,6 +202,16 @@ class MemoryView(VectorView):
             dirty=held.dirty_since_ms is not None,
             indexed_at_ms=held.written_at_ms,
         )
+
+    def facts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, DocumentFacts]:
+        """Return what those of the documents that exist say of themselves, by id."""
+        return {
+            each.id: DocumentFacts(
+                each.record.document.tags, each.record.document.frontmatter, updated_ns_of(each)
+            )
+            for each in self._documents()
+            if each.id in documents
+        }
 
     def document_chunks(self, document_id: DocumentId) -> list[StoredChunk]:
         """Return a document's chunks, in order."""

@@ -55,6 +55,10 @@ class SearchHit(Struct, frozen=True):
         folder_contexts: What the folders that it is in hold, from the root down.
         cut_lines: Ranges of lines, such as ``12:40``, that did not fit into the text.
         similar: Number of like texts folded into it: copies, or parts made from one template.
+        updated_ms: When the document was last updated, by itself or else its file, in milliseconds since
+            1970; None if nothing says when.
+        created_ms: When it was written, by its frontmatter.
+        tags: Tags of the document.
     """
 
     rank: Annotated[int, doc("from 1", "programs")]
@@ -83,6 +87,9 @@ class SearchHit(Struct, frozen=True):
     folder_contexts: Annotated[tuple[str, ...], doc("what its folders hold")] = ()
     cut_lines: Annotated[tuple[str, ...], doc("lines that did not fit")] = ()
     similar: Annotated[int, doc("like texts folded into it")] = 0
+    updated_ms: Annotated[int | None, MOMENT] = field(name="updated", default=None)
+    created_ms: Annotated[int | None, MOMENT] = field(name="created", default=None)
+    tags: tuple[str, ...] = ()
 
 
 class Correction(Struct, frozen=True):

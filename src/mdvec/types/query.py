@@ -115,6 +115,13 @@ class Where(Struct, frozen=True):
     hidden_chunks: frozenset[ChunkId] = frozenset()
 
 
+class SortBy(StrEnum):
+    """The order of the hits that are shown."""
+
+    SCORE = "score"
+    DATE = "date"
+
+
 MIN_SCORE = 0.03
 """The smallest score of a hit that is shown by default: a weaker one hardly ever answers."""
 
@@ -130,6 +137,7 @@ class SearchQuery(Struct, frozen=True):
         limit: Most hits to return.
         min_score: Smallest score of a hit; the others are left out and counted.
         all_similar: Whether each of several like texts is a hit of its own.
+        sort: The order of these hits: the best first, or the last updated.
         threshold: Smallest cosine similarity of a hit; None for no limit. Hits without a
             similarity (found by words alone, not embedded yet) stay.
         per_document: Most hits of one document; None for any number, where other documents come first.
@@ -147,6 +155,7 @@ class SearchQuery(Struct, frozen=True):
     limit: int = 5
     min_score: float = MIN_SCORE
     all_similar: bool = False
+    sort: SortBy = SortBy.SCORE
     threshold: float | None = None
     per_document: int | None = None
     expand: Expansion = Expansion.CHUNK

@@ -12,13 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec import run
+from mdvec.documents.properties import CREATED_KEYS, first_moment
 from mdvec.errors import ConfigError, EmbeddingError, MdvecError
 from mdvec.search.filters import clean
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.search.search import search as find
 from mdvec.search.where import unmet
 from mdvec.stores.interface import View
-from mdvec.stores.records import StoredChunk
+from mdvec.stores.records import DocumentFacts, StoredChunk
 from mdvec.stores.versions import VersionCache
 from mdvec.text.boilerplate import without_boilerplate
 from mdvec.text.highlight import match_spans
@@ -26,14 +27,15 @@ from mdvec.text.quantity import quantity
 from mdvec.types.collection import Collection
 from mdvec.types.folder_context import contexts_above
 from mdvec.types.hit import Correction, SearchHit, SearchResult
-from mdvec.types.ids import CollectionId, SpaceId
+from mdvec.types.ids import CollectionId, DocumentId, SpaceId
 from mdvec.types.links import Versions
-from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
+from mdvec.types.query import Filters, SearchMode, SearchQuery, SortBy, Where
 from mdvec.types.report import Activity, CollectionCounts, ImportMode
 from mdvec.workspace.collections import PUBLISH_AGAIN, Collections
 from mdvec.workspace.reading import file_of, is_stale, where_of
 from mdvec.workspace.stages import Model, Stages
 
+_NS_PER_MS = 1_000_000
 # More than a person types.
 _MAX_AS_TEXT = 3
 
@@ -86,7 +88,11 @@ def answer(search: Search, collections: Collections, stages: Stages, versions: V
         index = Completeness(chosen, [view.counts(each.collection.id, each.space_id) for each in searched])
         activities = view.activities() if index.pending_chunks or index.partial else []
         unmet_filter = unmet(query.filters, filtered, view) if chosen and not found.shown.hits else ""
-    hits = tuple(_located(found.shown.hits, meant.searched, chosen, replaced, stages))
+        facts = view.facts([chunk.document_id for _, chunk in found.shown.hits])
+    hits = tuple(_located(found.shown.hits, meant.searched, chosen, replaced, facts, stages))
+    if query.sort is SortBy.DATE:
+        newest = sorted(hits, key=lambda hit: -(hit.updated_ms or 0))
+        hits = tuple(replace(hit, rank=rank) for rank, hit in enumerate(newest, start=1))
     if query.filters.clean_only:  # a file may have changed just now, before anything could mark it
         hits = tuple(hit for hit in hits if not hit.stale)
     return SearchResult(
@@ -150,13 +156,15 @@ def _located(
     query: str,
     collections: Sequence[Collection],
     versions: Mapping[CollectionId, Versions],
+    facts: Mapping[DocumentId, DocumentFacts],
     stages: Stages,
 ) -> Iterator[SearchHit]:
-    """Yield hits with their own text, their file, its state, its versions and the contexts of its folders."""
+    """Yield hits with their own text, and with what is known of their document and its file."""
     sources = {each.id: (each, stages.source(each.source)) for each in collections}
     for hit, chunk in found:
         collection, source = sources[chunk.collection_id]
-        replaced = versions[chunk.collection_id]
+        replaced, said = versions[chunk.collection_id], facts[chunk.document_id]
+        created = first_moment(said.frontmatter, CREATED_KEYS)
         yield replace(
             hit,
             chunk_text=_own_text(query, hit.chunk_text, collection.boilerplate.frequent),
@@ -166,6 +174,9 @@ def _located(
             folder_contexts=contexts_above(chunk.path, collection.folder_contexts),
             supersedes=replaced.older.get(chunk.document_id, ()),
             superseded_by=replaced.newer.get(chunk.document_id, ()),
+            updated_ms=said.changed_ns // _NS_PER_MS or None,
+            created_ms=None if created is None else created // _NS_PER_MS,
+            tags=said.tags,
         )
 
 

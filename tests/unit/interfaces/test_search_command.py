@@ -14,13 +14,13 @@ from mdvec.interfaces.cli.search import hits_text
 from mdvec.interfaces.present import hit_address
 from mdvec.text.cells import cell_width
 from mdvec.types.hit import Confidence, Correction
-from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
+from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, SortBy, TagMatch
 
 HIT_KEYS = [
     "rank", "collection", "path", "title", "heading", "heading_path", "depth", "start_line", "end_line",
     "start", "end", "score", "similarity", "dense_rank", "lexical_rank", "text", "stale",
     "supersedes", "superseded_by", "file", "chunk_index", "folder_contexts", "cut_lines",
-    "similar",
+    "similar", "updated", "created", "tags",
 ]  # fmt: skip
 ANSWER_KEYS = ["query", "mode", "hits", "total_chunks", "pending_chunks", "last_indexed", "elapsed_ms"]
 
@@ -184,6 +184,18 @@ def test_like_texts_are_counted_behind_their_hit(mdvec: Mdvec, workspace: FakeWo
     )
     answer = json.loads(mdvec("search", "宿", "--format", "json").out)
     assert [hit["similar"] for hit in answer["hits"]] == [1_059, 1, 0]
+
+
+def test_a_hit_has_its_day_and_its_tags(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Behind the place in text, on a line of its own in Markdown, in full in JSON."""
+    dated = replace(HIT, updated_ms=1_777_627_800_123, created_ms=0, tags=("旅行/国内", "宿"))
+    workspace.result = replace(RESULT, hits=(dated,))
+    assert "旅行/京都.md:12  2026-05-01 · #旅行/国内 #宿\n" in mdvec("search", "宿", "--sort", "date").out
+    assert asked(workspace).sort is SortBy.DATE
+    assert "\n  (2026-05-01 · #旅行/国内 #宿)\n" in mdvec("search", "宿", "--format", "md").out
+    [hit] = json.loads(mdvec("search", "宿", "--format", "json").out)["hits"]
+    assert (hit["updated"], hit["created"]) == ("2026-05-01T09:30:00Z", "1970-01-01T00:00:00Z")
+    assert hit["tags"] == ["旅行/国内", "宿"]
 
 
 def test_passages_left_out_are_counted_at_the_end(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

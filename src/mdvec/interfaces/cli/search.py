@@ -26,7 +26,7 @@ from mdvec.interfaces.present import trail, versions_line
 from mdvec.interfaces.printing import printable, visible, wrap
 from mdvec.text.cells import cell_width
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
-from mdvec.types.query import Expansion, SearchMode
+from mdvec.types.query import Expansion, SearchMode, SortBy
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -55,6 +55,11 @@ _MIN_COLUMNS = 30
 @click.option("--min-score", type=click.FloatRange(0, 1), help="Minimum score of a hit.  [default: 0.03]")
 @click.option("--all", "show_all", is_flag=True, help="Show weaker passages, too: --min-score 0.")
 @click.option("--all-similar", is_flag=True, help="Show each of several like texts as a hit of its own.")
+@click.option(
+    "--sort",
+    type=choice_of(SortBy),
+    help="Order of the hits: the best first, or the newest.  [default: score]",
+)
 @click.option("--threshold", type=click.FloatRange(-1, 1), help="Minimum cosine similarity of a hit.")
 @click.option(
     "--per-document",
@@ -210,7 +215,8 @@ def _hit_lines(
     address = present.hit_address(hit, editor) if editor else ""
     linked = f"\x1b]8;;{address}\x1b\\{shown}\x1b]8;;\x1b\\" if address else shown
     stale = styled("  (changed since it was indexed)", fg="yellow") if hit.stale else ""
-    yield _INDENT + linked + stale
+    about = present.about_line(hit)
+    yield _INDENT + linked + (styled(f"  {visible(about)}", dim=True) if about else "") + stale
     if versions := versions_line(hit):
         yield _INDENT + styled(visible(versions), dim=True)
     if context := present.context_line(hit):

@@ -68,8 +68,8 @@ class GeneralTool(msgspec.Struct, frozen=True):
 
 
 _SEARCH_TEXT = (
-    "Find passages by meaning and words in the user's documents, Japanese or English, "
-    'in all collections or some. Queries take "exact phrase", -word, word*, path:, tag:, title:.'
+    "Find passages by meaning and words in the user's notes, Japanese or English. "
+    'Queries take "exact phrase", -word, word*, path:, tag:, title:.'
 )
 _READ_TEXT = "Read an indexed document, some lines or a section of it."
 _LIST_TEXT = "List documents, last updated first."

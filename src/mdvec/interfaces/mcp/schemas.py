@@ -60,7 +60,8 @@ def _result(node: JsonObject) -> JsonObject:
         [value] = [_result(each) for each in node["anyOf"] if each != {"type": "null"}]
         return {**value, "type": [value["type"], "null"]}
     if node.get("type") == "array":
-        return {"type": "array", "items": _together(_result(node["items"]))}
+        items = _together(_result(node["items"]))
+        return {"type": "array", "items": items} if items != {"type": "string"} else {"type": "array"}
     if node.get("type") == "object":
         properties = {name: _result(each) for name, each in node["properties"].items()}
         # As nothing else is allowed, their number requires all of them, in fewer tokens than ``required``.

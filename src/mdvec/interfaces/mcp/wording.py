@@ -12,6 +12,7 @@ from mdvec.interfaces.mcp.fence import Data, marked
 from mdvec.interfaces.mcp.places import place_of
 from mdvec.interfaces.present import (
     NO_ANSWER,
+    about_line,
     context_line,
     published_line,
     similar_line,
@@ -154,6 +155,8 @@ def _hit_lines(number: int, hit: SearchHit) -> Iterator[str | Data]:
     yield _line(f"{_place(hit.collection, hit.path, hit.start_line, hit.end_line)} · {trail(hit)}")
     if versions := versions_line(hit):
         yield _line(versions)
+    if about := about_line(hit):
+        yield _line(about)
     if context := context_line(hit):
         yield _line(f"(its folder: {context})")
     yield Data(hit.text)

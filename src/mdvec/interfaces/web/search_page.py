@@ -17,14 +17,14 @@ from mdvec.errors import CollectionNotFoundError, UsageError
 from mdvec.interfaces import operations
 from mdvec.interfaces.errors import translate_logged
 from mdvec.interfaces.excerpt import best_passage
-from mdvec.interfaces.present import trail
+from mdvec.interfaces.present import about_line, trail
 from mdvec.interfaces.requests import SearchRequest, search_query
 from mdvec.interfaces.times import parse_since
 from mdvec.interfaces.web.frame import Site, document_url
 from mdvec.text.highlight import match_spans
 from mdvec.types.hit import SearchHit, SearchResult
 from mdvec.types.page import PASSAGE_ANCHOR
-from mdvec.types.query import Filters, SearchMode, TagMatch
+from mdvec.types.query import Filters, SearchMode, SortBy, TagMatch
 from mdvec.workspace import Facets
 
 PAGE_HITS = 10
@@ -58,6 +58,7 @@ class Form:
         old: Whether to find older versions, too.
         one: Whether to find one passage of each document, not more.
         weak: Whether to show passages with a small score, too.
+        newest: Whether the last updated come first.
         shown: How many results.
     """
 
@@ -69,6 +70,7 @@ class Form:
     old: bool = False
     one: bool = False
     weak: bool = False
+    newest: bool = False
     shown: int = PAGE_HITS
 
     @classmethod
@@ -84,6 +86,7 @@ class Form:
             old=bool(query.get("old")),
             one=bool(query.get("one")),
             weak=bool(query.get("weak")),
+            newest=bool(query.get("newest")),
             shown=max(number_of(query.get("shown", ""), most=MAX_HITS), PAGE_HITS),
         )
 
@@ -98,13 +101,15 @@ class Form:
             "old": "1" if self.old else "",
             "one": "1" if self.one else "",
             "weak": "1" if self.weak else "",
+            "newest": "1" if self.newest else "",
         }
         return {key: value for key, value in {**fields, **changes}.items() if value}
 
     @property
     def filtered(self) -> bool:
         """Whether any filter is set."""
-        return bool(self.n or self.tag or self.folder or self.since or self.old or self.one or self.weak)
+        chosen = (self.n, self.tag, self.folder, self.since, self.old, self.one, self.weak, self.newest)
+        return any(chosen)
 
     def filters(self) -> Filters:
         """Return the filters, for counting what is inside."""
@@ -125,6 +130,7 @@ class Form:
             limit=self.shown,
             per_document=1 if self.one else None,
             min_score=0 if self.weak else None,
+            sort=SortBy.DATE if self.newest else None,
             mode=mode,
         )
 
@@ -206,6 +212,7 @@ def _shown(hit: SearchHit, form: Form, result: SearchResult) -> dict[str, Any]:
     parameters = form.parameters(q=query, lines=f"{hit.start_line}-{hit.end_line}")
     return {
         "hit": hit,
+        "about": about_line(hit),
         "href": f"{document_url(hit.collection, hit.path, **parameters)}#{PASSAGE_ANCHOR}",
         "trail": trail(hit).split(" › ")[1:],
         "lines": best_passage(query, hit.chunk_text, width=_LINE_COLUMNS, lines=_LINES, around=hit.text),

@@ -50,6 +50,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "older_versions": ("Also older versions", "古い版も含める"),
     "one_each": ("One result for each document", "文書ごとに 1 件"),
     "weak_too": ("Also weaker passages", "関連の弱い箇所も含める"),
+    "newest_first": ("Newest first", "新しい順"),
     "apply": ("Apply", "適用"),
     "reset": ("Remove filters", "絞り込みを解除"),
     "results": ("Results", "検索結果"),

@@ -14,7 +14,7 @@ from mdvec.settings import Count, Name, Section
 from mdvec.stores.conditions import Sql
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import Pool, WritingThread, closed_on_error
-from mdvec.stores.postgres.connection import Connection, connect, translated
+from mdvec.stores.postgres.connection import Connection, connect, ids_text, translated
 from mdvec.stores.postgres.opening import LOCK_TIMEOUT_S, Opened, identifier, lock_writers, open_first
 from mdvec.stores.tables import TableReader
 from mdvec.text.addresses import without_password
@@ -72,6 +72,10 @@ class Reader(TableReader):
     def named(self, column: str, texts: Iterable[str]) -> Sql:
         """Return the condition that a column is one of some texts."""
         return Sql(f"{column} = ANY(?)", (list(texts),))
+
+    def one_of(self, column: str, values: Iterable[int]) -> Sql:
+        """Return the condition that a column is one of some numbers."""
+        return Sql(f"{column} = ANY(?::bigint[])", (ids_text(values),))
 
 
 class Database:

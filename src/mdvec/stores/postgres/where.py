@@ -24,10 +24,6 @@ class WhereReader(Reader, WhereTables):
 
     date_condition = "p.value ~ '^[0-9]{4}-[0-9]{2}'"
 
-    def one_of(self, column: str, values: Iterable[int]) -> Sql:
-        """Return the condition that a column is one of some numbers."""
-        return Sql(f"{column} = ANY(?::bigint[])", (ids_text(values),))
-
     def unlisted(self, column: str, ids: Iterable[int]) -> Sql:
         """Return the condition that a column is none of some numbers."""
         # Not as a text: a planner that reads the numbers chooses joins that take minutes.

@@ -62,6 +62,11 @@ class Reader(TableReader):
         condition = f"{column} IN (SELECT value FROM json_each(?))"  # noqa: S608 - a column of ours
         return Sql(condition, (json.dumps(list(texts)),))
 
+    def one_of(self, column: str, values: Iterable[int]) -> Sql:
+        """Return the condition that a column is one of a few numbers."""
+        arguments = tuple(values)
+        return Sql(f"{column} IN ({','.join('?' * len(arguments))})", arguments)
+
 
 class Database:
     """The file.

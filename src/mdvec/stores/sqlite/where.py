@@ -26,11 +26,6 @@ class WhereReader(Reader, WhereTables):
     labels_table = "labels l INDEXED BY labels_document"
     unindexed = "+"
 
-    def one_of(self, column: str, values: Iterable[int]) -> Sql:
-        """Return the condition that a column is one of a few numbers."""
-        arguments = tuple(values)
-        return Sql(f"{column} IN ({','.join('?' * len(arguments))})", arguments)
-
     def listed(self, column: str, ids: Iterable[int]) -> Sql:
         """Return the condition that a column is one of any number of ids."""
         return Sql(f"{column} IN (SELECT value FROM json_each(?))", (_id_list(ids),))

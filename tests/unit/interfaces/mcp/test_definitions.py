@@ -125,7 +125,7 @@ def test_schemas_are_exact(tool: Tool) -> None:
                 assert each["additionalProperties"] in (False, {"type": "integer"})
                 objects += each["properties"].values()
             elif each.get("type") == "array":
-                objects.append(each["items"])
+                objects += [each["items"]] if "items" in each else []
             else:  # Gemini takes no property without a type
                 assert "type" in each
 

@@ -15,7 +15,7 @@ from mdvec.config import Config
 from mdvec.interfaces.http.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.web.search_page import Form
-from mdvec.types.query import MIN_SCORE, SearchQuery
+from mdvec.types.query import MIN_SCORE, SearchQuery, SortBy
 
 PORT = 8765
 
@@ -34,6 +34,16 @@ def results(workspace: FakeWorkspace, language: str = "en", **query: str) -> str
 def text_of(shown: str) -> str:
     """Return the words between the tags."""
     return " ".join(re.sub(r"<[^>]+>", " ", shown).split())
+
+
+def test_hits_have_their_day_and_their_tags() -> None:
+    """They are behind the place; the newest come first if the form says so."""
+    workspace = FakeWorkspace()
+    workspace.result = replace(RESULT, hits=(replace(HIT, updated_ms=1_777_627_800_123, tags=("宿",)),))
+    assert "notes 2026-05-01 · #宿" in text_of(results(workspace, "en", q="宿", newest="1"))
+    [query] = [details["query"] for name, details in workspace.calls if name == "search"]
+    assert isinstance(query, SearchQuery)
+    assert query.sort is SortBy.DATE
 
 
 @pytest.mark.parametrize(
