@@ -684,6 +684,16 @@ def test_doctor_finds_what_is_wrong(bench: Bench) -> None:
     assert [finding.subject for finding in problems] == [NAME]
 
 
+def test_a_note_in_the_cloud_stays_and_is_named(bench: Bench) -> None:
+    """iCloud Drive replaces a note that it has removed from the disk; nobody has deleted it."""
+    bench.sync()
+    (bench.docs / "retry.md").rename(bench.docs / ".retry.md.icloud")
+    bench.workspace.import_collection(NAME)
+    assert [hit.path for hit in bench.workspace.search(SearchQuery("リトライ")).hits] == ["retry.md"]
+    [problem] = [each for each in bench.workspace.doctor() if each.severity == "problem"]
+    assert problem.message.startswith("1 file could not be read: retry.md: not downloaded")
+
+
 def test_doctor_tells_a_model_once(bench: Bench) -> None:
     """A new collection will use the configured model, which the imported one names."""
     bench.sync()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -368,10 +369,12 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
         yield note("never imported", complete)
         return
     if counts.failed:
+        failed = (each for each in status.files if each.state is DocumentState.FAILED)
+        named = "".join(f": {each.path}: {each.reason}" for each in itertools.islice(failed, 1))
         yield Finding(
             Severity.PROBLEM,
             name,
-            f"{quantity(counts.failed, 'file')} could not be read",
+            f"{quantity(counts.failed, 'file')} could not be read{named}",
             f"Run '{files}' to see which and why.",
         )
     if status.check is not None and not status.check.in_sync:
