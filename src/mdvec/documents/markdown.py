@@ -30,7 +30,7 @@ _WITHOUT_SIGNS = str.maketrans(_SIGNS, "x" * len(_SIGNS))
 
 # Blocks of formulas, in which a line is no heading, and the indented text of an admonition or a tab (MkDocs),
 # which is no code. The parser reads them as signs without meaning, and as a quotation.
-_FORMULA = re.compile(r"^\$\$[ \t]*\n(?:[^\n]*\S[^\n]*\n)+?\$\$[ \t]*$", re.MULTILINE)
+_FORMULA = re.compile(r"^\$\$[ \t]*\n(?:(?!\$\$[ \t]*$)[ \t]*+\S[^\n]*+\n)++\$\$[ \t]*$", re.MULTILINE)
 _FORMULA_SIGNS = str.maketrans("#=-+*>_`~|<[", "x" * 12)
 _ADMONITION = re.compile(
     r"^(?:(?:!!!|\?\?\?\+?)[ \t]+[\"\w]|===!?[ \t]+\")[^\n]*\n"
@@ -42,6 +42,8 @@ _HTML_HEADING = re.compile(
     r"^[ \t]*<h(?P<level>[1-6])\b[^<>]*>(?P<text>(?:(?!</?h[1-6]\b).){0,1000}+)</h(?P=level)>",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
+# The end of a heading in the syntaxes of Kramdown, Pandoc and MkDocs.
+_ATTRIBUTES = re.compile(r"\{:?[ \t]*(?:[#.:][^{}]*|-|[\w-]+=[^{}]*|data-[\w-]+[ \t]*)\}$")
 _HTML_TAG = re.compile(r"<[^<>]*>")
 
 _CONTAINERS = frozenset({"List", "BlockQuote"})
@@ -386,12 +388,9 @@ class _Reader:
 
 
 def _anchor_start(body: str, first: int, last: int) -> float:
-    """Return where an anchor such as ``{#id}`` begins in a heading; infinity without one."""
+    """Return where attributes such as ``{#id .class}`` begin at a heading's end; infinity without any."""
     source = body[first:last].rstrip()
     is_underlined = not source.lstrip().startswith("#")
     content = (source.rpartition("\n")[0] if is_underlined else source.rstrip("#")).rstrip()
-    if content.endswith("}"):
-        opening = content.rfind("{")
-        if content[opening + 1 :].lstrip().startswith(("#", ":")):
-            return first + len(content[:opening].rstrip())
-    return math.inf
+    found = _ATTRIBUTES.search(content)
+    return first + len(content[: found.start()].rstrip()) if found else math.inf

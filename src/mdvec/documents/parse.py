@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 
@@ -9,11 +10,11 @@ from mdvec.documents.canvas import CANVAS_SUFFIX, canvas_text
 from mdvec.documents.comments import blank_out, find_comments, has_comments
 from mdvec.documents.drawings import DRAWING_SUFFIX, drawing_comments, is_drawing
 from mdvec.documents.frontmatter import read_frontmatter
-from mdvec.documents.markdown import code_blocks, one_line, read_markdown
+from mdvec.documents.markdown import MarkdownContent, code_blocks, one_line, read_markdown
 from mdvec.documents.properties import property_links, unread_dates, updated_ns
 from mdvec.documents.tags import distinct_tags, frontmatter_aliases, frontmatter_tags
-from mdvec.documents.tree import Heading, build_sections
-from mdvec.text.links import MARKDOWN_SUFFIXES
+from mdvec.documents.tree import build_sections
+from mdvec.text.links import LOGSEQ_SLASH, MARKDOWN_SUFFIXES
 from mdvec.types.document import Block, BlockKind, Comment, Document, TitleSource
 
 # Images, fonts and drawings as data, and long runs of data or minified code: only their beginning is text.
@@ -22,6 +23,13 @@ _DATA = re.compile(
 )
 _NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{32}$")
 _UNBROKEN = re.compile(r"([!-~]{60})[!-~]{940,}+")
+# Links, images and HTML, such as badges, and the imports of MDX.
+_NO_PROSE = re.compile(
+    r"!?\[(?:[^\[\]]|!?\[[^\[\]]*\](?:\([^()\n]*\))?){0,200}\]\([^()\n]*\)|<[^<>]*>|^(?:import|export)\b.*$",
+    re.MULTILINE,
+)
+_LEAD_PARAGRAPHS, _LEAD_CHARS = 5, 1_000  # that are looked at above a heading
+_MIN_PROSE = 40  # characters; less is a label
 # The number and the time above each cue of a transcript (WebVTT, SubRip). Without them, cues are sentences.
 _CUE = re.compile(r"^(?:[^\n]+\n)?[ \t]*(?:\d+:)?\d\d:\d\d[.,]\d{3} --> [^\n]*", re.MULTILINE)
 # Inline fields of Dataview, on a line of their own or in brackets.
@@ -67,7 +75,7 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
         comments = ()
     body = blank_out(text, comments)
     content = read_markdown(body, content_start=start)
-    title, title_source = _title(path, front.values, content.headings)
+    title, title_source = _title(path, front.values, _own_heading(body, content))
     return Document(
         path=path,
         title=title,
@@ -128,23 +136,28 @@ def _plain_document(path: str, text: str) -> Document:
     )
 
 
-def _title(
-    path: str, frontmatter: Mapping[str, object], headings: Sequence[Heading]
-) -> tuple[str, TitleSource]:
+def _title(path: str, frontmatter: Mapping[str, object], heading: str) -> tuple[str, TitleSource]:
     named = frontmatter.get("title")
     if isinstance(named, (str, int, float)) and not isinstance(named, bool):
         title = one_line(str(named))
         if title and "{{" not in title:  # of a template
             return title, TitleSource.FRONTMATTER
-    for heading in headings:
-        if heading.level == 1 and heading.text:
-            return heading.text, TitleSource.HEADING
-    return _file_title(path), TitleSource.FILE_NAME
+    return (heading, TitleSource.HEADING) if heading else (_file_title(path), TitleSource.FILE_NAME)
+
+
+def _own_heading(body: str, content: MarkdownContent) -> str:
+    """Return the first heading of level 1; below prose it is the name of a section alone."""
+    first = next((each for each in content.headings if each.level == 1 and each.text), None)
+    if first is None:
+        return ""
+    above = (each for each in content.blocks if each.end <= first.start and each.kind is BlockKind.PARAGRAPH)
+    lead = "\n".join(body[each.start : each.end] for each in itertools.islice(above, _LEAD_PARAGRAPHS))
+    return first.text if len(_NO_PROSE.sub("", lead[:_LEAD_CHARS]).strip()) < _MIN_PROSE else ""
 
 
 def _file_title(path: str) -> str:
     stem = _NOTION_ID.sub("", _stem_and_suffix(path)[0].removesuffix(DRAWING_SUFFIX))
-    return " ".join(stem.split()) or path.rpartition("/")[2]
+    return " ".join(stem.replace(LOGSEQ_SLASH, "/").split()) or path.rpartition("/")[2]
 
 
 def _stem_and_suffix(path: str) -> tuple[str, str]:

@@ -45,7 +45,7 @@ _YEAR, _MONTH, _DAY = r"(?P<year>\d{4})", r"(?P<month>\d{1,2})", r"(?P<day>\d{1,
 _DATES = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
-        rf"(?<!\d){_YEAR}[-/.]{_MONTH}[-/.]{_DAY}(?!\d)",
+        rf"(?<!\d){_YEAR}[-/._]{_MONTH}[-/._]{_DAY}(?!\d)",
         rf"{_YEAR}年\s*{_MONTH}月\s*{_DAY}日",
         r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<month>[01]\d)(?P<day>[0-3]\d)(?=$|T?\d{4}|\D)",
         rf"(?<!\d){_DAY}\.{_MONTH}\.{_YEAR}(?!\d)",
@@ -58,7 +58,8 @@ _TIME = re.compile(
     r"\s*(?P<half>[ap]m)?\s*(?P<zone>Z|[-+]\d\d:?\d\d)?",
     re.IGNORECASE,
 )
-_MAX_NAMED_CHARS = 60
+_DIGIT = re.compile(r"\d")  # of a date; "published: true" is none
+_SINCE_1970 = re.compile(r"\d{10}(?:\d{3})?")  # in seconds or milliseconds, as Dendron and Joplin write times
 _LAST_NS = 2**63 - 1  # times of documents are stored in 64 bits
 # Each name whose spelling differs from its value, such as "\\u00e9", costs a search of all lines.
 _MAX_UNSEEN_NAMES = 64
@@ -132,11 +133,11 @@ def first_moment(frontmatter: Mapping[str, object], keys: Sequence[str]) -> int 
 def unread_dates(frontmatter: Mapping[str, object]) -> list[str]:
     """Return a warning for each property of the last change whose date cannot be read."""
     return [
-        f"the date of {key.strip()!r} is not read: {text[:_MAX_NAMED_CHARS]!r}; write it as 2026-05-31"
+        f"the date of {key.strip()!r} is not read; write it as 2026-05-31"
         for key, value in frontmatter.items()
         if _BETWEEN_WORDS.sub(" ", key.strip().casefold()) in _UPDATED_KEYS
         for text in scalars(value)
-        if text.strip() and "{{" not in text and _moment(text) is None
+        if _DIGIT.search(text) and "{{" not in text and "<%" not in text and _moment(text) is None
     ]
 
 
@@ -215,8 +216,11 @@ def _wikilinks(line: str, number: int) -> Iterator[Link]:
 
 def _moment(text: str) -> int | None:
     """Return the time of a date as people and programs write it; None if it is none from 1970 to 2262."""
+    text = text.strip()
+    if _SINCE_1970.fullmatch(text):
+        return int(text.ljust(13, "0")) * 10**6
     try:
-        moment = _iso(text.strip()) or _written(text)
+        moment = _iso(text) or _written(text)
         since = moment - _EPOCH if moment else timedelta(-1)
     except (ValueError, OverflowError):
         return None

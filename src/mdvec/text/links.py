@@ -19,8 +19,9 @@ DOCUMENT_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".canvas")
 
 # The suffixes that links leave out.
 _SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt")
-# Logseq writes the "/" of a page's name so in the name of its file.
-_LOGSEQ_SLASH = "___"
+LOGSEQ_SLASH = "___"
+"""Logseq writes the "/" of a page's name so in the name of its file."""
+
 # The id at the beginning of a Zettelkasten note's name, by which others link to it.
 _NOTE_ID = re.compile(r"(?:\d{12}|\d{14})(?=[ _-])")
 # Files that Obsidian embeds besides notes, and others that people keep beside them.
@@ -168,4 +169,4 @@ def _without_suffix(path: str) -> str:
 
 def _folded(path: str) -> str:
     folded = path.lower() if path.isascii() else nfc(nfc(path).casefold())
-    return folded.replace(_LOGSEQ_SLASH, "/")
+    return folded.replace(LOGSEQ_SLASH, "/")

@@ -26,6 +26,10 @@ PATH_LINE, LINE_END = "M 10 20\n", "\n"
         ("a.md", "---\ntitle: true\n---\n", "a", TitleSource.FILE_NAME),
         ("a.md", "## Two\n\n# One\n", "One", TitleSource.HEADING),
         ("a.md", "#\n\n# One\n", "One", TitleSource.HEADING),
+        ("a.md", f"Holism is {'an idea ' * 9}\n\n# Sources\n", "a", TitleSource.FILE_NAME),
+        ("a.md", f"[![{'badge ' * 9}](b.svg)](https://b)\n\n# One\n", "One", TitleSource.HEADING),
+        ("a.mdx", f"import {{{'A, ' * 20}}} from 'a';\n\n# One\n", "One", TitleSource.HEADING),
+        ("pages/a___b.md", "- x\n", "a/b", TitleSource.FILE_NAME),  # Logseq
         ("a.md", "---\na: [\n---\n# H\n", "H", TitleSource.HEADING),
         ("dir/メモ 1.md", "## Two\n", "メモ 1", TitleSource.FILE_NAME),
         ("dir/..md", "", ".", TitleSource.FILE_NAME),
@@ -37,7 +41,7 @@ PATH_LINE, LINE_END = "M 10 20\n", "\n"
     ],
 )
 def test_the_title_is_the_first_one_there_is(path: str, text: str, title: str, source: TitleSource) -> None:
-    """Frontmatter, else the first heading of level 1, else the name of the file."""
+    """Frontmatter, else the first heading of level 1 with no prose above it, else the name of the file."""
     document = parse_document(path, text)
     assert (document.title, document.title_source) == (title, source)
 
@@ -102,7 +106,12 @@ def test_what_only_looks_like_a_heading_opens_no_section(text: str) -> None:
         ("# Title {/*anchor*/}", "Title"),
         ("# Title {: .c }", "Title"),
         ("# Title { #anchor }", "Title"),
+        ("# Title {.class}", "Title"),
+        ('# Title { id="3.2.0" }', "Title"),
+        ("# Title { data-search-exclude }", "Title"),
+        ("# Title {-}", "Title"),
         ("# {braces}", "{braces}"),
+        ("# f(x) = {a=b, c} holds", "f(x) = {a=b, c} holds"),
         ("# 日本語　見出し", "日本語 見出し"),
         ('# <a id="x"></a>Title &amp; more', "Title & more"),
         ("# snake_case_name", "snake_case_name"),
@@ -390,6 +399,17 @@ def test_a_title_is_no_longer_than_a_heading() -> None:
     [
         *("# h\n", "[[", "![", "`a ", "``a`", "| x | y |\n|---|---|\n", "*a _b ", "<a ", "[a](", "> ", "- "),
         *("#a ", "[[a]] ", "[a](b) ", "&a", "](a", "a-", "%%a ", "<!-- ", "word ", "漢字"),
+        *(
+            "$$\na\n\n",
+            "$$\na b\n",
+            "!!! a\n\n    b\n",
+            "<h1>",
+            "<h1>\n",
+            "a:: b\n",
+            "[a:: ",
+            "{/* ",
+            "___a ",
+        ),
     ],
 )
 def test_a_file_of_signs_takes_linear_time(part: str) -> None:
@@ -401,6 +421,24 @@ def test_a_file_of_signs_takes_linear_time(part: str) -> None:
         make_record(SourceEntry("x.md", "x.md", 1, len(text)), b"", "", document, cut.chunks)
 
     assert_grows_linearly(lambda size: part * (size // len(part)), work, 4_000)
+
+
+@pytest.mark.parametrize(
+    ("path", "start", "part"),
+    [
+        ("x.md", "$$\n", "a b c d\n"),
+        ("x.md", "!!! a\n", "        \n"),
+        ("x.md", "<h1>", "a b "),
+        ("x.md", "[", "a b "),
+        ("x.md", "", "data:a/b;"),
+        ("x.txt", "1\n00:00 --> ", "0:00 --> "),
+    ],
+)
+def test_what_is_begun_and_never_ends_takes_linear_time(path: str, start: str, part: str) -> None:
+    """No expression goes back over the text that it has read."""
+    assert_grows_linearly(
+        lambda size: start + part * (size // len(part)), lambda text: parse_document(path, text), 4_000
+    )
 
 
 def test_a_text_of_too_many_signs_keeps_its_headings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,6 +155,8 @@ TOKYO = timezone(timedelta(hours=9))
         ("01.05.2026", datetime(2026, 5, 1, tzinfo=UTC)),
         ("2026年5月1日", datetime(2026, 5, 1, tzinfo=UTC)),
         ("2026年5月1日 9時30分", datetime(2026, 5, 1, 9, 30, tzinfo=UTC)),
+        ("1777627800", datetime(2026, 5, 1, 9, 30, tzinfo=UTC)),
+        ("1777627800123", datetime(2026, 5, 1, 9, 30, 0, 123000, tzinfo=UTC)),
     ],
 )
 def test_dates_are_read_as_people_write_them(value: str, moment: datetime) -> None:
@@ -201,6 +203,7 @@ def test_other_keys_and_values_say_nothing(frontmatter: str) -> None:
     [
         ("journal/1970-01-02.md", "n: 1", 1),
         ("journal/1970-01-02.md", "created: 1970-01-03", 2),
+        ("journals/1970_01_02.md", "n: 1", 1),  # Logseq
         ("1970-01-02 Plan.md", "n: 1", None),
         ("x.md", "date: 1970-01-03\nlastmod: 1970-01-04", 3),
         ("x.md", "created: 1970-01-02", 1),
@@ -215,10 +218,18 @@ def test_a_change_comes_before_the_date_of_a_document_and_that_before_its_name(
 
 
 @pytest.mark.parametrize(
-    ("value", "is_read"), [("soon", False), ("2026-05-01", True), ("'{{date}}'", True), ("", True)]
+    ("value", "is_read"),
+    [
+        ("the 31st", False),
+        ("2026-05-01", True),
+        ("'{{date}}'", True),
+        ("<% tp.date.now('YYYY-5') %>", True),
+        ("true", True),
+        ("", True),
+    ],
 )
 def test_a_date_that_cannot_be_read_is_a_warning(value: str, is_read: bool) -> None:
-    """It names the property; a template and an empty property are none."""
+    """It names the property; a template, and a value that is no date, are none."""
     warnings = [
         each for each in parse_document("x.md", f"---\nupdated: {value}\n---\n").warnings if "date" in each
     ]
