@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import jsonschema
 import pytest
@@ -128,6 +129,41 @@ def test_schemas_are_exact(tool: Tool) -> None:
                 objects += [each["items"]] if "items" in each else []
             else:  # Gemini takes no property without a type
                 assert "type" in each
+
+
+# What the function calling of each client takes, by its documentation: OpenAI's strict mode, Gemini, Anthropic.
+_KEYWORDS = {
+    *("type", "properties", "required", "additionalProperties", "items", "enum", "description", "default"),
+    *("minimum", "maximum"),
+}
+_MOST_PROPERTIES, _MOST_DEPTH, _MOST_ENUM, _MOST_DESCRIPTION = 100, 5, 250, 1024
+
+
+@pytest.mark.parametrize("tool", defined(), ids=lambda tool: tool.name)
+def test_arguments_are_within_the_rules_of_the_strictest_clients(tool: Tool) -> None:
+    """Known keywords, one type each, texts in enumerations, no references, alternatives or deep nesting."""
+    assert re.fullmatch(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}", tool.name)
+    assert len(tool.description or "") <= _MOST_DESCRIPTION
+    waiting = [(tool.input_schema, 1)]
+    count = 0
+    while waiting:
+        each, depth = waiting.pop()
+        assert depth <= _MOST_DEPTH
+        assert each.keys() <= _KEYWORDS
+        assert isinstance(each["type"], str)
+        if "enum" in each:
+            assert each["type"] == "string"
+            assert all(isinstance(value, str) and value for value in each["enum"])
+            assert len(each["enum"]) <= _MOST_ENUM
+        if each["type"] == "object":
+            assert each["additionalProperties"] is False
+            assert set(each.get("required", ())) <= each["properties"].keys()
+            assert all(re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]{0,63}", name) for name in each["properties"])
+            count += len(each["properties"])
+            waiting += [(inner, depth + 1) for inner in each["properties"].values()]
+        if each["type"] == "array":
+            waiting.append((each["items"], depth + 1))
+    assert count <= _MOST_PROPERTIES
 
 
 def test_the_configured_number_of_hits_is_shown_as_far_as_agents_may_ask() -> None:
