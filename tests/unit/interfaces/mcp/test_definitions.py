@@ -131,7 +131,7 @@ def test_schemas_are_exact(tool: Tool) -> None:
                 assert "type" in each
 
 
-# What the function calling of each client takes, by its documentation: OpenAI's strict mode, Gemini, Anthropic.
+# Taken by the function calling of OpenAI (strict mode), Gemini and Anthropic, by their documentation.
 _KEYWORDS = {
     *("type", "properties", "required", "additionalProperties", "items", "enum", "description", "default"),
     *("minimum", "maximum"),
