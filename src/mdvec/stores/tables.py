@@ -203,8 +203,6 @@ class DocumentTables(TableReader):
 
     def facts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, DocumentFacts]:
         """Return tags, frontmatter and time of those of the documents that exist, by id."""
-        if not documents:
-            return {}
         chosen = self.one_of("d.id", documents)
         sql = f"""SELECT d.id, t.frontmatter, coalesce(d.updated_ns, d.mtime_ns), l.kind, l.display
             FROM documents d CROSS JOIN contents t ON t.document_id = d.id

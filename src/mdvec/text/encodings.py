@@ -39,6 +39,7 @@ _CONTROLS = bytes(set(range(1, 32)) - set(b"\t\n\v\f\r\x1b")) + b"\x7f"
 _NOT_CONTROLS = bytes(set(range(256)) - set(_CONTROLS))
 _ASCII = bytes(range(128))
 _TWO_BYTE_ESCAPE = re.compile(rb"\x1b(?:\$[@B]|\$\([@BD]|\(I)")
+_KANA = re.compile("[ぁ-ヿｦ-ﾟ]")
 _LONG_RUN_BEYOND_ASCII = re.compile(rb"[\x80-\xff]{3,}")
 _UNDEFINED_IN_WINDOWS_1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 
@@ -174,12 +175,13 @@ def _decode_legacy(raw: bytes) -> Decoded | None:
         return _finish(raw.decode("utf-8", "replace"), "utf-8")
     japanese = guess_encoding(sample)
     if japanese is not None:
-        return _finish(decode_japanese(raw, japanese), japanese.value)
+        found = _finish(decode_japanese(raw, japanese), japanese.value)
+        # Chinese and Korean encodings have other characters at the places of kanji, and hardly any kana.
+        return found if _KANA.search(found.text) else _guessed(found.text, found.encoding)
     if valid >= damaged:
         return _finish(raw.decode("utf-8", "replace"), "utf-8")
     if _is_western(sample) and not _UNDEFINED_IN_WINDOWS_1252.search(raw):
-        text = _normalise(raw.decode("windows-1252"))
-        return Decoded(text, "windows-1252", "the encoding is a guess: windows-1252")
+        return _guessed(_normalise(raw.decode("windows-1252")), "windows-1252")
     if len(raw.translate(None, _ASCII)) <= _MAX_LOST_SHARE * len(raw):
         return _finish(raw.decode("utf-8", "replace"), "utf-8")
     return None
@@ -215,6 +217,12 @@ def _finish(text: str, encoding: str) -> Decoded:
     lost = text.count(_REPLACEMENT)
     places = "1 place is" if lost == 1 else f"{lost} places are"
     return Decoded(_normalise(text), encoding, f"{places} not valid {encoding}" if lost else "")
+
+
+def _guessed(text: str, encoding: str) -> Decoded:
+    return Decoded(
+        text, encoding, f"the encoding is a guess: {encoding}; save the file as UTF-8 if its text is garbled"
+    )
 
 
 def _normalise(text: str) -> str:

@@ -178,7 +178,25 @@ def test_surrogates_in_utf8_are_joined_or_replaced() -> None:
 def test_western_text_is_not_japanese(text: str) -> None:
     """Accents and typographic quotes are not taken for kanji, and the guess is called one."""
     decoded = decode(text.encode("cp1252"))
-    assert decoded == Decoded(text, "windows-1252", "the encoding is a guess: windows-1252")
+    warning = "the encoding is a guess: windows-1252; save the file as UTF-8 if its text is garbled"
+    assert decoded == Decoded(text, "windows-1252", warning)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "is_guess"),
+    [
+        ("한국어 문서입니다. 내일 회의가 있습니다.\n", "euc-kr", True),
+        ("数据库备份在每天晚上进行。\n请检查磁盘空间。\n", "gb18030", True),
+        ("東京都庁舎\n", "shift_jis", True),
+        ("東京都庁舎の予定\n", "shift_jis", False),
+        ("ﾃﾞｰﾀ東京都\n", "shift_jis", False),
+    ],
+)
+def test_text_without_kana_is_perhaps_not_japanese(text: str, encoding: str, is_guess: bool) -> None:
+    """Korean and Chinese encodings cannot be told from Japanese without kana, which is said."""
+    decoded = decode(text.encode(encoding))
+    assert decoded is not None
+    assert decoded.warning.startswith("the encoding is a guess: ") is is_guess
 
 
 def test_a_bad_byte_in_a_long_ascii_text_is_replaced() -> None:

@@ -108,8 +108,7 @@ class Form:
     @property
     def filtered(self) -> bool:
         """Whether any filter is set."""
-        chosen = (self.n, self.tag, self.folder, self.since, self.old, self.one, self.weak, self.newest)
-        return any(chosen)
+        return any((self.n, self.tag, self.folder, self.since, self.old, self.one, self.weak, self.newest))
 
     def filters(self) -> Filters:
         """Return the filters, for counting what is inside."""
