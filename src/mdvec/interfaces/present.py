@@ -48,6 +48,7 @@ NO_ANSWER = "the documents probably do not answer the question"
 """Said of an answer without confidence."""
 
 _MAX_WORD_CHARS = 60
+_SHOWN_TAGS = 6
 
 _STEP_WORDS: Final = {
     Stage.WAIT: "waiting for another process",
@@ -145,9 +146,9 @@ def context_line(hit: SearchHit) -> str:
 
 
 def about_line(hit: SearchHit) -> str:
-    """Return the day a hit's document was last updated, and its tags; empty if neither is known."""
-    day = (iso_time(hit.updated_ms) or "")[:10]
-    return " · ".join(filter(None, (day, " ".join(f"#{tag}" for tag in hit.tags))))
+    """Return the day a hit's document was last updated, and its first tags; empty if neither is known."""
+    tags = [f"#{tag}" for tag in hit.tags[:_SHOWN_TAGS]] + ["…"] * (len(hit.tags) > _SHOWN_TAGS)
+    return " · ".join(filter(None, ((iso_time(hit.updated_ms) or "")[:10], " ".join(tags))))
 
 
 def similar_line(hit: SearchHit) -> str:

@@ -196,6 +196,8 @@ def test_a_hit_has_its_day_and_its_tags(mdvec: Mdvec, workspace: FakeWorkspace) 
     [hit] = json.loads(mdvec("search", "宿", "--format", "json").out)["hits"]
     assert (hit["updated"], hit["created"]) == ("2026-05-01T09:30:00Z", "1970-01-01T00:00:00Z")
     assert hit["tags"] == ["旅行/国内", "宿"]
+    workspace.result = replace(RESULT, hits=(replace(HIT, tags=tuple("abcdefgh")),))
+    assert "旅行/京都.md:12  #a #b #c #d #e #f …\n" in mdvec("search", "宿").out
 
 
 def test_passages_left_out_are_counted_at_the_end(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
