@@ -50,9 +50,15 @@ _PLACEHOLDER = re.compile(
 # Tags as their authors write them; to YAML, they are comments.
 _HASH = re.compile(r"^([ \t]*(?:-[ \t]+|tags?:[ \t]+))(#[^\s#][^\n]*)$", re.MULTILINE | re.IGNORECASE)
 # The first line of a property in a block that is repaired, and the lines of Logseq's properties.
-_ENTRY = re.compile(r"""^["']?(?P<key>[^\s"'#:-][^:\n"']{0,60})["']?[ \t]*:(?:[ \t]+|$)""", re.MULTILINE)
+_ENTRY = re.compile(
+    r"""^["']?(?P<key>[^\s"'#:：-][^:：\n"']{0,60})["']?[ \t]*"""
+    r"(?::(?=\s|\Z)|(?<=[A-Za-z]):(?!/)|：)[ \t]*",
+    re.MULTILINE,
+)
+# A tab before a property; a list below one is behind a tab, too.
+_TAB_BEFORE_KEY = re.compile(r"^\t+(?=[A-Za-z_]+:(?:[ \t]|$))", re.MULTILINE)
 _BETWEEN_LINKS = re.compile(r",(?=\s*\[\[)")
-_ITEM = re.compile(r"^[ \t]*-[ \t]+", re.MULTILINE)
+_ITEM = re.compile(r"^[ \t]*-(?:[ \t]+|(?=\w))", re.MULTILINE)
 _PROPERTIES = re.compile(r"(?:[^\W\d_][\w-]{0,60}::[ \t][^\n]*(?:\n|\Z))+\n?")
 # More lines are data; reading each of them by itself takes time.
 _MAX_REPAIRED_LINES = 500
@@ -181,18 +187,17 @@ def _read_values(source: str, content_start: int) -> Frontmatter:
 
 def _repaired(source: str) -> dict[str, object]:
     """Read each property by itself: as YAML, or else as the text that its author wrote."""
-    starts = [found.start() for found in _ENTRY.finditer(source)]
+    source = _TAB_BEFORE_KEY.sub("", source)
+    entries = list(_ENTRY.finditer(source))
+    starts = [found.start() for found in entries]
     values: dict[str, object] = {}
     above = source[: starts[0] if starts else len(source)].split("\n")
     if unread := [line.strip() for line in above if line.strip()]:
         values[_UNREAD_KEY] = unread
-    for start, end in zip(starts, [*starts[1:], len(source)], strict=True):
-        entry = source[start:end].expandtabs(2)
-        front = _read_alone(entry)
-        if front is None:
-            key, _, text = entry.partition(":")
-            front = {key.strip(" \"'"): _as_written(text)}
-        values |= front
+    for found, end in zip(entries, [*starts[1:], len(source)], strict=True):
+        key, text = found["key"].strip(), source[found.end() : end].expandtabs(2)
+        front = _read_alone(f"{key}: {text}")
+        values |= {key: _as_written(text)} if front is None else front
     return values
 
 
@@ -220,9 +225,10 @@ def _as_written(text: str) -> object:
 
 
 def _one_line(text: str) -> str:
-    """Return a text without line breaks, and without a quotation mark that has no second one."""
+    """Return a text without line breaks, the quotation marks around it, and one that has no second one."""
     line = " ".join(text.split())
-    return line.strip("\"'") if any(line.count(mark) == 1 for mark in "\"'") else line
+    is_around = len(line) > 1 and line[0] == line[-1] and line[0] in "\"'"
+    return line.strip("\"'") if is_around or any(line.count(mark) == 1 for mark in "\"'") else line
 
 
 def _refuse_bombs(source: str) -> None:

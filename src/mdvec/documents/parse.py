@@ -137,7 +137,7 @@ def _plain_document(path: str, text: str) -> Document:
 
 
 def _title(path: str, frontmatter: Mapping[str, object], heading: str) -> tuple[str, TitleSource]:
-    named = frontmatter.get("title")
+    named = next((value for key, value in frontmatter.items() if key.strip().casefold() == "title"), None)
     if isinstance(named, (str, int, float)) and not isinstance(named, bool):
         title = one_line(str(named))
         if title and "{{" not in title:  # of a template

@@ -102,6 +102,12 @@ def test_what_is_no_mapping_at_the_top_stays_content(text: str) -> None:
             "a: !!python/object/apply:os.system ['true']",
             {"a": "!!python/object/apply:os.system ['true']"},
         ),
+        ("title: 'It's here'\ntags: [a]", {"title": "It's here", "tags": ["a"]}),
+        ("tags:a\ntitle: T", {"tags": "a", "title": "T"}),
+        ("title： 全角\ntags： a\nx: 1", {"title": "全角", "tags": "a", "x": 1}),
+        ("title: T\n\ttags: [a]", {"title": "T", "tags": ["a"]}),
+        ("tags:\n- a\n-b\nx: 1", {"tags": ["a", "b"], "x": 1}),
+        ("url: https://x.y: z\nx: 1", {"url": "https://x.y: z", "x": 1}),
     ],
 )
 def test_a_broken_block_is_repaired_property_by_property(block: str, values: dict[str, object]) -> None:

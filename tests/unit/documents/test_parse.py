@@ -20,6 +20,7 @@ PATH_LINE, LINE_END = "M 10 20\n", "\n"
     [
         ("a.md", "---\ntitle: '  From\n  above '\n---\n# H\n", "From above", TitleSource.FRONTMATTER),
         ("a.md", "---\ntitle: 2024\n---\n# H\n", "2024", TitleSource.FRONTMATTER),
+        ("a.md", "---\nTitle: X\n---\n# H\n", "X", TitleSource.FRONTMATTER),
         ("a.md", "---\ntitle: 2024-01-02\n---\n", "2024-01-02", TitleSource.FRONTMATTER),
         ("a.md", "---\ntitle: '  '\n---\n# H\n", "H", TitleSource.HEADING),
         ("a.md", "---\ntitle: [a]\n---\n# H\n", "H", TitleSource.HEADING),
