@@ -251,13 +251,17 @@ def test_links_that_the_user_chose_lead_out_of_the_folder(tree: _Tree) -> None:
 
 def test_files_in_the_cloud_are_not_downloaded(tree: _Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are unreadable, so that what is indexed of them stays; their own kinds of files are left out."""
-    tree.write("a.md", ".b.md.icloud", ".c.png.icloud", "d.md")
+    tree.write(
+        "a.md", ".b.md.icloud", ".c.png.icloud", "d.md", unicodedata.normalize("NFD", "x/.が.md.icloud")
+    )
     monkeypatch.setattr("mdvec.sources.scan.is_dataless", lambda status: status.st_size == 3)
     tree.write("d.md", text="abc")
     listing = tree.list()
     assert _paths(listing) == ["a.md"]
     why = "not downloaded: its program has it in the cloud only"
-    assert [(each.path, each.reason) for each in listing.unreadable] == [("b.md", why), ("d.md", why)]
+    assert [(each.path, each.reason) for each in listing.unreadable] == [
+        (path, why) for path in ("b.md", "d.md", "x/が.md")
+    ]
     assert _rules(listing) == {".c.png.icloud": "extension .icloud is not indexed"}
 
 

@@ -15,9 +15,7 @@ from mdvec.types.document import BlockKind, Document, Section
 _MAX_DEPTH = 3
 _NOWHERE = -1
 # The first two lines of a table: the names of its columns, and the line below them.
-_TABLE_HEAD = re.compile(
-    r"[ \t]*\|?(?P<names>[^\n]*?)\|?[ \t]*\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[-:| \t]*)?\n"
-)
+_TABLE_HEAD = re.compile(r"(?P<names>[^\n]*+)\n[ \t]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[-:| \t]*+)?\n")
 
 
 class ChunkWriter:

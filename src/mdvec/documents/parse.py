@@ -25,7 +25,7 @@ _NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{32}$")
 _UNBROKEN = re.compile(r"([!-~]{60})[!-~]{940,}+")
 # Links, images and HTML, such as badges, and the imports of MDX.
 _NO_PROSE = re.compile(
-    r"!?\[(?:[^\[\]]|!?\[[^\[\]]*\](?:\([^()\n]*\))?){0,200}\]\([^()\n]*\)|<[^<>]*>|^(?:import|export)\b.*$",
+    r"!?\[(?:[^\[\]]|!?\[[^\[\]]*\](?:\([^()\n]*\))?){0,200}+\]\([^()\n]*\)|<[^<>]*>|^(?:import|export)\b.*$",
     re.MULTILINE,
 )
 _LEAD_PARAGRAPHS, _LEAD_CHARS = 5, 1_000  # that are looked at above a heading

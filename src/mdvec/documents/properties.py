@@ -217,11 +217,12 @@ def _wikilinks(line: str, number: int) -> Iterator[Link]:
 def _moment(text: str) -> int | None:
     """Return the time of a date as people and programs write it; None if it is none from 1970 to 2262."""
     text = text.strip()
-    if _SINCE_1970.fullmatch(text):
-        return int(text.ljust(13, "0")) * 10**6
     try:
-        moment = _iso(text) or _written(text)
-        since = moment - _EPOCH if moment else timedelta(-1)
+        if _SINCE_1970.fullmatch(text):
+            since = timedelta(milliseconds=int(text.ljust(13, "0")))
+        else:
+            moment = _iso(text) or _written(text)
+            since = moment - _EPOCH if moment else timedelta(-1)
     except (ValueError, OverflowError):
         return None
     # Whole microseconds: a float would lose some.

@@ -232,7 +232,7 @@ class Scan:
         if name == CONTEXT_FILE:
             self._take_context_file(item, path, folder)
             return
-        evicted = _EVICTED.fullmatch(name)
+        evicted = _EVICTED.fullmatch(path.rpartition("/")[2])  # in NFC, as the known document is
         if evicted and self.rule(evicted[1], folder.path + evicted[1], folder) is None:
             self.fail(folder.path + evicted[1], _NOT_DOWNLOADED)
             return

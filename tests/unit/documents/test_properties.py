@@ -191,6 +191,7 @@ def test_many_keys_say_when_a_document_was_updated(key: str) -> None:
         "updated:",
         "updated: 1960-01-01",
         "updated: 9999-12-31",
+        "updated: 9999999999999",
     ],
 )
 def test_other_keys_and_values_say_nothing(frontmatter: str) -> None:
