@@ -102,7 +102,7 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Words:
     known = sum(each.weight * frequencies.idf(each.term) for each in terms)
     matched = sum(each.weight * frequencies.idf(each.term) for each in terms if each.term in informative)
     # Another spelling of a word, which no text has, is not missing.
-    lacking = informative.difference(frequencies.of_term, query.joined)
+    lacking = informative.difference(frequencies.of_term, query.spellings)
     unknown = sum(each.weight for each in wanted if each.term in lacking)
     missing = unknown * frequencies.largest_idf
     return Words(
@@ -135,7 +135,7 @@ def _with_required(
 
 
 def _informative(query: QueryTerms) -> list[str]:
-    kinds = (query.words, query.bigrams, query.written, query.joined, query.pairs)
+    kinds = (query.words, query.bigrams, query.written, query.spellings, query.pairs)
     return [term for kind in kinds for term in kind]
 
 
@@ -143,7 +143,7 @@ def _expanded(query: QueryTerms, times: int) -> Iterator[QueryTerm]:
     """Yield the informative terms of a query with their weights; a word counts ``times`` times."""
     weighted = (
         (query.words, times, 1.0),
-        ((*query.written, *query.joined), times, _MINOR_REACH),
+        ((*query.written, *query.spellings), times, _MINOR_REACH),
         (query.bigrams, 1, 1.0),
         (query.pairs, 1, _MINOR_REACH),
         # A word such as きりん is all hiragana, as particles are.

@@ -93,6 +93,11 @@ def nfc(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", _with_joiners(text))
 
 
+def compatible(text: str) -> str:
+    """Return a text in Unicode's normalization form KC, which has one width; in linear time, too."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", _with_joiners(text))
+
+
 def normalise(text: str) -> str:
     """Fold characters, and the spellings of kana: long vowels, and ``ヴァ`` as ``バ``."""
     return text.lower() if text.isascii() else unify_kana(fold_characters(text))
@@ -105,8 +110,7 @@ def fold_characters(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    compatible = unicodedata.normalize("NFKC", _with_joiners(text))
-    return unicodedata.normalize("NFKC", compatible.casefold()).translate(_plain)
+    return unicodedata.normalize("NFKC", compatible(text).casefold()).translate(_plain)
 
 
 class _PlainCharacters(dict[int, str]):

@@ -84,7 +84,7 @@ def terms_of(texts: Sequence[Prose]) -> list[Terms]:
     addressed = [at for at, each in enumerate(texts) if each.addresses]
     inside = in_batches(_by_text, [" ".join(texts[at].addresses) for at in addressed])
     for at, address in zip(addressed, inside, strict=True):
-        found[at] = replace(found[at], words=f"{found[at].words} {address.main}")
+        found[at] = replace(found[at], words=f"{found[at].words} {address.main} {address.pairs}")
     return found
 
 

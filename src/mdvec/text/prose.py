@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from mdvec.text.folding import beyond_ascii, fold_name
 from mdvec.text.joined import PART, CharacterKinds, folded_codes, in_batches, join_texts, text_of
-from mdvec.text.scripts import UNSPACED, compiled, holds_unspaced, is_unspaced, without_hyphens
+from mdvec.text.scripts import UNSPACED, compiled, holds_unspaced, is_unspaced
+from mdvec.text.spellings import other_spellings
 
 FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,}).*?(?:^[ \t>]*\2[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
@@ -75,7 +76,7 @@ class Prose(NamedTuple):
     Attributes:
         text: The text, with a space in place of each address and link target.
         addresses: Words that find it without being words of it: the addresses and link targets, in order, and
-            other spellings of its compounds, such as "email" for "e-mail".
+            other spellings of its words, such as "email" for "e-mail".
     """
 
     text: str
@@ -118,7 +119,8 @@ def part_addresses(text: str) -> Prose:
             addresses.append(found[0])
             start = found.end()
     text = "".join((*parts, text[start:]))
-    return Prose(without_marks(text), [*addresses, *without_hyphens(text)])
+    text = without_marks(text)
+    return Prose(text, [*addresses, *other_spellings(text)])
 
 
 def without_marks(text: str) -> str:

@@ -27,8 +27,6 @@ _UNSPACED_RUN = f"[{UNSPACED}]+"
 SPACED_WORD = rf"[^\W\d_{UNSPACED}]+"
 """The expression for a word of another script."""
 
-_COMPOUND = rf"(?<![\w-]){SPACED_WORD}(?:-\n?{SPACED_WORD})+(?![\w-])"
-
 # A kana or kanji carries about as much as this many letters.
 _LETTERS_PER_CHARACTER = 3
 
@@ -69,15 +67,6 @@ def is_unspaced_query(text: str) -> bool:
         return True
     words = compiled(SPACED_WORD).findall(text)
     return sum(word.lower() in STOP_WORDS for word in words) < _FUNCTION_WORDS_OF_PROSE
-
-
-def without_hyphens(text: str) -> list[str]:
-    """Return the words of a text that have hyphens, without them: ``email`` for ``e-mail``.
-
-    A line may end after a hyphen, as in texts that were taken from PDF files.
-    """
-    found = compiled(_COMPOUND).findall(text) if "-" in text else []
-    return re.sub(r"-\n?", "", " ".join(found)).split()
 
 
 @functools.cache

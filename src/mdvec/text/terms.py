@@ -12,10 +12,11 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from mdvec.text.folding import ascii_words, normalise
-from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED, compiled, without_hyphens
+from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED, compiled
+from mdvec.text.spellings import other_spellings
 from mdvec.text.words import STEMMER_VERSION, STOP_WORDS, is_english, stem
 
-TERMS_VERSION = f"6-{STEMMER_VERSION}"
+TERMS_VERSION = f"7-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that outdated indexes are recognised."""
 
 MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
@@ -75,7 +76,7 @@ class _TermsByKind(Struct):
     pairs: list[str] = field(default_factory=list)
     particles: list[str] = field(default_factory=list)
     singles: list[str] = field(default_factory=list)
-    joined: list[str] = field(default_factory=list)
+    spellings: list[str] = field(default_factory=list)
 
 
 class PhraseTerms(Struct, frozen=True):
@@ -102,7 +103,7 @@ class QueryTerms(Struct, frozen=True):
         singles: Chinese characters out of longer runs.
         particles: Bigrams of hiragana alone, which carry no subject.
         stop_words: English function words, as written.
-        joined: Words with hyphens, without them.
+        spellings: Terms of other spellings of its words (see :mod:`mdvec.text.spellings`).
     """
 
     words: tuple[str, ...] = ()
@@ -112,7 +113,7 @@ class QueryTerms(Struct, frozen=True):
     singles: tuple[str, ...] = ()
     particles: tuple[str, ...] = ()
     stop_words: tuple[str, ...] = ()
-    joined: tuple[str, ...] = ()
+    spellings: tuple[str, ...] = ()
 
 
 def query_terms(text: str, *, limit: int) -> QueryTerms:
@@ -122,7 +123,11 @@ def query_terms(text: str, *, limit: int) -> QueryTerms:
         text: A question or keywords.
         limit: Most terms of each kind.
     """
-    kinds = asdict(_by_kind(text))
+    found = _by_kind(text)
+    other = _by_kind(" ".join(other_spellings(text)))
+    found.spellings = [*other.words, *other.bigrams, *other.pairs]
+    found.particles += other.particles
+    kinds = asdict(found)
     return QueryTerms(**{kind: _once(terms)[:limit] for kind, terms in kinds.items()})
 
 
@@ -182,8 +187,6 @@ def _unspaced_groups(run: str) -> list[tuple[str, ...]]:
 def _by_kind(text: str) -> _TermsByKind:
     found = _TermsByKind()
     folded = normalise(text)
-    joined = map(forms_of.__getitem__, map(normalise, without_hyphens(text)))
-    found.joined += [stemmed for stemmed, _ in joined if stemmed]
     if folded.isascii():
         _add_words(ascii_words(folded), found)
         return found

@@ -8,7 +8,6 @@ import pytest
 
 from mdvec.text.indexed_terms import index_terms
 from mdvec.text.prose import is_unspaced_prose, part_addresses, skeletons, without_marks, without_styles
-from mdvec.text.terms import query_terms
 
 
 def skeleton(text: str, names: Sequence[str]) -> str:
@@ -125,22 +124,6 @@ def test_an_address_begins_with_its_scheme(text: str, addresses: list[str]) -> N
 def test_markup_inside_a_word_is_no_part_of_it(text: str, seen: str) -> None:
     """A reader sees one word; between words, marks stay."""
     assert without_marks(text) == seen
-
-
-@pytest.mark.parametrize(
-    ("text", "query"),
-    [
-        ("an e-mail", "email"),
-        ("an email", "e-mail"),
-        ("well-\nknown", "well known"),
-        ("well-\nknown", "wellknown"),
-    ],
-)
-def test_a_word_with_a_hyphen_is_found_without_it(text: str, query: str) -> None:
-    """And the other way round; a word that goes on in the next line is found as one word and as two."""
-    terms = index_terms(text)
-    wanted = query_terms(query, limit=9)
-    assert {*terms.main.split(), *terms.minor.split()} & {*wanted.words[:1], *wanted.joined}
 
 
 def test_words_of_addresses_are_minor() -> None:

@@ -109,7 +109,7 @@ def test_a_text_finds_itself(text: str) -> None:
     asked = query_terms(text, limit=10_000)
     kinds = (
         *(asked.words, asked.bigrams, asked.written, asked.pairs),
-        *(asked.singles, asked.particles, asked.stop_words, asked.joined),
+        *(asked.singles, asked.particles, asked.stop_words, asked.spellings),
     )
     assert {term for kind in kinds for term in kind} == {*indexed.main.split(), *indexed.minor.split()}
 

@@ -1,0 +1,50 @@
+"""Other spellings of the words of a text, by which a search finds it too: minor terms of texts and queries."""
+
+from __future__ import annotations
+
+from mdvec.text.folding import compatible
+from mdvec.text.scripts import HAN, KATAKANA, SPACED_WORD, UNSPACED, compiled
+
+_HYPHENATED = rf"(?<![\w-]){SPACED_WORD}(?:-{SPACED_WORD})+(?![\w-])"
+
+# Kana that end a verb inside a compound: 打ち合わせ is also written 打合わせ, 打ち合せ and 打合せ. Particles,
+# which stand between words, are no such kana.
+_STEM_END = "[いきぎしちびみりえけげせべめれっ]|[かがこさたなばまらろわ][いきしせりえけれめ]"
+_OKURIGANA = f"([{HAN}])(?:{_STEM_END})(?=([{HAN}]))"
+
+# Names of animals and plants are written in both kana, and are short; words with ー are foreign.
+_SHORT_KATAKANA = f"(?<![{KATAKANA}])[ァ-ヶ]{{2,4}}(?![{KATAKANA}])"
+_TO_HIRAGANA = {code: code - 0x60 for code in range(ord("ァ"), ord("ヶ") + 1)}
+
+# Four letters or more with a space after each, as designers of headings and some PDF files set them. Two of
+# them with three spaces are found at once, and are rare.
+_LETTER = rf"[^\W\d_{UNSPACED}]"
+_TWO_SPACED_OUT = r"[ \u3000][^\W\d_][ \u3000][^\W\d_][ \u3000]"
+_SPACED_OUT = (
+    rf"(?<!\w){_LETTER}(?: {_LETTER}){{3,}}(?!\w)"
+    rf"|(?<!\w)[{UNSPACED}](?:[ \u3000][{UNSPACED}]){{3,}}(?!\w)"
+)
+# What is no letter is no term, so each gives a word of letters and digits.
+_PICTOGRAM = "[\u2600-\u27bf\u2b50\u2b55\U0001f000-\U0001faff]"
+
+
+def other_spellings(text: str) -> list[str]:
+    """Return other spellings of words of a text, in no particular order.
+
+    Returns:
+        ``email`` for ``e-mail``, ``打合`` for ``打ち合わせ``, ``ねこ`` for ``ネコ``, ``Summary`` for
+        ``S u m m a r y``, and a word for each pictogram.
+    """
+    text = compatible(text)
+    found: list[str] = []
+    if "-" in text:
+        # A line may end after a hyphen, as in texts that were taken from PDF files.
+        words = [word for word in text.replace("-\n", "-").split() if "-" in word]
+        found += [each.replace("-", "") for each in compiled(_HYPHENATED).findall(" ".join(words))]
+    if compiled(_TWO_SPACED_OUT).search(text):
+        found += ["".join(each.split()) for each in compiled(_SPACED_OUT).findall(text)]
+    if not text.isascii():
+        found += map("".join, compiled(_OKURIGANA).findall(text))
+        found += [each.translate(_TO_HIRAGANA) for each in compiled(_SHORT_KATAKANA).findall(text)]
+        found += [f"u{ord(each):x}" for each in compiled(_PICTOGRAM).findall(text)]
+    return found

@@ -1,0 +1,57 @@
+"""Other spellings: one word that is written in several ways is found by each of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mdvec.text.indexed_terms import index_terms
+from mdvec.text.spellings import other_spellings
+from mdvec.text.terms import query_terms
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("an e-mail", "email"),
+        ("an email", "e-mail"),
+        ("well-\nknown", "well known"),
+        ("well-\nknown", "wellknown"),
+        ("A N N U A L report", "annual"),
+        ("検 索 エ ン ジ ン", "検索"),
+        ("打ち合わせの記録", "打合せ"),
+        ("打合せの記録", "打ち合わせ"),
+        ("引っ越しをする", "引越"),
+        ("ネコが来た", "ねこ"),
+        ("ウサギの餌", "うさぎ"),
+        ("done 🎉", "🎉"),
+    ],
+)
+def test_a_word_is_found_in_its_other_spellings(text: str, query: str) -> None:
+    """The terms of the text hold one by which the query looks."""
+    terms = index_terms(text)
+    asked = query_terms(query, limit=9)
+    held = {*terms.main.split(), *terms.minor.split()}
+    assert held & {*asked.words[:1], *asked.bigrams, *asked.spellings, *asked.particles}
+
+
+def test_kana_find_each_other_only_where_nothing_else_is_known() -> None:
+    """Terms of hiragana alone are a last resort: most of them are particles."""
+    asked = query_terms("ネコ", limit=9)
+    assert asked.bigrams == ("ネコ",)
+    assert asked.spellings == ()
+    assert asked.particles == ("ねこ",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "私の本を山で読む",  # particles
+        "サーバーとネットワーク",  # foreign words: long, or with a long vowel
+        "1 2 3 4 5 and a b c",
+        "2024-05-01, -x, a--b",
+        "見る人と話した人",
+    ],
+)
+def test_other_words_have_no_other_spelling(text: str) -> None:
+    """Neither what stands between two words, nor numbers, nor a few letters in a row."""
+    assert other_spellings(text) == []
