@@ -28,12 +28,11 @@ from mdvec.search.query_vectors import SearchedCollection
 from mdvec.search.search import search
 from mdvec.stores.interface import Store
 from mdvec.stores.vectors.follower import update_vector_index
-from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
 from mdvec.workspace.opening import open_store
 
-NAMES = ("sqlite-vec", "lancedb", "chroma", "postgres", "postgres-hnsw", "memory")
+NAMES = ("sqlite-vec", "lancedb", "chroma", "postgres", "postgres-hnsw")
 QUESTIONS = 100
 
 
@@ -71,11 +70,10 @@ def compare(database: Path, texts: Sequence[str], names: Sequence[str], folder: 
     expected = answers(store, texts, embedder)
     results: dict[str, Any] = {}
     for name in names:
-        if name == "memory" or name.startswith("postgres"):
-            target: Store = MemoryStore()
-            if name != "memory":  # with HNSW, as if there were more vectors than are searched in memory
-                env = {"MDVEC_STORE_POSTGRES_EXACT_UP_TO": "1"} if name == "postgres-hnsw" else {}
-                target = open_store(start_postgres(folder / name), load_config(cwd=folder, env=env).config)
+        if name.startswith("postgres"):
+            # With HNSW, as if there were more vectors than are searched in memory.
+            env = {"MDVEC_STORE_POSTGRES_EXACT_UP_TO": "1"} if name == "postgres-hnsw" else {}
+            target = open_store(start_postgres(folder / name), load_config(cwd=folder, env=env).config)
             copy_store(store, target, wait_s=0)
         else:
             target = open_store(own, Config(store=StoreSettings(vectors=f"{name}:{folder / name}")))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 from numpy.typing import NDArray
+from tests.oracle import Oracle, Place
 from tests.postgres_server import open_postgres
 
 from mdvec.search.query_vectors import SearchedCollection
@@ -18,7 +18,6 @@ from mdvec.stores.interface import Store, View, Writer
 from mdvec.stores.records import ChunkTerms, DocumentRecord
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
-from mdvec.testing.stores import MemoryStore
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.prose import is_unspaced_prose, skeletons
 from mdvec.types.change import SourceEntry
@@ -35,7 +34,6 @@ FOLDER = SourceSpec("folder", "/notes")
 T = TypeVar("T")
 
 STORES = (
-    "memory",
     "sqlite",
     pytest.param("postgres", marks=pytest.mark.postgres),
     pytest.param("postgres-hnsw", marks=pytest.mark.postgres),
@@ -46,8 +44,6 @@ STORES = (
 def open_store(kind: str, folder: Path) -> Store:
     """Open an empty store of a kind."""
     match kind:
-        case "memory":
-            return MemoryStore()
         case "postgres":
             return open_postgres()
         case "postgres-hnsw":
@@ -207,13 +203,8 @@ def toward(query: NDArray[np.float32], *cosines: float) -> NDArray[np.float32]:
     return np.asarray(near * query + np.sqrt(1 - near**2) * noise, np.float32)
 
 
-@dataclass(frozen=True)
-class Place:
-    """A chunk by what is the same in every store."""
-
-    collection: str
-    path: str
-    ordinal: int
+NAMES = ("first", "second")
+"""Of the collections of a world."""
 
 
 class World:
@@ -224,11 +215,13 @@ class World:
         first: A collection.
         second: Another one.
         space_id: An empty space.
+        oracle: What was written through this world.
     """
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.first, self.second = add_collection(store, "first"), add_collection(store, "second")
+        self.oracle = Oracle()
+        self.first, self.second = (add_collection(store, name) for name in NAMES)
         with store.write() as writer:
             self.space_id: SpaceId = writer.open_space(SPACE)
 
@@ -250,18 +243,22 @@ class World:
         document, chunks = make_document(path, texts, tags=tags, aliases=aliases, depths=depths)
         document = replace(document, updated_ns=updated_ns)
         record = make_record(document, chunks, entry=make_entry(path, mtime_ns), terms=terms)
+        self.oracle.put(NAMES[collection], record)
         with self.store.write() as writer:
             writer.put_documents(collection_id, [record])
             return chunk_ids(writer, collection_id, path)
 
     def remove(self, path: str, *, collection: int = 0) -> None:
         """Remove a document."""
+        self.oracle.remove(NAMES[collection], path)
         with self.store.write() as writer:
             writer.delete_documents(self.collections[collection], [path])
 
     def embed(self, vectors: Mapping[str, NDArray[np.float32]], space_id: SpaceId | None = None) -> None:
         """Give texts and names vectors."""
         if vectors:
+            if space_id in (None, self.space_id):
+                self.oracle.embed(vectors)
             with self.store.write() as writer:
                 writer.put_vectors(
                     self.space_id if space_id is None else space_id,

@@ -23,7 +23,6 @@ from mdvec.run import Run, Stage
 from mdvec.stores import holders
 from mdvec.stores.interface import Claim, Store
 from mdvec.stores.sharing import SharedWork
-from mdvec.testing.stores import MemoryStore
 from mdvec.types.collection import Collection
 from mdvec.types.report import Activity
 
@@ -245,8 +244,6 @@ def test_a_claim_that_cannot_be_given_back_now_is_given_back_later(
     store: Store, notes: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A store that is away when work ends, as a server may be, frees the collection once it is back."""
-    if isinstance(store, MemoryStore):
-        return
     monkeypatch.setattr(holders, "_RETRY_S", 0.05)
     database = store._database  # type: ignore[attr-defined]
     away: list[None] = []
@@ -271,8 +268,6 @@ def test_a_run_that_is_cancelled_gives_its_claim_back(
     store: Store, notes: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even where it has to wait for another writer, which ends as soon as a run is cancelled."""
-    if isinstance(store, MemoryStore):
-        return
     database = store._database  # type: ignore[attr-defined]
     writing = database.writing
 
@@ -291,8 +286,6 @@ def test_a_store_that_is_closed_keeps_no_collection(
     store: Store, notes: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A claim that could not be given back before is, when the store is closed."""
-    if isinstance(store, MemoryStore):
-        return
     database = store._database  # type: ignore[attr-defined]
 
     def fail(*_: object) -> None:

@@ -6,7 +6,6 @@ import itertools
 import math
 import random
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 from tests.contract.store_world import (
     DIMENSION,
+    NAMES,
     SPACE,
     STORES,
     World,
@@ -23,6 +23,7 @@ from tests.contract.store_world import (
     unit_vectors,
     vector_of,
 )
+from tests.oracle import Scope
 
 from mdvec.text.hashing import text_hash
 from mdvec.types.ids import ChunkId, DocumentId, SpaceId, TextHash
@@ -418,47 +419,30 @@ def test_drop_space(world: World) -> None:
     assert nearest(world) == before
 
 
-@pytest.mark.parametrize("kind", STORES[1:])
 @pytest.mark.parametrize("seed", range(5))
-def test_similarities_are_those_of_the_memory_store(tmp_path: Path, seed: int, kind: str) -> None:
-    """For random worlds to 6 digits, in every method; rankings are equal."""
-    measured = []
-    for each_kind in ("memory", kind):
-        chance = random.Random(seed)
-        store = open_store(each_kind, tmp_path)
-        world = World(store)
-        names = [f"{number}.md" for number in range(30)]
-        for name in names:
-            texts = [f"text {chance.randrange(60)}" for _ in range(chance.randrange(4))]
-            world.add(name, texts, collection=chance.randrange(2), aliases=(f"alias {chance.randrange(20)}",))
-        for text in itertools.chain(
-            names, (f"text {at}" for at in range(60)), (f"alias {at}" for at in range(20))
-        ):
-            if chance.random() < 0.7:
-                world.embed({text: vector_of(text, alike=0.5)})
-        with store.read() as view:
-            chunks = view.nearest_chunks(world.space_id, QUERY, world.where(), 40)
-            documents = view.nearest_documents(world.space_id, QUERY, world.where(), 20)
-            by_id = {
-                view.find_document(each, path).id: (at, path)  # type: ignore[union-attr]
-                for at, each in enumerate(world.collections)
-                for path in view.known_documents(each)
-            }
-            ids = [place.id for place in view.sampled_chunks(world.space_id, 7)]
-            sample = view.chunk_similarities(world.space_id, QUERY[np.newaxis], ids)[0].tolist()
-        measured.append(
-            (
-                world.places(key for key, _ in chunks),
-                [near for _, near in chunks],
-                [by_id[key] for key, _ in documents],
-                [near for _, near in documents],
-                sample,
-            )
-        )
-        store.close()
-    memory, other = measured
-    assert memory[0] == other[0]
-    assert memory[1] == pytest.approx(other[1], abs=2e-6)
-    assert memory[2] == other[2]
-    assert memory[3] == pytest.approx(other[3], abs=2e-6)
-    assert memory[4] == pytest.approx(other[4], abs=2e-6)
+def test_the_nearest_are_those_of_the_definition(world: World, seed: int) -> None:
+    """For random worlds: the same chunks and documents, with similarities to 5 digits."""
+    chance = random.Random(seed)
+    names = [f"{number}.md" for number in range(30)]
+    for name in names:
+        texts = [f"text {chance.randrange(60)}" for _ in range(chance.randrange(4))]
+        world.add(name, texts, collection=chance.randrange(2), aliases=(f"alias {chance.randrange(20)}",))
+    for text in itertools.chain(
+        names, (f"text {at}" for at in range(60)), (f"alias {at}" for at in range(20))
+    ):
+        if chance.random() < 0.7:
+            world.embed({text: vector_of(text, alike=0.5)})
+    with world.store.read() as view:
+        chunks = view.nearest_chunks(world.space_id, QUERY, world.where(), 40)
+        documents = view.nearest_documents(world.space_id, QUERY, world.where(), 20)
+        keys = {
+            view.find_document(each, path).id: (name, path)  # type: ignore[union-attr]
+            for name, each in zip(NAMES, world.collections, strict=True)
+            for path in view.known_documents(each)
+        }
+    wanted_chunks = world.oracle.nearest_chunks(QUERY, Scope(NAMES), 40)
+    wanted_documents = world.oracle.nearest_documents(QUERY, Scope(NAMES), 20)
+    assert world.places(key for key, _ in chunks) == [place for place, _ in wanted_chunks]
+    assert [near for _, near in chunks] == pytest.approx([near for _, near in wanted_chunks], abs=2e-6)
+    assert [keys[key] for key, _ in documents] == [key for key, _ in wanted_documents]
+    assert [near for _, near in documents] == pytest.approx([near for _, near in wanted_documents], abs=2e-6)

@@ -17,7 +17,6 @@ from mdvec.stores.interface import Store
 from mdvec.stores.published.followed import PublishedSettings
 from mdvec.stores.vectors.follower import update_vector_index
 from mdvec.testing.embedder import HashingEmbedder
-from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
 from mdvec.workspace.opening import open_store
@@ -31,7 +30,6 @@ INDEXES = [
     pytest.param("lancedb", marks=pytest.mark.lancedb),
     pytest.param("chroma", marks=pytest.mark.chroma),
 ]
-STORES = ["memory", pytest.param("postgres", marks=pytest.mark.postgres)]
 
 Hits = list[list[tuple[str, int]]]
 
@@ -78,11 +76,10 @@ def answers(store: Store) -> Hits:
     return hits
 
 
-@pytest.mark.parametrize("name", STORES)
-def test_stores(database: Path, expected: Hits, name: str) -> None:
-    """A copy in another store has the same ten hits, in the same order."""
-    source = open_store(database)
-    target: Store = MemoryStore() if name == "memory" else open_postgres()
+@pytest.mark.postgres
+def test_postgres(database: Path, expected: Hits) -> None:
+    """A copy on a server has the same ten hits, in the same order."""
+    source, target = open_store(database), open_postgres()
     copy_store(source, target, wait_s=0)
     assert len(expected) == QUESTIONS
     assert sum(len(each) for each in expected) > 0.8 * 10 * QUESTIONS

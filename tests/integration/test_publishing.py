@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands import run_here
+from tests.postgres_server import open_postgres
 from tests.waiting import HANG_S, wait_until
 
 from mdvec.config.schema import Config
@@ -29,7 +30,6 @@ from mdvec.errors import (
 from mdvec.stores.interface import Store
 from mdvec.stores.published.followed import PublishedSettings, PublishedStore
 from mdvec.testing.embedder import HashingEmbedder
-from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import SearchQuery
 from mdvec.types.report import ImportOptions
 from mdvec.workspace import Workspace, open_workspace
@@ -335,12 +335,13 @@ def test_a_damaged_place_is_published_in_full(workspace: Workspace, tmp_path: Pa
     store.close()
 
 
+@pytest.mark.postgres
 def test_other_stores_are_published_too(tmp_path: Path, folder: Path) -> None:
     """A store that writes no file is copied into one first."""
     with open_workspace(database=tmp_path / "index.sqlite", embedder=EMBEDDER) as opened:
         opened.add_collection("notes", "Notes", str(folder))
         opened.import_collection("notes")
-        store = MemoryStore()
+        store = open_postgres()
         from mdvec.indexing.transfer import copy_store
 
         copy_store(opened._collections.store(), store, wait_s=0)

@@ -16,7 +16,6 @@ from mdvec.indexing.transfer import copy_store, describe
 from mdvec.stores.interface import Store
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
-from mdvec.testing.stores import MemoryStore
 from mdvec.types.hit import SearchHit
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.types.report import ImportOptions
@@ -79,15 +78,16 @@ def assert_equal(first: Store, second: Store) -> None:
             assert [each[0] for each in rankings[0]] == [each[0] for each in rankings[1]]
 
 
+@pytest.mark.postgres
 def test_there_and_back(workspace: Workspace, tmp_path: Path) -> None:
-    """From SQLite to memory and to SQLite again everything stays, and nothing is embedded."""
+    """From SQLite to PostgreSQL and to SQLite again everything stays, and nothing is embedded."""
     source = SqliteStore(tmp_path / "index.sqlite")
-    memory, last = MemoryStore(), SqliteStore(tmp_path / "last.sqlite")
-    copy(source, memory)
-    copy(memory, last)
-    assert_equal(source, memory)
+    server, last = open_postgres(), SqliteStore(tmp_path / "last.sqlite")
+    copy(source, server)
+    copy(server, last)
+    assert_equal(source, server)
     assert_equal(source, last)
-    for each in (source, last):
+    for each in (source, server, last):
         each.close()
 
 
@@ -167,7 +167,10 @@ def test_a_copy_is_refused_where_both_addresses_are_one_store(workspace: Workspa
 
 def test_vectors_that_are_gone_since_are_dropped(workspace: Workspace, tmp_path: Path) -> None:
     """A copy that an earlier one has begun becomes equal, whatever was removed meanwhile."""
-    with closing(SqliteStore(tmp_path / "index.sqlite")) as source, closing(MemoryStore()) as target:
+    with (
+        closing(SqliteStore(tmp_path / "index.sqlite")) as source,
+        closing(SqliteStore(tmp_path / "target.sqlite")) as target,
+    ):
         copy(source, target)
         for number in range(100):
             (tmp_path / "notes" / f"{number}.md").unlink()
@@ -195,7 +198,7 @@ def test_a_difference_is_noticed(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A target that does not hold what was written fails the check at the end."""
-    source, target = SqliteStore(tmp_path / "index.sqlite"), MemoryStore()
+    source, target = SqliteStore(tmp_path / "index.sqlite"), SqliteStore(tmp_path / "target.sqlite")
 
     def lose(_: object, store: Store) -> None:
         with store.write() as writer:
@@ -206,6 +209,7 @@ def test_a_difference_is_noticed(
     with pytest.raises(StoreError, match="differs from"):
         copy(source, target)
     source.close()
+    target.close()
 
 
 def test_a_workspace_is_moved(workspace: Workspace, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mdvec.text.encodings import decode
+from mdvec.documents.encodings import decode
 
 _TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Cn", "Co"), exclude_characters="\ufeff\ufffd"))
 _KANA_AND_KANJI = (

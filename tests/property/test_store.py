@@ -1,22 +1,22 @@
-"""SQLite against the memory store, on random documents, filters, queries and sequences of changes."""
+"""SQLite against the definitions, on random documents, filters, queries and sequences of changes."""
 
 from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.contract.store_world import Place, World, read, unit_vectors, vector_of
+from tests.contract.store_world import NAMES, World, read, unit_vectors, vector_of
+from tests.oracle import Oracle, Place, Scope
 
 from mdvec.stores.columns import fold_label, prefix_end
 from mdvec.stores.interface import View
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.testing.stores import MemoryStore
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Filters, TagMatch, Where
 
@@ -58,22 +58,15 @@ QUERY = unit_vectors(1, seed=3, alike=0.5)[0]
 
 def _texts(world: World) -> list[str]:
     """Return all texts and names without a vector, in an order that has nothing to do with the documents."""
+    return sorted({each for name in NAMES for pending in _pending(world.oracle) for each in pending(name)})
 
-    def pending(view: View) -> list[str]:
-        return [
-            each.text
-            for collection in world.collections
-            for each in (
-                *view.pending(collection, world.space_id, 99),
-                *view.pending_names(collection, world.space_id, 99),
-            )
-        ]
 
-    return sorted(set(read(world.store, pending)))
+def _pending(oracle: Oracle) -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]]:
+    return oracle.pending, oracle.pending_names
 
 
 def _step(world: World, kind: str, one: Any, two: Any) -> None:
-    """Change a world; the same step changes equal worlds equally."""
+    """Change a world."""
     match kind:
         case "put":
             world.remove(one, collection=two["collection"])
@@ -85,67 +78,79 @@ def _step(world: World, kind: str, one: Any, two: Any) -> None:
             chosen = random.Random(one).sample(missing, min(two, len(missing)))
             world.embed({text: vector_of(text, alike=0.5) for text in chosen})
         case _:
+            world.oracle.drop_unused(one)
             with world.store.write() as writer:
                 writer.drop_unused(keep=one)
 
 
-def _found(world: World, where: Where, limit: int, terms: Sequence[str], must: Sequence[str]) -> list[Any]:
-    """Return everything that is found, by what is the same in every store."""
+def _check(world: World, scope: Scope, limit: int, terms: Sequence[str], must: Sequence[str]) -> None:
+    """Assert that a store finds what the definitions say: scores and similarities to 5 digits."""
+    oracle, space = world.oracle, world.space_id
+    numbers = dict(zip(NAMES, world.collections, strict=True))
     with world.store.read() as view:
-        names = _names(world, view)
-        space = world.space_id
-        by_words = [view.bm25(terms, where, limit), view.bm25(terms, where, limit, must=must)]
+        keys = _keys(world, view)
+        ids = {key: document for document, key in keys.items()}
+        where = Where(
+            tuple(numbers[each] for each in scope.collections),
+            scope.filters,
+            None if scope.only is None else frozenset(ids[key] for key in ids if key[1] in scope.only),
+            frozenset(ids[key] for key in ids if key[1] in scope.hidden),
+        )
+        for required in ((), must):
+            found = view.bm25(terms, where, limit, must=required)
+            _agree(_placed(world, found), oracle.bm25(terms, scope, limit, required))
+        assert view.document_frequencies(terms).of_term == {
+            term: count for term, count in oracle.frequencies(terms).items() if count
+        }
         chunks = view.nearest_chunks(space, QUERY, where, limit)
+        _agree(_placed(world, chunks), oracle.nearest_chunks(QUERY, scope, limit))
         documents = view.nearest_documents(space, QUERY, where, limit)
-        called = [view.documents_called(name, where) for name in ("cat", "猫", "x md")]
-        inside = view.places_in(sorted(names), where, 99)
-        found = [
-            *(_ranked(world, ranking) for ranking in (*by_words, chunks)),
-            ([names[key] for key, _ in documents], [near for _, near in documents]),
-            [[names[key] for key in each] for each in called],
-            sorted((names[each.document_id], each.ordinal) for each in inside),
-            view.tags(where),
-            view.document_frequencies(terms),
-            view.chunk_similarities(
-                space, QUERY.reshape(1, -1), [each.id for each in view.sampled_chunks(space, 5)]
-            )[0].tolist(),
-            [view.counts(each, space) for each in world.collections],
-            [view.file_states(each, space) for each in world.collections],
-            [view.pending(each, space, limit) for each in world.collections],
-            [view.pending_names(each, space, limit) for each in world.collections],
-        ]
-        everything = [key for key, _ in view.nearest_chunks(space, QUERY, world.where(), 99)]
-        texts = view.chunk_similarities(space, QUERY.reshape(1, -1), everything)[0].tolist()
-        similarities = dict(zip(everything, texts, strict=True))
-        assert [similarities[key] for key, _ in chunks] == [near for _, near in chunks]
-        of_names = view.name_similarities(space, QUERY.reshape(1, -1), sorted(names))[0].tolist()
-        near_names = dict(zip(sorted(names), of_names, strict=True))
-        assert [near_names[key] for key, _ in documents] == [near for _, near in documents]
-    return found
+        _agree([(keys[key], near) for key, near in documents], oracle.nearest_documents(QUERY, scope, limit))
+        query = QUERY.reshape(1, -1)
+        same = view.chunk_similarities(space, query, [key for key, _ in chunks])[0].tolist()
+        assert same == [near for _, near in chunks]
+        same = view.name_similarities(space, query, [key for key, _ in documents])[0].tolist()
+        assert same == [near for _, near in documents]
+        for name in ("cat", "猫", "x md"):
+            assert [keys[key] for key in view.documents_called(name, where)] == oracle.called(name, scope)
+        places = [Place(*keys[each.document_id], each.ordinal) for each in view.places_in([*keys], where, 99)]
+        assert sorted(map(str, places)) == sorted(map(str, oracle.places(scope)))
+        assert [(each.tag, each.documents) for each in view.tags(where)] == oracle.tags(scope)
+        for name, key in numbers.items():
+            assert [each.text for each in view.pending(key, space, limit)] == oracle.pending(name)[:limit]
+            names = [each.text for each in view.pending_names(key, space, limit)]
+            assert names == oracle.pending_names(name)[:limit]
+            held = [len(record.chunks) for (of, _), record in oracle.documents.items() if of == name]
+            counts = view.counts(key, space)
+            assert (counts.documents, counts.chunks) == (len(held), sum(held))
 
 
-def _names(world: World, view: View) -> dict[DocumentId, tuple[int, str]]:
-    found: dict[DocumentId, tuple[int, str]] = {}
-    for at, collection in enumerate(world.collections):
+def _check_sample(world: World) -> None:
+    with world.store.read() as view:
+        ids = [each.id for each in view.sampled_chunks(world.space_id, 5)]
+        near = view.chunk_similarities(world.space_id, QUERY.reshape(1, -1), ids)[0].tolist()
+    assert near == pytest.approx(world.oracle.sample(QUERY, 5), abs=2e-6)
+
+
+def _keys(world: World, view: View) -> dict[DocumentId, tuple[str, str]]:
+    """Return collection and path of each document, by id."""
+    found: dict[DocumentId, tuple[str, str]] = {}
+    for name, collection in zip(NAMES, world.collections, strict=True):
         for path in view.known_documents(collection):
             document = view.find_document(collection, path)
             assert document is not None
-            found[document.id] = at, path
+            found[document.id] = name, path
     return found
 
 
-def _ranked(world: World, ranking: Sequence[tuple[ChunkId, float]]) -> tuple[list[Place], list[float]]:
-    return world.places(key for key, _ in ranking), [score for _, score in ranking]
+def _placed(world: World, ranking: Sequence[tuple[ChunkId, float]]) -> list[tuple[Place, float]]:
+    places = world.places(key for key, _ in ranking)
+    return list(zip(places, (score for _, score in ranking), strict=True))
 
 
-def _agree(found: list[Any], wanted: list[Any]) -> None:
-    """Assert that two stores found the same: scores and similarities to 5 digits."""
-    for mine, theirs in zip(found[:4], wanted[:4], strict=True):
-        assert mine[0] == theirs[0]
-        assert mine[1] == pytest.approx(theirs[1], rel=1e-5, abs=2e-6)
-    assert found[4:8] == wanted[4:8]
-    assert found[8] == pytest.approx(wanted[8], abs=2e-6)
-    assert found[9:] == wanted[9:]
+def _agree(found: Sequence[tuple[Any, float]], wanted: Sequence[tuple[Any, float]]) -> None:
+    assert [each for each, _ in found] == [each for each, _ in wanted]
+    assert [score for _, score in found] == pytest.approx([score for _, score in wanted], rel=1e-5, abs=2e-6)
 
 
 @settings(max_examples=60, deadline=None)
@@ -160,7 +165,7 @@ def _agree(found: list[Any], wanted: list[Any]) -> None:
     limit=st.integers(1, 12),
     few=st.sampled_from([0, 5_000]),
 )
-def test_filtered_search_equals_the_reference(
+def test_filtered_search_finds_what_fits(
     files: dict[str, dict[str, Any]],
     narrow: Filters,
     chosen: tuple[int, ...],
@@ -172,44 +177,33 @@ def test_filtered_search_equals_the_reference(
     few: int,
 ) -> None:
     """For all documents and filters, in the way for few chunks inside and in the way for many."""
-    found = []
+    scope = Scope(tuple(NAMES[number] for number in chosen), narrow, only, hidden)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("mdvec.stores.inside.FEW_CHUNKS", few)
         store = SqliteStore(Path(folder) / "index.sqlite")
-        for world in (World(MemoryStore()), World(store)):
-            for path, document in files.items():
-                _step(world, "put", path, document)
-            missing = _texts(world)
-            world.embed({text: vector_of(text, alike=0.5) for text in missing[: len(missing) * 2 // 3]})
-            with world.store.read() as view:
-                ids = {path: key for key, (_, path) in _names(world, view).items()}
-            where = Where(
-                tuple(world.collections[number] for number in chosen),
-                narrow,
-                None if only is None else frozenset(ids[path] for path in only & ids.keys()),
-                frozenset(ids[path] for path in hidden & ids.keys()),
-            )
-            found.append(_found(world, where, limit, [*terms, *must], must))
+        world = World(store)
+        for path, document in files.items():
+            _step(world, "put", path, document)
+        missing = _texts(world)
+        world.embed({text: vector_of(text, alike=0.5) for text in missing[: len(missing) * 2 // 3]})
+        _check(world, scope, limit, [*terms, *must], must)
+        _check_sample(world)
         store.close()
-    _agree(found[1], found[0])
 
 
 @settings(max_examples=60, deadline=None)
 @given(changes=st.lists(steps, min_size=1, max_size=12), few=st.sampled_from([0, 4096]))
 def test_what_stays_in_memory_follows_every_change(changes: list[tuple[str, Any, Any]], few: int) -> None:
-    """After any sequence of changes a store that was searched all along finds what the reference finds."""
+    """After any sequence of changes a store that was searched all along finds what there is."""
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr("mdvec.stores.dense._FEW_CHUNKS", few)
         store = SqliteStore(Path(folder) / "index.sqlite")
-        real, reference = World(store), World(MemoryStore())
+        world = World(store)
         for change in changes:
-            found = []
-            for world in (real, reference):
-                _step(world, *change)
-                found.append(_found(world, world.where(), 9, ["a", "b"], ["a"]))
-            if not few:  # chunks that are gone may be among those that are sampled
-                found[0][8] = found[1][8]
-            _agree(*found)
+            _step(world, *change)
+            _check(world, Scope(NAMES), 9, ["a", "b"], ["a"])
+            if few:  # else chunks that are gone may be among those that are sampled
+                _check_sample(world)
         store.close()
 
 

@@ -30,17 +30,15 @@ from mdvec.stores.published.followed import PublishedStore
 from mdvec.stores.sqlite.snapshots import Snapshot, Transaction
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
-from mdvec.testing.stores import MemoryStore, MemoryWriter
-from mdvec.testing.views import MemoryView
 
 _embedders: tuple[type[Embedder], ...] = (BuiltinEmbedder, LocalEmbedder, RemoteEmbedder, HashingEmbedder)
 _engines: tuple[type[Engine], ...] = (SentenceTransformersEngine, PlamoEngine)
 _services: tuple[type[Provider], ...] = (GeminiProvider, VoyageProvider, OpenAiProvider)
 _chunkers: tuple[type[Chunker], ...] = (SectionChunker, HeadingChunker, VaultChunker, WindowChunker)
 _sources: tuple[type[Source], ...] = (FolderSource, GithubSource, GitSource)
-_stores: tuple[type[Store], ...] = (SqliteStore, MemoryStore, PublishedStore)
-_views: tuple[type[View], ...] = (Snapshot, MemoryView)
-_writers: tuple[type[Writer], ...] = (Transaction, MemoryWriter)
+_stores: tuple[type[Store], ...] = (SqliteStore, PublishedStore)
+_views: tuple[type[View], ...] = (Snapshot,)
+_writers: tuple[type[Writer], ...] = (Transaction,)
 _claims: tuple[type[Claim], ...] = (HeldClaim,)
 
 

@@ -13,12 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec import run
+from mdvec.documents.encodings import decode
 from mdvec.errors import SourceEmptyError, SourceMissingError, UnreadableFileError
 from mdvec.indexing.plan import compare, file_name, resolve, sample
 from mdvec.indexing.work import BINARY_RULE, POINTER_RULE, Recipe
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
-from mdvec.text.encodings import decode
 from mdvec.text.hashing import content_hash
 from mdvec.text.undecodable import spelled
 from mdvec.types.change import Exclusion, KnownDocument, Listing, Move, Plan, SourceEntry, Unreadable

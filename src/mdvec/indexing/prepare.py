@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.chunking.metadata import metadata_chunk
+from mdvec.documents.encodings import Decoded, decode
 from mdvec.errors import FileTooLargeError, UnreadableFileError
 from mdvec.indexing.changes import Changes, sized
 from mdvec.indexing.work import BINARY_RULE, POINTER_RULE, Recipe
 from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
-from mdvec.text.encodings import Decoded, decode
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.indexed_terms import once, terms_of
 from mdvec.text.properties import property_text

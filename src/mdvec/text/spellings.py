@@ -1,4 +1,4 @@
-"""Other spellings of the words of a text, by which a search finds it too: minor terms of texts and queries."""
+"""Other spellings of words, by which a search finds a text, too: minor terms of texts and queries."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import pytest
@@ -16,7 +16,7 @@ from mdvec.indexing.work import Recipe
 from mdvec.search.exact import _IDENTIFIER, _with_all_words, find_exact
 from mdvec.search.words import find_by_words
 from mdvec.stores.interface import View
-from mdvec.testing.stores import MemoryStore
+from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.ids import ChunkId
@@ -44,8 +44,7 @@ NOTES: Mapping[str, str] = {
 }
 
 
-def make_world(notes: Mapping[str, str]) -> World:
-    world = World(MemoryStore())
+def write(world: World, notes: Mapping[str, str]) -> World:
     records = []
     for path, text in notes.items():
         prepared = prepare(SourceEntry(path, path, 1, 1), text.encode(), RECIPE)
@@ -70,8 +69,10 @@ def found(world: World, query: str, filters: Filters | None = None) -> dict[str,
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
-    return make_world(NOTES)
+def noted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    store = SqliteStore(tmp_path_factory.mktemp("exact") / "index.sqlite")
+    yield write(World(store), NOTES)
+    store.close()
 
 
 @pytest.mark.parametrize(
@@ -98,9 +99,9 @@ def world() -> World:
         ("", set()),
     ],
 )
-def test_the_first_kind_that_finds_any_counts(world: World, query: str, paths: set[str]) -> None:
+def test_the_first_kind_that_finds_any_counts(noted: World, query: str, paths: set[str]) -> None:
     """Names, then headings, phrases, properties, dates and identifiers."""
-    assert found(world, query).keys() == paths
+    assert found(noted, query).keys() == paths
 
 
 @pytest.mark.parametrize(
@@ -116,48 +117,49 @@ def test_the_first_kind_that_finds_any_counts(world: World, query: str, paths: s
     ],
 )
 def test_a_date_finds_what_is_named_after_it_and_what_names_it(
-    world: World, query: str, paths: set[str]
+    noted: World, query: str, paths: set[str]
 ) -> None:
     """A day without a year is one of any year; passages are found among those that hold words."""
-    assert found(world, query).keys() == paths
+    assert found(noted, query).keys() == paths
 
 
-def test_of_numbered_headings_the_one_in_the_query_counts(world: World) -> None:
+def test_of_numbered_headings_the_one_in_the_query_counts(noted: World) -> None:
     """One section of five, which differ in their number alone."""
-    assert found(world, "which screws does Part 40 need") == {"parts.md": 1}
+    assert found(noted, "which screws does Part 40 need") == {"parts.md": 1}
 
 
-def test_only_what_is_wanted_is_named(world: World) -> None:
+def test_only_what_is_wanted_is_named(noted: World) -> None:
     """A filter of paths leaves dates to the passages that name them."""
     inside = Filters(path="dates.md")
-    assert found(world, "what moved on 2025-03-05", inside).keys() == {"dates.md"}
-    assert found(world, "blue whale", Filters(path="typed.md")).keys() <= {"typed.md"}
+    assert found(noted, "what moved on 2025-03-05", inside).keys() == {"dates.md"}
+    assert found(noted, "blue whale", Filters(path="typed.md")).keys() <= {"typed.md"}
 
 
 @pytest.mark.parametrize(("documents", "is_evidence"), [(1, True), (10, True), (11, False), (30, False)])
-def test_a_phrase_of_many_documents_is_none(documents: int, is_evidence: bool) -> None:
+def test_a_phrase_of_many_documents_is_none(world: World, documents: int, is_evidence: bool) -> None:
     """It is a term of the subject, and no evidence for any of them."""
     notes = {f"{number}.md": f"# N\n\nThe blue whale {'sings ' * number}" for number in range(documents)}
     others = {f"o{number}.md": f"# O\n\nOther notes {'here ' * number}" for number in range(20)}
-    assert len(found(make_world({**notes, **others}), "blue whale")) == documents * is_evidence
+    assert len(found(write(world, {**notes, **others}), "blue whale")) == documents * is_evidence
 
 
 @pytest.mark.parametrize(("days", "is_evidence"), [(28, True), (31, True), (32, False)])
-def test_a_month_may_have_a_note_a_day(days: int, is_evidence: bool) -> None:
+def test_a_month_may_have_a_note_a_day(world: World, days: int, is_evidence: bool) -> None:
     """More of them are a term of the subject."""
     names = [f"{day // 32}2025-03-{1 + day % 31:02}" for day in range(days)]
     names = list(dict.fromkeys(names)) + ["9 2025-03-01"] * (days > 31)
     notes = {f"{name}.md": "# Day\n\nWater the garden." for name in names}
-    assert len(found(make_world(notes), "garden in March 2025")) == len(names) * is_evidence
+    assert len(found(write(world, notes), "garden in March 2025")) == len(names) * is_evidence
 
 
-def test_of_a_long_document_one_passage_counts() -> None:
+@pytest.mark.parametrize(("sections", "counted"), [(5, 5), (15, 1)])
+def test_of_a_long_document_one_passage_counts(world: World, sections: int, counted: int) -> None:
     """If more passages hold the phrase than a few, so that it does not fill the answer."""
-    for sections, counted in ((5, 5), (15, 1)):
-        text = "\n\n".join(
-            f"## Part {number}\n\nThe blue whale {'sings of it ' * 14}" for number in range(sections)
-        )
-        assert found(make_world({"long.md": f"# Long\n\n{text}"}), "blue whale") == {"long.md": counted}
+    text = "\n\n".join(
+        f"## Part {number}\n\nThe blue whale {'sings of it ' * 14}" for number in range(sections)
+    )
+    notes = {"long.md": f"# Long\n\n{text}"}
+    assert found(write(world, notes), "blue whale") == {"long.md": counted}
 
 
 @pytest.mark.parametrize(

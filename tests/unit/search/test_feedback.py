@@ -9,16 +9,14 @@ from tests.contract.store_world import World, chunk_ids, unit_vectors
 from mdvec.search.candidates import Candidates
 from mdvec.search.feedback import GAIN, with_feedback
 from mdvec.search.meaning import QuerySpace, measure_meaning
-from mdvec.testing.stores import MemoryStore
 from mdvec.types.ids import ChunkId
 
 FIRST, BEHIND, REST = unit_vectors(3, seed=5)
 
 
 @pytest.fixture
-def world() -> World:
+def world(world: World) -> World:
     """Nine documents, of which the last one but one is like the first, and the last like those behind it."""
-    world = World(MemoryStore())
     for number in range(9):
         world.add(f"{number}.md", [f"text {number}"])
     near = {0: FIRST, 5: BEHIND, 6: BEHIND, 7: FIRST, 8: BEHIND}

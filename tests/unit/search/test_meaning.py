@@ -27,7 +27,6 @@ from mdvec.search.meaning import (
     find_by_meaning,
     measure_meaning,
 )
-from mdvec.testing.stores import MemoryStore
 from mdvec.text.hashing import text_hash
 from mdvec.types.ids import ChunkId, CollectionId
 from mdvec.types.query import Filters, Where
@@ -36,11 +35,6 @@ from mdvec.types.space import Unrelated, UnrelatedTexts
 QUERY = unit_vectors(1, seed=5)[0]
 PASSAGES = (0.5 * QUERY).astype("<f4").tobytes()
 NEAR_NOTHING = np.zeros(len(QUERY), "<f4").tobytes()
-
-
-@pytest.fixture
-def world() -> World:
-    return World(MemoryStore())
 
 
 class Found:
@@ -254,9 +248,8 @@ def test_a_space_finds_in_its_own_collections(world: World) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("alike", [0.0, 0.8])
-def test_the_ten_best_are_those_of_all_chunks(seed: int, alike: float) -> None:
+def test_the_ten_best_are_those_of_all_chunks(world: World, seed: int, alike: float) -> None:
     """Candidates are found by plain similarity, but what is best by the whole formula is among them."""
-    world = World(MemoryStore())
     chance = random.Random(seed)
     sizes = [chance.randrange(1, 12) for _ in range(250)]
     texts = unit_vectors(sum(sizes), seed=seed, alike=alike)

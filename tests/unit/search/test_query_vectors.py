@@ -12,7 +12,6 @@ from mdvec.embedding.interface import TokenCounter
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError
 from mdvec.search.query_vectors import QueryVectors, SearchedCollection, embedding, is_known_word
 from mdvec.testing.embedder import HashingEmbedder
-from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import SearchMode
 
 QUERY = unit_vectors(1, seed=5)[0]
@@ -46,8 +45,7 @@ class Silent(HashingEmbedder):
 
 
 @pytest.fixture
-def world() -> World:
-    world = World(MemoryStore())
+def world(world: World) -> World:
     world.add("a.md", ["one", "two"])
     world.add("b.md", ["three"], collection=1)
     return world

@@ -31,7 +31,6 @@ from mdvec.search.query_vectors import SearchedCollection
 from mdvec.search.search import Found, search
 from mdvec.stores.interface import Store
 from mdvec.stores.records import DocumentRecord
-from mdvec.testing.stores import MemoryStore
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import ChunkingSpec, SourceSpec
@@ -221,9 +220,8 @@ def paths(found: Found) -> list[str]:
 
 
 @pytest.fixture
-def mixed() -> World:
+def mixed(world: World) -> World:
     """Notes about water, of which some hold more of a question than others, and some none of it."""
-    world = World(MemoryStore())
     texts = {f"{count}.md": "water " * count + "soil garden summer" for count in range(1, 6)}
     texts |= {f"far{number}.md": f"server backup {'x' * number}" for number in range(1, 30)}
     for path, text in texts.items():
@@ -266,9 +264,8 @@ def test_an_answer_without_confidence_is_a_guess(mixed: World) -> None:
 
 
 @pytest.mark.parametrize("mode", list(SearchMode))
-def test_like_texts_are_one_hit(mode: SearchMode) -> None:
+def test_like_texts_are_one_hit(world: World, mode: SearchMode) -> None:
     """The others are counted, and stand behind; each is a hit of its own where that is wanted."""
-    world = World(MemoryStore())
     footer = "water this note 2024-01-{:02}"
     for number in range(1, 6):
         world.add(f"{number}.md", [footer.format(number)])
@@ -287,9 +284,8 @@ def test_like_texts_are_one_hit(mode: SearchMode) -> None:
     assert not any(hit.similar for hit, _ in every.shown.hits)
 
 
-def test_like_texts_that_a_query_names_are_hits_of_their_own() -> None:
+def test_like_texts_that_a_query_names_are_hits_of_their_own(world: World) -> None:
     """A year names two of five records; the others are folded."""
-    world = World(MemoryStore())
     for number, year in enumerate((1954, 1954, 1961, 1975, 1988)):
         world.add(f"{number}.md", [f"water record {year}"])
     found = ask(world, SearchQuery("water record of 1954", SearchMode.LEXICAL, limit=9, min_score=0.0))
@@ -297,9 +293,8 @@ def test_like_texts_that_a_query_names_are_hits_of_their_own() -> None:
     assert [hit.similar for hit, _ in found.shown.hits[:3]] == [0, 0, 2]
 
 
-def test_a_name_alone_finds_nothing() -> None:
+def test_a_name_alone_finds_nothing(world: World) -> None:
     """What has no vector yet is not found by meaning, though its document is called so."""
-    world = World(MemoryStore())
     world.add("a.md", ["one", "two"])
     world.embed_toward(QUERY, {"a.md": 1.0, "two": 0.5})
     for mode in (SearchMode.DENSE, SearchMode.HYBRID):
@@ -307,9 +302,8 @@ def test_a_name_alone_finds_nothing() -> None:
         assert [chunk.text for _, chunk in found.shown.hits] == ["two"]
 
 
-def test_without_words_documents_are_listed() -> None:
+def test_without_words_documents_are_listed(world: World) -> None:
     """What the operators allow, the last updated first, each with its beginning; nothing is embedded."""
-    world = World(MemoryStore())
     for number in range(4):
         world.add(f"{number}.md", ["begin", "more"], tags=(f"t{number % 2}",), updated_ns=number)
     found = ask(world, SearchQuery("tag:t1"))
@@ -320,9 +314,8 @@ def test_without_words_documents_are_listed() -> None:
     assert (paths(none), none.confidence) == ([], Confidence.NONE)
 
 
-def test_in_the_text_of_a_document_nothing_is_an_operator() -> None:
+def test_in_the_text_of_a_document_nothing_is_an_operator(world: World) -> None:
     """Nor is a word corrected."""
-    world = World(MemoryStore())
     world.add("a.md", ["water soil"])
     assert paths(ask(world, SearchQuery("water -path:a.md"))) == []
     found = ask(world, SearchQuery("water -path:a.md watr"), is_document=True)
@@ -341,9 +334,8 @@ def test_a_threshold_hides_what_is_less_similar(mixed: World) -> None:
     assert found.hidden[0] == pytest.approx(0.5, abs=1e-3)
 
 
-def test_a_long_document_does_not_fill_the_answer() -> None:
+def test_a_long_document_does_not_fill_the_answer(world: World) -> None:
     """More candidates are found until there are as many documents as wanted."""
-    world = World(MemoryStore())
     world.add("long.md", [f"water {number}" for number in range(300)])
     for number in range(4):
         world.add(f"{number}.md", [f"water soil garden summer tomato {'x' * number}"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from tests.contract.store_world import World, read
 
 from mdvec.search.spelling import Spelling, check_spelling, first_letter_neighbours, neighbours
 from mdvec.stores.records import ChunkTerms
-from mdvec.testing.stores import MemoryStore
+from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.indexed_terms import index_terms
 from mdvec.types.query import Where
 
@@ -19,9 +21,8 @@ WORDS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=12)
 
 
 @pytest.fixture
-def world() -> World:
+def world(world: World) -> World:
     """Notes about backups, one of them in Japanese, and another collection."""
-    world = World(MemoryStore())
     texts = {
         "a.md": "The retention policy of a backup: a backup is kept, a bundle is sent.",
         "b.md": "Backup every bundle to the cloud, then mail the report.",
@@ -85,9 +86,10 @@ def test_a_first_letter_is_wrong_only_where_nothing_else_matches(world: World) -
     assert spelling(world, "hose backup").corrections == {"hose": "house"}
 
 
-def test_no_document_no_spelling() -> None:
+def test_no_document_no_spelling(tmp_path: Path) -> None:
     """In an empty index every word would be unknown."""
-    assert spelling(World(MemoryStore()), "retenton of backups") == Spelling()
+    with closing(SqliteStore(tmp_path / "empty.sqlite")) as store:
+        assert spelling(World(store), "retenton of backups") == Spelling()
 
 
 def test_only_words_are_mended() -> None:

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from tests.contract.store_world import World, make_document, put, read
 
 from mdvec.stores.versions import VersionCache, find_versions, read_versions
-from mdvec.testing.stores import MemoryStore
 from mdvec.types.document import Link, LinkKind
 from mdvec.types.ids import DocumentId
 from mdvec.types.links import PlacedLink, Versions
@@ -50,11 +49,6 @@ def test_many_small_circles_are_looked_for_apart(monkeypatch: pytest.MonkeyPatch
     assert not versions.superseded
     assert sizes == [2] * len(sizes)
     assert len(sizes) <= 3 * len(pairs)
-
-
-@pytest.fixture
-def world() -> World:
-    return World(MemoryStore())
 
 
 def put_linked(world: World, path: str, *targets: str) -> None:

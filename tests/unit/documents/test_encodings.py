@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from mdvec.text.encodings import Decoded, decode
+from mdvec.documents.encodings import Decoded, decode
 
 _JAPANESE = """# 検索の手引き
 

@@ -14,7 +14,7 @@ from collections import Counter
 
 from msgspec import Struct
 
-from mdvec.text.jis import decode_iso_2022_jp, decode_japanese, guess_encoding
+from mdvec.documents.jis import decode_iso_2022_jp, decode_japanese, guess_encoding
 
 _REPLACEMENT = "\ufffd"
 
