@@ -40,11 +40,11 @@ def answers(store: Store, texts: Sequence[str], embedder: Embedder) -> list[list
     """Return the ten first hits of each question, by path and position."""
     hits = []
     with store.read() as view:
-        space_id = view.find_space(embedder.space)
+        space_id = view.spaces.find(embedder.space)
         if space_id is None:
             msg = f"{store.location} holds no vectors of {embedder.space.key}"
             raise LookupError(msg)
-        searched = [SearchedCollection(each, embedder, space_id) for each in view.collections()]
+        searched = [SearchedCollection(each, embedder, space_id) for each in view.collections.all()]
         where = Where(tuple(each.collection.id for each in searched), Filters())
         for text in texts:
             query = SearchQuery(text, SearchMode.HYBRID, limit=10, min_score=0.0)

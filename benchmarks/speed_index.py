@@ -120,12 +120,12 @@ def fill(database: Path, chunks: int, space: EmbeddingSpace, pools: Sequence[Seq
     with closing(open_store(database)) as store:
         with store.write() as writer:
             source = SourceSpec("push", "push:")
-            collection = writer.add_collection(NAME, "Invented notes", source, ChunkingSpec())
-            writer.change_collection(collection.id, lambda known: replace(known, last_indexed_ms=1))
+            collection = writer.collections.add(NAME, "Invented notes", source, ChunkingSpec())
+            writer.collections.change(collection.id, lambda known: replace(known, last_indexed_ms=1))
         records = _records(chunks // _CHUNKS_PER_DOCUMENT, chance, pools)
         while some := list(itertools.islice(records, _DOCUMENTS_AT_ONCE)):
             with store.write() as writer:
-                writer.put_documents(collection.id, some)
+                writer.documents.put(collection.id, some)
         _put_vectors(store, space, chance)
 
 
@@ -178,14 +178,14 @@ def _terms(title: Terms, part: Sequence[Sentence]) -> ChunkTerms:
 def _put_vectors(store: Store, space: EmbeddingSpace, chance: np.random.Generator) -> None:
     """Give every text and name a vector."""
     with store.write() as writer:
-        space_id = writer.open_space(space)
+        space_id = writer.spaces.open(space)
     common = np.full(space.dimension, (_ALIKE / space.dimension) ** 0.5, np.float32)
     with store.read() as view:
-        collection = view.collections()[0]
+        collection = view.collections.all()[0]
     for is_name in (False, True):
         while True:
             with store.read() as view:
-                pending = view.pending_names if is_name else view.pending
+                pending = view.vectors.pending_names if is_name else view.vectors.pending
                 hashes = [each.text_hash for each in pending(collection.id, space_id, _VECTORS_AT_ONCE)]
             if not hashes:
                 break
@@ -194,4 +194,4 @@ def _put_vectors(store: Store, space: EmbeddingSpace, chance: np.random.Generato
             ).astype(np.float32)
             vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
             with store.write() as writer:
-                writer.put_vectors(space_id, hashes, vectors)
+                writer.vectors.put(space_id, hashes, vectors)

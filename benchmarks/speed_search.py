@@ -125,14 +125,14 @@ def beside_sqlite_vec(database: Path, embedder: Embedder, asked: Sequence[str]) 
     """Search the vectors alone, here and in a table of sqlite-vec, and compare what is found with numpy."""
     vectors = [embedder.embed_query(text) for text in asked[:_RECALL_QUERIES]]
     with closing(open_store(database)) as store, store.read() as view:
-        where = Where(tuple(each.id for each in view.collections()))
-        space_id = view.find_space(embedder.space)
+        where = Where(tuple(each.id for each in view.collections.all()))
+        space_id = view.spaces.find(embedder.space)
         if space_id is None:
             msg = "the index has no vectors"
             raise RuntimeError(msg)
-        view.nearest_chunks(space_id, vectors[0], where, 10)
+        view.vectors.nearest_chunks(space_id, vectors[0], where, 10)
         ours = [
-            time_ms(lambda vector=vector: view.nearest_chunks(space_id, vector, where, _NEAREST))  # type: ignore[misc]
+            time_ms(lambda vector=vector: view.vectors.nearest_chunks(space_id, vector, where, _NEAREST))  # type: ignore[misc]
             for vector in vectors
         ]
         with closing(apsw.Connection(":memory:")) as table:
@@ -145,7 +145,7 @@ def beside_sqlite_vec(database: Path, embedder: Embedder, asked: Sequence[str]) 
             names = {row[0] for row in view.connection.execute("SELECT text_hash FROM names")}  # type: ignore[attr-defined] # of SQLite
             after, queries = b"", np.array(vectors, np.float32)
             while True:
-                hashes, rows = view.vectors(space_id, after=after, limit=20_000)
+                hashes, rows = view.vectors.page(space_id, after=after, limit=20_000)
                 if not hashes:
                     break
                 after = hashes[-1]
@@ -161,7 +161,7 @@ def beside_sqlite_vec(database: Path, embedder: Embedder, asked: Sequence[str]) 
         found = 0
         for vector, known in zip(vectors, nearest, strict=True):
             # Similarities of float16 rows are rounded, so what is as near as the tenth counts.
-            hits = [near for _, near in view.nearest_chunks(space_id, vector, where, 10)]
+            hits = [near for _, near in view.vectors.nearest_chunks(space_id, vector, where, 10)]
             found += sum(near >= known[-10] - 2e-4 for near in hits)
     return {
         "vectors_p50_ms": round(percentile(ours, 0.5), 2),

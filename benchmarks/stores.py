@@ -118,19 +118,19 @@ def write(name: str, size: int, folder: Path, address: str) -> dict[str, float]:
     store = open_named(name, folder, address)
     space = EmbeddingSpace("bench", "bench", "1", DIMENSION)
     with store.write() as writer:
-        collection = writer.add_collection("bench", "", SourceSpec("folder", "/bench"), ChunkingSpec()).id
-        space_id = writer.open_space(space)
+        collection = writer.collections.add("bench", "", SourceSpec("folder", "/bench"), ChunkingSpec()).id
+        space_id = writer.spaces.open(space)
     started = time.perf_counter()
     for at in range(0, len(records), DOCUMENTS_A_BATCH):
         with store.write() as writer:
-            writer.put_documents(collection, records[at : at + DOCUMENTS_A_BATCH])
+            writer.documents.put(collection, records[at : at + DOCUMENTS_A_BATCH])
     text_s = time.perf_counter() - started
     hashes = _pending(store, collection, space_id)
     made = vectors(len(hashes), 2)
     started = time.perf_counter()
     for at in range(0, len(hashes), VECTORS_A_BATCH):
         with store.write() as writer:
-            writer.put_vectors(space_id, hashes[at : at + VECTORS_A_BATCH], made[at : at + VECTORS_A_BATCH])
+            writer.vectors.put(space_id, hashes[at : at + VECTORS_A_BATCH], made[at : at + VECTORS_A_BATCH])
     update_vector_index(store)
     vectors_s = time.perf_counter() - started
     size_bytes = store.size_bytes
@@ -145,7 +145,10 @@ def write(name: str, size: int, folder: Path, address: str) -> dict[str, float]:
 
 def _pending(store: Any, collection: Any, space_id: Any) -> list[Any]:
     with store.read() as view:
-        found = [*view.pending(collection, space_id, 10**9), *view.pending_names(collection, space_id, 10**9)]
+        found = [
+            *view.vectors.pending(collection, space_id, 10**9),
+            *view.vectors.pending_names(collection, space_id, 10**9),
+        ]
     return list(dict.fromkeys(each.text_hash for each in found))
 
 
@@ -175,9 +178,9 @@ def search(name: str, size: int, folder: Path, address: str) -> dict[str, Any]:
     started = time.perf_counter()
     store = open_named(name, folder, address)
     with store.read() as view:
-        collections = view.collections()
+        collections = view.collections.all()
         ids = tuple(each.id for each in collections)
-        space_id = view.find_space(EmbeddingSpace("bench", "bench", "1", DIMENSION))
+        space_id = view.spaces.find(EmbeddingSpace("bench", "bench", "1", DIMENSION))
 
     def ask(number: int, filters: Filters, mode: SearchMode = SearchMode.HYBRID) -> list[str]:
         query = SearchQuery(texts[number % len(texts)], mode, limit=10, filters=filters, min_score=0.0)

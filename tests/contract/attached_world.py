@@ -209,24 +209,24 @@ class World:
     def put(self, path: str, texts: Sequence[str], *, collection: int = 0, tags: Sequence[str] = ()) -> None:
         """Write a document without vectors."""
         with self.exact.write() as writer:
-            writer.put_documents(self.collections[collection], [record(path, texts, tags)])
+            writer.documents.put(self.collections[collection], [record(path, texts, tags)])
 
     def delete(self, path: str, *, collection: int = 0) -> None:
         """Remove a document."""
         with self.exact.write() as writer:
-            writer.delete_documents(self.collections[collection], [path])
+            writer.documents.delete(self.collections[collection], [path])
 
     def embed(self, space: EmbeddingSpace = SPACE, *, most: int = 100_000) -> None:
         """Give vectors to texts and names that lack one."""
         with self.exact.write() as writer:
-            space_id = writer.open_space(space)
+            space_id = writer.spaces.open(space)
             for collection in self.collections:
                 pending = [
-                    *writer.pending(collection, space_id, most),
-                    *writer.pending_names(collection, space_id, most),
+                    *writer.vectors.pending(collection, space_id, most),
+                    *writer.vectors.pending_names(collection, space_id, most),
                 ]
                 hashes = [each.text_hash for each in pending]
-                writer.put_vectors(space_id, hashes, vectors_of(hashes, space.dimension))
+                writer.vectors.put(space_id, hashes, vectors_of(hashes, space.dimension))
 
     def where(self, filters: Filters | None = None) -> Where:
         """Both collections."""
@@ -235,7 +235,7 @@ class World:
     def space_id(self, space: EmbeddingSpace = SPACE) -> SpaceId:
         """Return the id of a space."""
         with self.exact.read() as view:
-            found = view.find_space(space)
+            found = view.spaces.find(space)
         assert found is not None
         return found
 
@@ -265,9 +265,9 @@ def open_world(place: Place, make: MakeIndex, folder: Path) -> World:
     index = make(folder / "index.sqlite.sqlite-vec")
     world = World(place, index, place.open(), place.open(index))
     with world.exact.write() as writer:
-        world.collections = [each.id for each in writer.collections()]
+        world.collections = [each.id for each in writer.collections.all()]
         for name in () if world.collections else ("first", "second"):
-            made = writer.add_collection(name, "", SourceSpec("folder", f"/{name}"), ChunkingSpec())
+            made = writer.collections.add(name, "", SourceSpec("folder", f"/{name}"), ChunkingSpec())
             world.collections.append(made.id)
     return world
 
@@ -340,8 +340,8 @@ def nearest(
     space_id = world.space_id(space)
     with store.read() as view:
         if kind is VectorKind.NAME:
-            return view.nearest_documents(space_id, query, world.where(filters), limit)
-        return view.nearest_chunks(space_id, query, world.where(filters), limit)
+            return view.vectors.nearest_documents(space_id, query, world.where(filters), limit)
+        return view.vectors.nearest_chunks(space_id, query, world.where(filters), limit)
 
 
 def assert_equal(found: Hits, expected: Hits) -> None:

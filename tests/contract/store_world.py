@@ -16,6 +16,9 @@ from tests.postgres_server import open_postgres
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.stores.interface import Store, View, Writer
 from mdvec.stores.records import ChunkTerms, DocumentRecord
+from mdvec.stores.snapshot import Snapshot
+from mdvec.stores.sqlite.connection import Connection
+from mdvec.stores.sqlite.database import SqliteTables
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.text.hashing import content_hash, text_hash
@@ -128,22 +131,22 @@ def make_record(
 def add_collection(store: Store, name: str = "notes") -> Collection:
     """Write a collection in a transaction of its own."""
     with store.write() as writer:
-        return writer.add_collection(name, "My notes", FOLDER, ChunkingSpec())
+        return writer.collections.add(name, "My notes", FOLDER, ChunkingSpec())
 
 
 def put(
     writer: Writer, collection_id: CollectionId, document: Document, chunks: Sequence[Chunk]
 ) -> list[ChunkId]:
     """Write a document with its words, and return the ids of its chunks."""
-    writer.put_documents(collection_id, [make_record(document, chunks)])
+    writer.documents.put(collection_id, [make_record(document, chunks)])
     return chunk_ids(writer, collection_id, document.path)
 
 
 def chunk_ids(view: View, collection_id: CollectionId, path: str) -> list[ChunkId]:
     """Return the ids of a document's chunks, in order."""
-    found = view.find_document(collection_id, path)
+    found = view.documents.find(collection_id, path)
     assert found is not None
-    return [chunk.id for chunk in view.document_chunks(found.id)]
+    return [chunk.id for chunk in view.chunks.of_document(found.id)]
 
 
 def read(store: Store, look: Callable[[View], T]) -> T:
@@ -152,21 +155,28 @@ def read(store: Store, look: Callable[[View], T]) -> T:
         return look(view)
 
 
+def connection_of(view: View) -> Connection:
+    """Return the connection of a transaction of SQLite."""
+    assert isinstance(view, Snapshot)
+    assert isinstance(view.tables, SqliteTables)
+    return view.tables.connection
+
+
 def called(store: Store, folded: str, where: Where) -> list[str]:
     """Return the paths of the documents with a name."""
     with store.read() as view:
         paths = {
-            view.find_document(each.id, path).id: path  # type: ignore[union-attr] # it was listed just now
-            for each in view.collections()
-            for path in view.known_documents(each.id)
+            view.documents.find(each.id, path).id: path  # type: ignore[union-attr] # it was listed just now
+            for each in view.collections.all()
+            for path in view.documents.known(each.id)
         }
-        return [paths[document] for document in view.documents_called(folded, where)]
+        return [paths[document] for document in view.documents.called(folded, where)]
 
 
 def open_space(store: Store, space: EmbeddingSpace) -> SpaceId:
     """Return the id of a space, writing it in a transaction of its own when it is new."""
     with store.write() as writer:
-        return writer.open_space(space)
+        return writer.spaces.open(space)
 
 
 def vector_of(text: str, *, alike: float = 0.0) -> NDArray[np.float32]:
@@ -223,7 +233,7 @@ class World:
         self.oracle = Oracle()
         self.first, self.second = (add_collection(store, name) for name in NAMES)
         with store.write() as writer:
-            self.space_id: SpaceId = writer.open_space(SPACE)
+            self.space_id: SpaceId = writer.spaces.open(SPACE)
 
     def add(
         self,
@@ -245,14 +255,14 @@ class World:
         record = make_record(document, chunks, entry=make_entry(path, mtime_ns), terms=terms)
         self.oracle.put(NAMES[collection], record)
         with self.store.write() as writer:
-            writer.put_documents(collection_id, [record])
+            writer.documents.put(collection_id, [record])
             return chunk_ids(writer, collection_id, path)
 
     def remove(self, path: str, *, collection: int = 0) -> None:
         """Remove a document."""
         self.oracle.remove(NAMES[collection], path)
         with self.store.write() as writer:
-            writer.delete_documents(self.collections[collection], [path])
+            writer.documents.delete(self.collections[collection], [path])
 
     def embed(self, vectors: Mapping[str, NDArray[np.float32]], space_id: SpaceId | None = None) -> None:
         """Give texts and names vectors."""
@@ -260,7 +270,7 @@ class World:
             if space_id in (None, self.space_id):
                 self.oracle.embed(vectors)
             with self.store.write() as writer:
-                writer.put_vectors(
+                writer.vectors.put(
                     self.space_id if space_id is None else space_id,
                     [text_hash(text) for text in vectors],
                     np.stack(list(vectors.values())),
@@ -282,7 +292,7 @@ class World:
     def document_id(self, path: str, *, collection: int = 0) -> DocumentId:
         """Return the id of a document."""
         with self.store.read() as view:
-            found = view.find_document(self.collections[collection], path)
+            found = view.documents.find(self.collections[collection], path)
         assert found is not None
         return found.id
 
@@ -290,5 +300,5 @@ class World:
         """Return chunks by what is the same in every store, in the given order."""
         ids = list(ids)
         with self.store.read() as view:
-            chunks = view.chunks(ids)
+            chunks = view.chunks.get(ids)
         return [Place(chunks[key].collection, chunks[key].path, chunks[key].ordinal) for key in ids]

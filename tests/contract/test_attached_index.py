@@ -39,6 +39,7 @@ from mdvec.search.search import search
 from mdvec.stores.records import first_names
 from mdvec.stores.vectors import follower
 from mdvec.stores.vectors.index import IndexedSpace, VectorChanges
+from mdvec.stores.where_tables import WhereTables
 from mdvec.testing.vectors import MemoryVectorIndex
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Move, SourceEntry
@@ -75,12 +76,12 @@ def full(
 def indexed(store_kind: str) -> type:
     """What answers through an index."""
     if store_kind == "postgres":
-        from mdvec.stores.postgres.indexed import IndexedSnapshot as Postgres
+        from mdvec.stores.postgres.hnsw import LargeSpaceVectors
 
-        return Postgres
-    from mdvec.stores.sqlite.indexed import IndexedSnapshot
+        return LargeSpaceVectors
+    from mdvec.stores.sqlite.indexed import SqliteIndexedVectors
 
-    return IndexedSnapshot
+    return SqliteIndexedVectors
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def no_scan(monkeypatch: pytest.MonkeyPatch, indexed: type) -> None:
     def fail(*_: object) -> list[int]:
         pytest.fail("the index was not used")
 
-    monkeypatch.setattr(indexed, "_without_index", fail)
+    monkeypatch.setattr(indexed, "_nearest_of_all", fail)
 
 
 # --- the store with an index --------------------------------------------------------------------
@@ -111,10 +112,10 @@ def test_recall(full: World) -> None:
 
 @pytest.mark.usefixtures("no_scan")
 @pytest.mark.parametrize("few", [True, False])
-def test_filters(full: World, monkeypatch: pytest.MonkeyPatch, indexed: type, *, few: bool) -> None:
+def test_filters(full: World, monkeypatch: pytest.MonkeyPatch, *, few: bool) -> None:
     """min(k, matching) hits come back, whether a filter is answered by listing or by proposing more."""
     if not few:
-        monkeypatch.setattr(indexed, "few_inside", lambda *_: None)
+        monkeypatch.setattr(WhereTables, "few_inside", lambda *_: None)
     assert_same(full, filters=Filters(tags=("rare",)), count=5)
     assert_same(full, filters=Filters(tags=("often",)), count=5)
     assert_same(full, filters=Filters(tags=("often",)), limit=400, count=2)
@@ -124,8 +125,8 @@ def test_filters(full: World, monkeypatch: pytest.MonkeyPatch, indexed: type, *,
     one = Where(tuple(full.collections[:1]))
     with full.store.read() as view, full.exact.read() as expected:
         arguments = full.space_id(), queries(1)[0], one, 30
-        assert_equal(view.nearest_chunks(*arguments), expected.nearest_chunks(*arguments))
-        assert len(view.nearest_documents(*arguments)) == 30
+        assert_equal(view.vectors.nearest_chunks(*arguments), expected.vectors.nearest_chunks(*arguments))
+        assert len(view.vectors.nearest_documents(*arguments)) == 30
 
 
 def test_similarities(full: World) -> None:
@@ -134,13 +135,13 @@ def test_similarities(full: World) -> None:
     with full.store.read() as view, full.exact.read() as expected:
         ids = [ChunkId(each) for each in range(1, 60)] + [ChunkId(99_999)]
         documents = [DocumentId(each) for each in range(1, 60)] + [DocumentId(99_999)]
-        chunks = view.chunk_similarities(space_id, asked, ids)
-        known = expected.chunk_similarities(space_id, asked, ids)
+        chunks = view.vectors.chunk_similarities(space_id, asked, ids)
+        known = expected.vectors.chunk_similarities(space_id, asked, ids)
         assert chunks == pytest.approx(known, abs=1e-5, nan_ok=True)
-        names = view.name_similarities(space_id, asked, documents)
-        known = expected.name_similarities(space_id, asked, documents)
+        names = view.vectors.name_similarities(space_id, asked, documents)
+        known = expected.vectors.name_similarities(space_id, asked, documents)
         assert names == pytest.approx(known, abs=1e-5, nan_ok=True)
-        assert view.sampled_chunks(space_id, 512) == expected.sampled_chunks(space_id, 512)
+        assert view.vectors.sample(space_id, 512) == expected.vectors.sample(space_id, 512)
 
 
 @pytest.mark.usefixtures("no_scan")
@@ -156,7 +157,9 @@ def test_the_same_answers(full: World) -> None:
         hits = []
         for store in (full.store, full.exact):
             with store.read() as view:
-                searched = searched_in(full.space_id(), view.collections(), {query.text: vector}.__getitem__)
+                searched = searched_in(
+                    full.space_id(), view.collections.all(), {query.text: vector}.__getitem__
+                )
                 found = search(query, full.where(filters), searched, view, is_document=True)
                 hits.append({chunk.id for _, chunk in found.shown.hits})
         same += len(hits[0] & hits[1])
@@ -183,7 +186,7 @@ def test_changes(world: World) -> None:
             world.embed(most=chance.choice([3, 1000]))
         if chance.random() < 0.3:
             with world.exact.write() as writer:
-                writer.drop_unused()
+                writer.vectors.drop_unused()
         world.embed(most=1)
         assert_same(world, count=3)
 
@@ -214,7 +217,7 @@ def test_only_what_changed_is_applied(full: World) -> None:
     full.put("7.md", ["changed"], collection=1)
     full.embed()
     with full.exact.write() as writer:
-        writer.drop_unused()
+        writer.vectors.drop_unused()
     assert_same(full, count=3)
     assert [(len(each.added), len(each.removed)) for each in applied] == [(1, CHUNKS_PER_DOCUMENT), (1, 1)]
 
@@ -242,7 +245,7 @@ def test_a_second_model(full: World) -> None:
     found = nearest(full.store, full, query, space=OTHER)
     assert_equal(found, nearest(full.exact, full, query, space=OTHER))
     with full.exact.write() as writer:
-        writer.drop_space(full.space_id())
+        writer.spaces.drop(full.space_id())
     assert_equal(nearest(full.store, full, query, space=OTHER), found)
     assert full.index.applied(TEXTS) is None
     assert nearest(full.store, full, queries(1)[0]) == []
@@ -255,9 +258,9 @@ def test_dropped_and_filled_again(full: World) -> None:
     assert_same(full, count=1)
     with full.exact.write() as writer:
         space_id = full.space_id()
-        writer.drop_space(space_id)
+        writer.spaces.drop(space_id)
         hashes = [text_hash(f"{number}.md") for number in range(5)]
-        writer.put_vectors(space_id, hashes, queries(5))
+        writer.vectors.put(space_id, hashes, queries(5))
     assert_same(full, count=2)
 
 
@@ -372,11 +375,11 @@ def test_an_older_snapshot_is_answered_as_it_is(full: World) -> None:
     query, space_id = queries(1)[0], full.space_id()
     with full.store.read() as before, full.exact.read() as expected:
         assert before.version == expected.version
-        expected_hits = expected.nearest_chunks(space_id, query, full.where(), 20)
+        expected_hits = expected.vectors.nearest_chunks(space_id, query, full.where(), 20)
         for number in range(0, DOCUMENTS, 2):
             full.delete(f"{number}.md")
         assert_same(full, count=1)
-        assert_equal(before.nearest_chunks(space_id, query, full.where(), 20), expected_hits)
+        assert_equal(before.vectors.nearest_chunks(space_id, query, full.where(), 20), expected_hits)
     assert_same(full, count=1)
     assert held(full) == 1_125
 
@@ -441,11 +444,9 @@ def test_a_rebuild_that_fails_says_so(full: World) -> None:
 
 
 @pytest.mark.parametrize("most", [0, 100])
-def test_more_than_is_worth_proposing(
-    full: World, monkeypatch: pytest.MonkeyPatch, indexed: type, most: int
-) -> None:
+def test_more_than_is_worth_proposing(full: World, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """Where an index would have to propose too much, the vectors of the store are searched."""
-    monkeypatch.setattr(indexed, "few_inside", lambda *_: None)
+    monkeypatch.setattr(WhereTables, "few_inside", lambda *_: None)
     monkeypatch.setattr(follower, "MAX_NEAREST", most)
     assert_same(full, filters=Filters(tags=("rare",)), count=2)
     assert_same(full, filters=Filters(tags=("often",)), limit=400, count=2)
@@ -460,9 +461,9 @@ def test_a_store_without_an_index_writes_no_removals(store_kind: str, tmp_path: 
         index = MemoryVectorIndex(name) if expected else None
         store, plain = place.open(index), place.open()
         with plain.write() as writer:
-            made = writer.add_collection("notes", "", SourceSpec("folder", "/notes"), ChunkingSpec())
-            writer.put_documents(made.id, [record("a.md", ["one", "two"])])
-            writer.delete_documents(made.id, ["a.md"])
+            made = writer.collections.add("notes", "", SourceSpec("folder", "/notes"), ChunkingSpec())
+            writer.documents.put(made.id, [record("a.md", ["one", "two"])])
+            writer.documents.delete(made.id, ["a.md"])
         assert place.count_removals() == expected
         for each in (store, plain):
             each.close()
@@ -474,8 +475,8 @@ def test_documents_with_an_index_are_not_moved_in_place(world: World) -> None:
     move = Move("a.md", SourceEntry("new/a.md", "new/a.md", 1, 1))
     for store in (world.store, world.exact):
         with store.write() as writer:
-            assert not writer.move_documents(world.collections[0], [move])
-            assert [*writer.known_documents(world.collections[0])] == ["a.md"]
+            assert not writer.documents.move(world.collections[0], [move])
+            assert [*writer.documents.known(world.collections[0])] == ["a.md"]
 
 
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)

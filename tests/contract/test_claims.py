@@ -50,7 +50,7 @@ def test_a_claim_is_exclusive_to_its_collection(store: Store, notes: Collection)
         with store.write(claim) as writer:  # and it was not lost by that
             put(writer, notes.id, *make_document("a.md", ["text"]))
         with store.write() as writer:  # what needs no claim is written all the time
-            writer.set_outcome(notes.id, exclusions=[], failures=[])
+            writer.collections.set_outcome(notes.id, exclusions=[], failures=[])
     with store.claim(notes, "again", wait_s=0):
         pass
 
@@ -74,21 +74,21 @@ def test_the_message_names_who_and_since_when_and_how_far(store: Store, notes: C
 def test_activities_are_the_claims(store: Store, notes: Collection) -> None:
     """By name of collection, with their progress as it is written with the next batch; none afterwards."""
     other = add_collection(store, "aaa")
-    assert read(store, lambda view: view.activities()) == []
+    assert read(store, lambda view: view.collections.activities()) == []
     with store.claim(notes, "importing", wait_s=0) as claim, store.claim(other, "changing", wait_s=0):
-        before = read(store, lambda view: view.activities())
+        before = read(store, lambda view: view.collections.activities())
         assert [(each.collection, each.purpose, each.pid) for each in before] == [
             ("aaa", "changing", os.getpid()),
             ("notes", "importing", os.getpid()),
         ]
         assert [(each.stage, each.done, each.total) for each in before] == [("", 0, 0)] * 2
         claim.report(Stage.TEXT, 3, 9)
-        assert read(store, lambda view: view.activities()) == before
+        assert read(store, lambda view: view.collections.activities()) == before
         with store.write(claim):
             pass
-        shown: list[Activity] = read(store, lambda view: view.activities())
+        shown: list[Activity] = read(store, lambda view: view.collections.activities())
         assert (shown[1].stage, shown[1].done, shown[1].total) == (Stage.TEXT, 3, 9)
-    assert read(store, lambda view: view.activities()) == []
+    assert read(store, lambda view: view.collections.activities()) == []
 
 
 def test_the_lease_on_a_store_is_a_claim_of_its_own(store: Store, notes: Collection) -> None:
@@ -96,23 +96,23 @@ def test_the_lease_on_a_store_is_a_claim_of_its_own(store: Store, notes: Collect
     with store.claim(None, "watching", wait_s=0) as lease:
         if isinstance(store, SharedWork):  # its processes divide the collections
             with store.claim(None, "again", wait_s=0):
-                assert len(read(store, lambda view: view.activities())) == 2
+                assert len(read(store, lambda view: view.collections.activities())) == 2
         else:
             with pytest.raises(WriterBusyError, match="watching"), store.claim(None, "again", wait_s=0):
                 pass
         with store.claim(notes, "importing", wait_s=0) as claim, store.write(claim):
-            found = read(store, lambda view: view.activities())
+            found = read(store, lambda view: view.collections.activities())
             assert [(each.collection, each.purpose) for each in found] == [
                 ("", "watching"),
                 ("notes", "importing"),
             ]
         with store.write() as writer:
-            writer.delete_collection(notes.id)
+            writer.collections.delete(notes.id)
         with store.write(lease):
             pass
     with store.claim(None, "again", wait_s=0):
         pass
-    assert read(store, lambda view: view.activities()) == []
+    assert read(store, lambda view: view.collections.activities()) == []
 
 
 def test_the_lease_of_a_dead_process_is_taken_over(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,15 +140,15 @@ def test_a_claim_of_a_dead_process_is_taken_over(
 ) -> None:
     """At once; it is no activity, and who held it writes nothing any more."""
     with by_a_dead_process(store, notes, monkeypatch) as dead:
-        assert read(store, lambda view: view.activities()) == []
+        assert read(store, lambda view: view.collections.activities()) == []
         with store.write(dead):
             pass
         with store.claim(notes, "again", wait_s=0) as claim:
             with pytest.raises(WriterBusyError, match="lost while dying"), store.write(dead) as writer:
                 put(writer, notes.id, *make_document("a.md", ["text"]))
             with store.write(claim) as writer:
-                assert writer.known_documents(notes.id) == {}
-    assert read(store, lambda view: view.activities()) == []
+                assert writer.documents.known(notes.id) == {}
+    assert read(store, lambda view: view.collections.activities()) == []
 
 
 def test_the_end_of_a_lost_claim_leaves_the_new_one(
@@ -160,14 +160,14 @@ def test_the_end_of_a_lost_claim_leaves_the_new_one(
             claim = stack.enter_context(store.claim(notes, "again", wait_s=0))
         with store.write(claim):
             pass
-        assert [each.purpose for each in read(store, lambda view: view.activities())] == ["again"]
+        assert [each.purpose for each in read(store, lambda view: view.collections.activities())] == ["again"]
 
 
 def test_a_claim_ends_with_its_collection(store: Store, notes: Collection) -> None:
     """Whoever deletes it stops the work on it."""
     with store.claim(notes, "importing", wait_s=0) as claim:
         with store.write() as writer:
-            writer.delete_collection(notes.id)
+            writer.collections.delete(notes.id)
         with pytest.raises(WriterBusyError, match="lost"), store.write(claim):
             pass
 
@@ -229,13 +229,13 @@ def test_two_threads_write_two_collections_side_by_side(store: Store, notes: Col
         thread.join()
     assert errors == []
     with store.read() as view:
-        assert [view.counts(each.id, None).documents for each in both] == [10, 10]
+        assert [view.collections.counts(each.id, None).documents for each in both] == [10, 10]
 
 
 def test_a_deleted_collection_cannot_be_claimed(store: Store, notes: Collection) -> None:
     """Not even by a process that knew it, or waited while it was deleted."""
     with store.write() as writer:
-        writer.delete_collection(notes.id)
+        writer.collections.delete(notes.id)
     with pytest.raises(CollectionNotFoundError, match="notes"), store.claim(notes, "importing", wait_s=0):
         pass
 
@@ -256,12 +256,12 @@ def test_a_claim_that_cannot_be_given_back_now_is_given_back_later(
     with store.claim(notes, "importing", wait_s=0) as claim:
         monkeypatch.setattr(database, "writing", fail)
     assert isinstance(claim, holders.HeldClaim)
-    assert not read(store, lambda view: view.activities())  # over for this process at once
+    assert not read(store, lambda view: view.collections.activities())  # over for this process at once
     wait_until(lambda: len(away) > 2)  # tried again meanwhile
     assert claim.holder.token in holders._given_back
     monkeypatch.undo()
     wait_until(lambda: claim.holder.token not in holders._given_back)
-    assert not read(store, lambda view: view.activities())
+    assert not read(store, lambda view: view.collections.activities())
 
 
 def test_a_run_that_is_cancelled_gives_its_claim_back(

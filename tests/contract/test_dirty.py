@@ -27,10 +27,10 @@ def filled(store: Store, notes: Collection) -> Collection:
 def dirty(store: Store, collection: Collection) -> list[str]:
     """Return the dirty documents, after checking that all that reports them agrees."""
     with store.read() as view:
-        found = view.dirty_paths(collection.id, 100)
-        known = view.known_documents(collection.id)
-        states = {each.path: each.state for each in view.file_states(collection.id, None)}
-        assert view.counts(collection.id, None).dirty == len(found)
+        found = view.documents.dirty(collection.id, 100)
+        known = view.documents.known(collection.id)
+        states = {each.path: each.state for each in view.collections.file_states(collection.id, None)}
+        assert view.collections.counts(collection.id, None).dirty == len(found)
     assert {path for path, each in known.items() if each.dirty_since_ms is not None} == set(found)
     assert {path for path, state in states.items() if state is DocumentState.DIRTY} == set(found)
     return found
@@ -40,10 +40,10 @@ def test_documents_are_marked_by_path_and_by_folder(store: Store, filled: Collec
     """A folder stands for what is below it and nothing else; an unknown path is no error."""
     assert dirty(store, filled) == []
     with store.write() as writer:
-        writer.mark_dirty(filled.id, ["a.md", "not-there.md", "no-folder/"])
+        writer.documents.mark_dirty(filled.id, ["a.md", "not-there.md", "no-folder/"])
     assert dirty(store, filled) == ["a.md"]
     with store.write() as writer:
-        writer.mark_dirty(filled.id, ["b/"])
+        writer.documents.mark_dirty(filled.id, ["b/"])
     assert sorted(dirty(store, filled)) == ["a.md", "b/c.md", "b/d/e.md"]
 
 
@@ -54,45 +54,45 @@ def test_the_oldest_mark_comes_first_and_stays(
     for moment, path in enumerate(("b.md", "bb/f.md", "a.md", "b.md")):
         monkeypatch.setattr("time.time_ns", lambda moment=moment: (1 + moment) * 10**9)
         with store.write() as writer:
-            writer.mark_dirty(filled.id, [path])
+            writer.documents.mark_dirty(filled.id, [path])
     assert dirty(store, filled) == ["b.md", "bb/f.md", "a.md"]
-    assert read(store, lambda view: view.dirty_paths(filled.id, 2)) == ["b.md", "bb/f.md"]
-    assert read(store, lambda view: view.known_documents(filled.id)["b.md"].dirty_since_ms) == 1000
+    assert read(store, lambda view: view.documents.dirty(filled.id, 2)) == ["b.md", "bb/f.md"]
+    assert read(store, lambda view: view.documents.known(filled.id)["b.md"].dirty_since_ms) == 1000
 
 
 def test_marking_again_changes_nothing(store: Store, filled: Collection) -> None:
     """Other processes need not look."""
     with store.write() as writer:
-        writer.mark_dirty(filled.id, ["a.md"])
+        writer.documents.mark_dirty(filled.id, ["a.md"])
     version = read(store, lambda view: view.version)
     with store.write() as writer:
-        writer.mark_dirty(filled.id, ["a.md", "not-there.md"])
+        writer.documents.mark_dirty(filled.id, ["a.md", "not-there.md"])
     assert read(store, lambda view: view.version) == version
 
 
 def test_a_mark_goes_with_what_it_said(store: Store, filled: Collection) -> None:
     """When the document is written again, found to be the same, or deleted; others keep theirs."""
     with store.write() as writer:
-        writer.mark_dirty(filled.id, PATHS)
+        writer.documents.mark_dirty(filled.id, PATHS)
     with store.write() as writer:
         put(writer, filled.id, *make_document("a.md", ["new words"]))
-        writer.touch_documents(filled.id, [make_entry("b.md", 2)])
-        writer.delete_documents(filled.id, ["b/c.md"])
+        writer.documents.touch(filled.id, [make_entry("b.md", 2)])
+        writer.documents.delete(filled.id, ["b/c.md"])
     assert dirty(store, filled) == ["b/d/e.md", "bb/f.md"]
 
 
 def test_documents_and_chunks_say_that_they_are_dirty(store: Store, filled: Collection) -> None:
     """As they are read for an answer."""
     with store.write() as writer:
-        writer.mark_dirty(filled.id, ["a.md"])
+        writer.documents.mark_dirty(filled.id, ["a.md"])
     with store.read() as view:
         for path in ("a.md", "b.md"):
-            document = view.find_document(filled.id, path)
+            document = view.documents.find(filled.id, path)
             assert document is not None
             assert document.dirty is (path == "a.md")
-            for chunk in view.document_chunks(document.id):
+            for chunk in view.chunks.of_document(document.id):
                 assert chunk.dirty is (path == "a.md")
-                assert view.chunks([chunk.id])[chunk.id].dirty is (path == "a.md")
+                assert view.chunks.get([chunk.id])[chunk.id].dirty is (path == "a.md")
 
 
 def test_collections_are_marked_apart(world: World) -> None:
@@ -100,7 +100,7 @@ def test_collections_are_marked_apart(world: World) -> None:
     world.add("a.md", ["one"])
     world.add("a.md", ["two"], collection=1)
     with world.store.write() as writer:
-        writer.mark_dirty(world.first.id, ["a.md"])
+        writer.documents.mark_dirty(world.first.id, ["a.md"])
     assert dirty(world.store, world.first) == ["a.md"]
     assert dirty(world.store, world.second) == []
 
@@ -112,16 +112,16 @@ def test_clean_only_leaves_dirty_documents_out(world: World) -> None:
     query = vector_of("query")
     world.embed_toward(query, {"shared a.md": 0.9, "shared b.md": 0.5, "a.md": 0.9, "b.md": 0.5})
     with world.store.write() as writer:
-        writer.mark_dirty(world.first.id, ["a.md"])
+        writer.documents.mark_dirty(world.first.id, ["a.md"])
     documents = [world.document_id("a.md"), world.document_id("b.md")]
     for where, expected in ((world.where(), ["a.md", "b.md"]), (world.where(CLEAN), ["b.md"])):
         with world.store.read() as view:
-            words = [found for found, _ in view.bm25(["shared"], where, 5)]
-            texts = [found for found, _ in view.nearest_chunks(world.space_id, query, where, 5)]
-            names = [found for found, _ in view.nearest_documents(world.space_id, query, where, 5)]
-            places = [each.id for each in view.places_in(documents, where, 5)]
-            tags = [each.documents for each in view.tags(where)]
-            called = view.documents_called(fold_name("a.md"), where)
+            words = [found for found, _ in view.words.bm25(["shared"], where, 5)]
+            texts = [found for found, _ in view.vectors.nearest_chunks(world.space_id, query, where, 5)]
+            names = [found for found, _ in view.vectors.nearest_documents(world.space_id, query, where, 5)]
+            places = [each.id for each in view.chunks.places_in(documents, where, 5)]
+            tags = [each.documents for each in view.documents.tags(where)]
+            called = view.documents.called(fold_name("a.md"), where)
         for found in (words, texts, places):
             assert [each.path for each in world.places(found)] == expected
         assert names == documents[-len(expected) :]

@@ -21,12 +21,12 @@ def find(
     world: World, terms: Sequence[str], limit: int = 9, where: Where | None = None, must: Sequence[str] = ()
 ) -> list[tuple[ChunkId, float]]:
     with world.store.read() as view:
-        return view.bm25(terms, where or world.where(), limit, must=must)
+        return view.words.bm25(terms, where or world.where(), limit, must=must)
 
 
 def frequencies(world: World, terms: Sequence[str]) -> DocumentFrequencies:
     with world.store.read() as view:
-        return view.document_frequencies(terms)
+        return view.words.frequencies(terms)
 
 
 def test_score_is_bm25(world: World) -> None:
@@ -190,16 +190,16 @@ def test_few_chunks_are_told_from_many(store: Store, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(f"{name}.FEW_CHUNKS", 3, raising=False)
     world = World(store)
     world.add("a.md", ["one", "two"], tags=("x",))
-    assert read(store, lambda view: view.holds_few(world.where()))
+    assert read(store, lambda view: view.words.holds_few(world.where()))
     world.add("b.md", ["three", "four"])
-    assert not read(store, lambda view: view.holds_few(world.where()))
-    assert read(store, lambda view: view.holds_few(world.where(Filters(tags=("x",)))))
+    assert not read(store, lambda view: view.words.holds_few(world.where()))
+    assert read(store, lambda view: view.words.holds_few(world.where(Filters(tags=("x",)))))
 
 
 def holding(
     world: World, groups: Sequence[Sequence[str]], where: Where | None = None, limit: int | None = None
 ) -> list[ChunkId]:
-    return read(world.store, lambda view: view.holding(groups, where or world.where(), limit=limit))
+    return read(world.store, lambda view: view.words.holding(groups, where or world.where(), limit=limit))
 
 
 def test_chunks_are_found_that_hold_a_term_of_every_group(world: World) -> None:

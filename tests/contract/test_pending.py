@@ -20,8 +20,25 @@ from mdvec.text.hashing import text_hash
 from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection
 from mdvec.types.document import DocumentState
+from mdvec.types.ids import SpaceId
 from mdvec.types.query import Where
 from mdvec.types.report import CollectionCounts, FileStatus
+
+
+def counted(store: Store, notes: Collection, space_id: SpaceId) -> CollectionCounts:
+    return read(store, lambda view: view.collections.counts(notes.id, space_id))
+
+
+def texts(store: Store, notes: Collection, space_id: SpaceId) -> list[str]:
+    """Return the texts without a vector."""
+    return [each.text for each in read(store, lambda view: view.vectors.pending(notes.id, space_id, 99))]
+
+
+def names_left(store: Store, notes: Collection, space_id: SpaceId) -> list[str]:
+    """Return the names without a vector."""
+    return [
+        each.text for each in read(store, lambda view: view.vectors.pending_names(notes.id, space_id, 99))
+    ]
 
 
 def test_every_file_is_in_one_state(store: Store, notes: Collection) -> None:
@@ -32,13 +49,13 @@ def test_every_file_is_in_one_state(store: Store, notes: Collection) -> None:
         put(writer, notes.id, *make_document("ready.md", ["one"]))
         put(writer, notes.id, *make_document("half.md", ["one", "two"]))
         put(writer, notes.id, *make_document("broken.md", ["one"]))
-        writer.put_vectors(space_id, [text_hash("one")], unit_vectors(1))
-        writer.set_outcome(
+        writer.vectors.put(space_id, [text_hash("one")], unit_vectors(1))
+        writer.collections.set_outcome(
             notes.id,
             exclusions=[Exclusion("build/", "folder"), Exclusion("x.png", "extension")],
             failures=[Unreadable("broken.md", "no permission"), Unreadable("new.md", "not text")],
         )
-    assert read(store, lambda view: view.file_states(notes.id, space_id)) == [
+    assert read(store, lambda view: view.collections.file_states(notes.id, space_id)) == [
         FileStatus("broken.md", DocumentState.FAILED, "no permission", 1, 0),
         FileStatus("build/", DocumentState.EXCLUDED, "folder"),
         FileStatus("empty.md", DocumentState.READY),
@@ -47,27 +64,28 @@ def test_every_file_is_in_one_state(store: Store, notes: Collection) -> None:
         FileStatus("ready.md", DocumentState.READY, "", 1, 0),
         FileStatus("x.png", DocumentState.EXCLUDED, "extension"),
     ]
-    assert read(store, lambda view: view.counts(notes.id, space_id)) == CollectionCounts(4, 2, 2, 4, 1)
+    assert counted(store, notes, space_id) == CollectionCounts(4, 2, 2, 4, 1)
     without = {
-        each.path: each.pending_chunks for each in read(store, lambda view: view.file_states(notes.id, None))
+        each.path: each.pending_chunks
+        for each in read(store, lambda view: view.collections.file_states(notes.id, None))
     }
     assert without == {"broken.md": 1, "half.md": 2, "ready.md": 1} | dict.fromkeys(
         ("build/", "empty.md", "new.md", "x.png"), 0
     )
-    assert read(store, lambda view: view.counts(notes.id, None)).pending_chunks == 4
+    assert read(store, lambda view: view.collections.counts(notes.id, None)).pending_chunks == 4
 
 
 def test_counts_follow_every_commit(store: Store, notes: Collection) -> None:
     """Counting again after a write counts what is there now, inside and outside of transactions."""
     space_id = open_space(store, SPACE)
-    assert read(store, lambda view: view.counts(notes.id, space_id)).chunks == 0
+    assert counted(store, notes, space_id).chunks == 0
     with store.write() as writer:
         put(writer, notes.id, *make_document("a.md", ["one", "two", "two"]))
-        assert writer.counts(notes.id, space_id).pending_chunks == 3
-    assert read(store, lambda view: view.counts(notes.id, space_id)) == CollectionCounts(1, 0, 0, 3, 3)
+        assert writer.collections.counts(notes.id, space_id).pending_chunks == 3
+    assert counted(store, notes, space_id) == CollectionCounts(1, 0, 0, 3, 3)
     with store.write() as writer:
-        writer.put_vectors(space_id, [text_hash("two")], unit_vectors(1))
-    assert read(store, lambda view: view.counts(notes.id, space_id)) == CollectionCounts(1, 0, 0, 3, 1)
+        writer.vectors.put(space_id, [text_hash("two")], unit_vectors(1))
+    assert counted(store, notes, space_id) == CollectionCounts(1, 0, 0, 3, 1)
 
 
 def test_pending_texts(store: Store, notes: Collection) -> None:
@@ -75,57 +93,57 @@ def test_pending_texts(store: Store, notes: Collection) -> None:
     space_id = open_space(store, SPACE)
     document, chunks = make_document("a.md", ["one", "two", "one", "three"])
     with store.write() as writer:
-        other = writer.add_collection("other", "", FOLDER, ChunkingSpec())
+        other = writer.collections.add("other", "", FOLDER, ChunkingSpec())
         put(writer, other.id, *make_document("x.md", ["elsewhere"]))
         put(writer, notes.id, document, [replace(chunk, context="a › b") for chunk in chunks])
-    first = read(store, lambda view: view.pending(notes.id, space_id, 2))
+    first = read(store, lambda view: view.vectors.pending(notes.id, space_id, 2))
     assert [each.text for each in first] == ["a › b\none", "a › b\ntwo"]
     assert [each.text[each.start :] for each in first] == ["one", "two"]
     assert [each.text_hash for each in first] == [text_hash(each.text) for each in first]
     with store.write() as writer:
-        writer.put_vectors(space_id, [first[0].text_hash], unit_vectors(1))
-    left = read(store, lambda view: view.pending(notes.id, space_id, 9))
+        writer.vectors.put(space_id, [first[0].text_hash], unit_vectors(1))
+    left = read(store, lambda view: view.vectors.pending(notes.id, space_id, 9))
     assert [each.text for each in left] == ["a › b\ntwo", "a › b\nthree"]
     with store.write() as writer:
-        writer.put_vectors(space_id, [each.text_hash for each in left], unit_vectors(2))
-    assert read(store, lambda view: view.pending(notes.id, space_id, 9)) == []
+        writer.vectors.put(space_id, [each.text_hash for each in left], unit_vectors(2))
+    assert read(store, lambda view: view.vectors.pending(notes.id, space_id, 9)) == []
     next_space = open_space(store, replace(SPACE, revision="2"))
-    assert len(read(store, lambda view: view.pending(notes.id, next_space, 9))) == 3
+    assert len(read(store, lambda view: view.vectors.pending(notes.id, next_space, 9))) == 3
 
 
 def test_pending_names(store: Store, notes: Collection) -> None:
     """Title and aliases, each once and oldest first, until they have a vector; a text may have it already."""
     space_id = open_space(store, SPACE)
     with store.write() as writer:
-        other = writer.add_collection("other", "", FOLDER, ChunkingSpec())
+        other = writer.collections.add("other", "", FOLDER, ChunkingSpec())
         put(writer, other.id, *make_document("x.md", ["one"]))
         put(writer, notes.id, *make_document("a.md", ["one", "cat"], aliases=("cat", "猫")))
         put(writer, notes.id, *make_document("deep/a.md", [], aliases=("dog",)))
-    first = read(store, lambda view: view.pending_names(notes.id, space_id, 2))
+    first = read(store, lambda view: view.vectors.pending_names(notes.id, space_id, 2))
     assert [(each.text, each.start) for each in first] == [("a.md", 0), ("cat", 0)]
     assert [each.text_hash for each in first] == [text_hash(each.text) for each in first]
-    assert read(store, lambda view: view.count_pending_names(notes.id, space_id)) == 4
+    assert read(store, lambda view: view.vectors.count_pending_names(notes.id, space_id)) == 4
     with store.write() as writer:
-        writer.put_vectors(space_id, [text_hash("cat"), text_hash("a.md")], unit_vectors(2))
-    assert [each.text for each in read(store, lambda view: view.pending(notes.id, space_id, 9))] == ["one"]
-    left = read(store, lambda view: view.pending_names(notes.id, space_id, 9))
+        writer.vectors.put(space_id, [text_hash("cat"), text_hash("a.md")], unit_vectors(2))
+    assert texts(store, notes, space_id) == ["one"]
+    left = read(store, lambda view: view.vectors.pending_names(notes.id, space_id, 9))
     assert [each.text for each in left] == ["猫", "dog"]
     with store.write() as writer:
-        writer.put_vectors(space_id, [each.text_hash for each in left], unit_vectors(2))
+        writer.vectors.put(space_id, [each.text_hash for each in left], unit_vectors(2))
     for _ in range(2):
-        assert read(store, lambda view: view.pending_names(notes.id, space_id, 9)) == []
-    assert read(store, lambda view: view.count_pending_names(notes.id, space_id)) == 0
-    assert read(store, lambda view: view.counts(notes.id, space_id)).pending_chunks == 1
-    assert [each.text for each in read(store, lambda view: view.pending_names(other.id, space_id, 9))] == [
-        "x.md"
-    ]
+        assert read(store, lambda view: view.vectors.pending_names(notes.id, space_id, 9)) == []
+    assert read(store, lambda view: view.vectors.count_pending_names(notes.id, space_id)) == 0
+    assert counted(store, notes, space_id).pending_chunks == 1
+    assert [
+        each.text for each in read(store, lambda view: view.vectors.pending_names(other.id, space_id, 9))
+    ] == ["x.md"]
     with store.write() as writer:
         put(writer, notes.id, *make_document("b.md", ["one"]))
-    assert [each.text for each in read(store, lambda view: view.pending_names(notes.id, space_id, 9))] == [
-        "b.md"
-    ]
+    assert [
+        each.text for each in read(store, lambda view: view.vectors.pending_names(notes.id, space_id, 9))
+    ] == ["b.md"]
     next_space = open_space(store, replace(SPACE, revision="2"))
-    assert read(store, lambda view: view.count_pending_names(notes.id, next_space)) == 5
+    assert read(store, lambda view: view.vectors.count_pending_names(notes.id, next_space)) == 5
 
 
 def test_dropped_names_are_pending_again(store: Store, notes: Collection) -> None:
@@ -133,15 +151,15 @@ def test_dropped_names_are_pending_again(store: Store, notes: Collection) -> Non
     space_id = open_space(store, SPACE)
     with store.write() as writer:
         put(writer, notes.id, *make_document("a.md", []))
-        writer.put_vectors(space_id, [text_hash("a.md")], unit_vectors(1))
-    assert read(store, lambda view: view.pending_names(notes.id, space_id, 9)) == []
+        writer.vectors.put(space_id, [text_hash("a.md")], unit_vectors(1))
+    assert read(store, lambda view: view.vectors.pending_names(notes.id, space_id, 9)) == []
     with store.write() as writer:
-        writer.delete_documents(notes.id, ["a.md"])
-        assert writer.drop_unused() == 1
+        writer.documents.delete(notes.id, ["a.md"])
+        assert writer.vectors.drop_unused() == 1
         put(writer, notes.id, *make_document("a.md", []))
-    assert [each.text for each in read(store, lambda view: view.pending_names(notes.id, space_id, 9))] == [
-        "a.md"
-    ]
+    assert [
+        each.text for each in read(store, lambda view: view.vectors.pending_names(notes.id, space_id, 9))
+    ] == ["a.md"]
 
 
 def test_names_have_an_end(store: Store, notes: Collection) -> None:
@@ -152,7 +170,9 @@ def test_names_have_an_end(store: Store, notes: Collection) -> None:
     document, chunks = make_document("a.md", ["text"], aliases=aliases)
     with store.write() as writer:
         put(writer, notes.id, replace(document, title=title), chunks)
-    names = [each.text for each in read(store, lambda view: view.pending_names(notes.id, space_id, 99))]
+    names = [
+        each.text for each in read(store, lambda view: view.vectors.pending_names(notes.id, space_id, 99))
+    ]
     assert names == [title[:MAX_NAME_CHARS], *aliases[: MAX_NAMES - 1]]
     assert called(store, title[:MAX_NAME_CHARS], Where((notes.id,))) == ["a.md"]
     assert called(store, "alias 39", Where((notes.id,))) == []
@@ -163,13 +183,13 @@ def test_dropped_vectors_are_pending_again(store: Store, notes: Collection) -> N
     space_id = open_space(store, SPACE)
     with store.write() as writer:
         put(writer, notes.id, *make_document("a.md", ["one"]))
-        writer.put_vectors(space_id, [text_hash("one")], unit_vectors(1))
-    assert read(store, lambda view: view.pending(notes.id, space_id, 9)) == []
+        writer.vectors.put(space_id, [text_hash("one")], unit_vectors(1))
+    assert read(store, lambda view: view.vectors.pending(notes.id, space_id, 9)) == []
     with store.write() as writer:
-        writer.delete_documents(notes.id, ["a.md"])
-        assert writer.drop_unused() == 1
+        writer.documents.delete(notes.id, ["a.md"])
+        assert writer.vectors.drop_unused() == 1
         put(writer, notes.id, *make_document("a.md", ["one"]))
-    assert [each.text for each in read(store, lambda view: view.pending(notes.id, space_id, 9))] == ["one"]
+    assert texts(store, notes, space_id) == ["one"]
 
 
 def test_writing_the_same_again_embeds_nothing(store: Store, notes: Collection) -> None:
@@ -177,11 +197,11 @@ def test_writing_the_same_again_embeds_nothing(store: Store, notes: Collection) 
     space_id = open_space(store, SPACE)
     with store.write() as writer:
         put(writer, notes.id, *make_document("a.md", ["one", "two"]))
-        writer.put_vectors(space_id, [text_hash("one"), text_hash("two")], unit_vectors(2))
+        writer.vectors.put(space_id, [text_hash("one"), text_hash("two")], unit_vectors(2))
     with store.write() as writer:
         put(writer, notes.id, *make_document("a.md", ["two", "one"]))
         put(writer, notes.id, *make_document("copy.md", ["one"]))
-    assert read(store, lambda view: view.pending(notes.id, space_id, 9)) == []
+    assert read(store, lambda view: view.vectors.pending(notes.id, space_id, 9)) == []
 
 
 def test_superseded_documents_are_not_pending(store: Store, notes: Collection) -> None:
@@ -190,33 +210,35 @@ def test_superseded_documents_are_not_pending(store: Store, notes: Collection) -
     with store.write() as writer:
         put(writer, notes.id, *make_document("old.md", ["one", "shared"]))
         put(writer, notes.id, *make_document("new.md", ["two", "shared"]))
-        old = writer.find_document(notes.id, "old.md")
+        old = writer.documents.find(notes.id, "old.md")
         assert old is not None
-        writer.set_superseded(notes.id, [old.id])
+        writer.documents.set_superseded(notes.id, [old.id])
 
     def pending() -> tuple[list[str], list[str], int, int]:
         return read(
             store,
             lambda view: (
-                [each.text for each in view.pending(notes.id, space_id, 9)],
-                [each.text for each in view.pending_names(notes.id, space_id, 9)],
-                view.count_pending_names(notes.id, space_id),
-                view.counts(notes.id, space_id).pending_chunks,
+                [each.text for each in view.vectors.pending(notes.id, space_id, 9)],
+                [each.text for each in view.vectors.pending_names(notes.id, space_id, 9)],
+                view.vectors.count_pending_names(notes.id, space_id),
+                view.collections.counts(notes.id, space_id).pending_chunks,
             ),
         )
 
     assert pending() == (["two", "shared"], ["new.md"], 1, 2)
     with store.write() as writer:
         hashes = [text_hash(each) for each in ("two", "shared", "new.md")]
-        writer.put_vectors(space_id, hashes, unit_vectors(3))
+        writer.vectors.put(space_id, hashes, unit_vectors(3))
     assert pending() == ([], [], 0, 0)
-    states = {each.path: each for each in read(store, lambda view: view.file_states(notes.id, space_id))}
+    states = {
+        each.path: each for each in read(store, lambda view: view.collections.file_states(notes.id, space_id))
+    }
     assert states["old.md"] == FileStatus("old.md", DocumentState.SUPERSEDED, "", 2, 0)
-    assert read(store, lambda view: view.counts(notes.id, space_id)).superseded == 1
+    assert counted(store, notes, space_id).superseded == 1
     with store.write() as writer:
-        writer.set_superseded(notes.id, [])
+        writer.documents.set_superseded(notes.id, [])
     assert pending() == (["one"], ["old.md"], 1, 1)
-    assert read(store, lambda view: view.counts(notes.id, space_id)).superseded == 0
+    assert counted(store, notes, space_id).superseded == 0
 
 
 def test_what_was_odd_in_a_document_stays_visible(store: Store, notes: Collection) -> None:
@@ -224,5 +246,5 @@ def test_what_was_odd_in_a_document_stays_visible(store: Store, notes: Collectio
     document, chunks = make_document("odd.md", [])
     with store.write() as writer:
         put(writer, notes.id, replace(document, warnings=("one", "two")), chunks)
-    (state,) = read(store, lambda view: view.file_states(notes.id, None))
+    (state,) = read(store, lambda view: view.collections.file_states(notes.id, None))
     assert state == FileStatus("odd.md", DocumentState.READY, "one; two")

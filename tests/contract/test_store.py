@@ -38,9 +38,9 @@ def test_collections_keep_every_field(store: Store) -> None:
     """What is added and saved comes back equal, by name."""
     source = SourceSpec("folder", "/caf\udce9/メモ", ("*.md",), ("drafts/**", "a"))
     with store.write() as writer:
-        second = writer.add_collection("b", "説明", source, ChunkingSpec("sections", 100, 10))
-        first = writer.add_collection("a", "", FOLDER, ChunkingSpec())
-    assert read(store, lambda view: view.collections()) == [first, second]
+        second = writer.collections.add("b", "説明", source, ChunkingSpec("sections", 100, 10))
+        first = writer.collections.add("a", "", FOLDER, ChunkingSpec())
+    assert read(store, lambda view: view.collections.all()) == [first, second]
     contexts = (FolderContext("旅/国内", "日本の旅"), FolderContext("", "All.", from_file=True))
     changed = replace(
         first,
@@ -52,30 +52,30 @@ def test_collections_keep_every_field(store: Store) -> None:
         folder_contexts=contexts,
     )
     with store.write() as writer:
-        assert writer.change_collection(first.id, lambda _: changed) == changed
-    assert read(store, lambda view: view.collections()) == [second, changed]
+        assert writer.collections.change(first.id, lambda _: changed) == changed
+    assert read(store, lambda view: view.collections.all()) == [second, changed]
 
 
 def test_a_change_is_made_to_the_collection_as_it_is(store: Store, notes: Collection) -> None:
     """Changes of different fields all last, whoever read the collection before; a deleted one is told."""
     with store.write() as writer:
-        writer.change_collection(notes.id, lambda now: replace(now, description="new"))
+        writer.collections.change(notes.id, lambda now: replace(now, description="new"))
     with store.write() as writer:
-        writer.change_collection(notes.id, lambda now: replace(now, last_indexed_ms=7))
-    assert read(store, lambda view: view.collections()) == [
+        writer.collections.change(notes.id, lambda now: replace(now, last_indexed_ms=7))
+    assert read(store, lambda view: view.collections.all()) == [
         replace(notes, description="new", last_indexed_ms=7)
     ]
     with store.write() as writer:
-        writer.delete_collection(notes.id)
+        writer.collections.delete(notes.id)
     with pytest.raises(CollectionNotFoundError), store.write() as writer:
-        writer.change_collection(notes.id, lambda now: now)
+        writer.collections.change(notes.id, lambda now: now)
 
 
 def test_names_of_collections_are_unique(store: Store, notes: Collection) -> None:
     """Adding a name twice is refused, and nothing is written."""
     with pytest.raises(CollectionExistsError, match="notes"), store.write() as writer:
-        writer.add_collection("notes", "", FOLDER, ChunkingSpec())
-    assert read(store, lambda view: view.collections()) == [notes]
+        writer.collections.add("notes", "", FOLDER, ChunkingSpec())
+    assert read(store, lambda view: view.collections.all()) == [notes]
 
 
 def test_documents_keep_every_field(store: Store, notes: Collection) -> None:
@@ -91,8 +91,8 @@ def test_documents_keep_every_field(store: Store, notes: Collection) -> None:
     entry = SourceEntry(document.path, "メモ/\udcffneko.md", 1_700_000_000_123_456_789, 42)
     with store.write() as writer:
         record = make_record(document, chunks, entry=entry)
-        writer.put_documents(notes.id, [replace(record, content_hash=b"h" * 32, fingerprint="f/1")])
-    found = read(store, lambda view: view.find_document(notes.id, "メモ/猫.md"))
+        writer.documents.put(notes.id, [replace(record, content_hash=b"h" * 32, fingerprint="f/1")])
+    found = read(store, lambda view: view.documents.find(notes.id, "メモ/猫.md"))
     assert found is not None
     assert (found.collection, found.collection_id, found.path) == ("notes", notes.id, document.path)
     assert (found.title, found.body, found.content_start) == (document.title, document.body, 2)
@@ -100,8 +100,8 @@ def test_documents_keep_every_field(store: Store, notes: Collection) -> None:
     assert dict(found.frontmatter) == document.frontmatter
     assert (found.locator, found.mtime_ns, found.size) == (entry.locator, entry.mtime_ns, entry.size)
     assert found.content_hash == b"h" * 32
-    assert read(store, lambda view: view.find_document(notes.id, "other.md")) is None
-    assert read(store, lambda view: view.known_documents(notes.id)) == {
+    assert read(store, lambda view: view.documents.find(notes.id, "other.md")) is None
+    assert read(store, lambda view: view.documents.known(notes.id)) == {
         document.path: KnownDocument(document.path, entry.locator, entry.mtime_ns, 42, b"h" * 32, "f/1")
     }
 
@@ -113,16 +113,16 @@ def test_documents_say_when_they_changed_and_what_they_are_about(store: Store, n
             document, chunks = make_document(path, ["text"], tags=tags)
             document = replace(document, updated_ns=updated_ns, frontmatter={"x": path}, aliases=("alias",))
             record = make_record(document, chunks, entry=make_entry(path, 5))
-            writer.put_documents(notes.id, [record])
-    listed = read(store, lambda view: view.documents_inside(Where((notes.id,))))
+            writer.documents.put(notes.id, [record])
+    listed = read(store, lambda view: view.documents.titles(Where((notes.id,))))
     ids = [*listed][:2]
-    facts = read(store, lambda view: view.facts([*ids, DocumentId(999)]))
+    facts = read(store, lambda view: view.documents.facts([*ids, DocumentId(999)]))
     assert [facts[each] for each in ids] == [
         DocumentFacts(("b", "A/c"), {"x": "a.md"}, 7),
         DocumentFacts((), {"x": "b.md"}, 5),
     ]
     assert len(facts) == 2
-    assert read(store, lambda view: view.facts([])) == {}
+    assert read(store, lambda view: view.documents.facts([])) == {}
 
 
 def test_chunks_keep_every_field(store: Store, notes: Collection) -> None:
@@ -130,15 +130,15 @@ def test_chunks_keep_every_field(store: Store, notes: Collection) -> None:
     document, chunks = make_document("a.md", ["一つ目", "second"], depths=(1, 2))
     with store.write() as writer:
         ids = put(writer, notes.id, document, chunks)
-    found = read(store, lambda view: view.find_document(notes.id, "a.md"))
+    found = read(store, lambda view: view.documents.find(notes.id, "a.md"))
     assert found is not None
-    stored = read(store, lambda view: view.document_chunks(found.id))
+    stored = read(store, lambda view: view.chunks.of_document(found.id))
     assert [each.id for each in stored] == ids
-    assert read(store, lambda view: view.chunks([*reversed(ids), ids[0]])) == dict(
+    assert read(store, lambda view: view.chunks.get([*reversed(ids), ids[0]])) == dict(
         zip(ids, stored, strict=True)
     )
-    assert read(store, lambda view: view.bodies([found.id])) == {found.id: document.body}
-    assert read(store, lambda view: view.bodies([])) == {}
+    assert read(store, lambda view: view.documents.texts([found.id])) == {found.id: document.body}
+    assert read(store, lambda view: view.documents.texts([])) == {}
     second = stored[1]
     assert (second.text, second.start, second.end, second.ordinal) == ("second", 5, 11, 1)
     assert (second.parent, second.depth, second.heading_path) == (0, 2, ("Top", "Part 1"))
@@ -156,18 +156,18 @@ def test_putting_a_document_replaces_the_old_one(store: Store, notes: Collection
     with store.write() as writer:
         new = put(writer, notes.id, *make_document("a.md", ["bird"], tags=("new",)))
     assert not set(old) & set(new)
-    assert read(store, lambda view: view.chunks(old)) == {}
-    assert read(store, lambda view: view.bm25(["cat", "dog"], everything, 5)) == []
-    assert [found for found, _ in read(store, lambda view: view.bm25(["bird"], everything, 5))] == new
-    assert read(store, lambda view: view.tags(everything)) == [TagCount("new", 1)]
+    assert read(store, lambda view: view.chunks.get(old)) == {}
+    assert read(store, lambda view: view.words.bm25(["cat", "dog"], everything, 5)) == []
+    assert [found for found, _ in read(store, lambda view: view.words.bm25(["bird"], everything, 5))] == new
+    assert read(store, lambda view: view.documents.tags(everything)) == [TagCount("new", 1)]
 
 
 def test_touching_writes_time_size_and_spelling(store: Store, notes: Collection) -> None:
     """Touching changes what the file system says, and no chunk."""
     with store.write() as writer:
         ids = put(writer, notes.id, *make_document("a.md", ["text"]))
-        writer.touch_documents(notes.id, [SourceEntry("a.md", "A.md", 77, 88)])
-    stored = read(store, lambda view: view.chunks(ids))[ids[0]]
+        writer.documents.touch(notes.id, [SourceEntry("a.md", "A.md", 77, 88)])
+    stored = read(store, lambda view: view.chunks.get(ids))[ids[0]]
     assert (stored.mtime_ns, stored.size, stored.locator) == (77, 88, "A.md")
 
 
@@ -180,37 +180,37 @@ def test_moving_writes_another_place_and_nothing_else(store: Store, notes: Colle
         ids = put(writer, notes.id, replace(document, links=(link,)), chunks)
         put(writer, notes.id, *make_document("old/b.md", ["cat"]))
         put(writer, notes.id, *make_document("old/c.md", ["cat"]))
-        writer.put_vectors(space_id, [text_hash("cat")], unit_vectors(1))
-        writer.mark_dirty(notes.id, ["old/"])
-        before = writer.find_document(notes.id, "old/a.md")
+        writer.vectors.put(space_id, [text_hash("cat")], unit_vectors(1))
+        writer.documents.mark_dirty(notes.id, ["old/"])
+        before = writer.documents.find(notes.id, "old/a.md")
     assert before is not None
     version = read(store, lambda view: view.version)
     with store.write() as writer:
         entry = SourceEntry("new/a.md", "new/A.md", 77, 88)
-        assert writer.move_documents(
+        assert writer.documents.move(
             notes.id, [Move("old/a.md", entry), Move("old/b.md", make_entry("new/b.md"))]
         )
     assert store.check() == []
     with store.read() as view:
         assert view.version > version
-        after = view.find_document(notes.id, "new/a.md")
+        after = view.documents.find(notes.id, "new/a.md")
         assert after is not None
         place = {"path": "new/a.md", "locator": "new/A.md", "mtime_ns": 77, "size": 88}
         assert after == replace(before, **place, dirty=False)
-        assert [chunk.id for chunk in view.document_chunks(after.id)] == ids
-        assert {chunk.path for chunk in view.chunks(ids).values()} == {"new/a.md"}
-        assert [*view.known_documents(notes.id)] == ["new/a.md", "new/b.md", "old/c.md"]
-        assert view.find_document(notes.id, "old/a.md") is None
-        assert view.dirty_paths(notes.id, 9) == ["old/c.md"]
+        assert [chunk.id for chunk in view.chunks.of_document(after.id)] == ids
+        assert {chunk.path for chunk in view.chunks.get(ids).values()} == {"new/a.md"}
+        assert [*view.documents.known(notes.id)] == ["new/a.md", "new/b.md", "old/c.md"]
+        assert view.documents.find(notes.id, "old/a.md") is None
+        assert view.documents.dirty(notes.id, 9) == ["old/c.md"]
         inside = Where((notes.id,), Filters(path="new/**"))
-        assert [found for found, _ in view.bm25(["dog"], inside, 5)] == ids[1:]
-        assert view.bm25(["dog"], replace(inside, filters=Filters(path="old/**")), 5) == []
-        assert len(view.nearest_chunks(space_id, unit_vectors(1)[0], inside, 5)) == 2
-        assert view.documents_called(fold_name("Alias"), inside) == [after.id]
-        assert view.tags(inside) == [TagCount("t", 1)]
-        assert view.links_of(after.id) == [link]
-        assert [each.path for each in view.links_to(notes.id, file_key("b.md"))] == ["new/a.md"]
-        assert view.files_named(notes.id, ["a"]) == {"a": {"new/a.md": after.id}}
+        assert [found for found, _ in view.words.bm25(["dog"], inside, 5)] == ids[1:]
+        assert view.words.bm25(["dog"], replace(inside, filters=Filters(path="old/**")), 5) == []
+        assert len(view.vectors.nearest_chunks(space_id, unit_vectors(1)[0], inside, 5)) == 2
+        assert view.documents.called(fold_name("Alias"), inside) == [after.id]
+        assert view.documents.tags(inside) == [TagCount("t", 1)]
+        assert view.documents.links_of(after.id) == [link]
+        assert [each.path for each in view.documents.links_to(notes.id, file_key("b.md"))] == ["new/a.md"]
+        assert view.documents.with_file_names(notes.id, ["a"]) == {"a": {"new/a.md": after.id}}
 
 
 def test_deleting(store: Store, notes: Collection) -> None:
@@ -220,19 +220,23 @@ def test_deleting(store: Store, notes: Collection) -> None:
     with store.write() as writer:
         for path in ("a.md", "b.md", "c.md"):
             put(writer, notes.id, *make_document(path, [f"word {path}"], tags=("t",)))
-        writer.set_outcome(notes.id, exclusions=[Exclusion("x", "r")], failures=[Unreadable("y", "r")])
-        writer.put_vectors(space_id, [text_hash("word a.md")], unit_vectors(1))
+        writer.collections.set_outcome(
+            notes.id, exclusions=[Exclusion("x", "r")], failures=[Unreadable("y", "r")]
+        )
+        writer.vectors.put(space_id, [text_hash("word a.md")], unit_vectors(1))
     with store.write() as writer:
-        writer.delete_documents(notes.id, ["a.md"])
-        writer.delete_documents(notes.id, ["not-there.md"])
-    assert [tag.documents for tag in read(store, lambda view: view.tags(everything))] == [2]
-    assert len(read(store, lambda view: view.bm25(["word"], everything, 5))) == 2
+        writer.documents.delete(notes.id, ["a.md"])
+        writer.documents.delete(notes.id, ["not-there.md"])
+    assert [tag.documents for tag in read(store, lambda view: view.documents.tags(everything))] == [2]
+    assert len(read(store, lambda view: view.words.bm25(["word"], everything, 5))) == 2
     with store.write() as writer:
-        writer.delete_collection(notes.id)
-    assert read(store, lambda view: view.collections()) == []
-    assert read(store, lambda view: view.counts(notes.id, None)) == CollectionCounts(0, 0, 0, 0, 0)
-    assert read(store, lambda view: view.bm25(["word"], everything, 5)) == []
-    assert read(store, lambda view: view.cached(space_id, [text_hash("word a.md")])) == {
+        writer.collections.delete(notes.id)
+    assert read(store, lambda view: view.collections.all()) == []
+    assert read(store, lambda view: view.collections.counts(notes.id, None)) == CollectionCounts(
+        0, 0, 0, 0, 0
+    )
+    assert read(store, lambda view: view.words.bm25(["word"], everything, 5)) == []
+    assert read(store, lambda view: view.vectors.known(space_id, [text_hash("word a.md")])) == {
         text_hash("word a.md")
     }
 
@@ -240,14 +244,14 @@ def test_deleting(store: Store, notes: Collection) -> None:
 def test_outcomes_are_replaced(store: Store, notes: Collection) -> None:
     """What is no longer excluded or failed is forgotten, and new reasons replace old ones."""
     with store.write() as writer:
-        writer.set_outcome(
+        writer.collections.set_outcome(
             notes.id,
             exclusions=[Exclusion("a", "old"), Exclusion("b", "old")],
             failures=[Unreadable("c", "r")],
         )
     with store.write() as writer:
-        writer.set_outcome(notes.id, exclusions=[Exclusion("b", "new")], failures=[])
-    assert read(store, lambda view: view.file_states(notes.id, None)) == [
+        writer.collections.set_outcome(notes.id, exclusions=[Exclusion("b", "new")], failures=[])
+    assert read(store, lambda view: view.collections.file_states(notes.id, None)) == [
         FileStatus("b", DocumentState.EXCLUDED, "new")
     ]
 
@@ -262,19 +266,19 @@ def test_tags_are_counted_by_document(store: Store, notes: Collection) -> None:
         put(writer, notes.id, *make_document("b.md", ["x"], tags=("ｐｙｔｈｏｎ", "猫/子猫")))
         put(writer, notes.id, *make_document("c.md", [], tags=("ant",)))
     where = Where((notes.id,))
-    assert read(store, lambda view: view.tags(where)) == [
+    assert read(store, lambda view: view.documents.tags(where)) == [
         TagCount("Python", 2),
         TagCount("ant", 1),
         TagCount("zoo", 1),
         TagCount("猫/子猫", 1),
     ]
-    assert read(store, lambda view: view.tags(Where((notes.id,), Filters(tags=("猫",))))) == [
+    assert read(store, lambda view: view.documents.tags(Where((notes.id,), Filters(tags=("猫",))))) == [
         TagCount("ｐｙｔｈｏｎ", 1),
         TagCount("猫/子猫", 1),
     ]
-    found = read(store, lambda view: view.tags(Where((notes.id,), Filters(tags=("ＰＹＴＨＯＮ",)))))
+    found = read(store, lambda view: view.documents.tags(Where((notes.id,), Filters(tags=("ＰＹＴＨＯＮ",)))))
     assert found[0] == TagCount("Python", 2)
-    assert read(store, lambda view: view.tags(Where(()))) == []
+    assert read(store, lambda view: view.documents.tags(Where(()))) == []
 
 
 def test_documents_are_found_by_name(store: Store, notes: Collection) -> None:
@@ -293,7 +297,7 @@ def test_documents_are_found_by_name(store: Store, notes: Collection) -> None:
         assert called(store, nothing, where) == []
     assert called(store, "daily note", Where(())) == []
     with store.write() as writer:
-        writer.delete_documents(notes.id, ["a.md"])
+        writer.documents.delete(notes.id, ["a.md"])
         put(writer, notes.id, *make_document("b.md", ["1"]))
     assert called(store, "daily note", where) == []
 
@@ -321,15 +325,15 @@ def test_what_is_found_by_name_is_inside(
     assert called(store, "same", where) == paths
     ids = {path: document_at(store, notes, path).id for path in ("b/one.md", "a/one.md")}
     path_of = {document: path for path, document in ids.items()}
-    found = read(store, lambda view: view.places_in(list(ids.values()), where, 9))
+    found = read(store, lambda view: view.chunks.places_in(list(ids.values()), where, 9))
     assert [(path_of[each.document_id], each.ordinal) for each in found] == chunks
-    assert read(store, lambda view: view.places_in(list(ids.values()), where, 1)) == found[:1]
-    assert read(store, lambda view: view.places_in([], where, 9)) == []
+    assert read(store, lambda view: view.chunks.places_in(list(ids.values()), where, 1)) == found[:1]
+    assert read(store, lambda view: view.chunks.places_in([], where, 9)) == []
 
 
 def document_at(store: Store, notes: Collection, path: str) -> StoredDocument:
     """Return a document that is there."""
-    found = read(store, lambda view: view.find_document(notes.id, path))
+    found = read(store, lambda view: view.documents.find(notes.id, path))
     assert found is not None
     return found
 
@@ -347,7 +351,7 @@ def test_places_name_the_neighbours(store: Store, notes: Collection) -> None:
         )
         second = put(writer, notes.id, *make_document("a.md", ["六 six", "seven"]))
     wanted = [second[0], first[4], first[1], first[0], first[1], ChunkId(10**9)]
-    found = read(store, lambda view: view.places(wanted))
+    found = read(store, lambda view: view.chunks.places(wanted))
     one, two = (document_at(store, notes, path).id for path in ("b.md", "a.md"))
     none = ChunkId(0)
     assert found == [
@@ -357,12 +361,12 @@ def test_places_name_the_neighbours(store: Store, notes: Collection) -> None:
         ChunkPlace(second[0], two, notes.id, 0, unspaced=False, token_count=2, before=none, after=second[1]),
     ]
     where = Where((notes.id,))
-    assert read(store, lambda view: view.places_in([two, one], where, 3)) == [
+    assert read(store, lambda view: view.chunks.places_in([two, one], where, 3)) == [
         found[3],
         ChunkPlace(second[1], two, notes.id, 1, unspaced=False, token_count=1, before=second[0], after=none),
         found[0],
     ]
-    assert read(store, lambda view: view.places([])) == []
+    assert read(store, lambda view: view.chunks.places([])) == []
 
 
 def test_like_texts_have_equal_skeletons(store: Store, notes: Collection) -> None:
@@ -373,15 +377,15 @@ def test_like_texts_have_equal_skeletons(store: Store, notes: Collection) -> Non
         own, see, _ = ids = put(writer, notes.id, *make_document("a.md", texts))
         (alike,) = put(writer, notes.id, *make_document("b.md", ["See also [[b]] 2"]))
         (elsewhere,) = put(writer, others.id, *make_document("c.md", ["See also [[c]]"]))
-    found = read(store, lambda view: view.skeletons([*ids, alike, elsewhere]))
+    found = read(store, lambda view: view.chunks.skeletons([*ids, alike, elsewhere]))
     assert found.keys() == {own, see, alike, elsewhere}
     assert found[own] != found[see] == found[alike] == found[elsewhere]
     assert {*map(type, found.values())} == {bytes}
-    assert read(store, lambda view: view.skeletons([own])) == {own: found[own]}
+    assert read(store, lambda view: view.chunks.skeletons([own])) == {own: found[own]}
     with store.write() as writer:
-        writer.delete_documents(notes.id, ["b.md"])
-    assert read(store, lambda view: view.skeletons([see, alike])) == {see: found[see]}
-    assert read(store, lambda view: view.skeletons([])) == {}
+        writer.documents.delete(notes.id, ["b.md"])
+    assert read(store, lambda view: view.chunks.skeletons([see, alike])) == {see: found[see]}
+    assert read(store, lambda view: view.chunks.skeletons([])) == {}
 
 
 def test_contexts_are_those_of_chunks(store: Store, notes: Collection) -> None:
@@ -389,8 +393,8 @@ def test_contexts_are_those_of_chunks(store: Store, notes: Collection) -> None:
     document, chunks = make_document("a.md", ["one", "two"])
     with store.write() as writer:
         put(writer, notes.id, document, [replace(chunk, context=f"c{chunk.ordinal}") for chunk in chunks])
-    assert read(store, lambda view: view.contexts(notes.id, "a.md")) == ["c0", "c1"]
-    assert read(store, lambda view: view.contexts(notes.id, "b.md")) == []
+    assert read(store, lambda view: view.chunks.contexts(notes.id, "a.md")) == ["c0", "c1"]
+    assert read(store, lambda view: view.chunks.contexts(notes.id, "b.md")) == []
 
 
 def test_ids_are_never_used_again(store: Store, notes: Collection) -> None:
@@ -399,21 +403,21 @@ def test_ids_are_never_used_again(store: Store, notes: Collection) -> None:
     for number in range(3):
         with store.write() as writer:
             records = [make_record(*make_document(path, ["1", "2"])) for path in ("b.md", "a.md")]
-            writer.put_documents(notes.id, records)
+            writer.documents.put(notes.id, records)
         documents = [document_at(store, notes, path).id for path in ("b.md", "a.md")]
         chunks = [
             chunk.id
             for document in documents
-            for chunk in read(store, lambda view, document=document: view.document_chunks(document))  # type: ignore[misc]
+            for chunk in read(store, lambda view, document=document: view.chunks.of_document(document))  # type: ignore[misc]
         ]
         assert chunks == sorted(chunks)
         assert not seen & {*chunks, tuple(documents)}
         seen |= {*chunks, tuple(documents)}
         if number:
             with store.write() as writer:
-                writer.delete_documents(notes.id, ["a.md", "b.md"])
+                writer.documents.delete(notes.id, ["a.md", "b.md"])
     with store.write() as writer:
-        writer.delete_collection(notes.id)
+        writer.collections.delete(notes.id)
     assert add_collection(store).id != notes.id
 
 
@@ -421,19 +425,19 @@ def test_documents_are_listed_by_path_a_page_at_a_time(store: Store, notes: Coll
     """Pages of any size together are all documents, in the order of their characters."""
     paths = ["B.md", "a.md", "a/b.md", "メモ/猫.md", "メモ.md", "\U0001f408.md"]
     with store.write() as writer:
-        other = writer.add_collection("other", "", FOLDER, ChunkingSpec())
+        other = writer.collections.add("other", "", FOLDER, ChunkingSpec())
         put(writer, other.id, *make_document("other.md", ["text"]))
         for path in paths:
             put(writer, notes.id, *make_document(path, ["text"]))
-        writer.touch_documents(notes.id, [make_entry("a.md", 5, 6)])
-    everything = read(store, lambda view: view.documents(notes.id, after="", prefix="", limit=100))
+        writer.documents.touch(notes.id, [make_entry("a.md", 5, 6)])
+    everything = read(store, lambda view: view.documents.page(notes.id, after="", prefix="", limit=100))
     assert [each.path for each in everything] == sorted(paths)
     title = everything[1].title
     assert everything[1] == ListedDocument("notes", "a.md", title, size=6, modified_ns=5)
     for size in (1, 2, 4):
         after, listed = "", []
         with store.read() as view:
-            while page := view.documents(notes.id, after=after, prefix="", limit=size):
+            while page := view.documents.page(notes.id, after=after, prefix="", limit=size):
                 assert len(page) <= size
                 listed += page
                 after = page[-1].path
@@ -457,7 +461,7 @@ def test_documents_are_listed_by_the_start_of_their_path(
     with store.write() as writer:
         for path in ("a.md", "a/b.md", "メモ/猫.md", "メモ.md"):
             put(writer, notes.id, *make_document(path, ["text"]))
-    listed = read(store, lambda view: view.documents(notes.id, after="", prefix=prefix, limit=10))
+    listed = read(store, lambda view: view.documents.page(notes.id, after="", prefix=prefix, limit=10))
     assert [each.path for each in listed] == expected
 
 
@@ -481,32 +485,34 @@ def test_links_come_back_and_are_found_by_the_file_they_name(store: Store, notes
     )
     put_linked(store, notes, "b.md", *links)
     put_linked(store, notes, "a.md", Link(LinkKind.EMBED, "cafe\u0301.md"))
-    found = read(store, lambda view: view.find_document(notes.id, "b.md"))
+    found = read(store, lambda view: view.documents.find(notes.id, "b.md"))
     assert found is not None
-    assert read(store, lambda view: view.links_of(found.id)) == list(links)
-    named = read(store, lambda view: view.links_to(notes.id, file_key("x/CAFÉ.md")))
+    assert read(store, lambda view: view.documents.links_of(found.id)) == list(links)
+    named = read(store, lambda view: view.documents.links_to(notes.id, file_key("x/CAFÉ.md")))
     assert [(each.path, each.link.line) for each in named] == [("a.md", 1), ("b.md", 3), ("b.md", 9)]
     assert named[1].document_id == found.id
     with store.write() as writer:
-        other = writer.add_collection("other", "", FOLDER, ChunkingSpec())
-    assert read(store, lambda view: view.links_to(other.id, file_key("café"))) == []
+        other = writer.collections.add("other", "", FOLDER, ChunkingSpec())
+    assert read(store, lambda view: view.documents.links_to(other.id, file_key("café"))) == []
     put_linked(store, notes, "b.md")
-    assert len(read(store, lambda view: view.links_to(notes.id, file_key("café")))) == 1
+    assert len(read(store, lambda view: view.documents.links_to(notes.id, file_key("café")))) == 1
 
 
 def test_documents_are_found_by_the_names_of_their_files(store: Store, notes: Collection) -> None:
     """Every folder, spelling and suffix of a name is found; names of no file are left out."""
     for path in ("Note.md", "a/NOTE.md", "a/note.txt", "other.md"):
         put_linked(store, notes, path)
-    found = read(store, lambda view: view.files_named(notes.id, ["note", "other", "none", "note"]))
+    found = read(
+        store, lambda view: view.documents.with_file_names(notes.id, ["note", "other", "none", "note"])
+    )
     assert {key: sorted(paths) for key, paths in found.items()} == {
         "note": ["Note.md", "a/NOTE.md", "a/note.txt"],
         "other": ["other.md"],
     }
-    document = read(store, lambda view: view.find_document(notes.id, "a/note.txt"))
+    document = read(store, lambda view: view.documents.find(notes.id, "a/note.txt"))
     assert document is not None
     assert found["note"]["a/note.txt"] == document.id
-    assert read(store, lambda view: view.files_named(notes.id, [])) == {}
+    assert read(store, lambda view: view.documents.with_file_names(notes.id, [])) == {}
 
 
 def test_comments_come_back(store: Store, notes: Collection) -> None:
@@ -534,29 +540,29 @@ def test_previous_links_are_by_document_and_position(store: Store, notes: Collec
     put_linked(store, notes, "z.md", links[0], Link(LinkKind.WIKI, "b"), links[1])
     put_linked(store, notes, "y.md", links[1])
     other = add_collection(store, "other")
-    found = read(store, lambda view: view.previous_links(notes.id))
+    found = read(store, lambda view: view.documents.previous_links(notes.id))
     assert [(each.path, each.link) for each in found] == [
         ("z.md", links[0]),
         ("z.md", links[1]),
         ("y.md", links[1]),
     ]
-    assert read(store, lambda view: view.previous_links(other.id)) == []
+    assert read(store, lambda view: view.documents.previous_links(other.id)) == []
     put_linked(store, notes, "z.md")
-    assert len(read(store, lambda view: view.previous_links(notes.id))) == 1
+    assert len(read(store, lambda view: view.documents.previous_links(notes.id))) == 1
 
 
 def test_compacting_changes_no_answer(store: Store, notes: Collection) -> None:
     """What is there is found as before, by the same ids; and an intact store warns of nothing."""
     put_texts(store, notes)
     with store.read() as view:
-        before = view.known_documents(notes.id), view.counts(notes.id, None)
+        before = view.documents.known(notes.id), view.collections.counts(notes.id, None)
     with store.write() as writer:
-        writer.delete_documents(notes.id, ["b.md"])
+        writer.documents.delete(notes.id, ["b.md"])
     store.compact()
     with store.read() as view:
-        assert list(view.known_documents(notes.id)) == ["a.md"]
-        assert view.known_documents(notes.id)["a.md"] == before[0]["a.md"]
-        assert view.counts(notes.id, None).chunks == before[1].chunks - 1
+        assert list(view.documents.known(notes.id)) == ["a.md"]
+        assert view.documents.known(notes.id)["a.md"] == before[0]["a.md"]
+        assert view.collections.counts(notes.id, None).chunks == before[1].chunks - 1
     assert store.check() == []
     assert store.warnings == ()
 
@@ -603,10 +609,10 @@ def test_properties_are_compared(
             fields = {"x": ["of a field"]} if path == "c.md" else {}
             put(writer, notes.id, replace(document, frontmatter=frontmatter, fields=fields), chunks)
     where = Where((notes.id,), Filters(properties=(PropertyCondition("x", Comparison(comparison), value),)))
-    ranked = read(store, lambda view: view.bm25(["text"], where, 9))
-    chunks_found = read(store, lambda view: view.chunks([key for key, _ in ranked]))
+    ranked = read(store, lambda view: view.words.bm25(["text"], where, 9))
+    chunks_found = read(store, lambda view: view.chunks.get([key for key, _ in ranked]))
     assert {each.path for each in chunks_found.values()} == found
-    listed = read(store, lambda view: view.newest_documents(where, limit=9))
+    listed = read(store, lambda view: view.documents.newest(where, limit=9))
     assert {each.path for each in listed} == found
 
 
@@ -623,15 +629,15 @@ def test_documents_are_listed_by_time(store: Store, notes: Collection) -> None:
             record = make_record(
                 replace(document, updated_ns=updated_ns), chunks, entry=make_entry(path, mtime_ns)
             )
-            writer.put_documents(notes.id, [record])
+            writer.documents.put(notes.id, [record])
 
     def listed(filters: Filters, limit: int) -> list[tuple[str, int | None]]:
         where = Where((notes.id,), filters)
-        found = read(store, lambda view: view.newest_documents(where, limit=limit))
+        found = read(store, lambda view: view.documents.newest(where, limit=limit))
         return [(each.path, each.updated_ns) for each in found]
 
     def inside(where: Where) -> list[str]:
-        return list(read(store, lambda view: view.documents_inside(where)).values())
+        return list(read(store, lambda view: view.documents.titles(where)).values())
 
     assert inside(Where((notes.id,))) == ["b.md", "a.md", "c.md", "d.md"]
     assert inside(Where((notes.id,), Filters(tags=("x",)))) == ["b.md", "a.md", "d.md"]

@@ -53,48 +53,48 @@ def in_thread(action: Callable[[], object]) -> None:
 def observed(world: World, view: View) -> dict[str, object]:
     """Return what every method of a view shows; ids of documents and chunks included."""
     first, second, where = world.first.id, world.second.id, world.where()
-    found = {path: view.find_document(first, path) for path in ("a.md", "b.md", "c.md")}
+    found = {path: view.documents.find(first, path) for path in ("a.md", "b.md", "c.md")}
     documents = [each.id for each in found.values() if each is not None]
-    chunks = [chunk for document in documents for chunk in view.document_chunks(document)]
+    chunks = [chunk for document in documents for chunk in view.chunks.of_document(document)]
     ids = [chunk.id for chunk in chunks]
     space = world.space_id
     hashes = [text_hash(text) for text in ("one", "two", "new", "a.md")]
     return {
         "version": view.version,
-        "collections": view.collections(),
-        "counts": [view.counts(each, space) for each in (first, second)],
-        "file_states": view.file_states(first, space),
-        "tags": view.tags(where),
-        "documents": view.documents(first, after="", prefix="", limit=9),
-        "known_documents": view.known_documents(first),
+        "collections": view.collections.all(),
+        "counts": [view.collections.counts(each, space) for each in (first, second)],
+        "file_states": view.collections.file_states(first, space),
+        "tags": view.documents.tags(where),
+        "documents": view.documents.page(first, after="", prefix="", limit=9),
+        "known_documents": view.documents.known(first),
         "find_document": found,
         "document_chunks": chunks,
-        "chunks": view.chunks(ids),
-        "places": view.places(ids),
-        "places_in": view.places_in(documents, where, 9),
-        "contexts": view.contexts(first, "a.md"),
-        "links_of": [view.links_of(each) for each in documents],
-        "links_to": view.links_to(first, "b"),
-        "previous_links": view.previous_links(first),
-        "files_named": view.files_named(first, ["a", "b", "c"]),
-        "documents_called": view.documents_called("same", where),
-        "document_frequencies": view.document_frequencies(["one", "two", "new"]),
-        "bm25": [view.bm25(["one", "two", "new"], each, 9) for each in (where, world.where(TAGGED))],
-        "find_space": [view.find_space(each) for each in (SPACE, OTHER)],
-        "unrelated": view.unrelated(space),
+        "chunks": view.chunks.get(ids),
+        "places": view.chunks.places(ids),
+        "places_in": view.chunks.places_in(documents, where, 9),
+        "contexts": view.chunks.contexts(first, "a.md"),
+        "links_of": [view.documents.links_of(each) for each in documents],
+        "links_to": view.documents.links_to(first, "b"),
+        "previous_links": view.documents.previous_links(first),
+        "files_named": view.documents.with_file_names(first, ["a", "b", "c"]),
+        "documents_called": view.documents.called("same", where),
+        "document_frequencies": view.words.frequencies(["one", "two", "new"]),
+        "bm25": [view.words.bm25(["one", "two", "new"], each, 9) for each in (where, world.where(TAGGED))],
+        "find_space": [view.spaces.find(each) for each in (SPACE, OTHER)],
+        "unrelated": view.spaces.unrelated(space),
         "nearest_chunks": [
-            view.nearest_chunks(space, QUERY, each, 9) for each in (where, world.where(TAGGED))
+            view.vectors.nearest_chunks(space, QUERY, each, 9) for each in (where, world.where(TAGGED))
         ],
-        "nearest_documents": view.nearest_documents(space, QUERY, where, 9),
-        "chunk_similarities": view.chunk_similarities(space, QUERY.reshape(1, -1), ids).tobytes(),
-        "chunk_vectors": view.chunk_vectors(space, ids).tobytes(),
-        "name_similarities": view.name_similarities(space, QUERY.reshape(1, -1), documents).tobytes(),
-        "sampled_chunks": view.sampled_chunks(space, 9),
-        "skeletons": view.skeletons(ids),
-        "cached": view.cached(space, hashes),
-        "pending": view.pending(first, space, 9),
-        "pending_names": view.pending_names(first, space, 9),
-        "count_pending_names": view.count_pending_names(first, space),
+        "nearest_documents": view.vectors.nearest_documents(space, QUERY, where, 9),
+        "chunk_similarities": view.vectors.chunk_similarities(space, QUERY.reshape(1, -1), ids).tobytes(),
+        "chunk_vectors": view.vectors.of_chunks(space, ids).tobytes(),
+        "name_similarities": view.vectors.name_similarities(space, QUERY.reshape(1, -1), documents).tobytes(),
+        "sampled_chunks": view.vectors.sample(space, 9),
+        "skeletons": view.chunks.skeletons(ids),
+        "cached": view.vectors.known(space, hashes),
+        "pending": view.vectors.pending(first, space, 9),
+        "pending_names": view.vectors.pending_names(first, space, 9),
+        "count_pending_names": view.vectors.count_pending_names(first, space),
     }
 
 
@@ -117,22 +117,22 @@ def change_everything(world: World) -> None:
     document, chunks = make_document("c.md", ["new", "one"], tags=("t", "v"), aliases=("same",))
     links = (Link(LinkKind.WIKI, "b"), Link(LinkKind.PREVIOUS, "b.md"))
     with world.store.write() as writer:
-        writer.change_collection(first, lambda now: replace(now, description="changed"))
-        writer.add_collection("third", "", world.first.source, world.first.chunking)
+        writer.collections.change(first, lambda now: replace(now, description="changed"))
+        writer.collections.add("third", "", world.first.source, world.first.chunking)
         put(writer, first, replace(document, links=links), [replace(each, context="c") for each in chunks])
         put(writer, first, *make_document("a.md", ["new"]))
-        writer.delete_documents(first, ["b.md"])
-        writer.touch_documents(first, [make_entry("a.md", 7, 8)])
+        writer.documents.delete(first, ["b.md"])
+        writer.documents.touch(first, [make_entry("a.md", 7, 8)])
         outcome = [Exclusion("x", "r")], [Unreadable("y", "r")]
-        writer.set_outcome(first, exclusions=outcome[0], failures=outcome[1])
-        writer.open_space(OTHER)
-        writer.set_unrelated(
+        writer.collections.set_outcome(first, exclusions=outcome[0], failures=outcome[1])
+        writer.spaces.open(OTHER)
+        writer.spaces.set_unrelated(
             world.space_id, UnrelatedTexts(Unrelated(0.1, 0.2, b""), Unrelated(0.3, 0.4, b""))
         )
-        writer.drop_unused()
+        writer.vectors.drop_unused()
         texts = ("new", "c\nnew", "same", "c.md")
         for text in texts:
-            writer.put_vectors(world.space_id, [text_hash(text)], vector_of(text)[None])
+            writer.vectors.put(world.space_id, [text_hash(text)], vector_of(text)[None])
 
 
 def test_a_snapshot_shows_one_state_while_others_write(filled: World) -> None:
@@ -159,13 +159,17 @@ def test_a_snapshot_that_is_older_than_removed_vectors_shows_them(filled: World)
 
         def drop() -> None:
             with filled.store.write() as writer:
-                assert writer.drop_space(filled.space_id) == 3
+                assert writer.spaces.drop(filled.space_id) == 3
             assert (
-                read(filled.store, lambda newer: newer.cached(filled.space_id, [text_hash("one")])) == set()
+                read(filled.store, lambda newer: newer.vectors.known(filled.space_id, [text_hash("one")]))
+                == set()
             )
             where = filled.where()
             assert (
-                read(filled.store, lambda newer: newer.nearest_chunks(filled.space_id, QUERY, where, 9)) == []
+                read(
+                    filled.store, lambda newer: newer.vectors.nearest_chunks(filled.space_id, QUERY, where, 9)
+                )
+                == []
             )
 
         in_thread(drop)
@@ -180,14 +184,16 @@ def test_a_failed_transaction_leaves_nothing(filled: World) -> None:
         with filled.store.write() as writer:
             assert {**observed(filled, writer), "version": 0} == {**before, "version": 0}
             put(writer, filled.first.id, *make_document("c.md", ["new"], aliases=("same",)))
-            writer.put_vectors(filled.space_id, [text_hash("new")], QUERY[None])
-            assert writer.nearest_chunks(filled.space_id, QUERY, filled.where(), 1)[0][1] > 0.999
-            assert len(writer.bm25(["new"], filled.where(), 9)) == 1
-            assert [each.text for each in writer.pending(filled.first.id, filled.space_id, 9)] == ["three"]
-            assert len(writer.documents_called("same", filled.where())) == 2
-            assert writer.counts(filled.first.id, filled.space_id).pending_chunks == 1
-            writer.delete_collection(filled.second.id)
-            assert writer.drop_unused() == 0
+            writer.vectors.put(filled.space_id, [text_hash("new")], QUERY[None])
+            assert writer.vectors.nearest_chunks(filled.space_id, QUERY, filled.where(), 1)[0][1] > 0.999
+            assert len(writer.words.bm25(["new"], filled.where(), 9)) == 1
+            assert [each.text for each in writer.vectors.pending(filled.first.id, filled.space_id, 9)] == [
+                "three"
+            ]
+            assert len(writer.documents.called("same", filled.where())) == 2
+            assert writer.collections.counts(filled.first.id, filled.space_id).pending_chunks == 1
+            writer.collections.delete(filled.second.id)
+            assert writer.vectors.drop_unused() == 0
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -196,7 +202,7 @@ def test_a_failed_transaction_leaves_nothing(filled: World) -> None:
     filled.add("c.md", ["other"])
     filled.embed({"other": QUERY})
     where = filled.where()
-    found = read(filled.store, lambda view: view.nearest_chunks(filled.space_id, QUERY, where, 1))
+    found = read(filled.store, lambda view: view.vectors.nearest_chunks(filled.space_id, QUERY, where, 1))
     assert [each.path for each in filled.places(key for key, _ in found)] == ["c.md"]
 
 
@@ -204,8 +210,8 @@ def test_others_see_nothing_of_a_transaction_before_it_ends(filled: World) -> No
     """A snapshot that is opened while another thread writes shows what was there before."""
     before = read(filled.store, lambda view: observed(filled, view))
     with filled.store.write() as writer:
-        writer.delete_documents(filled.first.id, ["a.md"])
-        writer.drop_space(filled.space_id)
+        writer.documents.delete(filled.first.id, ["a.md"])
+        writer.spaces.drop(filled.space_id)
         in_thread(lambda: check(filled, before))
     assert read(filled.store, lambda view: observed(filled, view)) != before
 
@@ -214,12 +220,12 @@ def test_a_deletion_blocks_no_reader(filled: World) -> None:
     """While a collection is deleted, searches answer from what was there; then it is gone as a whole."""
     before = read(filled.store, lambda view: observed(filled, view))
     with filled.store.write() as writer:
-        writer.delete_collection(filled.first.id)
+        writer.collections.delete(filled.first.id)
         in_thread(lambda: check(filled, before))
     with filled.store.read() as view:
-        assert [each.name for each in view.collections()] == [filled.second.name]
-        assert view.bm25(["one", "two"], filled.where(), 9) == []
-        assert view.nearest_chunks(filled.space_id, QUERY, filled.where(), 9) == []
+        assert [each.name for each in view.collections.all()] == [filled.second.name]
+        assert view.words.bm25(["one", "two"], filled.where(), 9) == []
+        assert view.vectors.nearest_chunks(filled.space_id, QUERY, filled.where(), 9) == []
 
 
 def check(world: World, expected: dict[str, object]) -> None:
@@ -241,7 +247,7 @@ def test_writers_wait_for_each_other(store: Store) -> None:
     def count() -> None:
         for _ in range(20):
             with store.write() as writer:
-                writer.change_collection(
+                writer.collections.change(
                     notes.id, lambda now: replace(now, last_indexed_ms=(now.last_indexed_ms or 0) + 1)
                 )
 
@@ -250,14 +256,14 @@ def test_writers_wait_for_each_other(store: Store) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert read(store, lambda view: view.collections())[0].last_indexed_ms == 80
+    assert read(store, lambda view: view.collections.all())[0].last_indexed_ms == 80
 
 
 def test_threads_read_while_another_writes(store: Store, notes: Collection) -> None:
     """No error, and never half a document: all methods of one snapshot agree."""
     where = Where((notes.id,))
     with store.write() as writer:
-        space_id = writer.open_space(SPACE)
+        space_id = writer.spaces.open(SPACE)
     errors: list[BaseException] = []
     done = threading.Event()
 
@@ -265,10 +271,10 @@ def test_threads_read_while_another_writes(store: Store, notes: Collection) -> N
         try:
             while not done.is_set():
                 with store.read() as view:
-                    chunks = view.counts(notes.id, space_id).chunks
+                    chunks = view.collections.counts(notes.id, space_id).chunks
                     assert chunks % 3 == 0
-                    assert len(view.bm25(["word"], where, 99)) == chunks
-                    assert len(view.nearest_chunks(space_id, QUERY, where, 99)) == chunks
+                    assert len(view.words.bm25(["word"], where, 99)) == chunks
+                    assert len(view.vectors.nearest_chunks(space_id, QUERY, where, 99)) == chunks
         except BaseException as error:  # noqa: BLE001 - shown by the main thread
             errors.append(error)
 
@@ -279,7 +285,7 @@ def test_threads_read_while_another_writes(store: Store, notes: Collection) -> N
         texts = [f"word {number} {part}" for part in range(3)]
         with store.write() as writer:
             put(writer, notes.id, *make_document(f"{number % 7}.md", texts))
-            writer.put_vectors(space_id, [text_hash(text) for text in texts], unit_vectors(3, seed=number))
+            writer.vectors.put(space_id, [text_hash(text) for text in texts], unit_vectors(3, seed=number))
     done.set()
     for thread in threads:
         thread.join()
@@ -295,22 +301,22 @@ def test_every_change_is_a_new_version(store: Store, notes: Collection) -> None:
         put(writer, notes.id, *document)
     versions.append(read(store, lambda view: view.version))
     with store.write() as writer:
-        writer.set_outcome(notes.id, exclusions=outcome, failures=[])
+        writer.collections.set_outcome(notes.id, exclusions=outcome, failures=[])
     versions.append(read(store, lambda view: view.version))
     with store.write() as writer:
-        space_id = writer.open_space(SPACE)
-        writer.put_vectors(space_id, [text_hash("x")], vector_of("x")[None])
+        space_id = writer.spaces.open(SPACE)
+        writer.vectors.put(space_id, [text_hash("x")], vector_of("x")[None])
     versions.append(read(store, lambda view: view.version))
     with store.write() as writer:
-        writer.drop_unused()
+        writer.vectors.drop_unused()
     versions.append(read(store, lambda view: view.version))
     assert versions == sorted(set(versions))
     with store.write() as writer:
-        writer.change_collection(notes.id, lambda now: now)
-        writer.set_outcome(notes.id, exclusions=outcome, failures=[])
-        writer.open_space(SPACE)
-        writer.delete_documents(notes.id, ["not-there.md"])
-        writer.drop_unused()
+        writer.collections.change(notes.id, lambda now: now)
+        writer.collections.set_outcome(notes.id, exclusions=outcome, failures=[])
+        writer.spaces.open(SPACE)
+        writer.documents.delete(notes.id, ["not-there.md"])
+        writer.vectors.drop_unused()
     assert read(store, lambda view: view.version) == versions[-1]
 
 

@@ -41,7 +41,7 @@ def nearest(
     space_id: SpaceId | None = None,
 ) -> list[tuple[ChunkId, float]]:
     with world.store.read() as view:
-        return view.nearest_chunks(
+        return view.vectors.nearest_chunks(
             world.space_id if space_id is None else space_id, query, where or world.where(), limit
         )
 
@@ -50,7 +50,7 @@ def nearest_documents(
     world: World, limit: int = 9, where: Where | None = None
 ) -> list[tuple[DocumentId, float]]:
     with world.store.read() as view:
-        return view.nearest_documents(world.space_id, QUERY, where or world.where(), limit)
+        return view.vectors.nearest_documents(world.space_id, QUERY, where or world.where(), limit)
 
 
 def similarities(
@@ -59,19 +59,21 @@ def similarities(
     """Return the similarities of those of the chunks that have a vector."""
     with world.store.read() as view:
         own = world.space_id if space_id is None else space_id
-        found = view.chunk_similarities(own, QUERY[np.newaxis], ids)[0].tolist()
+        found = view.vectors.chunk_similarities(own, QUERY[np.newaxis], ids)[0].tolist()
     return {key: near for key, near in zip(ids, found, strict=True) if not math.isnan(near)}
 
 
 def sampled(world: World, count: int = 512) -> NDArray[np.float32]:
     with world.store.read() as view:
-        ids = [place.id for place in view.sampled_chunks(world.space_id, count)]
-        return np.asarray(view.chunk_similarities(world.space_id, QUERY[np.newaxis], ids)[0], np.float32)
+        ids = [place.id for place in view.vectors.sample(world.space_id, count)]
+        return np.asarray(
+            view.vectors.chunk_similarities(world.space_id, QUERY[np.newaxis], ids)[0], np.float32
+        )
 
 
 def open_space(world: World, space: EmbeddingSpace) -> SpaceId:
     with world.store.write() as writer:
-        return writer.open_space(space)
+        return writer.spaces.open(space)
 
 
 def test_nearest_first(world: World) -> None:
@@ -103,8 +105,8 @@ def test_vectors_of_chunks(world: World) -> None:
     world.embed({"one": vector_of("one"), "two": vector_of("two")})
     gone = ChunkId(10_000)
     with world.store.read() as view:
-        found = view.chunk_vectors(world.space_id, [two, gone, one, pending, same, two])
-        assert view.chunk_vectors(world.space_id, []).shape == (0, DIMENSION)
+        found = view.vectors.of_chunks(world.space_id, [two, gone, one, pending, same, two])
+        assert view.vectors.of_chunks(world.space_id, []).shape == (0, DIMENSION)
     expected = np.stack([vector_of("two"), vector_of("one"), vector_of("one"), vector_of("two")])
     assert found.dtype == np.float32
     np.testing.assert_allclose(found[[0, 2, 4, 5]], expected, atol=1e-3)
@@ -127,11 +129,13 @@ def test_a_document_is_as_near_as_the_nearest_of_its_names(world: World) -> None
     assert [near for _, near in found] == pytest.approx([0.8, 0.8, 0.2], abs=1e-3)
     assert nearest_documents(world, 2) == found[:2]
     with world.store.read() as view:
-        both = view.name_similarities(world.space_id, np.stack([QUERY, -QUERY]), [low, none, far, low])
+        both = view.vectors.name_similarities(
+            world.space_id, np.stack([QUERY, -QUERY]), [low, none, far, low]
+        )
         expected = [dict(found)[low], math.nan, dict(found)[far], dict(found)[low]]
         assert both[0].tolist() == pytest.approx(expected, abs=0, nan_ok=True)
         assert both[1, 2] == pytest.approx(0.1, abs=1e-3)  # another of its names is the nearest
-        assert view.name_similarities(world.space_id, QUERY[np.newaxis], []).shape == (1, 0)
+        assert view.vectors.name_similarities(world.space_id, QUERY[np.newaxis], []).shape == (1, 0)
 
 
 def test_documents_are_inside_when_one_of_their_chunks_is(world: World) -> None:
@@ -202,7 +206,7 @@ def test_removed_chunks_are_not_found(world: World) -> None:
     world.remove("b.md")
     assert [key for key, _ in nearest(world)] == kept
     with world.store.read() as view:
-        assert view.cached(world.space_id, [text_hash("two"), text_hash("x")]) == {text_hash("two")}
+        assert view.vectors.known(world.space_id, [text_hash("two"), text_hash("x")]) == {text_hash("two")}
 
 
 def test_spaces_are_apart(world: World) -> None:
@@ -220,11 +224,11 @@ def test_spaces_are_found_by_key(world: World) -> None:
     """A space has one id from when it is opened."""
     space = replace(SPACE, model="new")
     with world.store.read() as view:
-        assert view.find_space(space) is None
+        assert view.spaces.find(space) is None
     space_id = open_space(world, space)
     assert open_space(world, space) == space_id
     with world.store.read() as view:
-        assert view.find_space(space) == space_id != world.space_id
+        assert view.spaces.find(space) == space_id != world.space_id
 
 
 def test_all_spaces_and_vectors_can_be_read(world: World) -> None:
@@ -236,10 +240,10 @@ def test_all_spaces_and_vectors_can_be_read(world: World) -> None:
     world.embed({f"text {number}": vectors[number] for number in range(25)})
     expected = sorted((text_hash(f"text {number}"), number) for number in range(25))
     with world.store.read() as view:
-        assert view.spaces() == {world.space_id: SPACE}
+        assert view.spaces.all() == {world.space_id: SPACE}
         hashes: list[TextHash] = []
         read: list[NDArray[np.float32]] = []
-        while page := view.vectors(world.space_id, after=hashes[-1] if hashes else b"", limit=10):
+        while page := view.vectors.page(world.space_id, after=hashes[-1] if hashes else b"", limit=10):
             if not page[0]:
                 break
             hashes += page[0]
@@ -255,15 +259,15 @@ def test_unrelated_texts_are_measured_once_in_each_space(world: World) -> None:
     first = UnrelatedTexts(Unrelated(0.1, 0.07, b"\0\0\x80?"), Unrelated(-0.25, 0.125, b"\0\0\0\0"))
     second = UnrelatedTexts(Unrelated(0.7, 0.03, b""), Unrelated(0.6, 0.04, b""))
     with world.store.write() as writer:
-        assert writer.unrelated(world.space_id) is None
+        assert writer.spaces.unrelated(world.space_id) is None
         for measured in (first, second):
-            writer.set_unrelated(world.space_id, measured)
-            assert writer.unrelated(world.space_id) == first
-        assert writer.unrelated(other) is None
-        writer.set_unrelated(other, second)
-        writer.drop_space(world.space_id)
+            writer.spaces.set_unrelated(world.space_id, measured)
+            assert writer.spaces.unrelated(world.space_id) == first
+        assert writer.spaces.unrelated(other) is None
+        writer.spaces.set_unrelated(other, second)
+        writer.spaces.drop(world.space_id)
     with world.store.read() as view:
-        assert (view.unrelated(world.space_id), view.unrelated(other)) == (first, second)
+        assert (view.spaces.unrelated(world.space_id), view.spaces.unrelated(other)) == (first, second)
 
 
 def test_a_vector_is_never_replaced(world: World) -> None:
@@ -278,7 +282,7 @@ def test_a_vector_is_never_replaced(world: World) -> None:
 def test_vectors_of_another_shape_are_refused(world: World, shape: tuple[int, int]) -> None:
     """A vector of the wrong dimension, or one too many, is a mistake of the caller."""
     with pytest.raises(ValueError, match="shape"), world.store.write() as writer:
-        writer.put_vectors(world.space_id, [text_hash("x")], np.zeros(shape, np.float32))
+        writer.vectors.put(world.space_id, [text_hash("x")], np.zeros(shape, np.float32))
 
 
 def test_an_empty_space(world: World) -> None:
@@ -326,10 +330,10 @@ def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         texts = [f"word n{number} p{part}" for part in range(5)]
         records.append(make_record(*make_document(f"{number}.md", texts, tags=tags)))
     with world.store.write() as writer:
-        writer.put_documents(world.first.id, records)
+        writer.documents.put(world.first.id, records)
         hashes = [text_hash(chunk.embedded_text) for record in records for chunk in record.chunks]
-        writer.put_vectors(world.space_id, hashes, vectors)
-        writer.put_vectors(world.space_id, [text_hash(f"{at}.md") for at in range(DOCUMENTS)], names)
+        writer.vectors.put(world.space_id, hashes, vectors)
+        writer.vectors.put(world.space_id, [text_hash(f"{at}.md") for at in range(DOCUMENTS)], names)
     yield world
     world.store.close()
 
@@ -340,9 +344,9 @@ def test_filters_give_all_hits_there_are(large: World, filters: Filters, documen
     """However rare or common a tag is, and however far what has it, min(limit, matching) are found."""
     where = large.where(filters)
     with large.store.read() as view:
-        by_words = view.bm25(["word"], where, limit)
-        chunks = view.nearest_chunks(large.space_id, QUERY, where, limit)
-        named = view.nearest_documents(large.space_id, QUERY, where, limit)
+        by_words = view.words.bm25(["word"], where, limit)
+        chunks = view.vectors.nearest_chunks(large.space_id, QUERY, where, limit)
+        named = view.vectors.nearest_documents(large.space_id, QUERY, where, limit)
     assert len(by_words) == len(chunks) == min(limit, 5 * documents)
     assert len(named) == min(limit, documents)
     for ranking in (by_words, chunks, named):
@@ -354,12 +358,15 @@ def test_filters_give_all_hits_there_are(large: World, filters: Filters, documen
 def test_hidden_documents_leave_all_others_to_be_found(large: World, hidden: int) -> None:
     """Whether few or nearly all are hidden."""
     with large.store.read() as view:
-        ids = [document for document, _ in view.nearest_documents(large.space_id, QUERY, large.where(), 9999)]
+        ids = [
+            document
+            for document, _ in view.vectors.nearest_documents(large.space_id, QUERY, large.where(), 9999)
+        ]
         where = replace(large.where(), hidden=frozenset(ids[:hidden]))
         left = DOCUMENTS - hidden
-        assert len(view.nearest_documents(large.space_id, QUERY, where, 50)) == min(50, left)
-        assert len(view.nearest_chunks(large.space_id, QUERY, where, 50)) == min(50, 5 * left)
-        assert len(view.bm25(["word"], where, 50)) == min(50, 5 * left)
+        assert len(view.vectors.nearest_documents(large.space_id, QUERY, where, 50)) == min(50, left)
+        assert len(view.vectors.nearest_chunks(large.space_id, QUERY, where, 50)) == min(50, 5 * left)
+        assert len(view.words.bm25(["word"], where, 50)) == min(50, 5 * left)
 
 
 def test_the_vectors_of_names_are_used(world: World) -> None:
@@ -369,11 +376,13 @@ def test_the_vectors_of_names_are_used(world: World) -> None:
     names = ("first", "both", "other")
     world.embed({name: vector_of(name) for name in names})
     with world.store.write() as writer:
-        assert writer.drop_unused() == 1
+        assert writer.vectors.drop_unused() == 1
     world.remove("a.md")
     with world.store.write() as writer:
-        assert writer.drop_unused() == 1
-        assert writer.cached(world.space_id, [text_hash(name) for name in names]) == {text_hash("both")}
+        assert writer.vectors.drop_unused() == 1
+        assert writer.vectors.known(world.space_id, [text_hash(name) for name in names]) == {
+            text_hash("both")
+        }
 
 
 def test_drop_unused(world: World) -> None:
@@ -386,15 +395,15 @@ def test_drop_unused(world: World) -> None:
         world.embed({text: vector_of(text)})
     world.embed({"three": QUERY, "one": QUERY}, other)
     with world.store.write() as writer:
-        assert writer.drop_unused() == 0
+        assert writer.vectors.drop_unused() == 0
     world.remove("gone.md")
     before = nearest(world)
     with world.store.write() as writer:
-        assert writer.drop_unused(keep=2) == 2
+        assert writer.vectors.drop_unused(keep=2) == 2
         hashes = [text_hash(text) for text in texts]
-        assert writer.cached(world.space_id, hashes) == {*hashes[:2], hashes[4]}
-        assert writer.cached(other, hashes) == {hashes[0], hashes[2]}
-        assert writer.drop_unused() == 2
+        assert writer.vectors.known(world.space_id, hashes) == {*hashes[:2], hashes[4]}
+        assert writer.vectors.known(other, hashes) == {hashes[0], hashes[2]}
+        assert writer.vectors.drop_unused() == 2
     assert nearest(world) == before
     assert len(before) == 2
 
@@ -409,8 +418,8 @@ def test_drop_space(world: World) -> None:
     before = nearest(world)
     assert len(before) == 2
     with world.store.write() as writer:
-        assert writer.drop_space(world.space_id) == 2
-        assert writer.drop_space(world.space_id) == 0
+        assert writer.spaces.drop(world.space_id) == 2
+        assert writer.spaces.drop(world.space_id) == 0
     assert nearest(world) == []
     assert similarities(world, ids) == {}
     assert nearest(world, space_id=kept) == before
@@ -433,12 +442,12 @@ def test_the_nearest_are_those_of_the_definition(world: World, seed: int) -> Non
         if chance.random() < 0.7:
             world.embed({text: vector_of(text, alike=0.5)})
     with world.store.read() as view:
-        chunks = view.nearest_chunks(world.space_id, QUERY, world.where(), 40)
-        documents = view.nearest_documents(world.space_id, QUERY, world.where(), 20)
+        chunks = view.vectors.nearest_chunks(world.space_id, QUERY, world.where(), 40)
+        documents = view.vectors.nearest_documents(world.space_id, QUERY, world.where(), 20)
         keys = {
-            view.find_document(each, path).id: (name, path)  # type: ignore[union-attr]
+            view.documents.find(each, path).id: (name, path)  # type: ignore[union-attr]
             for name, each in zip(NAMES, world.collections, strict=True)
-            for path in view.known_documents(each)
+            for path in view.documents.known(each)
         }
     wanted_chunks = world.oracle.nearest_chunks(QUERY, Scope(NAMES), 40)
     wanted_documents = world.oracle.nearest_documents(QUERY, Scope(NAMES), 20)

@@ -298,7 +298,7 @@ def test_an_import_that_waited_for_a_deletion_finds_no_collection(
             waiting = [pool.submit(wait, number) for number in range(len(work))]
             assert all(each.wait(WAIT_S) for each in waits)
             with store.write(claim) as writer:
-                writer.delete_collection(collection.id)
+                writer.collections.delete(collection.id)
     for each in waiting:
         with pytest.raises(CollectionNotFoundError):
             each.result()

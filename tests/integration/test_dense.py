@@ -13,13 +13,14 @@ from tests.contract.store_world import (
     SPACE,
     World,
     add_collection,
+    connection_of,
     make_document,
     put,
     unit_vectors,
     vector_of,
 )
 
-from mdvec.stores import dense, matrix
+from mdvec.stores import matrix, vector_tables
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.text.hashing import text_hash
@@ -65,11 +66,11 @@ class Bench(World):
 
     def found_in(self, view: Any) -> set[ChunkId]:
         """Search for everything in a snapshot."""
-        view.connection.exec_trace = self._note
+        connection_of(view).exec_trace = self._note
         try:
-            found = view.nearest_chunks(self.space_id, QUERY, self.where(), 99)
+            found = view.vectors.nearest_chunks(self.space_id, QUERY, self.where(), 99)
         finally:
-            view.connection.exec_trace = None
+            connection_of(view).exec_trace = None
         return {key for key, _ in found}
 
     def starts(self) -> dict[str, int]:
@@ -105,7 +106,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 def test_only_what_is_new_is_read(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a commit rows are read behind the last ones; without a commit none are."""
-    monkeypatch.setattr(dense, "_FEW_CHUNKS", 0)
+    monkeypatch.setattr(vector_tables, "_FEW_CHUNKS", 0)
     first = bench.found()
     assert bench.starts() == {"vector": 0, "chunk": 0, "name": 0}
     bench.found()
@@ -123,7 +124,7 @@ def test_removed_vectors_leave_memory(bench: Bench) -> None:
     bench.found()
     bench.remove("a.md")
     with bench.store.write() as writer:
-        writer.drop_unused()
+        writer.vectors.drop_unused()
     bench.starts()
     assert len(bench.found()) == 4
     assert bench.starts()["vector"] == 0
@@ -132,15 +133,15 @@ def test_removed_vectors_leave_memory(bench: Bench) -> None:
 def test_chunks_that_are_gone_leave_memory(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """At once in a small index; in a large one when there are many of them."""
     for few, expected in ((4096, [6, 4, 2]), (0, [6, 6, 2])):
-        monkeypatch.setattr(dense, "_FEW_CHUNKS", few)
-        monkeypatch.setattr(dense, "_MAX_OWNERS", 2.0)
+        monkeypatch.setattr(vector_tables, "_FEW_CHUNKS", few)
+        monkeypatch.setattr(vector_tables, "_MAX_OWNERS", 2.0)
         with bench.store.read() as view:
-            space = view.load_matrix(bench.space_id)
+            space = view.vectors.load_matrix(bench.space_id)
         sizes = [len(space.matrix.owners[VectorKind.TEXT].ids)]
         for path in ("b.md", "c.md"):
             bench.remove(path)
             with bench.store.read() as view:
-                space = view.update_matrix(bench.space_id, space)
+                space = view.vectors.update_matrix(bench.space_id, space)
             sizes.append(len(space.matrix.owners[VectorKind.TEXT].ids))
         assert sizes == expected
         bench.put("b.md", ["b one", "b two"])
@@ -150,7 +151,7 @@ def test_chunks_that_are_gone_leave_memory(bench: Bench, monkeypatch: pytest.Mon
 def test_a_chunk_takes_sixteen_bytes(bench: Bench) -> None:
     """And its vector two for each number; so does a name."""
     with bench.store.read() as view:
-        found = view.load_matrix(bench.space_id).matrix
+        found = view.vectors.load_matrix(bench.space_id).matrix
     chunks, names = found.owners[VectorKind.TEXT], found.owners[VectorKind.NAME]
     assert chunks.ids.nbytes + chunks.rows.nbytes == 6 * 16
     assert names.ids.nbytes + names.rows.nbytes == 3 * 16
@@ -162,17 +163,17 @@ def test_an_older_snapshot_finds_what_it_shows(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     """A document that was replaced twice meanwhile is found as it was, though memory never saw that state."""
-    monkeypatch.setattr(dense, "_FEW_CHUNKS", few)
+    monkeypatch.setattr(vector_tables, "_FEW_CHUNKS", few)
     everything = bench.found()
     second = bench.put("a.md", ["second version"])
     with bench.store.read() as old:
-        assert old.collections()  # from here on it is a snapshot
+        assert old.collections.all()  # from here on it is a snapshot
         third = bench.put("a.md", ["third version"])
         assert bench.found() >= set(third)
         found = bench.found_in(old)
         assert found >= set(second)
         assert not found & set(third)
-        assert (old.chunk_similarities(bench.space_id, QUERY.reshape(1, -1), second) > -1).all()
+        assert (old.vectors.chunk_similarities(bench.space_id, QUERY.reshape(1, -1), second) > -1).all()
     assert bench.found() >= set(third)
     assert len(bench.found()) == len(everything) - 1
 
@@ -189,14 +190,14 @@ def test_a_file_that_was_put_back_is_searched(bench: Bench) -> None:
 
 def test_what_is_read_halfway_is_forgotten(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """After Ctrl-C in the middle of reading, the next search finds every chunk once."""
-    monkeypatch.setattr(dense, "_FEW_CHUNKS", 0)
+    monkeypatch.setattr(vector_tables, "_FEW_CHUNKS", 0)
     before = bench.found()
     new = bench.put("d.md", ["d one"])
     bench.stop_at = "FROM names o"
     with pytest.raises(KeyboardInterrupt):
         bench.found()
     with bench.store.read() as view:
-        found = [key for key, _ in view.nearest_chunks(bench.space_id, QUERY, bench.where(), 99)]
+        found = [key for key, _ in view.vectors.nearest_chunks(bench.space_id, QUERY, bench.where(), 99)]
     assert sorted(found) == sorted({*before, *new})
 
 
@@ -226,7 +227,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     with store.write() as writer:
         put(writer, notes.id, *make_document("a.md", texts))
         vectors = unit_vectors(CHUNKS, alike=0.8, dimension=384)
-        writer.put_vectors(writer.open_space(MODEL), [text_hash(text) for text in texts], vectors)
+        writer.vectors.put(writer.spaces.open(MODEL), [text_hash(text) for text in texts], vectors)
     yield store
     store.close()
 
@@ -240,18 +241,18 @@ def test_recall(store: SqliteStore, monkeypatch: pytest.MonkeyPatch, *, numkong:
     assert np.mean(vectors @ queries.T) == pytest.approx(0.8, abs=0.02)
     same = 0
     with store.read() as view:
-        where = Where((view.collections()[0].id,))
-        space_id = view.find_space(MODEL)
+        where = Where((view.collections.all()[0].id,))
+        space_id = view.spaces.find(MODEL)
         assert space_id is not None
         for query in queries:
             cosines = vectors @ query
-            found = view.nearest_chunks(space_id, query, where, 10)
-            chunks = view.chunks([key for key, _ in found])
+            found = view.vectors.nearest_chunks(space_id, query, where, 10)
+            chunks = view.chunks.get([key for key, _ in found])
             ordinals = [chunks[key].ordinal for key, _ in found]
             same += len(set(ordinals) & set(np.argsort(-cosines)[:10].tolist()))
             assert [near for _, near in found] == pytest.approx(cosines[ordinals], abs=2e-4)
-            sampled = [place.id for place in view.sampled_chunks(space_id, 512)]
-            sample = view.chunk_similarities(space_id, query[np.newaxis], sampled)
+            sampled = [place.id for place in view.vectors.sample(space_id, 512)]
+            sample = view.vectors.chunk_similarities(space_id, query[np.newaxis], sampled)
             assert sample.mean() == pytest.approx(cosines.mean(), abs=0.01)
             assert sample.std() == pytest.approx(cosines.std(), rel=0.2)
     assert same >= 990

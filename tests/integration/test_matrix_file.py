@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.contract.store_world import SPACE, World, unit_vectors, vector_of
+from tests.contract.store_world import SPACE, World, connection_of, unit_vectors, vector_of
 
-from mdvec.stores import dense
+from mdvec.stores import vector_tables
 from mdvec.stores.matrix import NO_OWNERS, Matrix, Owners, VectorBlock
 from mdvec.stores.matrix_file import MatrixFile, SpaceMatrix, map_matrix, write_matrix
 from mdvec.stores.sqlite.store import SqliteStore
@@ -45,8 +45,8 @@ class Notes(World):
 @pytest.fixture
 def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     """Forty documents of two chunks, and the file that the first search has written."""
-    monkeypatch.setattr(dense, "_FEW_CHUNKS", 0)
-    monkeypatch.setattr(dense, "_FEW_ADDED", 0)
+    monkeypatch.setattr(vector_tables, "_FEW_CHUNKS", 0)
+    monkeypatch.setattr(vector_tables, "_FEW_ADDED", 0)
     made = Notes(SqliteStore(tmp_path / "index.sqlite"))
     for number in range(40):
         made.put(f"{number}.md", [f"{number} one", f"{number} two"])
@@ -65,14 +65,16 @@ def search(path: Path, *, read_only: bool = False) -> tuple[dict[int, float], in
             read += len(row) == 2 and isinstance(row[1], bytes)
             return row
 
-        view.connection.row_trace = count
+        connection_of(view).row_trace = count
         try:
-            where = Where(tuple(each.id for each in view.collections()))
-            space_id = view.find_space(SPACE)
+            where = Where(tuple(each.id for each in view.collections.all()))
+            space_id = view.spaces.find(SPACE)
             assert space_id is not None
-            return {int(key): near for key, near in view.nearest_chunks(space_id, QUERY, where, 999)}, read
+            return {
+                int(key): near for key, near in view.vectors.nearest_chunks(space_id, QUERY, where, 999)
+            }, read
         finally:
-            view.connection.row_trace = None
+            connection_of(view).row_trace = None
 
 
 def without_file(notes: Notes) -> dict[int, float]:
@@ -220,14 +222,14 @@ def test_what_another_process_has_just_written_is_mapped(notes: Notes) -> None:
     """A process that had fewer rows, and catches up after another one has, does not write the same again."""
     with closing(SqliteStore(notes.store.path)) as other:
         with other.read() as view:
-            view.nearest_chunks(notes.space_id, QUERY, notes.where(), 9)
+            view.vectors.nearest_chunks(notes.space_id, QUERY, notes.where(), 9)
         for number in range(40, 60):
             notes.put(f"{number}.md", [f"{number} one"])
         search(notes.store.path)
         written = notes.file.stat().st_mtime_ns
         with other.read() as view:
-            assert len(view.nearest_chunks(notes.space_id, QUERY, notes.where(), 999)) == 100
-            space = view.load_matrix(notes.space_id)
+            assert len(view.vectors.nearest_chunks(notes.space_id, QUERY, notes.where(), 999)) == 100
+            space = view.vectors.load_matrix(notes.space_id)
         assert [each.codes is not None for each in space.matrix.blocks] == [True]
         assert notes.file.stat().st_mtime_ns == written
 
@@ -235,13 +237,13 @@ def test_what_another_process_has_just_written_is_mapped(notes: Notes) -> None:
 def test_ids_that_the_database_never_gave_are_noticed(notes: Notes) -> None:
     """As in a backup that has had many commits, but fewer rows."""
     with notes.store.read() as view:
-        file = MatrixFile(notes.store.path, notes.space_id, view.rows)
-        space = file.read(view.version, view.vector_epoch)
+        file = MatrixFile(notes.store.path, notes.space_id, view.tables.rows)
+        space = file.read(view.version, view.tables.vector_epoch)
         assert space is not None
         for table in space.last_ids:
             changed = replace(space, last_ids={**space.last_ids, table: 10_000})
             assert write_matrix(file.path, None, changed)
-            assert file.read(view.version, view.vector_epoch) is None
+            assert file.read(view.version, view.tables.vector_epoch) is None
 
 
 def test_a_search_does_not_wait_for_a_file(notes: Notes) -> None:

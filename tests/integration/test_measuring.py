@@ -87,8 +87,8 @@ def confidence(workspace: Workspace, text: str) -> Confidence:
 def figures(workspace: Workspace, embedder: HashingEmbedder) -> UnrelatedTexts | None:
     """Return what is written down of a model."""
     with closing(open_store(workspace.database)) as store, store.read() as view:
-        space_id = view.find_space(embedder.space)
-        return None if space_id is None else view.unrelated(space_id)
+        space_id = view.spaces.find(embedder.space)
+        return None if space_id is None else view.spaces.unrelated(space_id)
 
 
 def forget(workspace: Workspace) -> None:
@@ -214,9 +214,9 @@ def test_two_that_measure_at_once_agree(docs: Path) -> None:
         ) -> Parts:
             if role is Role.QUERY:
                 with closing(open_store(docs.parent / "i.sqlite")) as store, store.write() as writer:
-                    space_id = writer.find_space(self.space)
+                    space_id = writer.spaces.find(self.space)
                     assert space_id is not None
-                    writer.set_unrelated(space_id, theirs)
+                    writer.spaces.set_unrelated(space_id, theirs)
             yield from super().embed(texts, role, titles)
 
     theirs = UnrelatedTexts(Unrelated(0.1, 0.1, b"\0\0\0\0"), Unrelated(0.2, 0.1, b"\0\0\0\0"))

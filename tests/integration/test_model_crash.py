@@ -91,8 +91,8 @@ def look(database: Path, shelf: Shelf, possible: set[EmbeddingSpec]) -> None:
 def in_space(store: Store, shelf: Shelf, model: str) -> int:
     """Count the chunks with a vector of a model."""
     with store.read() as view:
-        (collection,) = view.collections()
-        counts = view.counts(collection.id, view.find_space(shelf[model, 32].space))
+        (collection,) = view.collections.all()
+        counts = view.collections.counts(collection.id, view.spaces.find(shelf[model, 32].space))
     return counts.chunks - counts.pending_chunks
 
 

@@ -65,10 +65,10 @@ def use(workspace: Workspace, spec: EmbeddingSpec, *names: str) -> ModelChange:
 def vectors(workspace: Workspace, shelf: Shelf, spec: EmbeddingSpec) -> int:
     """Count the texts that have a vector of a model."""
     with closing(open_store(workspace.database)) as store, store.read() as view:
-        space_id = view.find_space(shelf[spec.model, spec.dimension or 0].space)
+        space_id = view.spaces.find(shelf[spec.model, spec.dimension or 0].space)
         if space_id is None:
             return 0
-        counts = [view.counts(each.id, space_id) for each in view.collections()]
+        counts = [view.collections.counts(each.id, space_id) for each in view.collections.all()]
     return sum(each.chunks - each.pending_chunks for each in counts)
 
 

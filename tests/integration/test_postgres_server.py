@@ -44,13 +44,13 @@ from mdvec.text.hashing import text_hash
 address, schema, first = sys.argv[1], sys.argv[2], int(sys.argv[3])
 store = PostgresStore(address, schema=schema)
 with store.read() as view:
-    (notes,) = view.collections()
+    (notes,) = view.collections.all()
 with store.claim(notes, "importing", wait_s=60) as claim:
     for number in range(first, first + 1000):
         with store.write(claim) as writer:
             text = f"word{number} all"
             put(writer, notes.id, *make_document(f"{number % 40}.md", [text, f"{text} more"]))
-            writer.put_vectors(writer.open_space(SPACE), [text_hash(text)], unit_vectors(1, seed=number))
+            writer.vectors.put(writer.spaces.open(SPACE), [text_hash(text)], unit_vectors(1, seed=number))
         print(number, flush=True)
 """
 
@@ -80,7 +80,7 @@ def test_connections_that_were_lost_while_idle_are_replaced(sql: Any) -> None:
     with store.write() as writer:
         put(writer, notes.id, *make_document("a.md", ["text"]))
     with store.read() as view:
-        assert view.counts(notes.id, None).documents == 1
+        assert view.collections.counts(notes.id, None).documents == 1
     store.close()
 
 
@@ -102,7 +102,7 @@ def test_a_connection_that_is_lost_in_a_batch_takes_only_the_batch(sql: Any) -> 
             lose()
         assert caught.value.retry
         with store.write(claim) as writer:
-            assert list(writer.known_documents(notes.id)) == ["a.md"]
+            assert list(writer.documents.known(notes.id)) == ["a.md"]
             put(writer, notes.id, *make_document("b.md", ["text"]))
     assert store.check() == []
     store.close()
@@ -123,7 +123,7 @@ def test_a_full_disk_of_the_server_takes_only_the_batch(sql: Any) -> None:
     with pytest.raises(DatabaseFullError, match="the disk is full"), store.write() as writer:
         put(writer, notes.id, *make_document("b.md", ["text"]))
     with store.read() as view:
-        assert list(view.known_documents(notes.id)) == ["a.md"]
+        assert list(view.documents.known(notes.id)) == ["a.md"]
     sql.execute(f"DROP TRIGGER full_disk ON {schema}.postings")
     with store.write() as writer:
         put(writer, notes.id, *make_document("b.md", ["text"]))
@@ -148,14 +148,14 @@ def test_killed_writers_leave_whole_batches() -> None:
             reported += [int(line) for line in process.stdout]
         assert reported[0] == first  # the claim of the one that was killed is no obstacle
         with store.read() as view:
-            chunks = view.counts(notes.id, None).chunks
-            assert chunks == 2 * len(view.known_documents(notes.id))
-            assert len(view.bm25(["all"], everything, 999)) == chunks
-            space_id = view.find_space(SPACE)
+            chunks = view.collections.counts(notes.id, None).chunks
+            assert chunks == 2 * len(view.documents.known(notes.id))
+            assert len(view.words.bm25(["all"], everything, 999)) == chunks
+            space_id = view.spaces.find(SPACE)
             assert space_id is not None
             for number in reported[-20:]:
-                assert len(view.bm25([f"word{number}"], everything, 9)) == 2
-                assert view.cached(space_id, [text_hash(f"word{number} all")])
+                assert len(view.words.bm25([f"word{number}"], everything, 9)) == 2
+                assert view.vectors.known(space_id, [text_hash(f"word{number} all")])
         first = reported[-1] + 2
     assert store.check() == []
     store.close()
@@ -258,7 +258,7 @@ def test_the_encoding_of_the_client_does_not_matter(sql: Any, monkeypatch: pytes
     with store.write() as writer:
         put(writer, notes.id, *make_document("メモ.md", ["学力"]))
     with store.read() as view:
-        assert [*view.known_documents(notes.id)] == ["メモ.md"]
+        assert [*view.documents.known(notes.id)] == ["メモ.md"]
     store.close()
     sql.execute("DROP DATABASE IF EXISTS plain")
     sql.execute("CREATE DATABASE plain TEMPLATE template0 ENCODING 'SQL_ASCII'")
@@ -302,8 +302,8 @@ def test_neighbours_are_found_whatever_ids_they_have(sql: Any) -> None:
         put(writer, notes.id, *make_document("b.md", ["one"]))
     with store.read() as view:
         where = Where((notes.id,))
-        first, second, third = (view.bm25([word], where, 9)[0][0] for word in ("one", "two", "three"))
-        [place] = view.places([second])
+        first, second, third = (view.words.bm25([word], where, 9)[0][0] for word in ("one", "two", "three"))
+        [place] = view.chunks.places([second])
     assert (place.ordinal, place.before, place.after) == (1, first, third)
     store.close()
 
@@ -345,14 +345,14 @@ def test_nothing_is_left_on_a_connection(sql: Any) -> None:
     store = open_postgres(exact_up_to=1)
     notes = add_collection(store)
     with store.write() as writer:
-        space_id = writer.open_space(SPACE)
+        space_id = writer.spaces.open(SPACE)
         texts = [f"text {number}" for number in range(5)]
         put(writer, notes.id, *make_document("a.md", texts))
-        writer.put_vectors(space_id, [text_hash(text) for text in texts], unit_vectors(5))
+        writer.vectors.put(space_id, [text_hash(text) for text in texts], unit_vectors(5))
     for _ in range(8):
         with store.read() as view:
-            view.nearest_chunks(space_id, unit_vectors(1)[0], Where((notes.id,)), 3)
-            view.bm25(["text"], Where((notes.id,)), 3)
+            view.vectors.nearest_chunks(space_id, unit_vectors(1)[0], Where((notes.id,)), 3)
+            view.words.bm25(["text"], Where((notes.id,)), 3)
     with store._database.outside_transactions() as connection:
         changed = connection.execute(
             "SELECT name FROM pg_settings WHERE source = 'session' AND name NOT IN ('DateStyle')"
@@ -371,12 +371,12 @@ def test_a_warm_search_is_one_transaction_and_few_statements(monkeypatch: pytest
     notes = add_collection(store)
     texts = [f"word{number} all" for number in range(40)]
     with store.write() as writer:
-        space_id = writer.open_space(SPACE)
+        space_id = writer.spaces.open(SPACE)
         for number, text in enumerate(texts):
             put(writer, notes.id, *make_document(f"{number}.md", [text, f"{text} more"]))
         hashes = [text_hash(text) for text in [*texts, *(f"{text} more" for text in texts)]]
-        hashes += [each.text_hash for each in writer.pending_names(notes.id, space_id, 99)]
-        writer.put_vectors(space_id, hashes, unit_vectors(len(hashes)))
+        hashes += [each.text_hash for each in writer.vectors.pending_names(notes.id, space_id, 99)]
+        writer.vectors.put(space_id, hashes, unit_vectors(len(hashes)))
     seen: list[str] = []
     execute = psycopg.Cursor.execute
 
@@ -407,14 +407,14 @@ def test_a_large_space_is_searched_by_its_index(monkeypatch: pytest.MonkeyPatch,
     hashes = [text_hash(f"text {number}") for number in range(len(vectors))]
     with store.write() as writer:
         put(writer, notes.id, *make_document("a.md", [f"text {number}" for number in range(40)]))
-        space_id = writer.open_space(replace(SPACE, dimension=128))
-        writer.put_vectors(space_id, hashes, vectors)
+        space_id = writer.spaces.open(replace(SPACE, dimension=128))
+        writer.vectors.put(space_id, hashes, vectors)
     sql.execute(f"ANALYZE {schema}.vectors")
     with store.read() as view:
-        (hit,) = view.nearest_chunks(space_id, vectors[7], Where((notes.id,)), 1)
+        (hit,) = view.vectors.nearest_chunks(space_id, vectors[7], Where((notes.id,)), 1)
         index = f"vectors_text_{space_id}"
-        used = view.connection.execute("SELECT pg_stat_get_xact_numscans(to_regclass(%s))", (index,))
-        assert used.fetchall() == [(1,)]
+        used = view.tables.rows("SELECT pg_stat_get_xact_numscans(to_regclass(?))", index)
+        assert used == [(1,)]
     store.close()
     assert hit[1] == pytest.approx(1, abs=1e-3)
 
@@ -426,11 +426,11 @@ def test_vectors_are_stored_as_they_are_rounded() -> None:
     vectors = halves[np.isfinite(halves)].reshape(-1, 64)
     hashes = sorted(text_hash(f"text {number}") for number in range(len(vectors)))
     with store.write() as writer:
-        space_id = writer.open_space(replace(SPACE, dimension=64))
-        writer.put_vectors(space_id, hashes, vectors.astype(np.float32))
-        writer.put_vectors(space_id, [], np.zeros((0, 64), np.float32))
+        space_id = writer.spaces.open(replace(SPACE, dimension=64))
+        writer.vectors.put(space_id, hashes, vectors.astype(np.float32))
+        writer.vectors.put(space_id, [], np.zeros((0, 64), np.float32))
     with store.read() as view:
-        found, stored = view.vectors(space_id, after=b"", limit=2_000)
+        found, stored = view.vectors.page(space_id, after=b"", limit=2_000)
     assert found == hashes
     assert stored.astype(np.float16).tobytes() == vectors.tobytes()
     store.close()
@@ -468,8 +468,8 @@ def test_nul_in_a_text_moves_nothing() -> None:
     with store.write() as writer:
         ids = put(writer, notes.id, document, chunks)
     with store.read() as view:
-        found = view.chunks(ids)
+        found = view.chunks.get(ids)
         assert [found[each].text for each in ids] == ["one\ufffdtwo", "three"]
-        assert view.bm25(["one\0two"], Where((notes.id,)), 3)[0][0] == ids[0]
-        assert view.find_document(notes.id, "a\0.md") is None
+        assert view.words.bm25(["one\0two"], Where((notes.id,)), 3)[0][0] == ids[0]
+        assert view.documents.find(notes.id, "a\0.md") is None
     store.close()

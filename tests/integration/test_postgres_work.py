@@ -36,7 +36,7 @@ def test_a_text_is_taken_once() -> None:
     one, two = open_postgres(schema=schema), open_postgres(schema=schema)
     a, b = add_collection(one, "a"), add_collection(one, "b")
     with one.write() as writer:
-        space_id = writer.open_space(SPACE)
+        space_id = writer.spaces.open(SPACE)
         for each in (a, b):
             put(writer, each.id, *make_document("x.md", ["same", f"own of {each.name}"]))
     hashes = [text_hash(text) for text in ("same", "own of a", "own of b")]
@@ -45,13 +45,13 @@ def test_a_text_is_taken_once() -> None:
             assert one.take_texts(first, space_id, hashes[:2]) == {*hashes[:2]}
             assert two.take_texts(second, space_id, hashes) == {hashes[2]}
             assert one.take_texts(first, space_id, hashes[:1]) == {hashes[0]}  # who has it may ask again
-            assert read(two, lambda view: view.pending(b.id, space_id, 9)) == []
-            assert read(two, lambda view: view.counts(b.id, space_id)).pending_chunks == 2
+            assert read(two, lambda view: view.vectors.pending(b.id, space_id, 9)) == []
+            assert read(two, lambda view: view.collections.counts(b.id, space_id)).pending_chunks == 2
             with two.write(second) as writer:
-                writer.put_vectors(space_id, hashes[2:], unit_vectors(1))
+                writer.vectors.put(space_id, hashes[2:], unit_vectors(1))
             assert two.take_texts(second, space_id, hashes) == set()
-        assert read(two, lambda view: view.pending(b.id, space_id, 9)) == []
-    assert [each.text for each in read(two, lambda view: view.pending(b.id, space_id, 9))] == ["same"]
+        assert read(two, lambda view: view.vectors.pending(b.id, space_id, 9)) == []
+    assert [each.text for each in read(two, lambda view: view.vectors.pending(b.id, space_id, 9))] == ["same"]
     one.close()
     two.close()
 

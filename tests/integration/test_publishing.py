@@ -84,7 +84,7 @@ def follow(place: Path, tmp_path: Path, refresh_s: float = NEVER_S) -> Published
 def paths(store: Store) -> list[str]:
     """Return the documents of the first collection."""
     with store.read() as view:
-        return sorted(view.known_documents(view.collections()[0].id))
+        return sorted(view.documents.known(view.collections.all()[0].id))
 
 
 def add(workspace: Workspace, folder: Path, name: str) -> None:
@@ -158,10 +158,10 @@ def test_nothing_private_is_published(workspace: Workspace, folder: Path, tmp_pa
     assert [word for word in PRIVATE if word.encode() in content] == []
     assert str(tmp_path).encode() not in content
     with store.read() as view:
-        (collection,) = view.collections()
-        (space,) = view.spaces()
-        assert view.counts(collection.id, space).pending_chunks == 0
-        vectors, _ = view.vectors(space, after=b"", limit=100)
+        (collection,) = view.collections.all()
+        (space,) = view.spaces.all()
+        assert view.collections.counts(collection.id, space).pending_chunks == 0
+        vectors, _ = view.vectors.page(space, after=b"", limit=100)
         assert len(vectors) <= 2 * 3, "of two texts and their names"
     assert store.check() == [], "checksums are right"
     store.close()
@@ -187,11 +187,11 @@ def test_a_new_version_is_followed(workspace: Workspace, folder: Path, tmp_path:
     before = ["backup.md", "retry.md"]
     assert paths(store) == before
     with store.read() as old:
-        collection = old.collections()[0].id
+        collection = old.collections.all()[0].id
         add(workspace, folder, "third.md")
         workspace.stores.publish(str(place), ["notes"], keep=1)
         assert store.wait_for_change(1, timeout_s=HANG_S) == 2
-        assert sorted(old.known_documents(collection)) == before
+        assert sorted(old.documents.known(collection)) == before
         assert old.version == 1
         assert paths(store) == [*before, "third.md"]
     add(workspace, folder, "until.md")
@@ -235,7 +235,7 @@ version = 0
 while version < 3:
     with store.read() as view:
         version = view.version
-        print(version, len(view.known_documents(view.collections()[0].id)), flush=True)
+        print(version, len(view.documents.known(view.collections.all()[0].id)), flush=True)
     sys.stdin.readline()
     store.wait_for_change(version, timeout_s=60 if version < 3 else 0)
 store.close()

@@ -28,7 +28,7 @@ from pathlib import Path
 from mdvec.stores.sqlite.store import SqliteStore
 store = SqliteStore(Path(sys.argv[1]))
 with store.read() as view:
-    (notes,) = view.collections()
+    (notes,) = view.collections.all()
 with store.claim(notes, "importing notes", wait_s=5):
     print("held", flush=True)
     sys.stdin.readline()
@@ -80,7 +80,7 @@ def test_a_living_holder_is_named(path: Path, store: SqliteStore, notes: Collect
         assert "importing notes" in message
         assert f"since {time.strftime('%Y-')}" in message
         assert caught.value.retry
-        (activity,) = read(store, lambda view: view.activities())
+        (activity,) = read(store, lambda view: view.collections.activities())
         assert (activity.pid, activity.collection) == (holder.pid, "notes")
         other = add_collection(store, "other")  # neither readers nor other collections are affected
         with store.claim(other, "again", wait_s=0):
@@ -205,7 +205,7 @@ def test_a_claim_that_could_not_be_given_back(
         import_notes()
     with pytest.raises(WriterBusyError, match="locked by another process"), store.write():
         pass
-    assert read(store, lambda view: view.collections()) == [notes]  # readers are not affected
+    assert read(store, lambda view: view.collections.all()) == [notes]  # readers are not affected
     blocker.__exit__(None, None, None)
     with store.claim(notes, "importing", wait_s=HANG_S) as claim, store.write(claim):
         pass

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.contract.store_world import add_collection, make_document, put, read
+from tests.contract.store_world import add_collection, connection_of, make_document, put, read
 
 from mdvec.errors import DatabaseFullError
 from mdvec.stores.sqlite.store import SqliteStore
@@ -20,14 +20,14 @@ def test_the_file_cannot_grow(tmp_path: Path) -> None:
     notes = add_collection(store)
 
     def known() -> list[str]:
-        return sorted(read(store, lambda view: view.known_documents(notes.id)))
+        return sorted(read(store, lambda view: view.documents.known(notes.id)))
 
     with store.write() as writer:
         put(writer, notes.id, *make_document("before.md", ["x" * 10]))
 
     def write_too_much() -> None:
         with store.write() as writer:
-            connection = writer.connection
+            connection = connection_of(writer)
             connection.pragma("max_page_count", connection.pragma("page_count") + 20)
             put(writer, notes.id, *make_document("small.md", ["x" * 10]))
             put(writer, notes.id, *make_document("large.md", ["x" * 1_000_000]))
@@ -62,7 +62,7 @@ try:
                 put(writer, notes.id, *make_document(f"{written}.md", ["word " * 10_000]))
             written += 1
 except DatabaseFullError:
-    print(written, len(read(store, lambda view: view.known_documents(notes.id))))
+    print(written, len(read(store, lambda view: view.documents.known(notes.id))))
 """
     result = subprocess.run(
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
@@ -70,7 +70,7 @@ except DatabaseFullError:
     written, known = map(int, result.stdout.split())
     assert written == known > 5
     store = SqliteStore(path)
-    (notes,) = read(store, lambda view: view.collections())
+    (notes,) = read(store, lambda view: view.collections.all())
     with store.claim(notes, "importing", wait_s=0) as claim, store.write(claim) as writer:
-        assert len(writer.known_documents(notes.id)) == written
+        assert len(writer.documents.known(notes.id)) == written
     store.close()

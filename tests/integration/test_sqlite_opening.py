@@ -51,8 +51,8 @@ def fill(path: Path) -> None:
 def can_be_searched(store: SqliteStore) -> bool:
     """Return whether the document of :func:`fill` is found."""
     with store.read() as view:
-        where = Where(tuple(collection.id for collection in view.collections()))
-        return len(view.bm25(["words"], where, 5)) == 1
+        where = Where(tuple(collection.id for collection in view.collections.all()))
+        return len(view.words.bm25(["words"], where, 5)) == 1
 
 
 def test_opening_makes_what_is_missing(path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_damaged_database_is_said_to_be_one(path: Path) -> None:
     content[4096:] = b"\xa5" * (len(content) - 4096)
     path.write_bytes(content)
     with pytest.raises(StoreError, match="damaged"):
-        read(SqliteStore(path), lambda view: view.collections())
+        read(SqliteStore(path), lambda view: view.collections.all())
 
 
 def test_reading_what_is_not_there(path: Path) -> None:
@@ -175,7 +175,7 @@ def test_read_only_on_request(path: Path) -> None:
     assert can_be_searched(store)
     with pytest.raises(ReadOnlyDatabaseError), store.write():
         pass
-    (notes,) = read(store, lambda view: view.collections())
+    (notes,) = read(store, lambda view: view.collections.all())
     with pytest.raises(ReadOnlyDatabaseError), store.claim(notes, "importing", wait_s=0):
         pass
     store.close()
@@ -228,7 +228,7 @@ from pathlib import Path
 from mdvec.stores.sqlite.store import SqliteStore
 store = SqliteStore(Path(sys.argv[1]))
 with store.read() as view:
-    print(len(view.collections()))
+    print(len(view.collections.all()))
 store.close()
 """
     processes = [
@@ -273,8 +273,8 @@ from mdvec.types.query import Where
 from mdvec.stores.sqlite.store import SqliteStore
 store = SqliteStore(Path(sys.argv[1]))
 with store.read() as view:
-    assert view.bm25(["words"], Where((1,)), 5)
-    view.counts(1, None)
+    assert view.words.bm25(["words"], Where((1,)), 5)
+    view.collections.counts(1, None)
 store.close()
 print(sorted({"numpy", "numkong", "psutil"} & set(sys.modules)))
 """
@@ -293,9 +293,9 @@ def test_what_utf8_cannot_hold_is_replaced(path: Path) -> None:
     document = replace(document, title="x\ud800y", frontmatter={"k": "\udfff"}, comments=comments)
     with store.write() as writer:
         put(writer, notes.id, document, chunks)
-        space_id = writer.open_space(SPACE)
-        names = writer.pending_names(notes.id, space_id, 9)
-    found = read(store, lambda view: view.find_document(notes.id, "a.md"))
+        space_id = writer.spaces.open(SPACE)
+        names = writer.vectors.pending_names(notes.id, space_id, 9)
+    found = read(store, lambda view: view.documents.find(notes.id, "a.md"))
     assert found is not None
     assert (found.title, found.tags, found.aliases) == ("x\ufffdy", ("t\ufffd",), ("n\ufffd",))
     assert (found.frontmatter, found.comments) == ({"k": "\ufffd"}, (Comment(2, "\ufffd"),))

@@ -12,18 +12,18 @@ from msgspec.structs import replace
 from tests.contract.store_world import (
     SPACE,
     World,
+    connection_of,
     make_document,
     make_entry,
     make_record,
     unit_vectors,
 )
 
-from mdvec.stores.dense import _OLD_OWNERS, _OWNERS
-from mdvec.stores.interface import View
+from mdvec.stores.interface import View, Writer
 from mdvec.stores.records import FEW_CHUNKS
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.sqlite.snapshots import Transaction
 from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.stores.vector_tables import _OLD_OWNERS, _OWNERS
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.journal import TABLES
 from mdvec.text.hashing import text_hash
@@ -53,9 +53,9 @@ class Filled(World):
                 f"word w{number % 50} n{number} p{part}" for number in range(DOCUMENTS) for part in range(10)
             ]
             hashes = [text_hash(text) for text in chunks]
-            writer.put_vectors(self.space_id, hashes, unit_vectors(len(hashes), alike=0.8))
+            writer.vectors.put(self.space_id, hashes, unit_vectors(len(hashes), alike=0.8))
 
-    def _write(self, writer: Transaction, number: int) -> None:
+    def _write(self, writer: Writer, number: int) -> None:
         texts = [f"word w{number % 50} n{number} p{part}" for part in range(10)]
         tags = ("common",) if number % 10 < 3 else ()
         if number % 1000 == 5:
@@ -64,7 +64,7 @@ class Filled(World):
         depths = [part % 4 for part in range(10)]
         document, chunks = make_document(path, texts, tags=tags, aliases=(f"alias {number}",), depths=depths)
         record = make_record(document, chunks, entry=make_entry(path, mtime_ns=number))
-        writer.put_documents(self.other if number == 0 else self.notes, [record])
+        writer.documents.put(self.other if number == 0 else self.notes, [record])
 
     def queries(self, action: Callable[[View], object]) -> list[tuple[str, Bindings]]:
         """Return the queries of an action in a snapshot of a store that knows nothing yet."""
@@ -78,11 +78,11 @@ class Filled(World):
             each.unlink()
         fresh = SqliteStore(self.store.path, read_only=True)  # which writes no file
         with fresh.read() as view:
-            view.connection.exec_trace = record
+            connection_of(view).exec_trace = record
             try:
                 action(view)
             finally:
-                view.connection.exec_trace = None
+                connection_of(view).exec_trace = None
         fresh.close()
         return seen
 
@@ -93,7 +93,7 @@ class Filled(World):
     def explained(self, queries: list[tuple[str, Bindings]]) -> list[str]:
         """Return how each query is carried out, one line each."""
         with self.store.read() as view:
-            return [plan(view.connection, sql, bindings) for sql, bindings in queries]
+            return [plan(connection_of(view), sql, bindings) for sql, bindings in queries]
 
 
 def plan(connection: Connection, sql: str, bindings: Bindings) -> str:
@@ -133,8 +133,8 @@ def test_filters_give_all_hits_there_are(filled: Filled, name: str) -> None:
     for k in (10, 50):
         where = filled.where(filters)
         with filled.store.read() as view:
-            assert len(view.bm25(["word", "w1"], where, k)) == min(k, matching)
-            assert len(view.nearest_chunks(filled.space_id, QUERY, where, k)) == min(k, matching)
+            assert len(view.words.bm25(["word", "w1"], where, k)) == min(k, matching)
+            assert len(view.vectors.nearest_chunks(filled.space_id, QUERY, where, k)) == min(k, matching)
 
 
 @pytest.mark.parametrize("k", [10, 50])
@@ -150,14 +150,14 @@ def test_documents_that_are_named_or_hidden_give_all_hits_there_are(filled: Fill
         (replace(filled.where(COMMON), only=frozenset(known[:12]), hidden=frozenset(known[:2])), 30),
     ):
         with filled.store.read() as view:
-            assert len(view.bm25(["word"], where, k)) == min(k, matching)
-            assert len(view.nearest_chunks(filled.space_id, QUERY, where, k)) == min(k, matching)
+            assert len(view.words.bm25(["word"], where, k)) == min(k, matching)
+            assert len(view.vectors.nearest_chunks(filled.space_id, QUERY, where, k)) == min(k, matching)
 
 
 def test_plan_of_documents_that_are_named(filled: Filled) -> None:
     """A filter of few documents is listed from their ids, and nothing is walked through."""
     where = replace(filled.where(), only=frozenset([DocumentId(5)]))
-    plans = filled.plans(lambda view: view.bm25(["word"], where, 5))
+    plans = filled.plans(lambda view: view.words.bm25(["word"], where, 5))
     listing = only([each for each in plans if "sqlite_autoindex_chunks_1" in each], "SCAN j")
     assert "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)" in listing
     assert "SEARCH c USING INDEX sqlite_autoindex_chunks_1 (document_id=?)" in listing
@@ -167,8 +167,8 @@ def test_plan_of_hidden_documents(filled: Filled) -> None:
     """With hidden documents the best candidates are tested one by one; the list of all is not made."""
     where = replace(filled.where(), hidden=frozenset([DocumentId(5)]))
     for action in (
-        lambda view: view.bm25(["word"], where, 5),
-        lambda view: view.nearest_chunks(filled.space_id, QUERY, where, 5),
+        lambda view: view.words.bm25(["word"], where, 5),
+        lambda view: view.vectors.nearest_chunks(filled.space_id, QUERY, where, 5),
     ):
         plans = filled.plans(action)
         testing = only(plans, "LIST SUBQUERY")
@@ -179,12 +179,12 @@ def test_plan_of_hidden_documents(filled: Filled) -> None:
 
 def test_plan_of_links(filled: Filled) -> None:
     """Links and documents of a name, and links to older versions, are found by index."""
-    named = only(filled.plans(lambda view: view.links_to(filled.notes, "x")), "links_file")
+    named = only(filled.plans(lambda view: view.documents.links_to(filled.notes, "x")), "links_file")
     assert "(file_key=?)" in named
     assert "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)" in named
-    documents = only(filled.plans(lambda view: view.files_named(filled.notes, ["x"])), "SCAN j")
+    documents = only(filled.plans(lambda view: view.documents.with_file_names(filled.notes, ["x"])), "SCAN j")
     assert "SEARCH d USING INDEX documents_file (file_key=?)" in documents
-    versions = only(filled.plans(lambda view: view.previous_links(filled.notes)), "links_previous")
+    versions = only(filled.plans(lambda view: view.documents.previous_links(filled.notes)), "links_previous")
     assert versions.startswith("SCAN l USING INDEX links_previous")
     assert "B-TREE" not in versions
 
@@ -198,7 +198,7 @@ def only(plans: list[str], part: str) -> str:
 
 def test_plan_of_words_in_a_narrow_filter(filled: Filled) -> None:
     """The words are looked up once, and the list of allowed chunks is made once."""
-    plans = filled.plans(lambda view: view.bm25(["word"], filled.where(RARE), 5))
+    plans = filled.plans(lambda view: view.words.bm25(["word"], filled.where(RARE), 5))
     words = only(plans, "chunks_fts")
     assert words.startswith("SCAN chunks_fts VIRTUAL TABLE INDEX 0:M")
     assert "LIST SUBQUERY" in words
@@ -220,7 +220,7 @@ def test_plan_of_words_in_a_narrow_filter(filled: Filled) -> None:
 )
 def test_plan_of_narrow_filters(filled: Filled, filters: Filters, expected: str) -> None:
     """What is inside is listed from where an index is most selective, and never by scanning all chunks."""
-    plans = filled.plans(lambda view: view.bm25(["word"], filled.where(filters), 5))
+    plans = filled.plans(lambda view: view.words.bm25(["word"], filled.where(filters), 5))
     listing = only([each for each in plans if "json_each" not in each], "document_id=?)")
     assert expected in listing
     assert "SCAN c" not in listing
@@ -231,8 +231,8 @@ def test_plan_of_wide_filters(filled: Filled) -> None:
     """In a wide filter the best candidates are tested one by one, found by their ids."""
     assert 3 * CHUNKS // 10 > FEW_CHUNKS
     for action in (
-        lambda view: view.bm25(["word"], filled.where(COMMON), 5),
-        lambda view: view.nearest_chunks(filled.space_id, QUERY, filled.where(COMMON), 5),
+        lambda view: view.words.bm25(["word"], filled.where(COMMON), 5),
+        lambda view: view.vectors.nearest_chunks(filled.space_id, QUERY, filled.where(COMMON), 5),
     ):
         plans = filled.plans(action)
         tests = [each for each in plans if each.startswith("SCAN j") and "labels_document" in each]
@@ -245,7 +245,7 @@ def test_plan_of_wide_filters(filled: Filled) -> None:
 
 def test_plan_of_vectors(filled: Filled) -> None:
     """Vectors and what they belong to load in order of id without sorting; candidates are found by id."""
-    plans = filled.plans(lambda view: view.nearest_chunks(filled.space_id, QUERY, filled.where(), 5))
+    plans = filled.plans(lambda view: view.vectors.nearest_chunks(filled.space_id, QUERY, filled.where(), 5))
     assert "SEARCH v USING INTEGER PRIMARY KEY (rowid>?)" in plans
     places = [each for each in plans if each.startswith("SEARCH o USING INTEGER PRIMARY KEY (rowid>?)")]
     assert len(places) == 2  # of chunks and of names
@@ -276,9 +276,9 @@ def test_plan_of_dropping_vectors(filled: Filled) -> None:
         return True
 
     with filled.store.write() as writer:
-        writer.connection.exec_trace = record
-        writer.drop_unused()
-        writer.connection.exec_trace = None
+        connection_of(writer).exec_trace = record
+        writer.vectors.drop_unused()
+        connection_of(writer).exec_trace = None
     dropping = only(filled.explained(seen), "CORRELATED")
     assert "SEARCH c USING COVERING INDEX chunks_hash (text_hash=?" in dropping
     assert "SEARCH n USING COVERING INDEX names_hash (text_hash=?" in dropping
@@ -286,7 +286,7 @@ def test_plan_of_dropping_vectors(filled: Filled) -> None:
 
 def test_plan_of_pending_names(filled: Filled) -> None:
     """Whether any is missing is seen by merging two indexes; which ones, in order of id without sorting."""
-    plans = filled.plans(lambda view: view.pending_names(filled.notes, filled.space_id, 10))
+    plans = filled.plans(lambda view: view.vectors.pending_names(filled.notes, filled.space_id, 10))
     merging = only(plans, "EXCEPT")
     assert "MERGE (EXCEPT)" in merging
     assert "SCAN names USING COVERING INDEX names_hash" in merging
@@ -301,15 +301,15 @@ def test_plan_of_pending_names(filled: Filled) -> None:
 def test_names_that_have_vectors_are_not_looked_at_one_by_one(filled: Filled) -> None:
     """When none is missing, merging two indexes shows it, and the next call starts behind the last name."""
     with filled.store.write() as writer:
-        space_id = writer.open_space(replace(SPACE, revision="names"))
+        space_id = writer.spaces.open(replace(SPACE, revision="names"))
         for collection in filled.collections:
-            names = writer.pending_names(collection, space_id, 2 * DOCUMENTS)
+            names = writer.vectors.pending_names(collection, space_id, 2 * DOCUMENTS)
             vectors = unit_vectors(len(names))
-            writer.put_vectors(space_id, [each.text_hash for each in names], vectors)
+            writer.vectors.put(space_id, [each.text_hash for each in names], vectors)
 
     def twice(view: View) -> None:
         for _ in range(2):
-            assert view.pending_names(filled.notes, space_id, 10) == []
+            assert view.vectors.pending_names(filled.notes, space_id, 10) == []
 
     queries = filled.queries(twice)
     assert [bindings for sql, bindings in queries if "NOT EXISTS" in sql] == [
@@ -320,7 +320,7 @@ def test_names_that_have_vectors_are_not_looked_at_one_by_one(filled: Filled) ->
 @pytest.mark.parametrize("filters", [Filters(), COMMON, Filters(path="folder7/*"), Filters(depths=(1,))])
 def test_plan_of_names(filled: Filled, filters: Filters) -> None:
     """A name is looked up by index, then its documents."""
-    plans = filled.plans(lambda view: view.documents_called("alias 7", filled.where(filters)))
+    plans = filled.plans(lambda view: view.documents.called("alias 7", filled.where(filters)))
     called = only(plans, "names_folded")
     assert "names_folded (folded=?)" in called
     assert "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)" in called
@@ -339,22 +339,24 @@ def test_no_search_walks_through_a_table(filled: Filled, name: str) -> None:
     where = filled.where(MATCHING[name][0] if name in MATCHING else None)
 
     def search(view: View) -> None:
-        view.collections()
-        space_id = view.find_space(SPACE)
+        view.collections.all()
+        space_id = view.spaces.find(SPACE)
         assert space_id is not None
-        called = view.documents_called("alias 7", where)
-        near = [document for document, _ in view.nearest_documents(space_id, QUERY, where, 50)]
-        named = [place.id for place in view.places_in([*called, *near], where, 200)]
-        nearest = [chunk_id for chunk_id, _ in view.nearest_chunks(space_id, QUERY, where, 200)]
-        found = [chunk_id for chunk_id, _ in view.bm25(["word", "w1"], where, 200, must=["w1"])]
-        places = view.places([*named, *nearest, *found])
-        view.chunk_similarities(space_id, QUERY.reshape(1, -1), [place.id for place in places])
-        view.name_similarities(space_id, QUERY.reshape(1, -1), [place.document_id for place in places])
-        view.sampled_chunks(space_id, 512)
-        view.skeletons([place.id for place in places])
-        chunks = view.chunks([*nearest, *found])
+        called = view.documents.called("alias 7", where)
+        near = [document for document, _ in view.vectors.nearest_documents(space_id, QUERY, where, 50)]
+        named = [place.id for place in view.chunks.places_in([*called, *near], where, 200)]
+        nearest = [chunk_id for chunk_id, _ in view.vectors.nearest_chunks(space_id, QUERY, where, 200)]
+        found = [chunk_id for chunk_id, _ in view.words.bm25(["word", "w1"], where, 200, must=["w1"])]
+        places = view.chunks.places([*named, *nearest, *found])
+        view.vectors.chunk_similarities(space_id, QUERY.reshape(1, -1), [place.id for place in places])
+        view.vectors.name_similarities(
+            space_id, QUERY.reshape(1, -1), [place.document_id for place in places]
+        )
+        view.vectors.sample(space_id, 512)
+        view.chunks.skeletons([place.id for place in places])
+        chunks = view.chunks.get([*nearest, *found])
         for chunk in list(chunks.values())[:1]:
-            view.document_chunks(chunk.document_id)
+            view.chunks.of_document(chunk.document_id)
 
     scanned = set(re.findall(r"SCAN (\w+)", " | ".join(filled.plans(search))))
     assert scanned - SCANNED == ({"c"} if name == "depth" else set())
@@ -362,7 +364,7 @@ def test_no_search_walks_through_a_table(filled: Filled, name: str) -> None:
 
 def test_plan_of_pending(filled: Filled) -> None:
     """Pending texts are found in order of id without sorting, each by one look at the index."""
-    plans = filled.plans(lambda view: view.pending(filled.notes, filled.space_id, 10))
+    plans = filled.plans(lambda view: view.vectors.pending(filled.notes, filled.space_id, 10))
     pending = only(plans, "CORRELATED")
     assert pending.startswith("SEARCH c USING INTEGER PRIMARY KEY (rowid>?)")
     assert "SEARCH v USING COVERING INDEX" in pending
@@ -375,7 +377,7 @@ def test_pending_does_not_start_again(filled: Filled) -> None:
 
     def twice(view: View) -> None:
         for _ in range(2):
-            assert view.pending(filled.notes, filled.space_id, 10) == []
+            assert view.vectors.pending(filled.notes, filled.space_id, 10) == []
 
     starts = [bindings for sql, bindings in filled.queries(twice) if "NOT EXISTS" in sql]
     assert starts == [(filled.notes, 0, filled.space_id), (filled.notes, CHUNKS, filled.space_id)]
@@ -383,7 +385,7 @@ def test_pending_does_not_start_again(filled: Filled) -> None:
 
 def test_plan_of_counting(filled: Filled) -> None:
     """Counting reads indexes alone, and merges texts and vectors instead of looking each one up."""
-    plans = filled.plans(lambda view: view.counts(filled.notes, filled.space_id))
+    plans = filled.plans(lambda view: view.collections.counts(filled.notes, filled.space_id))
     counting = only(plans, "EXCEPT")
     assert "SCAN" not in counting.replace("SCAN CONSTANT ROW", "").replace("SCAN missing", "")
     assert "B-TREE" not in counting
@@ -391,7 +393,9 @@ def test_plan_of_counting(filled: Filled) -> None:
 
 def test_plan_of_a_page_of_documents(filled: Filled) -> None:
     """A page costs what is on it: the index gives its documents in order, and nothing is sorted."""
-    plans = filled.plans(lambda view: view.documents(filled.notes, after="f", prefix="folder7/", limit=5))
+    plans = filled.plans(
+        lambda view: view.documents.page(filled.notes, after="f", prefix="folder7/", limit=5)
+    )
     listing = only(plans, "sqlite_autoindex_documents_1")
     assert "(collection_id=? AND path>" in listing
     assert "TEMP B-TREE" not in listing

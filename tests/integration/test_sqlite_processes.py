@@ -23,15 +23,15 @@ from mdvec.text.hashing import text_hash
 from tests.contract.store_world import SPACE, make_document, put, read, unit_vectors
 path, name, rounds = sys.argv[1:]
 store = SqliteStore(Path(path))
-(notes,) = read(store, lambda view: view.collections())
+(notes,) = read(store, lambda view: view.collections.all())
 for number in range(int(rounds)):
     texts = [f"word {name} {number} {part}" for part in range(3)]
     with store.write() as writer:
         put(writer, notes.id, *make_document(f"{name}{number % 5}.md", texts))
     with store.write() as writer:
-        space_id = writer.open_space(SPACE)
-        writer.put_vectors(space_id, [text_hash(text) for text in texts], unit_vectors(3, seed=number))
-        writer.drop_unused(keep=30)
+        space_id = writer.spaces.open(SPACE)
+        writer.vectors.put(space_id, [text_hash(text) for text in texts], unit_vectors(3, seed=number))
+        writer.vectors.drop_unused(keep=30)
     print(number, flush=True)
 store.close()
 """
@@ -43,10 +43,10 @@ from mdvec.stores.sqlite.store import SqliteStore
 from tests.contract.store_world import SPACE, unit_vectors
 from mdvec.types.query import Where
 with SqliteStore(Path(sys.argv[1])).read() as view:
-    (notes,) = view.collections()
+    (notes,) = view.collections.all()
     where = Where((notes.id,))
-    print(len(view.bm25(["word"], where, 99)), len(view.chunks([1, 2, 3])),
-        len(view.nearest_chunks(view.find_space(SPACE), unit_vectors(1)[0], where, 99)))
+    print(len(view.words.bm25(["word"], where, 99)), len(view.chunks.get([1, 2, 3])),
+        len(view.vectors.nearest_chunks(view.spaces.find(SPACE), unit_vectors(1)[0], where, 99)))
 """
 
 
@@ -58,9 +58,9 @@ def test_another_process_searches_while_a_collection_is_deleted(tmp_path: Path) 
     with store.write() as writer:
         put(writer, notes.id, *make_document("a.md", texts))
         hashes = [text_hash(text) for text in texts]
-        writer.put_vectors(writer.open_space(SPACE), hashes, unit_vectors(3))
+        writer.vectors.put(writer.spaces.open(SPACE), hashes, unit_vectors(3))
     with store.write() as writer:
-        writer.delete_collection(notes.id)
+        writer.collections.delete(notes.id)
         answered = subprocess.run(
             [sys.executable, "-c", READER, str(store_path(tmp_path))],
             check=True,
@@ -69,7 +69,7 @@ def test_another_process_searches_while_a_collection_is_deleted(tmp_path: Path) 
             timeout=HANG_S,
         )
     assert answered.stdout.split() == ["3", "3", "3"]
-    assert read(store, lambda view: view.collections()) == []
+    assert read(store, lambda view: view.collections.all()) == []
     store.close()
 
 
@@ -78,21 +78,23 @@ def test_a_write_of_another_process_is_seen(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "index.sqlite")
     notes = add_collection(store)
     with store.write() as writer:
-        space_id = writer.open_space(SPACE)
+        space_id = writer.spaces.open(SPACE)
         put(writer, notes.id, *make_document("mine.md", ["mine"]))
-        writer.put_vectors(space_id, [text_hash("mine")], unit_vectors(1, seed=99))
+        writer.vectors.put(space_id, [text_hash("mine")], unit_vectors(1, seed=99))
     where = Where((notes.id,))
     query = unit_vectors(3, seed=1)[2]
-    assert len(read(store, lambda view: view.nearest_chunks(space_id, query, where, 9))) == 1
-    assert read(store, lambda view: view.counts(notes.id, space_id)).chunks == 1
+    assert len(read(store, lambda view: view.vectors.nearest_chunks(space_id, query, where, 9))) == 1
+    assert read(store, lambda view: view.collections.counts(notes.id, space_id)).chunks == 1
     subprocess.run([sys.executable, "-c", WRITER, str(store_path(tmp_path)), "theirs", "2"], check=True)
-    found = [key for key, _ in read(store, lambda view: view.nearest_chunks(space_id, query, where, 9))]
+    found = [
+        key for key, _ in read(store, lambda view: view.vectors.nearest_chunks(space_id, query, where, 9))
+    ]
     assert len(found) == 7
-    assert read(store, lambda view: view.chunks(found[:1]))[found[0]].text == "word theirs 1 2"
-    assert len(read(store, lambda view: view.bm25(["theirs"], where, 9))) == 6
-    assert read(store, lambda view: view.counts(notes.id, space_id)).chunks == 7
+    assert read(store, lambda view: view.chunks.get(found[:1]))[found[0]].text == "word theirs 1 2"
+    assert len(read(store, lambda view: view.words.bm25(["theirs"], where, 9))) == 6
+    assert read(store, lambda view: view.collections.counts(notes.id, space_id)).chunks == 7
     subprocess.run([sys.executable, "-c", WRITER, str(store_path(tmp_path)), "theirs", "40"], check=True)
-    assert len(read(store, lambda view: view.nearest_chunks(space_id, query, where, 99))) == 16
+    assert len(read(store, lambda view: view.vectors.nearest_chunks(space_id, query, where, 99))) == 16
     store.close()
 
 
@@ -106,7 +108,7 @@ def test_readers_and_two_writers(tmp_path: Path) -> None:
     store = SqliteStore(store_path(tmp_path))
     notes = add_collection(store)
     with store.write() as writer:
-        space_id = writer.open_space(SPACE)
+        space_id = writer.spaces.open(SPACE)
     where = Where((notes.id,))
     query = unit_vectors(1)[0]
     writers = [
@@ -121,15 +123,15 @@ def test_readers_and_two_writers(tmp_path: Path) -> None:
     reads = 0
     while any(writer.poll() is None for writer in writers):
         with store.read() as view:
-            ranking = view.bm25(["word"], where, 99)
+            ranking = view.words.bm25(["word"], where, 99)
             assert len(ranking) % 3 == 0  # a document has three chunks or is not there
-            assert len(view.nearest_chunks(space_id, query, where, 99)) <= 30
-            assert len(view.chunks([chunk_id for chunk_id, _ in ranking])) == len(ranking)
-            assert view.counts(notes.id, space_id).chunks == len(ranking)
+            assert len(view.vectors.nearest_chunks(space_id, query, where, 99)) <= 30
+            assert len(view.chunks.get([chunk_id for chunk_id, _ in ranking])) == len(ranking)
+            assert view.collections.counts(notes.id, space_id).chunks == len(ranking)
         reads += 1
     assert [(writer.returncode, writer.communicate()[1]) for writer in writers] == [(0, "")] * 2
     assert reads > 5
-    assert read(store, lambda view: view.counts(notes.id, space_id)).chunks == 30
+    assert read(store, lambda view: view.collections.counts(notes.id, space_id)).chunks == 30
     store.close()
 
 

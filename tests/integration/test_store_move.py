@@ -55,19 +55,19 @@ def assert_equal(first: Store, second: Store) -> None:
     """Both hold the same, and rank the same by words and by vectors."""
     with first.read() as one, second.read() as other:
         assert describe(one) == describe(other)
-        (space_id, space), *_ = one.spaces().items()
-        other_id = other.find_space(space)
+        (space_id, space), *_ = one.spaces.all().items()
+        other_id = other.spaces.find(space)
         assert other_id is not None
         for text in QUERIES:
             rankings = []
             for view, own in ((one, space_id), (other, other_id)):
-                where = Where(tuple(each.id for each in view.collections()), Filters(tags=("often",)))
+                where = Where(tuple(each.id for each in view.collections.all()), Filters(tags=("often",)))
                 vector = HashingEmbedder().embed_query(text)
                 found = [
-                    *view.bm25(text.split(), where, 20),
-                    *view.nearest_chunks(own, vector, where, 20),
+                    *view.words.bm25(text.split(), where, 20),
+                    *view.vectors.nearest_chunks(own, vector, where, 20),
                 ]
-                chunks = view.chunks([key for key, _ in found])
+                chunks = view.chunks.get([key for key, _ in found])
                 rankings.append(
                     sorted(
                         (round(score, 5), chunks[key].collection, chunks[key].path, chunks[key].ordinal)
@@ -117,7 +117,7 @@ def test_a_copy_that_was_interrupted_is_resumed(workspace: Workspace, tmp_path: 
     with run.bound(running), pytest.raises(ImportStoppedError):
         copy(source, target)
     with target.read() as view:
-        begun = sum(len(view.known_documents(each.id)) for each in view.collections())
+        begun = sum(len(view.documents.known(each.id)) for each in view.collections.all())
     assert 0 < begun < 133
     resumed: list[tuple[int, int]] = []
     with run.bound(run.Run(lambda stage, done, total, detail="": resumed.append((done, total)))):
@@ -189,7 +189,7 @@ def test_a_place_with_other_collections_is_refused(workspace: Workspace, tmp_pat
     with pytest.raises(StoreError, match="contains other collections: theirs"):
         copy(source, target)
     with target.read() as view:
-        assert [each.name for each in view.collections()] == ["theirs"]
+        assert [each.name for each in view.collections.all()] == ["theirs"]
     for each in (source, target):
         each.close()
 
@@ -202,8 +202,8 @@ def test_a_difference_is_noticed(
 
     def lose(_: object, store: Store) -> None:
         with store.write() as writer:
-            (first, *_) = writer.collections()
-            writer.delete_documents(first.id, ["1.md"])
+            (first, *_) = writer.collections.all()
+            writer.documents.delete(first.id, ["1.md"])
 
     monkeypatch.setattr("mdvec.indexing.transfer._copy_vectors", lose)  # the last step
     with pytest.raises(StoreError, match="differs from"):

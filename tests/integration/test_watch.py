@@ -225,7 +225,7 @@ def test_dirty_documents_are_stale_until_they_are_read(vault: Vault) -> None:
     workspace = vault.open()
     collection = workspace.collection(NAME)
     with workspace._collections.store().write() as writer:
-        writer.mark_dirty(collection.id, ["d0/n0.md"])
+        writer.documents.mark_dirty(collection.id, ["d0/n0.md"])
     [hit] = workspace.search(SearchQuery("animal0", mode=SearchMode.LEXICAL)).hits
     assert hit.stale
     clean = SearchQuery("animal0", mode=SearchMode.LEXICAL, filters=Filters(clean_only=True))
@@ -244,7 +244,7 @@ def test_what_others_mark_is_read_again(vault: Vault) -> None:
     workspace = watched(vault)
     collection = workspace.collection(NAME)
     with vault.open()._collections.store().write() as writer:
-        writer.mark_dirty(collection.id, ["d0/n0.md"])
+        writer.documents.mark_dirty(collection.id, ["d0/n0.md"])
     wait_until(lambda: workspace.status(NAME).collections[0].counts.dirty == 0)
 
 

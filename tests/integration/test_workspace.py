@@ -30,8 +30,10 @@ from mdvec.errors import (
     WorkspaceClosedError,
 )
 from mdvec.run import Stage
+from mdvec.stores.collection_tables import CollectionTables
 from mdvec.stores.records import StoredChunk
-from mdvec.stores.sqlite.snapshots import Snapshot
+from mdvec.stores.snapshot import Snapshot
+from mdvec.stores.sqlite.documents import SqliteChunks
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import ChunkId
@@ -142,16 +144,16 @@ def test_processes_that_register_a_folder_at_the_same_time(
 ) -> None:
     """The one that comes second finds the collection of the first."""
     database = tmp_path / "i.sqlite"
-    real = Snapshot.collections
+    real = CollectionTables.all
 
-    def look_and_be_overtaken(view: Snapshot) -> list[Collection]:
+    def look_and_be_overtaken(view: CollectionTables) -> list[Collection]:
         found = real(view)
-        monkeypatch.setattr(Snapshot, "collections", real)
+        monkeypatch.setattr(CollectionTables, "all", real)
         with open_workspace(docs_dir=docs, database=database, embedder=HashingEmbedder()) as faster:
             faster.collections()
         return found
 
-    monkeypatch.setattr(Snapshot, "collections", look_and_be_overtaken)
+    monkeypatch.setattr(CollectionTables, "all", look_and_be_overtaken)
     with open_workspace(docs_dir=docs, database=database, embedder=HashingEmbedder()) as workspace:
         assert [each.name for each in workspace.collections()] == ["docs"]
 
@@ -177,14 +179,14 @@ def test_only_the_text_of_what_is_shown_is_read(
     sections = "\n\n".join(f"## Part {part}\n\n{f'tomatoes {part} ' * 40}" for part in range(300))
     (docs / "long.md").write_text(f"# Long\n\n{sections}\n", encoding="utf-8")
     assert workspace.import_collection(NAME).total_chunks > 300
-    real = Snapshot.chunks
+    real = SqliteChunks.get
     loaded: list[ChunkId] = []
 
-    def load_chunks(view: Snapshot, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
+    def load_chunks(view: SqliteChunks, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
         loaded.extend(ids)
         return real(view, ids)
 
-    monkeypatch.setattr(Snapshot, "chunks", load_chunks)
+    monkeypatch.setattr(SqliteChunks, "get", load_chunks)
     assert len(workspace.search(SearchQuery("tomatoes", mode=mode, min_score=0)).hits) == 5
     # Once more with a greater depth; passages of three chunks, three for each hit.
     assert len(loaded) <= 2 * 60 + 3 * 5 * 3 + 10 * 3
@@ -200,8 +202,8 @@ def test_another_thread_may_forget_what_is_counted(workspace: Workspace) -> None
     workspace.import_collection(NAME)
     with closing(open_store(workspace.database)) as store, store.read() as view:
         assert isinstance(view, Snapshot)
-        view.memorized("document frequencies", Forgetful)
-        assert view.document_frequencies(["tomato", "nowhere"]).of_term == {"tomato": 1}
+        view.tables.memorized("document frequencies", Forgetful)
+        assert view.words.frequencies(["tomato", "nowhere"]).of_term == {"tomato": 1}
 
 
 def test_words_are_found_while_the_model_embeds(tmp_path: Path, docs: Path) -> None:
@@ -231,16 +233,16 @@ def test_a_hit_whose_document_is_replaced_meanwhile(
 ) -> None:
     """A search sees one snapshot: the text around a chunk is never of another version of its document."""
     workspace.import_collection(NAME)
-    real = Snapshot.chunks
+    real = SqliteChunks.get
 
-    def import_then_chunks(view: Snapshot, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
-        monkeypatch.setattr(Snapshot, "chunks", real)
+    def import_then_chunks(view: SqliteChunks, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
+        monkeypatch.setattr(SqliteChunks, "get", real)
         (docs / "a.md").write_text("Something else entirely, and longer than before.", encoding="utf-8")
         with open_workspace(database=workspace.database, embedder=HashingEmbedder()) as other:
             other.import_collection(NAME)
         return real(view, ids)
 
-    monkeypatch.setattr(Snapshot, "chunks", import_then_chunks)
+    monkeypatch.setattr(SqliteChunks, "get", import_then_chunks)
     (hit,) = workspace.search(SearchQuery("tomatoes", expand=expansion)).hits
     whole = expansion is Expansion.DOCUMENT
     assert hit.text == ("# A\n\nTomatoes need sun.\n" if whole else "# A\n\nTomatoes need sun.")
@@ -546,7 +548,7 @@ def test_lines_and_a_section_are_not_read_together(workspace: Workspace) -> None
 def test_an_old_collection_with_a_reserved_name_is_noted(workspace: Workspace) -> None:
     """Doctor says that agents see no tool of it; a new one is refused."""
     with closing(open_store(workspace.database)) as store, store.write() as writer:
-        writer.add_collection("search", "", SourceSpec("folder", "/nowhere"), ChunkingSpec())
+        writer.collections.add("search", "", SourceSpec("folder", "/nowhere"), ChunkingSpec())
     [finding, *_] = [each for each in workspace.doctor() if each.subject == "search"]
     assert "the collection has none of its own" in finding.message
     with pytest.raises(InvalidNameError):

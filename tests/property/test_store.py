@@ -80,7 +80,7 @@ def _step(world: World, kind: str, one: Any, two: Any) -> None:
         case _:
             world.oracle.drop_unused(one)
             with world.store.write() as writer:
-                writer.drop_unused(keep=one)
+                writer.vectors.drop_unused(keep=one)
 
 
 def _check(world: World, scope: Scope, limit: int, terms: Sequence[str], must: Sequence[str]) -> None:
@@ -97,38 +97,42 @@ def _check(world: World, scope: Scope, limit: int, terms: Sequence[str], must: S
             frozenset(ids[key] for key in ids if key[1] in scope.hidden),
         )
         for required in ((), must):
-            found = view.bm25(terms, where, limit, must=required)
+            found = view.words.bm25(terms, where, limit, must=required)
             _agree(_placed(world, found), oracle.bm25(terms, scope, limit, required))
-        assert view.document_frequencies(terms).of_term == {
+        assert view.words.frequencies(terms).of_term == {
             term: count for term, count in oracle.frequencies(terms).items() if count
         }
-        chunks = view.nearest_chunks(space, QUERY, where, limit)
+        chunks = view.vectors.nearest_chunks(space, QUERY, where, limit)
         _agree(_placed(world, chunks), oracle.nearest_chunks(QUERY, scope, limit))
-        documents = view.nearest_documents(space, QUERY, where, limit)
+        documents = view.vectors.nearest_documents(space, QUERY, where, limit)
         _agree([(keys[key], near) for key, near in documents], oracle.nearest_documents(QUERY, scope, limit))
         query = QUERY.reshape(1, -1)
-        same = view.chunk_similarities(space, query, [key for key, _ in chunks])[0].tolist()
+        same = view.vectors.chunk_similarities(space, query, [key for key, _ in chunks])[0].tolist()
         assert same == [near for _, near in chunks]
-        same = view.name_similarities(space, query, [key for key, _ in documents])[0].tolist()
+        same = view.vectors.name_similarities(space, query, [key for key, _ in documents])[0].tolist()
         assert same == [near for _, near in documents]
         for name in ("cat", "猫", "x md"):
-            assert [keys[key] for key in view.documents_called(name, where)] == oracle.called(name, scope)
-        places = [Place(*keys[each.document_id], each.ordinal) for each in view.places_in([*keys], where, 99)]
+            assert [keys[key] for key in view.documents.called(name, where)] == oracle.called(name, scope)
+        places = [
+            Place(*keys[each.document_id], each.ordinal) for each in view.chunks.places_in([*keys], where, 99)
+        ]
         assert sorted(map(str, places)) == sorted(map(str, oracle.places(scope)))
-        assert [(each.tag, each.documents) for each in view.tags(where)] == oracle.tags(scope)
+        assert [(each.tag, each.documents) for each in view.documents.tags(where)] == oracle.tags(scope)
         for name, key in numbers.items():
-            assert [each.text for each in view.pending(key, space, limit)] == oracle.pending(name)[:limit]
-            names = [each.text for each in view.pending_names(key, space, limit)]
+            assert [each.text for each in view.vectors.pending(key, space, limit)] == oracle.pending(name)[
+                :limit
+            ]
+            names = [each.text for each in view.vectors.pending_names(key, space, limit)]
             assert names == oracle.pending_names(name)[:limit]
             held = [len(record.chunks) for (of, _), record in oracle.documents.items() if of == name]
-            counts = view.counts(key, space)
+            counts = view.collections.counts(key, space)
             assert (counts.documents, counts.chunks) == (len(held), sum(held))
 
 
 def _check_sample(world: World) -> None:
     with world.store.read() as view:
-        ids = [each.id for each in view.sampled_chunks(world.space_id, 5)]
-        near = view.chunk_similarities(world.space_id, QUERY.reshape(1, -1), ids)[0].tolist()
+        ids = [each.id for each in view.vectors.sample(world.space_id, 5)]
+        near = view.vectors.chunk_similarities(world.space_id, QUERY.reshape(1, -1), ids)[0].tolist()
     assert near == pytest.approx(world.oracle.sample(QUERY, 5), abs=2e-6)
 
 
@@ -136,8 +140,8 @@ def _keys(world: World, view: View) -> dict[DocumentId, tuple[str, str]]:
     """Return collection and path of each document, by id."""
     found: dict[DocumentId, tuple[str, str]] = {}
     for name, collection in zip(NAMES, world.collections, strict=True):
-        for path in view.known_documents(collection):
-            document = view.find_document(collection, path)
+        for path in view.documents.known(collection):
+            document = view.documents.find(collection, path)
             assert document is not None
             found[document.id] = name, path
     return found
@@ -179,7 +183,7 @@ def test_filtered_search_finds_what_fits(
     """For all documents and filters, in the way for few chunks inside and in the way for many."""
     scope = Scope(tuple(NAMES[number] for number in chosen), narrow, only, hidden)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mdvec.stores.inside.FEW_CHUNKS", few)
+        patch.setattr("mdvec.stores.where_tables.FEW_CHUNKS", few)
         store = SqliteStore(Path(folder) / "index.sqlite")
         world = World(store)
         for path, document in files.items():
@@ -196,7 +200,7 @@ def test_filtered_search_finds_what_fits(
 def test_what_stays_in_memory_follows_every_change(changes: list[tuple[str, Any, Any]], few: int) -> None:
     """After any sequence of changes a store that was searched all along finds what there is."""
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr("mdvec.stores.dense._FEW_CHUNKS", few)
+        patch.setattr("mdvec.stores.vector_tables._FEW_CHUNKS", few)
         store = SqliteStore(Path(folder) / "index.sqlite")
         world = World(store)
         for change in changes:
@@ -230,12 +234,12 @@ def test_texts_come_back_as_they_went_in(texts: list[str]) -> None:
         store = SqliteStore(Path(folder) / "index.sqlite")
         world = World(store)
         ids = world.add("a.md", texts)
-        stored = read(store, lambda view: view.chunks(ids))
+        stored = read(store, lambda view: view.chunks.get(ids))
         assert [stored[chunk_id].text for chunk_id in ids] == texts
         with store.read() as view:
-            pending = view.pending(world.first.id, world.space_id, 100)
+            pending = view.vectors.pending(world.first.id, world.space_id, 100)
         assert [each.text for each in pending] == list(dict.fromkeys(texts))
         world.embed({each.text: vector_of(each.text) for each in pending})
         with store.read() as view:
-            assert view.pending(world.first.id, world.space_id, 100) == []
+            assert view.vectors.pending(world.first.id, world.space_id, 100) == []
         store.close()

@@ -27,7 +27,7 @@ from mdvec.sources.interface import Source
 from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim, Store, View, Writer
 from mdvec.stores.published.followed import PublishedStore
-from mdvec.stores.sqlite.snapshots import Snapshot, Transaction
+from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 
@@ -38,7 +38,7 @@ _chunkers: tuple[type[Chunker], ...] = (SectionChunker, HeadingChunker, VaultChu
 _sources: tuple[type[Source], ...] = (FolderSource, GithubSource, GitSource)
 _stores: tuple[type[Store], ...] = (SqliteStore, PublishedStore)
 _views: tuple[type[View], ...] = (Snapshot,)
-_writers: tuple[type[Writer], ...] = (Transaction,)
+_writers: tuple[type[Writer], ...] = (Snapshot,)
 _claims: tuple[type[Claim], ...] = (HeldClaim,)
 
 

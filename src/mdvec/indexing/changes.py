@@ -120,7 +120,7 @@ def find_changes(
     """
     rebuild = options.mode is ImportMode.REPLACE
     with store.read() as view:
-        known = view.known_documents(collection.id)
+        known = view.documents.known(collection.id)
     run.current().report(run.Stage.SCAN, 0, 0)
     listing = _list(source, knows_documents=bool(known), allow_empty=options.allow_empty)
     sampled = () if options.check or rebuild else sample(listing, collection.checked_up_to)
@@ -204,7 +204,7 @@ def known_without_text(
         return []
     return [
         Exclusion(file.path, file.reason)
-        for file in view.file_states(collection.id, None)
+        for file in view.collections.file_states(collection.id, None)
         if file.path in candidates
         and file.state is DocumentState.EXCLUDED
         and file.reason in (BINARY_RULE, POINTER_RULE)
@@ -250,7 +250,7 @@ def _stored_contexts(
     until its content changes, so that a rename embeds its new name and no text.
     """
     return {
-        move.entry.path: view.contexts(collection.id, move.old_path)
+        move.entry.path: view.chunks.contexts(collection.id, move.old_path)
         for move in plan.moved
         if known[move.old_path].fingerprint == fingerprint  # else its chunks differ
     }

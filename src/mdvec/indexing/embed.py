@@ -79,10 +79,10 @@ def embed_pending(
     """
     collection_id = work.collection.id
     with work.store.read() as view:
-        counts = view.counts(collection_id, space_id)
+        counts = view.collections.counts(collection_id, space_id)
         names = 0
-        if view.pending_names(collection_id, space_id, 1):
-            names = view.count_pending_names(collection_id, space_id)
+        if view.vectors.pending_names(collection_id, space_id, 1):
+            names = view.vectors.count_pending_names(collection_id, space_id)
     total, done = names + counts.pending_chunks, 0
     if total:
         work.report(run.Stage.EMBED, 0, total)
@@ -116,7 +116,7 @@ def probes(view: View, space_id: SpaceId | None) -> tuple[Sequence[str], ...]:
         view: The snapshot.
         space_id: The space of the model; None if it has none yet.
     """
-    measured = None if space_id is None else view.unrelated(space_id)
+    measured = None if space_id is None else view.spaces.unrelated(space_id)
     return () if measured is not None else (QUESTIONS, PASSAGES)
 
 
@@ -126,9 +126,9 @@ def _measure_if_unknown(work: Work, embedder: Embedder, space_id: SpaceId) -> No
     If nothing is pending, a failing model is no error: the next import tries again.
     """
     with work.store.read() as view:
-        if view.unrelated(space_id) is not None:
+        if view.spaces.unrelated(space_id) is not None:
             return
-        counts = view.counts(work.collection.id, space_id)
+        counts = view.collections.counts(work.collection.id, space_id)
     if not counts.chunks:
         return
     try:
@@ -139,7 +139,7 @@ def _measure_if_unknown(work: Work, embedder: Embedder, space_id: SpaceId) -> No
             raise
         return
     with work.write() as writer:
-        writer.set_unrelated(space_id, measured)
+        writer.spaces.set_unrelated(space_id, measured)
 
 
 def _embed_batches(
@@ -153,7 +153,7 @@ def _embed_batches(
             for positions, vectors in _timed(batches, len(batch)):
                 hashes = [batch[position].text_hash for position in positions]
                 with run.current().step("write_vectors", texts=len(positions)), work.write() as writer:
-                    writer.put_vectors(space_id, hashes, vectors)
+                    writer.vectors.put(space_id, hashes, vectors)
                 yield len(positions)
 
 
@@ -164,9 +164,11 @@ def _pending_batches(work: Work, space_id: SpaceId, texts_at_once: int) -> Itera
     """
     collection_id, names_limit = work.collection.id, names_at_once(texts_at_once)
     while True:
-        while names := _read(work, lambda view: view.pending_names(collection_id, space_id, names_limit)):
+        while names := _read(
+            work, lambda view: view.vectors.pending_names(collection_id, space_id, names_limit)
+        ):
             yield from _taken(work, space_id, names)
-        while texts := _read(work, lambda view: view.pending(collection_id, space_id, texts_at_once)):
+        while texts := _read(work, lambda view: view.vectors.pending(collection_id, space_id, texts_at_once)):
             yield from _taken(work, space_id, texts)
         if not isinstance(work.store, SharedWork) or not _read(
             work, lambda view: _others(work, view, space_id)
@@ -192,10 +194,12 @@ def _taken(work: Work, space_id: SpaceId, texts: list[PendingText]) -> Iterator[
 def _others(work: Work, view: View, space_id: SpaceId) -> list[Activity]:
     """Return who may be embedding what this collection still lacks."""
     collection_id = work.collection.id
-    lacks = view.counts(collection_id, space_id).pending_chunks
-    if not lacks and not view.count_pending_names(collection_id, space_id):
+    lacks = view.collections.counts(collection_id, space_id).pending_chunks
+    if not lacks and not view.vectors.count_pending_names(collection_id, space_id):
         return []
-    return [each for each in view.activities() if each.collection not in ("", work.collection.name)]
+    return [
+        each for each in view.collections.activities() if each.collection not in ("", work.collection.name)
+    ]
 
 
 def _read(work: Work, look: Callable[[View], list[T]]) -> list[T]:
@@ -233,13 +237,13 @@ def known_boilerplate(work: Work, counts: CollectionCounts) -> frozenset[str]:
             lines = tuple(key for key, share in shares.items() if share >= MOST)
             known = Boilerplate(counts.documents, lines, frequent=tuple(shares))
         with work.write() as writer:
-            writer.change_collection(work.collection.id, lambda now: replace(now, boilerplate=known))
+            writer.collections.change(work.collection.id, lambda now: replace(now, boilerplate=known))
     return frozenset(known.lines)
 
 
 def _sampled_bodies(work: Work, view: View) -> Iterator[str]:
     """Yield the texts of documents spread over the collection; the same for the same collection."""
-    ids = sorted(view.documents_inside(Where((work.collection.id,))))
+    ids = sorted(view.documents.titles(Where((work.collection.id,))))
     sample = ids[:: 1 + len(ids) // _SAMPLED_DOCUMENTS]
     for start in range(0, len(sample), _DOCUMENTS_AT_ONCE):
-        yield from view.bodies(sample[start : start + _DOCUMENTS_AT_ONCE]).values()
+        yield from view.documents.texts(sample[start : start + _DOCUMENTS_AT_ONCE]).values()

@@ -106,7 +106,7 @@ def look_ahead(
         cached = _Cached(view, space_id)
         old_chunks, new_chunks = cached.without(old_chunks), cached.without(new.chunks)
         old_names, new_names = cached.without(old_names), cached.without(new.names)
-        has_chunks = bool(old_chunks or new_chunks or view.counts(collection.id, None).chunks)
+        has_chunks = bool(old_chunks or new_chunks or view.collections.counts(collection.id, None).chunks)
         measuring = probes(view, space_id) if has_chunks else ()
     by_count = _share(len(entries), len(sample))
     bytes_read = sum(each.size for each in sample)
@@ -214,7 +214,9 @@ class _Cached:
         """Return the texts that would be embedded, each once."""
         unseen = {item.text_hash: item for item in items if item.text_hash not in self._seen}
         self._seen |= unseen.keys()
-        cached = set() if self._space_id is None else {*self._view.cached(self._space_id, list(unseen))}
+        cached = (
+            set() if self._space_id is None else {*self._view.vectors.known(self._space_id, list(unseen))}
+        )
         return [item for key, item in unseen.items() if key not in cached]
 
 
@@ -223,8 +225,8 @@ def _pending(
 ) -> tuple[list[PendingText], list[PendingText]]:
     """Return the pending chunks and names of the documents that do not change."""
     space = _NOWHERE if space_id is None else space_id
-    pending = view.pending(collection.id, space, _EVERYTHING)
-    pending_names = view.pending_names(collection.id, space, _EVERYTHING)
+    pending = view.vectors.pending(collection.id, space, _EVERYTHING)
+    pending_names = view.vectors.pending_names(collection.id, space, _EVERYTHING)
     if not (pending or pending_names):
         return [], []
     plan = changes.plan
@@ -242,10 +244,10 @@ def _pending(
 
 def _hashes(collection: Collection, path: str, view: View) -> Iterator[TextHash]:
     """Yield the hashes of the texts and names under which a document is embedded now."""
-    document = view.find_document(collection.id, path)
+    document = view.documents.find(collection.id, path)
     if document is None:
         return
-    contexts = view.contexts(collection.id, path)
-    for context, chunk in zip(contexts, view.document_chunks(document.id), strict=True):
+    contexts = view.chunks.contexts(collection.id, path)
+    for context, chunk in zip(contexts, view.chunks.of_document(document.id), strict=True):
         yield text_hash(under_context(context, chunk.text))
     yield from map(text_hash, first_names(names_of(document.title, path, document.aliases)))

@@ -72,17 +72,17 @@ def run_import(
         _check_is_new(work)
     with work.write() as writer:
         # Saved before anything is cut, so that an interrupted import resumes with the same settings.
-        writer.change_collection(
+        writer.collections.change(
             collection.id,
             lambda now: replace(now, chunking=collection.chunking, embedding=collection.embedding),
         )
-        space_id = None if embedder is None else writer.open_space(embedder.space)
-        damaged = writer.discard_damaged(collection.id) if options.check else DamagedRows()
+        space_id = None if embedder is None else writer.spaces.open(embedder.space)
+        damaged = writer.vectors.discard_damaged(collection.id) if options.check else DamagedRows()
     # 1. Plan: what is new, changed, moved and deleted.
     changes = find_changes(collection, store=work.store, source=source, recipe=recipe, options=options)
     if dirty := altered(changes.plan, changes.known):
         with work.write() as writer:
-            writer.mark_dirty(collection.id, dirty)
+            writer.documents.mark_dirty(collection.id, dirty)
     # 2 and 3. Prepare each changed document, and write it: words find it from then on.
     outcome = write_changes(work, changes, space_id=space_id, processes=processes)
     lost = refresh_pushed(work, rebuild=rebuild) if changes.pushed else []
@@ -93,7 +93,7 @@ def run_import(
         embedded = _embed(work, embedder, space_id, lost)
     else:  # excerpts leave these lines out; learned again only when the documents have doubled
         with work.store.read() as view:
-            counts = view.counts(collection.id, space_id)
+            counts = view.collections.counts(collection.id, space_id)
         known_boilerplate(work, replace(counts, pending_chunks=0))
     report = _report(work, space_id, outcome, embedded, started)
     notes = (*_about_damage(damaged, pushed=changes.pushed, lost=lost), *report.warnings)
@@ -105,7 +105,7 @@ def _check_is_new(work: Work) -> None:
     if collection.last_indexed_ms is None:
         return
     with work.store.read() as view:
-        documents = view.counts(collection.id, None).documents
+        documents = view.collections.counts(collection.id, None).documents
     if documents:
         msg = f"collection {collection.name!r} already has {quantity(documents, 'document')}"
         raise CollectionNotEmptyError(msg)
@@ -125,8 +125,8 @@ def _embed(work: Work, embedder: Embedder, space_id: SpaceId, lost: Sequence[str
         raise DamagedDatabaseError(_about_lost(lost[0]), hint=_SEND_AGAIN) from error
     if embedded.names or embedded.texts:
         with work.write() as writer:
-            if all_were_read(writer.collections()):
-                writer.drop_unused(keep=_MAX_UNUSED_VECTORS)
+            if all_were_read(writer.collections.all()):
+                writer.vectors.drop_unused(keep=_MAX_UNUSED_VECTORS)
     return embedded
 
 
@@ -166,7 +166,7 @@ def _set_imported(work: Work, changes: Changes) -> None:
     imported_ms = now_ms()
     source = work.collection.source
     with work.write() as writer:
-        writer.change_collection(
+        writer.collections.change(
             work.collection.id,
             lambda now: replace(
                 with_contexts_of_files(now, changes.folder_contexts),
@@ -182,7 +182,7 @@ def _report(
     work: Work, space_id: SpaceId | None, outcome: WriteOutcome, embedded: EmbedOutcome, started: float
 ) -> ImportReport:
     with work.store.read() as view:
-        counts = view.counts(work.collection.id, space_id)
+        counts = view.collections.counts(work.collection.id, space_id)
     return ImportReport(
         collection=work.collection.name,
         added=outcome.added,

@@ -134,7 +134,7 @@ def _read(changes: Changes, entry: SourceEntry) -> _Task:
     contexts = changes.contexts.get(entry.path)
     if entry.content_hash is not None and entry.path in changes.stored:
         with changes.store.read() as view:
-            stored = view.find_document(changes.collection_id, changes.stored[entry.path])
+            stored = view.documents.find(changes.collection_id, changes.stored[entry.path])
         if stored is not None:
             text = with_comments(stored.body, stored.comments)
             return _Task(sized(entry, stored.size), text, contexts)

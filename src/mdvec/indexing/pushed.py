@@ -126,22 +126,22 @@ def refresh_pushed(work: Work, *, rebuild: bool = False) -> list[str]:
     """
     lost: list[str] = []
     with work.store.read() as view:
-        known = view.known_documents(work.collection.id)
+        known = view.documents.known(work.collection.id)
     for path, document in known.items():
         if not rebuild and document.fingerprint == pushed_fingerprint():
             continue
         with work.write() as writer:
             try:
-                stored = writer.find_document(work.collection.id, path)
+                stored = writer.documents.find(work.collection.id, path)
                 sections = pushed_sections(stored) if stored is not None else None
             except (DamagedDatabaseError, ValueError, TypeError):
                 lost.append(path)
                 continue
             if stored is None or sections is None:
                 continue
-            writer.put_documents(work.collection.id, [pushed_record(path, sections)])
+            writer.documents.put(work.collection.id, [pushed_record(path, sections)])
             if stored.dirty:
-                writer.mark_dirty(work.collection.id, [path])
+                writer.documents.mark_dirty(work.collection.id, [path])
     return lost
 
 

@@ -61,15 +61,15 @@ def copy_store(source: Store, target: Store, *, wait_s: float) -> StoreContents:
     """
     with ExitStack() as claims:
         with source.read() as view:
-            collections = view.collections()
+            collections = view.collections.all()
         for each in collections:
             claims.enter_context(source.claim(each, _PURPOSE, wait_s=wait_s))
         _refuse_itself(target)
         # No process writes documents from here on; vectors of other imports may still come, and stay behind.
         with source.read() as view:
-            collections = view.collections()
+            collections = view.collections.all()
             _refuse_others(target, collections)
-            total = sum(len(view.known_documents(each.id)) for each in collections)
+            total = sum(len(view.documents.known(each.id)) for each in collections)
             done = 0
             for each in collections:
                 done = _copy_collection(view, target, each, done, total)
@@ -92,21 +92,21 @@ def describe(view: View) -> StoreContents:
     """Count everything in a store and compute its checksum; reads all of it."""
     total = hashlib.sha256()
     documents = chunks = vectors = 0
-    collections = sorted(view.collections(), key=lambda each: each.name)
+    collections = sorted(view.collections.all(), key=lambda each: each.name)
     for collection in collections:
         _add(total, [str(replace(collection, id=CollectionId(0))), *_outcome(view, collection)])
-        for path in sorted(view.known_documents(collection.id)):
+        for path in sorted(view.documents.known(collection.id)):
             run.current().check()
             documents += 1
             chunks += _add_document(total, view, collection, path)
-    for space_id, space in sorted(view.spaces().items(), key=lambda pair: pair[1].key):
+    for space_id, space in sorted(view.spaces.all().items(), key=lambda pair: pair[1].key):
         counted = 0
         for hashes, matrix in _pages(view, space_id):
             counted += len(hashes)
             total.update(b"".join(hashes))
             total.update(matrix.astype("<f2").tobytes())
         if counted:  # an empty space is nothing
-            _add(total, [space.key, str(view.unrelated(space_id))])
+            _add(total, [space.key, str(view.spaces.unrelated(space_id))])
         vectors += counted
     return StoreContents(len(collections), documents, chunks, vectors, total.hexdigest())
 
@@ -115,7 +115,7 @@ def _refuse_itself(target: Store) -> None:
     """Raise if the target is the source by another address: then the claims just made are in it."""
     own = (_PURPOSE, os.getpid(), platform.node())
     with target.read() as view:
-        is_source = any((each.purpose, each.pid, each.host) == own for each in view.activities())
+        is_source = any((each.purpose, each.pid, each.host) == own for each in view.collections.activities())
     if is_source:
         msg = f"{target.location} is the store that is to be moved, by another address"
         raise StoreError(msg, hint="Name another file, or the address of another store.")
@@ -132,7 +132,7 @@ def _in_words(contents: StoreContents) -> str:
 
 def _refuse_others(target: Store, collections: Sequence[Collection]) -> None:
     with target.read() as view:
-        known = {each.name: each for each in view.collections()}
+        known = {each.name: each for each in view.collections.all()}
     for each in collections:
         if each.name in known and known[each.name].source == each.source:
             del known[each.name]
@@ -144,15 +144,15 @@ def _refuse_others(target: Store, collections: Sequence[Collection]) -> None:
 def _copy_collection(view: View, target: Store, collection: Collection, done: int, total: int) -> int:
     """Copy what differs; return how many documents are done."""
     with target.write() as writer:
-        found = next((each for each in writer.collections() if each.name == collection.name), None)
+        found = next((each for each in writer.collections.all() if each.name == collection.name), None)
         if found is None:
-            found = writer.add_collection(
+            found = writer.collections.add(
                 collection.name, collection.description, collection.source, collection.chunking
             )
         own = found.id
-        writer.change_collection(own, lambda _: replace(collection, id=own))
-        there = writer.known_documents(own)
-    here = view.known_documents(collection.id)
+        writer.collections.change(own, lambda _: replace(collection, id=own))
+        there = writer.documents.known(own)
+    here = view.documents.known(collection.id)
     gone = [path for path in there if path not in here]
     paths = [path for path, known in sorted(here.items()) if not _is_same(known, there.get(path))]
     done += len(here) - len(paths)
@@ -162,18 +162,20 @@ def _copy_collection(view: View, target: Store, collection: Collection, done: in
         batch = paths[at : at + _DOCUMENTS_A_BATCH]
         records = [_record(view, collection, here[path]) for path in batch]
         with target.write() as writer:
-            writer.put_documents(own, records)
-            writer.mark_dirty(own, [path for path in batch if here[path].dirty_since_ms is not None])
+            writer.documents.put(own, records)
+            writer.documents.mark_dirty(
+                own, [path for path in batch if here[path].dirty_since_ms is not None]
+            )
         done += len(batch)
-    states = view.file_states(collection.id, None)
+    states = view.collections.file_states(collection.id, None)
     with target.write() as writer:
-        writer.delete_documents(own, gone)
-        writer.set_outcome(
+        writer.documents.delete(own, gone)
+        writer.collections.set_outcome(
             own,
             exclusions=[Exclusion(e.path, e.reason) for e in states if e.state is DocumentState.EXCLUDED],
             failures=[Unreadable(e.path, e.reason) for e in states if e.state is DocumentState.FAILED],
         )
-        writer.set_superseded(own, read_versions(own, writer).superseded)
+        writer.documents.set_superseded(own, read_versions(own, writer).superseded)
     return done
 
 
@@ -187,7 +189,7 @@ def _is_same(known: KnownDocument, other: KnownDocument | None) -> bool:
 def _record(view: View, collection: Collection, known: KnownDocument) -> DocumentRecord:
     """Return a document as it was written: parsed again, but with its own chunks."""
     path = known.path
-    stored = view.find_document(collection.id, path)
+    stored = view.documents.find(collection.id, path)
     if stored is None:
         msg = f"{path} was listed but is not there"
         raise StoreError(msg)
@@ -198,40 +200,40 @@ def _record(view: View, collection: Collection, known: KnownDocument) -> Documen
 
 
 def _chunks(view: View, collection: Collection, stored: StoredDocument) -> tuple[Chunk, ...]:
-    contexts = view.contexts(collection.id, stored.path)
+    contexts = view.chunks.contexts(collection.id, stored.path)
     return tuple(
         Chunk(
             **{name: getattr(each, name) for name in _CHUNK_FACTS},
             heading=each.heading_path[-1] if each.heading_path else "",
             context=context,
         )
-        for each, context in zip(view.document_chunks(stored.id), contexts, strict=True)
+        for each, context in zip(view.chunks.of_document(stored.id), contexts, strict=True)
     )
 
 
 def _copy_vectors(view: View, target: Store) -> None:
     """Copy all vectors; a space that holds more than the source is begun anew."""
-    counts = {space: view.vector_count(space_id) for space_id, space in view.spaces().items()}
+    counts = {space: view.vectors.count(space_id) for space_id, space in view.spaces.all().items()}
     with target.write() as writer:
-        for space_id, space in writer.spaces().items():
-            if space not in counts or writer.vector_count(space_id) > counts[space]:
-                writer.drop_space(space_id)
-    for space_id, space in view.spaces().items():
-        unrelated = view.unrelated(space_id)
+        for space_id, space in writer.spaces.all().items():
+            if space not in counts or writer.vectors.count(space_id) > counts[space]:
+                writer.spaces.drop(space_id)
+    for space_id, space in view.spaces.all().items():
+        unrelated = view.spaces.unrelated(space_id)
         for hashes, vectors in _pages(view, space_id):
             run.current().check()
             with target.write() as writer:
-                own = writer.open_space(space)
-                writer.put_vectors(own, hashes, vectors)
+                own = writer.spaces.open(space)
+                writer.vectors.put(own, hashes, vectors)
                 if unrelated is not None:
-                    writer.set_unrelated(own, unrelated)
+                    writer.spaces.set_unrelated(own, unrelated)
 
 
 def _pages(view: View, space_id: SpaceId) -> Iterator[tuple[list[TextHash], NDArray[np.float32]]]:
     """Yield all vectors of a space, in order of hash."""
     after = b""
     while True:
-        hashes, vectors = view.vectors(space_id, after=after, limit=_VECTORS_A_BATCH)
+        hashes, vectors = view.vectors.page(space_id, after=after, limit=_VECTORS_A_BATCH)
         if not hashes:
             return
         yield hashes, vectors
@@ -240,17 +242,17 @@ def _pages(view: View, space_id: SpaceId) -> Iterator[tuple[list[TextHash], NDAr
 
 def _add_document(total: _Hash, view: View, collection: Collection, path: str) -> int:
     """Add a document to a checksum; return how many chunks it has."""
-    stored = view.find_document(collection.id, path)
+    stored = view.documents.find(collection.id, path)
     if stored is None:
         return 0
     facts = {name: getattr(stored, name) for name in _DOCUMENT_FACTS}
     chunks = _chunks(view, collection, stored)
-    _add(total, [str(facts), str(view.links_of(stored.id)), *(str(each) for each in chunks)])
+    _add(total, [str(facts), str(view.documents.links_of(stored.id)), *(str(each) for each in chunks)])
     return len(chunks)
 
 
 def _outcome(view: View, collection: Collection) -> list[str]:
-    states = view.file_states(collection.id, None)
+    states = view.collections.file_states(collection.id, None)
     return sorted(f"{each.path}\0{each.state}\0{each.reason}" for each in states)
 
 

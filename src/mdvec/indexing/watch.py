@@ -178,7 +178,7 @@ class Watcher:
                 if target.at_work is not None:
                     is_complete = False
                     continue
-                dirty = view.dirty_paths(target.collection.id, _MAX_DIRTY)
+                dirty = view.documents.dirty(target.collection.id, _MAX_DIRTY)
                 if dirty and dirty != target.dirty:
                     target.due_at = 0.0
                 target.dirty = dirty
@@ -257,7 +257,7 @@ class Watcher:
         if any(concerned.values()):
             with suppress(StoreError), self._store().write() as writer:
                 for name, target in noted.items():
-                    writer.mark_dirty(target.collection.id, concerned[name])
+                    writer.documents.mark_dirty(target.collection.id, concerned[name])
         with self._guard:
             now = time.monotonic()
             for name, target in noted.items():

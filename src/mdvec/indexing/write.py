@@ -84,11 +84,13 @@ def write_changes(
     # Files that turned out to hold no text any more.
     excluded = {exclusion.path for exclusion in outcome.exclusions}.intersection(changes.known)
     with work.write() as writer:
-        writer.delete_documents(work.collection.id, sorted(excluded))
-        writer.set_outcome(
+        writer.documents.delete(work.collection.id, sorted(excluded))
+        writer.collections.set_outcome(
             work.collection.id, exclusions=sorted(outcome.exclusions), failures=sorted(outcome.failures)
         )
-        writer.set_superseded(work.collection.id, read_versions(work.collection.id, writer).superseded)
+        writer.documents.set_superseded(
+            work.collection.id, read_versions(work.collection.id, writer).superseded
+        )
     return outcome
 
 
@@ -123,9 +125,9 @@ def _write_small_changes(work: Work, changes: Changes, outcome: WriteOutcome) ->
     if not (plan.deleted or plan.touched):
         return
     with run.current().step("small_changes", deleted=len(plan.deleted)), work.write() as writer:
-        writer.delete_documents(work.collection.id, plan.deleted)
+        writer.documents.delete(work.collection.id, plan.deleted)
         touched = [sized(entry, changes.known[entry.path].size or 0) for entry in plan.touched]
-        writer.touch_documents(work.collection.id, touched)
+        writer.documents.touch(work.collection.id, touched)
     outcome.deleted = len(plan.deleted)
 
 
@@ -136,7 +138,7 @@ def _move_folders(work: Work, changes: Changes, outcome: WriteOutcome) -> Change
     for start in range(0, len(moves), _MOVES_PER_TRANSACTION):
         batch = moves[start : start + _MOVES_PER_TRANSACTION]
         with run.current().step("move", documents=len(batch)), work.write() as writer:
-            if not writer.move_documents(work.collection.id, batch):
+            if not writer.documents.move(work.collection.id, batch):
                 break
         moved.update(move.old_path for move in batch)
         work.report(run.Stage.TEXT, len(moved), len(moves))
@@ -156,12 +158,12 @@ def _write_batch(
     hashes = [each for record in records for each in record.text_hashes]
     with run.current().step("write", documents=len(batch), chunks=len(hashes)), work.write() as writer:
         if space_id is not None:
-            cached = writer.cached(space_id, hashes)
+            cached = writer.vectors.known(space_id, hashes)
             outcome.cached_chunks += sum(digest in cached for digest in hashes)
         # In the transaction that writes the new path: a moved document is always found exactly once.
         moved = [old_paths[each.entry.path] for each in records if each.entry.path in old_paths]
-        writer.delete_documents(work.collection.id, moved)
-        writer.put_documents(work.collection.id, records)
+        writer.documents.delete(work.collection.id, moved)
+        writer.documents.put(work.collection.id, records)
     for item in batch:
         for warning in item.warnings:
             outcome.warnings.setdefault(warning, []).append(item.record.entry.path)

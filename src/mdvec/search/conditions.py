@@ -57,7 +57,7 @@ def words_of_prefixes(operators: Iterable[Operator], where: Where, view: View) -
             ids = _chunks_with(operator, where, view)[:_READ_FOR_WORDS]
             begun = Counter(
                 word
-                for chunk in view.chunks(ids).values()
+                for chunk in view.chunks.get(ids).values()
                 for part in _parts(chunk)
                 for word in _words_with(normalise(operator.text), part)
             )
@@ -80,7 +80,7 @@ def _among_documents(where: Where, documents: frozenset[DocumentId], *, negated:
 def _chunks_with(operator: Operator, where: Where, view: View) -> Sequence[ChunkId]:
     """Return the chunks inside ``where`` that hold the words of an operator."""
     terms = phrase_terms(operator.text, prefix=operator.prefix)
-    ids = view.holding(terms.groups, where)
+    ids = view.words.holding(terms.groups, where)
     if terms.exact:
         return ids
     holds = text_finder(operator)
@@ -95,7 +95,7 @@ def _chunks_with(operator: Operator, where: Where, view: View) -> Sequence[Chunk
     return [
         chunk.id
         for at in range(0, len(ids), _BATCH)
-        for chunk in view.chunks(ids[at : at + _BATCH]).values()
+        for chunk in view.chunks.get(ids[at : at + _BATCH]).values()
         if any(map(holds, _parts(chunk))) or (is_word and is_named(chunk))
     ]
 
@@ -106,14 +106,14 @@ def _documents_with(operator: Operator, where: Where, view: View) -> Sequence[Do
     match operator.field:
         case Field.PATH:
             filters = Filters(path=folder_or_glob(operator.text))
-            return [*view.documents_inside(at_path(replace(everywhere, filters=filters), view))]
+            return [*view.documents.titles(at_path(replace(everywhere, filters=filters), view))]
         case Field.TAG:
-            return [*view.documents_inside(replace(everywhere, filters=Filters(tags=(operator.text,))))]
+            return [*view.documents.titles(replace(everywhere, filters=Filters(tags=(operator.text,))))]
         case _:
             groups = phrase_terms(operator.text, prefix=operator.prefix).groups
-            candidates = replace(everywhere, chunks=frozenset(view.holding(groups, everywhere)))
+            candidates = replace(everywhere, chunks=frozenset(view.words.holding(groups, everywhere)))
             holds = text_finder(operator)
-            return [key for key, title in view.documents_inside(candidates).items() if holds(title)]
+            return [key for key, title in view.documents.titles(candidates).items() if holds(title)]
 
 
 def _parts(chunk: StoredChunk) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _parts(chunk: StoredChunk) -> Iterator[str]:
 
 def _names(chunk: StoredChunk, view: View) -> Iterator[str]:
     """Yield the aliases and the values of the properties of a chunk's document."""
-    document = view.find_document(chunk.collection_id, chunk.path)
+    document = view.documents.find(chunk.collection_id, chunk.path)
     if document is not None:
         yield from document.aliases
         yield property_text(document.frontmatter)

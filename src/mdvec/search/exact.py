@@ -80,12 +80,12 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
         view: The snapshot.
     """
     with run.current().step("exact") as details:
-        if called := view.documents_called(fold_name(text), where):
-            return Exact(_in_few(view.places_in(called, where, _MAX_HOLDERS), _FEW))
+        if called := view.documents.called(fold_name(text), where):
+            return Exact(_in_few(view.chunks.places_in(called, where, _MAX_HOLDERS), _FEW))
         holds = phrase_finder(text)
         if holds is None or not words.scores:
             return Exact()
-        chunks = [*view.chunks([*words.scores][:_READ]).values()]
+        chunks = [*view.chunks.get([*words.scores][:_READ]).values()]
         fronts = _properties(chunks, view)
         whole: Sequence[_Named] = ()
         if words.matched_weight or words.all_known:
@@ -139,7 +139,7 @@ def _with_identifiers(text: str, chunks: Sequence[StoredChunk]) -> list[StoredCh
 def _properties(chunks: Sequence[StoredChunk], view: View) -> list[tuple[StoredChunk, str]]:
     """Return the first chunks of documents, each with the frontmatter above it."""
     first = {each.document_id: each for each in chunks if not each.ordinal and each.start}
-    bodies = view.bodies([*first]) if first else {}
+    bodies = view.documents.texts([*first]) if first else {}
     # The text of a document of properties alone is its frontmatter.
     return [
         (each, bodies[document][: each.start if each.token_count else each.end])
@@ -188,8 +188,8 @@ def _of_date(
     for glob in date.globs:
         if where.filters.path is None:
             inside = replace(where, filters=replace(where.filters, path=glob))
-            documents.update(dict.fromkeys(view.documents_inside(inside)))
-    named = view.places_in([*documents], where, _MAX_HOLDERS)
+            documents.update(dict.fromkeys(view.documents.titles(inside)))
+    named = view.chunks.places_in([*documents], where, _MAX_HOLDERS)
     naming = (each for each in chunks if date.is_in(fronts.get(each.id, "") + each.text))
     return [*named, *(each for each in naming if each.document_id not in documents)]
 
@@ -198,5 +198,5 @@ def _with_all_words(text: str, where: Where, view: View) -> list[StoredChunk]:
     """Return the chunks that hold all words of a query; none for one word, or if there are too many."""
     groups = phrase_terms(text).groups
     distinct = [*dict.fromkeys(groups)]  # each takes time, and a pasted text repeats its words
-    ids = view.holding(distinct, where, limit=_MAX_HOLDERS + 1) if len(groups) > 1 else ()
-    return [*view.chunks(ids).values()] if len(ids) <= _MAX_HOLDERS else []
+    ids = view.words.holding(distinct, where, limit=_MAX_HOLDERS + 1) if len(groups) > 1 else ()
+    return [*view.chunks.get(ids).values()] if len(ids) <= _MAX_HOLDERS else []

@@ -116,7 +116,7 @@ def expanded(
         case Expansion.DOCUMENT:
             return _extract(body, 0, len(body))
         case Expansion.SECTION | Expansion.NEIGHBOURS:
-            every = view.document_chunks(best.document_id)
+            every = view.chunks.of_document(best.document_id)
             first, last = _reach(every, chunks, best, expansion)
             end = max(each.end for each in every[first : last + 1])
             return _extract(body, min(passage.start, every[first].start), max(passage.end, end))

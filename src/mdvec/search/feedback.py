@@ -107,14 +107,14 @@ def _gains(
     relevant = weights > 0
     if weights.sum() < _LEAST or relevant.all():
         return nothing
-    vectors = view.chunk_vectors(space.id, [candidates.places[at].id for at in judged.tolist()])
+    vectors = view.vectors.of_chunks(space.id, [candidates.places[at].id for at in judged.tolist()])
     target = weights @ vectors / weights.sum() - vectors[~relevant].mean(axis=0)
     length = float(np.linalg.norm(target))
     if length < _LEAST:
         return nothing
     aim = (target / length).astype(np.float32)
     ids = [candidates.places[at].id for at in own.tolist()]
-    near = view.chunk_similarities(space.id, aim[np.newaxis], ids)[0]
+    near = view.vectors.chunk_similarities(space.id, aim[np.newaxis], ids)[0]
     spread = float(near.std())
     if spread < _LEAST:
         return nothing

@@ -71,13 +71,13 @@ def show_hits(
         view: The snapshot.
     """
     wanted = [*zip(passages, scores, strict=False)][: _SPARE * query.limit]
-    chunks = view.chunks([place.id for each, _ in wanted for place in each.chunks])
+    chunks = view.chunks.get([place.id for each, _ in wanted for place in each.chunks])
     copies: Mapping[ChunkId, int] = {}
     if not query.all_similar:
         wanted, copies = without_copies(wanted, chunks)
     whole = {each.document_id for each in chunks.values()} if query.expand is not Expansion.CHUNK else set()
     whole |= {each.best.place.document_id for each, _ in wanted if len(each.chunks) > 1}
-    bodies = view.bodies(sorted(whole)) if whole else {}
+    bodies = view.documents.texts(sorted(whole)) if whole else {}
     tokens_left, more_left = query.max_tokens, query.expand_tokens
     hits: list[tuple[SearchHit, StoredChunk]] = []
     shown: list[tuple[DocumentId, Extract]] = []

@@ -103,9 +103,9 @@ def find_by_meaning(space: QuerySpace, view: View, *, where: Where, depth: int) 
     if set(space.collections) == set(where.collections):
         inside = where
     with run.current().step("dense") as details:
-        texts = view.nearest_chunks(space.id, space.vector, inside, depth)
-        names = view.nearest_documents(space.id, space.vector, inside, depth // _RANKS_PER_NAME)
-        named = view.places_in([document for document, _ in names], inside, depth)
+        texts = view.vectors.nearest_chunks(space.id, space.vector, inside, depth)
+        names = view.vectors.nearest_documents(space.id, space.vector, inside, depth // _RANKS_PER_NAME)
+        named = view.chunks.places_in([document for document, _ in names], inside, depth)
         details.update(texts=len(texts), named=len(named))
     return list(dict.fromkeys([*(chunk for chunk, _ in texts), *(place.id for place in named)]))
 
@@ -138,9 +138,9 @@ def _measure_in(space: QuerySpace, places: Sequence[ChunkPlace], view: View) -> 
     other = np.array(unspaced, np.bool_) != space.unspaced
     unrelated = space.unrelated
     queries = np.stack([space.vector] if unrelated is None else [space.vector, _mean_passage(unrelated)])
-    texts = view.chunk_similarities(space.id, queries, [*ids, *before, *after])
+    texts = view.vectors.chunk_similarities(space.id, queries, [*ids, *before, *after])
     texts = texts.reshape(len(queries), 3, len(ids))
-    names = view.name_similarities(space.id, queries[:1], documents)[0]
+    names = view.vectors.name_similarities(space.id, queries[:1], documents)[0]
     similarity, near = texts[0, 0], _nearness(texts[0], names)
     above = np.full(len(ids), np.nan)
     if unrelated is not None:
@@ -151,7 +151,7 @@ def _measure_in(space: QuerySpace, places: Sequence[ChunkPlace], view: View) -> 
         ordinary = texts[1, 0]
         near[across] -= ORDINARY_SHARE * (ordinary[across] - ordinary[across].mean())
     deviations = np.where(np.isnan(near), np.nan, 0.0)
-    sample = view.sampled_chunks(space.id, _SAMPLE_CHUNKS)
+    sample = view.vectors.sample(space.id, _SAMPLE_CHUNKS)
     for collection in set(collections):
         inside = np.array(collections) == collection
         mean, spread = _background(space, collection, sample, view)
@@ -206,7 +206,7 @@ def _background(
     inside = inside if len(inside) >= _MIN_SAMPLE else list(sample)
     alike = [place.id for place in inside if place.unspaced == space.unspaced]
     ids = alike if len(alike) >= _MIN_SAMPLE else [place.id for place in inside]
-    near = view.chunk_similarities(space.id, space.vector[np.newaxis], ids)[0]
+    near = view.vectors.chunk_similarities(space.id, space.vector[np.newaxis], ids)[0]
     near = np.sort(near[~np.isnan(near)])  # so that sums are equal whatever the ids
     mean, spread = (float(near.mean()), float(near.std())) if len(near) else (0.0, 0.0)
     if space.unrelated is None:

@@ -127,9 +127,9 @@ def _query_vectors(
         made = started[space_id].result()
         if not isinstance(made, EmbeddingError):
             ids = tuple(each.collection.id for each in inside)
-            chunks = sum(view.counts(each, space_id).chunks for each in ids)
+            chunks = sum(view.collections.counts(each, space_id).chunks for each in ids)
             unspaced = is_unspaced_query(text)
-            spaces.append(QuerySpace(space_id, ids, made, view.unrelated(space_id), chunks, unspaced))
+            spaces.append(QuerySpace(space_id, ids, made, view.spaces.unrelated(space_id), chunks, unspaced))
         elif mode is SearchMode.DENSE:
             raise made
         else:

@@ -131,7 +131,7 @@ def search(
             # 8. Fold like texts, unless a value in the query names them.
             named = ranking.candidates.named
             ids = [each.place.id for each in ranking.ranked if not named[each.at]]
-            ranked, similar = folded(ranking.ranked, view.skeletons(ids))
+            ranked, similar = folded(ranking.ranked, view.chunks.skeletons(ids))
             ranking = replace(ranking, ranked=ranked, similar=similar)
         # 9. Join neighbouring chunks into passages.
         passages = _passages(query, ranking)
@@ -194,7 +194,7 @@ def rank(
     by_words = {*words.scores, *exact.whole, *exact.parts}
     ids = by_words.union(*near)
     with run.current().step("places", chunks=len(ids)):
-        places = view.places(sorted(ids))
+        places = view.chunks.places(sorted(ids))
     meaning = measure_meaning(spaces, places, view)
     is_exact = np.array([place.id in exact.whole for place in places], np.bool_)
     bm25 = np.array([words.scores.get(place.id, 0.0) for place in places])
@@ -243,7 +243,7 @@ def _best_first(
     documents = frozenset(places[at].document_id for at in tied)
     if len(documents) <= 1:
         return order
-    ranks = {key: rank for rank, key in enumerate(view.documents_inside(replace(where, only=documents)))}
+    ranks = {key: rank for rank, key in enumerate(view.documents.titles(replace(where, only=documents)))}
     tie_breaks = {at: (ranks[places[at].document_id], places[at].ordinal) for at in tied}
     return sorted(order, key=lambda at: (-evidence[at], tie_breaks.get(at, ())))
 
@@ -254,8 +254,10 @@ def _words(mode: SearchMode, text: str, where: Where, view: View, depth: int) ->
 
 def _newest(query: SearchQuery, where: Where, view: View) -> list[Passage]:
     """Return the first chunks of each document inside ``where``, the last updated document first."""
-    documents = [*view.documents_inside(where)][: query.limit]
-    places = [place for each in documents for place in view.places_in([each], where, query.per_document or 1)]
+    documents = [*view.documents.titles(where)][: query.limit]
+    places = [
+        place for each in documents for place in view.chunks.places_in([each], where, query.per_document or 1)
+    ]
     return [Passage(Ranked(at, place, 0.0), (place,), 0.0) for at, place in enumerate(places)]
 
 

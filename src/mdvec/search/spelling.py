@@ -81,13 +81,13 @@ def check_spelling(
         return Spelling()
     with run.current().step("spelling") as details:
         terms = {word: _terms_of(word) for word in (*words, *japanese)}
-        frequencies = view.document_frequencies([term for each in terms.values() for term in each])
+        frequencies = view.words.frequencies([term for each in terms.values() for term in each])
         if not frequencies.chunks:
             return Spelling()
         held = {word for word in words if any(term in frequencies.of_term for term in terms[word])}
         held.update(word for word in japanese if _holds_japanese(word, terms[word], frequencies))
-        if len(where.collections) < len(view.collections()):
-            held = {word for word in held if view.holding([terms[word]], inside, limit=1)}
+        if len(where.collections) < len(view.collections.all()):
+            held = {word for word in held if view.words.holding([terms[word]], inside, limit=1)}
         unknown = [word for word in (*words, *japanese) if word not in held]
         # Where no word is known, the query is in another language than the documents.
         is_foreign = not held and len(words) + len(japanese) > 1
@@ -157,15 +157,15 @@ def _best(near: Mapping[str, Sequence[str]], inside: Where, view: View) -> dict[
     """Return the most frequent known neighbour of each word that has one."""
     if not near:
         return {}
-    everywhere = len(inside.collections) >= len(view.collections())
+    everywhere = len(inside.collections) >= len(view.collections.all())
     terms = {each: written_term(each) for found in near.values() for each in found}
-    count = view.document_frequencies(list(terms.values())).of_term
+    count = view.words.frequencies(list(terms.values())).of_term
     corrections: dict[str, str] = {}
     for word, found in near.items():
         known = [each for each in found if terms[each] in count]
         # The most frequent one; function words come last, since they carry no subject.
         known.sort(key=lambda each: (each in STOP_WORDS, -count[terms[each]]))
-        held = (each for each in known if everywhere or view.holding([[terms[each]]], inside, limit=1))
+        held = (each for each in known if everywhere or view.words.holding([[terms[each]]], inside, limit=1))
         best = next(held, None)
         if best is not None:
             corrections[word] = best

@@ -61,17 +61,17 @@ def at_path(where: Where, view: View) -> Where:
     pattern = where.filters.path
     if pattern is None:
         return where
-    places = [each for each in view.collections() if each.id in where.collections]
+    places = [each for each in view.collections.all() if each.id in where.collections]
     meant = [*readings(pattern, places, view)]
     if len(meant) == 1:  # the pattern as it is given
         return where
     for path, inside in meant:
         found = Where(tuple(each.id for each in inside), Filters(path=path or None))
-        if not view.newest_documents(found, limit=1):
+        if not view.documents.newest(found, limit=1):
             continue
         if path == pattern:
             break
-        documents = frozenset(view.documents_inside(found))
+        documents = frozenset(view.documents.titles(found))
         only = documents if where.only is None else documents & where.only
         return replace(where, filters=replace(where.filters, path=None), only=only)
     return where
@@ -110,10 +110,10 @@ def readings(
 def backlinks_of(collection_id: CollectionId, path: str, view: View) -> list[PlacedLink]:
     """Return the links to the document at a path, without those that name an older version."""
     key = file_key(path)
-    candidates = view.files_named(collection_id, [key]).get(key, {})
+    candidates = view.documents.with_file_names(collection_id, [key]).get(key, {})
     return [
         each
-        for each in view.links_to(collection_id, key)
+        for each in view.documents.links_to(collection_id, key)
         if each.link.kind is not LinkKind.PREVIOUS and resolve(each.link, each.path, candidates) == path
     ]
 
@@ -127,7 +127,7 @@ def _linking_to(wanted: str, collections: Sequence[Collection], view: View) -> f
             known = True
             found.update(each.document_id for each in backlinks_of(collection.id, path, view))
     if not known:  # a note that is still to be written may be linked to, too
-        links = [link for each in collections for link in view.links_to(each.id, file_key(wanted))]
+        links = [link for each in collections for link in view.documents.links_to(each.id, file_key(wanted))]
         found.update(each.document_id for each in links if each.link.kind is not LinkKind.PREVIOUS)
         known = bool(found)
     if not known and collections:
@@ -140,7 +140,7 @@ def _path_of(wanted: str, collection_id: CollectionId, view: View) -> str | None
     for spelling in spellings(wanted):
         link = Link(LinkKind.WIKI, spelling)
         key = link_key(link)
-        candidates = view.files_named(collection_id, [key]).get(key, {})
+        candidates = view.documents.with_file_names(collection_id, [key]).get(key, {})
         found = spelling if spelling in candidates else resolve(link, "", candidates)
         if found is not None:
             return found
@@ -162,16 +162,16 @@ def unmet(filters: Filters, where: Where, view: View) -> str:
         where: Where these look.
         view: The snapshot.
     """
-    if filters == Filters() or view.newest_documents(where, limit=1):
+    if filters == Filters() or view.documents.newest(where, limit=1):
         return ""
-    known = [each.tag for each in view.tags(Where(where.collections))] if filters.tags else []
+    known = [each.tag for each in view.documents.tags(Where(where.collections))] if filters.tags else []
     for tag in filters.tags:
         below = f"{fold_characters(tag)}/"
         if not any(f"{fold_characters(each)}/".startswith(below) for each in known):
             near = did_you_mean(tag, known, quote="'")
             return f"No document has the tag '{tag}'{near or '.'}"
     for words, alone in _one_by_one(where):
-        if not view.newest_documents(alone, limit=1):
+        if not view.documents.newest(alone, limit=1):
             return f"No document {words}."
     return "No document meets all the filters. Leave some of them out."
 
@@ -207,7 +207,7 @@ def not_found(path: str, collections: Sequence[Collection], view: View) -> Docum
     """Return the error for a missing document; its hint names what has such a title, alias or path."""
     wanted = spellings(path)[-1]
     listed = [
-        (collection.name, item) for collection in collections for item in view.known_documents(collection.id)
+        (collection.name, item) for collection in collections for item in view.documents.known(collection.id)
     ]
     known = [item for _, item in listed]
     near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)]
@@ -234,9 +234,9 @@ def not_found(path: str, collections: Sequence[Collection], view: View) -> Docum
 
 def _called(name: str, where: Where, count: int, view: View) -> list[str]:
     """Return the paths of the documents with a title, or else an alias that begins with it."""
-    listed = view.newest_documents(where, limit=count)
+    listed = view.documents.newest(where, limit=count)
     titled = [each.path for each in listed if nfc(each.title).casefold() == name.casefold()]
     if titled or not name:
         return titled
     aliased = replace(where, filters=Filters(alias_prefix=name))
-    return [each.path for each in view.newest_documents(aliased, limit=3)]
+    return [each.path for each in view.documents.newest(aliased, limit=3)]

@@ -81,7 +81,7 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Words:
     """
     with run.current().step("lexical") as details:
         query = query_terms(text, limit=_MAX_TERMS)
-        frequencies = view.document_frequencies(_informative(query) or query.particles)
+        frequencies = view.words.frequencies(_informative(query) or query.particles)
         has_bigrams = bool(query.bigrams or query.pairs)
         times = _WORD_AMONG_BIGRAMS if has_bigrams and is_unspaced_query(text) else 1
         wanted = list(_expanded(query, times))
@@ -89,7 +89,7 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Words:
         if not indexed:
             # Half of all chunks may contain such a term, and counting them is slow: only as a last resort.
             last_resort = (*query.singles, *query.particles, *query.stop_words)
-            frequencies = view.document_frequencies(last_resort)
+            frequencies = view.words.frequencies(last_resort)
             indexed = [
                 QueryTerm(term, reach=_MINOR_REACH) for term in last_resort if term in frequencies.of_term
             ]
@@ -119,10 +119,10 @@ def _ranked(
 ) -> list[tuple[ChunkId, float]]:
     every = _repeated(terms)
     # With few chunks the split saves nothing.
-    essential = every if view.holds_few(where) else _repeated(_essential(terms, frequencies, limit))
-    found = view.bm25(every, where, limit, must=essential)
+    essential = every if view.words.holds_few(where) else _repeated(_essential(terms, frequencies, limit))
+    found = view.words.bm25(every, where, limit, must=essential)
     if len(found) < limit and len(essential) < len(every):
-        found = view.bm25(every, where, limit)
+        found = view.words.bm25(every, where, limit)
     return found
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from mdvec.errors import StoreError
 from mdvec.stores.records import DamagedRows, DocumentRecord
-from mdvec.stores.view import View
+from mdvec.stores.view import CollectionView, DocumentView, SpaceView, VectorView, View
 from mdvec.types.change import Exclusion, Move, SourceEntry, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import CollectionId, DocumentId, SpaceId, TextHash
@@ -25,21 +25,17 @@ if TYPE_CHECKING:
 __all__ = ["Claim", "Store", "View", "Writer"]
 
 
-class Writer(View, Protocol):
-    """One short transaction, written as a whole or not at all. It sees its own changes."""
+class CollectionWriter(CollectionView, Protocol):
+    """The collections of a transaction."""
 
-    def add_collection(
-        self, name: str, description: str, source: SourceSpec, chunking: ChunkingSpec
-    ) -> Collection:
+    def add(self, name: str, description: str, source: SourceSpec, chunking: ChunkingSpec) -> Collection:
         """Write a new, enabled collection.
 
         Raises:
             CollectionExistsError: If the name is taken.
         """
 
-    def change_collection(
-        self, collection_id: CollectionId, change: Callable[[Collection], Collection]
-    ) -> Collection:
+    def change(self, collection_id: CollectionId, change: Callable[[Collection], Collection]) -> Collection:
         """Change a collection, starting from its state inside this transaction, so that no change is lost.
 
         Nothing is written if nothing differs.
@@ -51,20 +47,33 @@ class Writer(View, Protocol):
             CollectionNotFoundError: If it was deleted.
         """
 
-    def delete_collection(self, collection_id: CollectionId) -> None:
+    def delete(self, collection_id: CollectionId) -> None:
         """Remove a collection with its documents; vectors stay as a cache."""
 
-    def put_documents(self, collection_id: CollectionId, records: Sequence[DocumentRecord]) -> None:
+    def set_outcome(
+        self,
+        collection_id: CollectionId,
+        *,
+        exclusions: Iterable[Exclusion],
+        failures: Iterable[Unreadable],
+    ) -> None:
+        """Set which files are excluded and failed. Nothing is written if nothing differs."""
+
+
+class DocumentWriter(DocumentView, Protocol):
+    """The documents of a transaction."""
+
+    def put(self, collection_id: CollectionId, records: Sequence[DocumentRecord]) -> None:
         """Write documents with their chunks, terms, names, labels and links.
 
         Each replaces the document at its path. Ids are never reused; those of new chunks grow in the order of
         the records and of the chunks in them.
         """
 
-    def touch_documents(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
+    def touch(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
         """Write the time, size and spelling of documents with the same content, and mark them clean."""
 
-    def move_documents(self, collection_id: CollectionId, moves: Sequence[Move]) -> bool:
+    def move(self, collection_id: CollectionId, moves: Sequence[Move]) -> bool:
         """Move documents to other folders, with the same file names; their ids stay, and they become clean.
 
         Returns:
@@ -79,7 +88,7 @@ class Writer(View, Protocol):
         time. A path that ends in ``/`` stands for all documents below it; unknown paths are ignored.
         """
 
-    def delete_documents(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
+    def delete(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Remove documents with their chunks, names, labels and links; unknown paths are ignored."""
 
     def set_superseded(self, collection_id: CollectionId, documents: Iterable[DocumentId]) -> None:
@@ -88,32 +97,29 @@ class Writer(View, Protocol):
         Their texts and names are not pending. Searches find them unless ``Where.hidden`` names them.
         """
 
-    def set_outcome(
-        self,
-        collection_id: CollectionId,
-        *,
-        exclusions: Iterable[Exclusion],
-        failures: Iterable[Unreadable],
-    ) -> None:
-        """Set which files are excluded and failed. Nothing is written if nothing differs."""
 
-    def open_space(self, space: EmbeddingSpace) -> SpaceId:
+class SpaceWriter(SpaceView, Protocol):
+    """The spaces of a transaction."""
+
+    def open(self, space: EmbeddingSpace) -> SpaceId:
         """Return the id of a space; a new one is written."""
 
     def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
         """Write how similar unrelated texts are in a space, unless a complete measurement is known."""
 
-    def put_vectors(
-        self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
-    ) -> None:
+    def drop(self, space_id: SpaceId) -> int:
+        """Remove all vectors of a space, and return how many; its id stays valid."""
+
+
+class VectorWriter(VectorView, Protocol):
+    """The vectors of a transaction."""
+
+    def put(self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]) -> None:
         """Add unit vectors, shape (len(hashes), dim); a hash with a vector keeps it.
 
         Raises:
             ValueError: If the vectors have another shape.
         """
-
-    def drop_space(self, space_id: SpaceId) -> int:
-        """Remove all vectors of a space, and return how many; its id stays valid."""
 
     def drop_unused(self, *, keep: int = 0) -> int:
         """Remove vectors that no chunk and no name uses, except the newest ``keep``; return how many."""
@@ -125,6 +131,26 @@ class Writer(View, Protocol):
         fingerprint and content hash, so that its next import reads them again; their text stays until then.
         A store whose database checks its pages discards nothing.
         """
+
+
+class Writer(View, Protocol):
+    """One short transaction, written as a whole or not at all. It sees its own changes."""
+
+    @property
+    def collections(self) -> CollectionWriter:
+        """The collections, to read and to write."""
+
+    @property
+    def documents(self) -> DocumentWriter:
+        """The documents, to read and to write."""
+
+    @property
+    def spaces(self) -> SpaceWriter:
+        """The spaces, to read and to write."""
+
+    @property
+    def vectors(self) -> VectorWriter:
+        """The vectors, to read and to write."""
 
 
 class Claim(Protocol):

@@ -13,72 +13,118 @@ from mdvec.errors import NotAllowedError, StoreError
 from mdvec.stores.interface import Claim, Store, View, Writer
 from mdvec.stores.memo import Known, Memo, Memorizing
 from mdvec.stores.records import DocumentFrequencies
+from mdvec.stores.view import CollectionView, WordView
 from mdvec.types.collection import Collection
+from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.query import Where
-from mdvec.types.report import Activity
+from mdvec.types.report import Activity, CollectionCounts, FileStatus
 
-PASSED_ON = frozenset(
-    {
-        *("version", "counts", "file_states", "tags"),
-        *("documents", "newest_documents", "documents_inside", "known_documents", "dirty_paths"),
-        *("find_document", "document_chunks", "chunks", "bodies", "places", "places_in", "skeletons"),
-        *("facts", "contexts", "links_of", "links_to", "previous_links", "files_named", "documents_called"),
-        *("holds_few", "bm25", "holding", "find_space", "unrelated", "nearest_chunks", "nearest_documents"),
-        *("chunk_similarities", "chunk_vectors", "name_similarities", "sampled_chunks"),
-    }
-)
-"""The methods of a view that take only ids it has returned, or a ``Where`` of collections it has shown.
+PASSED_ON = {
+    "documents": frozenset(
+        {
+            *("page", "newest", "titles", "known", "dirty", "find", "facts", "texts", "tags", "called"),
+            *("with_file_names", "links_of", "links_to", "previous_links"),
+        }
+    ),
+    "chunks": frozenset({"get", "of_document", "places", "places_in", "skeletons", "contexts"}),
+    "spaces": frozenset({"find", "unrelated"}),
+    "vectors": frozenset(
+        {
+            *("nearest_chunks", "nearest_documents", "chunk_similarities", "of_chunks", "name_similarities"),
+            "sample",
+        }
+    ),
+}
+"""The methods of parts that take only ids they have returned, or a ``Where`` of collections that were shown.
 
-They need no check of rights. Any other method that is not written below does not exist on a restricted view.
+They need no check of rights. Any other method does not exist in a restricted view, but for those of the two
+parts below.
 """
 
 _OWNER_HINT = "Its owner can run 'mdvec doctor'."
 
 
-class RestrictedView(Memorizing):
-    """A snapshot of a store that shows some of its collections; a :class:`mdvec.stores.interface.View`.
+class _SomeMethods:
+    """A part of a view of which only some methods exist.
 
     Args:
-        view: The snapshot of the whole store.
-        names: The collections that may be read.
-        known: Whether these collections hold a term, for this version of the store; grows.
+        part: The part.
+        names: The methods.
     """
 
-    def __init__(self, view: View, names: frozenset[str], known: Known) -> None:
-        super().__init__(known)
-        self._view = view
+    def __init__(self, part: object, names: frozenset[str]) -> None:
+        self._part = part
         self._names = names
 
     def __getattr__(self, name: str) -> Any:
-        if name not in PASSED_ON:
+        if name not in self._names:
             raise AttributeError(name)
-        return getattr(self._view, name)
+        return getattr(self._part, name)
 
-    def collections(self) -> list[Collection]:
+
+class RestrictedCollections:
+    """Those of the collections that may be read.
+
+    Args:
+        collections: All of them.
+        names: The ones that may be read.
+    """
+
+    def __init__(self, collections: CollectionView, names: frozenset[str]) -> None:
+        self._collections = collections
+        self._names = names
+
+    def all(self) -> list[Collection]:
         """Return the collections that may be read, by name."""
-        return [each for each in self._view.collections() if each.name in self._names]
+        return [each for each in self._collections.all() if each.name in self._names]
 
     def activities(self) -> list[Activity]:
         """Return what works on these collections, and that there is a lease, but not how far that one is.
 
         Neither says by which process on which machine.
         """
-        unnamed = [replace(each, pid=0, host="") for each in self._view.activities()]
+        unnamed = [replace(each, pid=0, host="") for each in self._collections.activities()]
         return [
             each if each.collection else replace(each, stage="", done=0, total=0)
             for each in unnamed
             if not each.collection or each.collection in self._names
         ]
 
-    def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
+    def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
+        """Count the documents, chunks and files of a collection."""
+        return self._collections.counts(collection_id, space_id)
+
+    def file_states(self, collection_id: CollectionId, space_id: SpaceId | None) -> list[FileStatus]:
+        """Return the one state of every file, by path."""
+        return self._collections.file_states(collection_id, space_id)
+
+
+class RestrictedWords(Memorizing):
+    """The words of collections that may be read.
+
+    Args:
+        words: The words of the whole store.
+        collections: The collections that may be read.
+        known: Whether these collections hold a term, for this version of the store; grows.
+    """
+
+    def __init__(self, words: WordView, collections: RestrictedCollections, known: Known) -> None:
+        super().__init__(known)
+        self._words = words
+        self._collections = collections
+        self.bm25 = words.bm25
+        self.holding = words.holding
+        self.holds_few = words.holds_few
+
+    def frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
         """Return how common terms are in the whole store, of those that these collections hold.
 
         A term that only other collections hold is as one that nothing holds: neither a correction nor a
         confidence tells that it is there.
         """
-        everywhere = self._view.document_frequencies(terms)
-        inside = tuple(each.id for each in self.collections())
-        outside = everywhere.chunks - sum(self._view.counts(each, None).chunks for each in inside)
+        everywhere = self._words.frequencies(terms)
+        inside = tuple(each.id for each in self._collections.all())
+        outside = everywhere.chunks - sum(self._collections.counts(each, None).chunks for each in inside)
         # What more chunks hold than there are outside need not be looked up.
         held = {
             term: count
@@ -89,8 +135,25 @@ class RestrictedView(Memorizing):
 
     def _holds(self, term: str, inside: Where) -> bool:
         return self.memorized(
-            term, lambda: bool(inside.collections and self._view.holding([[term]], inside, limit=1))
+            term, lambda: bool(inside.collections and self._words.holding([[term]], inside, limit=1))
         )
+
+
+class RestrictedView:
+    """A snapshot of a store that shows some of its collections; a :class:`mdvec.stores.interface.View`.
+
+    Args:
+        view: The snapshot of the whole store.
+        names: The collections that may be read.
+        known: Whether these collections hold a term, for this version of the store; grows.
+    """
+
+    def __init__(self, view: View, names: frozenset[str], known: Known) -> None:
+        self.version = view.version
+        self.collections = RestrictedCollections(view.collections, names)
+        self.words = RestrictedWords(view.words, self.collections, known)
+        for part, methods in PASSED_ON.items():
+            setattr(self, part, _SomeMethods(getattr(view, part), methods))
 
 
 class RestrictedStore:

@@ -29,11 +29,11 @@ class VersionCache:
 
 def read_versions(collection_id: CollectionId, view: View) -> Versions:
     """Return which documents of a collection replace which."""
-    previous = view.previous_links(collection_id)
+    previous = view.documents.previous_links(collection_id)
     if not previous:
         return Versions()
     return find_versions(
-        previous, view.files_named(collection_id, {link_key(each.link) for each in previous})
+        previous, view.documents.with_file_names(collection_id, {link_key(each.link) for each in previous})
     )
 
 

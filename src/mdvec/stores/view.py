@@ -1,4 +1,4 @@
-"""What a snapshot of a store shows; the part of the port that every search reads."""
+"""The reading part of the port: one snapshot, in six parts. It holds no rule of ranking."""
 
 from __future__ import annotations
 
@@ -27,16 +27,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class View(Protocol):
-    """One consistent snapshot of a store, for one thread, until its context ends."""
+class CollectionView(Protocol):
+    """The collections of a snapshot: their settings, their counts, and the state of each file."""
 
-    @property
-    def version(self) -> int:
-        """A number that grows with every commit of any process that changed something."""
-
-    # --- collections ---------------------------------------------------------------------------
-
-    def collections(self) -> list[Collection]:
+    def all(self) -> list[Collection]:
         """Return all collections, by name."""
 
     def activities(self) -> list[Activity]:
@@ -48,42 +42,65 @@ class View(Protocol):
     def file_states(self, collection_id: CollectionId, space_id: SpaceId | None) -> list[FileStatus]:
         """Return the one state of every file, by path."""
 
-    def tags(self, where: Where) -> list[TagCount]:
-        """Count the documents of each tag, most used first, then by name."""
 
-    # --- documents and chunks ------------------------------------------------------------------
+class DocumentView(Protocol):
+    """The documents of a snapshot, with what they are called and where their links lead."""
 
-    def documents(
+    def page(
         self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
     ) -> list[ListedDocument]:
         """List at most ``limit`` documents with this prefix that come after this path, in order of path."""
 
-    def newest_documents(self, where: Where, *, limit: int) -> list[ListedDocument]:
+    def newest(self, where: Where, *, limit: int) -> list[ListedDocument]:
         """List documents that hold a chunk inside ``where``, the last updated first, then by place."""
 
-    def documents_inside(self, where: Where) -> dict[DocumentId, str]:
+    def titles(self, where: Where) -> dict[DocumentId, str]:
         """Return the titles of documents inside ``where``, by id: the last updated first, then by path."""
 
-    def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
+    def known(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
         """Return the facts that a comparison with the source needs, by path."""
 
-    def dirty_paths(self, collection_id: CollectionId, limit: int) -> list[str]:
+    def dirty(self, collection_id: CollectionId, limit: int) -> list[str]:
         """Return the documents that are marked dirty, the oldest mark first, then by path."""
 
-    def find_document(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
+    def find(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
         """Return the document at a path."""
 
     def facts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, DocumentFacts]:
         """Return what those of the documents that exist say of themselves, by id."""
 
-    def document_chunks(self, document_id: DocumentId) -> list[StoredChunk]:
-        """Return a document's chunks, in order."""
+    def texts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
+        """Return the texts of the documents that exist, by id."""
 
-    def chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
+    def tags(self, where: Where) -> list[TagCount]:
+        """Count the documents of each tag, most used first, then by name."""
+
+    def called(self, folded: str, where: Where) -> list[DocumentId]:
+        """Return the documents inside ``where`` with a name folded by ``text.folding.fold_name``, by path."""
+
+    def with_file_names(
+        self, collection_id: CollectionId, keys: Iterable[str]
+    ) -> dict[str, dict[str, DocumentId]]:
+        """Return paths and ids of the documents with each :func:`mdvec.text.links.file_key`."""
+
+    def links_of(self, document_id: DocumentId) -> list[Link]:
+        """Return a document's links, in order."""
+
+    def links_to(self, collection_id: CollectionId, key: str) -> list[PlacedLink]:
+        """Return the links with this :func:`mdvec.text.links.link_key`, by path and position."""
+
+    def previous_links(self, collection_id: CollectionId) -> list[PlacedLink]:
+        """Return the links to older versions, by document and position."""
+
+
+class ChunkView(Protocol):
+    """The chunks of a snapshot: the passages that are found."""
+
+    def get(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
         """Return the chunks that exist, by id."""
 
-    def bodies(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
-        """Return the texts of the documents that exist, by id."""
+    def of_document(self, document_id: DocumentId) -> list[StoredChunk]:
+        """Return a document's chunks, in order."""
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of the chunks that exist, each once, in order of id."""
@@ -97,31 +114,14 @@ class View(Protocol):
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
         """Return the context of each chunk of a document, in order; empty if there is no such document."""
 
-    # --- links and names -----------------------------------------------------------------------
 
-    def links_of(self, document_id: DocumentId) -> list[Link]:
-        """Return a document's links, in order."""
-
-    def links_to(self, collection_id: CollectionId, key: str) -> list[PlacedLink]:
-        """Return the links with this :func:`mdvec.text.links.link_key`, by path and position."""
-
-    def previous_links(self, collection_id: CollectionId) -> list[PlacedLink]:
-        """Return the links to older versions, by document and position."""
-
-    def files_named(
-        self, collection_id: CollectionId, keys: Iterable[str]
-    ) -> dict[str, dict[str, DocumentId]]:
-        """Return paths and ids of the documents with each :func:`mdvec.text.links.file_key`."""
-
-    def documents_called(self, folded: str, where: Where) -> list[DocumentId]:
-        """Return the documents inside ``where`` with a name folded by ``text.folding.fold_name``, by path."""
+class WordView(Protocol):
+    """Searches by words."""
 
     def holds_few(self, where: Where) -> bool:
         """Return True if at most ``records.FEW_CHUNKS`` chunks are inside, few enough to check each."""
 
-    # --- words ---------------------------------------------------------------------------------
-
-    def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
+    def frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
         """Return the document frequencies of terms, as :meth:`bm25` uses them."""
 
     def bm25(
@@ -151,16 +151,22 @@ class View(Protocol):
         No group is empty. A term that ends in ``*`` stands for all terms with this prefix.
         """
 
-    # --- vectors -------------------------------------------------------------------------------
 
-    def spaces(self) -> dict[SpaceId, EmbeddingSpace]:
+class SpaceView(Protocol):
+    """The embedding spaces of a snapshot."""
+
+    def all(self) -> dict[SpaceId, EmbeddingSpace]:
         """Return every space that was opened, by id, in order of id."""
 
-    def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
+    def find(self, space: EmbeddingSpace) -> SpaceId | None:
         """Return the id of a space; None if it was never opened."""
 
     def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
         """Return how similar unrelated texts are in a space; None until that was measured."""
+
+
+class VectorView(Protocol):
+    """The vectors of a snapshot, searches in them, and the texts that have none yet."""
 
     def nearest_chunks(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
@@ -194,7 +200,7 @@ class View(Protocol):
         NaN where a chunk has no vector; the queries have shape (k, dim).
         """
 
-    def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
+    def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         """Return the vectors of n chunks' texts, shape (n, dim); rows of NaN where there is none."""
 
     def name_similarities(
@@ -202,17 +208,17 @@ class View(Protocol):
     ) -> NDArray[np.float64]:
         """Return the same as :meth:`chunk_similarities` for the nearest name of each document."""
 
-    def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+    def sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         """Return a sample of the chunks with a vector, in order of id.
 
         These are one chunk each for the ``count`` texts with the smallest hashes. So equal documents give an
         equal sample, and a new one changes little of it.
         """
 
-    def vector_count(self, space_id: SpaceId) -> int:
+    def count(self, space_id: SpaceId) -> int:
         """Return the number of stored vectors of a space, used or not."""
 
-    def vectors(
+    def page(
         self, space_id: SpaceId, *, after: bytes, limit: int
     ) -> tuple[list[TextHash], NDArray[np.float32]]:
         """Return a page of the stored vectors, used or not.
@@ -222,7 +228,7 @@ class View(Protocol):
             (n, dim).
         """
 
-    def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
+    def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return the hashes that have a vector."""
 
     def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
@@ -233,3 +239,35 @@ class View(Protocol):
 
     def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
         """Return how many names :meth:`pending_names` would return without a limit."""
+
+
+class View(Protocol):
+    """One consistent snapshot of a store, for one thread, until its context ends."""
+
+    @property
+    def version(self) -> int:
+        """A number that grows with every commit of any process that changed something."""
+
+    @property
+    def collections(self) -> CollectionView:
+        """The collections of a snapshot."""
+
+    @property
+    def documents(self) -> DocumentView:
+        """The documents of a snapshot, with what they are called and where their links lead."""
+
+    @property
+    def chunks(self) -> ChunkView:
+        """The chunks of a snapshot."""
+
+    @property
+    def words(self) -> WordView:
+        """Searches by words."""
+
+    @property
+    def spaces(self) -> SpaceView:
+        """The embedding spaces of a snapshot."""
+
+    @property
+    def vectors(self) -> VectorView:
+        """The vectors of a snapshot, searches in them, and the texts that have none yet."""

@@ -137,7 +137,7 @@ class Collections:
         """Return the collections; a folder has only one, even if its database has others."""
         return [
             replace(each, description=_one_line(each.description))
-            for each in view.collections()
+            for each in view.collections.all()
             if self.place.docs_dir is None or each.name == DOCS_COLLECTION
         ]
 
@@ -186,8 +186,8 @@ class Collections:
         settings = set_only(embedding=embedding, search=search, preset=preset.name if preset else None)
         made_ms = now_ms()
         with self.store().write() as writer:
-            made = writer.add_collection(name, _one_line(spelled(description)), source, chunking)
-            return writer.change_collection(
+            made = writer.collections.add(name, _one_line(spelled(description)), source, chunking)
+            return writer.collections.change(
                 made.id, lambda now: replace(now, **settings, created_ms=made_ms, updated_ms=made_ms)
             )
 
@@ -207,10 +207,10 @@ class Collections:
         place = None if location is None else source_spec(location, (), ())
         globs: dict[str, Any] = {key: tuple(given.pop(key)) for key in ("include", "exclude") if key in given}
         with self.store().write() as writer:
-            if any(each.name == new_name and each.id != collection.id for each in writer.collections()):
+            if any(each.name == new_name and each.id != collection.id for each in writer.collections.all()):
                 msg = f"there is already a collection named {new_name!r}"
                 raise CollectionExistsError(msg)
-            return writer.change_collection(
+            return writer.collections.change(
                 collection.id, lambda now: _updated(now, replace(_moved(now, place, globs), **given))
             )
 
@@ -227,7 +227,7 @@ class Collections:
             store.claim(collection, f"deleting {name}", wait_s=wait_s) as claim,
             store.write(claim) as writer,
         ):
-            writer.delete_collection(collection.id)
+            writer.collections.delete(collection.id)
 
 
 def source_spec(location: str | Path, include: Sequence[str], exclude: Sequence[str]) -> SourceSpec:
@@ -331,7 +331,7 @@ class Folders:
         collection = self._collections.named(name)
         prefix = f"{folder}/" if folder else ""
         with self._collections.store().read() as view:
-            return bool(view.documents(collection.id, after="", prefix=prefix, limit=1))
+            return bool(view.documents.page(collection.id, after="", prefix=prefix, limit=1))
 
     def _write(self, collection: Collection, folder: str, made: FolderContext | None) -> None:
         def changed(now: Collection) -> Collection:
@@ -339,7 +339,7 @@ class Folders:
             return replace(now, folder_contexts=(*others, *([made] if made else [])))
 
         with self._collections.store().write() as writer:
-            writer.change_collection(collection.id, changed)
+            writer.collections.change(collection.id, changed)
 
 
 def _folder_of(folder: str, collection: Collection) -> str:

@@ -190,12 +190,12 @@ def register_folder(folder: Path, store: Store, stages: Stages, choice: FolderCh
         docs = _docs(writer)  # another process may have been faster
         if docs is None:
             description = f"Documents in {spelled(str(folder))}"
-            docs = writer.add_collection(DOCS_COLLECTION, description, source, stages.configured_chunking)
+            docs = writer.collections.add(DOCS_COLLECTION, description, source, stages.configured_chunking)
             made_ms = now_ms()
-            writer.change_collection(
+            writer.collections.change(
                 docs.id, lambda now: replace(now, created_ms=made_ms, updated_ms=made_ms)
             )
-        writer.change_collection(docs.id, changed)
+        writer.collections.change(docs.id, changed)
 
 
 def hide_from_git(directory: Path) -> None:
@@ -243,4 +243,4 @@ def _chosen(now: Collection, choice: FolderChoice) -> Collection:
 
 
 def _docs(view: View) -> Collection | None:
-    return next((each for each in view.collections() if each.name == DOCS_COLLECTION), None)
+    return next((each for each in view.collections.all() if each.name == DOCS_COLLECTION), None)

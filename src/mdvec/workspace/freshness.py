@@ -120,7 +120,7 @@ class Freshness:
         try:
             with self._collections.store().read() as view:
                 chosen = self._collections.chosen(names, view)
-                if any(not each.collection for each in view.activities()):
+                if any(not each.collection for each in view.collections.activities()):
                     return (), {}
             deadline = time.monotonic() + budget_ms / 1000
             left = [self._look(each, deadline) for each in chosen if each.last_indexed_ms is not None]

@@ -193,7 +193,7 @@ def choose_model(work: Work, wanted: EmbeddingSpec, models: ModelPool) -> Collec
         return now if resuming else replace(now, next_embedding=wanted)
 
     with work.write() as writer:
-        after = writer.change_collection(collection.id, changed)
+        after = writer.collections.change(collection.id, changed)
         _drop_left_behind(collection, writer, models)
     return after
 
@@ -218,7 +218,7 @@ def resume_change(work: Work, report: ImportReport, stages: Stages) -> ImportRep
         return report
     wanted = collection.next_embedding
     with work.write() as writer:
-        space_id = writer.open_space(next_model.embedder.space)
+        space_id = writer.spaces.open(next_model.embedder.space)
     embedded = embed_pending(
         work, next_model.embedder, space_id, wanted=lambda view: _next_spec(collection, view) == wanted
     )
@@ -227,7 +227,7 @@ def resume_change(work: Work, report: ImportReport, stages: Stages) -> ImportRep
     with work.write() as writer:
         switched = not embedded.stopped and _next_spec(collection, writer) == wanted
         if switched:
-            writer.change_collection(
+            writer.collections.change(
                 collection.id, lambda now: replace(now, embedding=wanted, next_embedding=None)
             )
         _drop_left_behind(collection, writer, models)
@@ -255,7 +255,7 @@ def cancel_change(collection: Collection, store: Store, models: ModelPool) -> bo
         return replace(now, next_embedding=None)
 
     with store.write() as writer:
-        writer.change_collection(collection.id, forget)
+        writer.collections.change(collection.id, forget)
         _drop_left_behind(before[0], writer, models)
     return before[0].next_embedding is not None
 
@@ -273,7 +273,7 @@ def _has_vectors(collection: Collection, view: View, models: ModelPool) -> bool:
 
 
 def _next_spec(collection: Collection, view: View) -> EmbeddingSpec | None:
-    now = next((each for each in view.collections() if each.id == collection.id), None)
+    now = next((each for each in view.collections.all() if each.id == collection.id), None)
     return None if now is None else now.next_embedding
 
 
@@ -285,15 +285,15 @@ def _drop_left_behind(before: Collection, writer: Writer, models: ModelPool) -> 
     for spec in (before.embedding or models.configured, before.next_embedding):
         space = None if spec is None else models.for_(spec).space
         if space is not None and space not in used:
-            space_id = writer.find_space(space)
+            space_id = writer.spaces.find(space)
             if space_id is not None:
-                writer.drop_space(space_id)
+                writer.spaces.drop(space_id)
 
 
 def _specs(view: View, models: ModelPool) -> Iterator[EmbeddingSpec]:
     """Yield the models whose vectors may be searched, now or later."""
-    for each in view.collections():
-        if each.embedding is not None or view.counts(each.id, None).chunks:
+    for each in view.collections.all():
+        if each.embedding is not None or view.collections.counts(each.id, None).chunks:
             yield each.embedding or models.configured
         if each.next_embedding is not None:
             yield each.next_embedding

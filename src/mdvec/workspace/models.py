@@ -83,7 +83,7 @@ class Models:
             chunking = chunking_of(collection, options)
             space = model.space
             with store.read() as view:
-                space_id = None if space is None else view.find_space(space)
+                space_id = None if space is None else view.spaces.find(space)
             source, recipe = self._stages.source(collection.source), self._stages.recipe(chunking, model)
             changes = find_changes(collection, store=store, source=source, recipe=recipe, options=options)
             rebuild = options.mode is ImportMode.REPLACE
@@ -173,7 +173,7 @@ class Models:
             before = self._collections.named(name)
             after = choose_model(Work(before, store, claim), wanted, models)
         with store.read() as view:
-            chunks = view.counts(before.id, None).chunks
+            chunks = view.collections.counts(before.id, None).chunks
         warnings: tuple[str, ...] = ()
         embedded = 0
         if after.embedding == before.embedding and after.next_embedding is None:
@@ -236,7 +236,7 @@ class Models:
         warnings: tuple[str, ...] = (),
     ) -> ModelChange:
         with self._collections.store().read() as view:
-            chunks = view.counts(collection.id, None).chunks
+            chunks = view.collections.counts(collection.id, None).chunks
         return ModelChange(
             collection=collection.name,
             outcome=outcome,

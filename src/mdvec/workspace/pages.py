@@ -119,8 +119,8 @@ class Pages:
         with self._collections.store().read() as view:
             place = self._collections.named(collection, view)
             superseded = self._versions.of((place.id,), view)[place.id].superseded
-            paths = sorted(view.known_documents(place.id))
-            found = (view.find_document(place.id, path) for path in paths)
+            paths = sorted(view.documents.known(place.id))
+            found = (view.documents.find(place.id, path) for path in paths)
             return [_entry(each, superseded=each.id in superseded) for each in found if each is not None]
 
     def image(self, collection: str, path: str, from_path: str = "") -> tuple[bytes, str]:
@@ -163,7 +163,7 @@ class Pages:
             version, named = self._files.get(place.id, (-1, {}))
             if version != view.version:
                 named = {}
-                for each in view.file_states(place.id, None):
+                for each in view.collections.file_states(place.id, None):
                     if names_other_file(each.path):
                         named.setdefault(file_key(each.path), {})[each.path] = None
                 self._files[place.id] = view.version, named
@@ -237,7 +237,7 @@ class _DocumentTargets(Struct, frozen=True):
         from mdvec.documents.targets import Embedded
 
         path = self._path(link)
-        found = None if path is None else self.view.find_document(self.document.collection_id, path)
+        found = None if path is None else self.view.documents.find(self.document.collection_id, path)
         if path is None or found is None:
             return None
         text = _part(found.body[found.content_start :], link.fragment)
@@ -256,9 +256,13 @@ class _DocumentTargets(Struct, frozen=True):
         key = link_key(link)
         if key not in self.known:
             collection = self.document.collection_id
-            wanted = {key, *map(link_key, self.view.links_of(self.document.id))} if not self.known else {key}
+            wanted = (
+                {key, *map(link_key, self.view.documents.links_of(self.document.id))}
+                if not self.known
+                else {key}
+            )
             self.known.update({each: {} for each in wanted})
-            self.known.update(self.view.files_named(collection, wanted))
+            self.known.update(self.view.documents.with_file_names(collection, wanted))
         return resolve(link, self.document.path, self.known[key])
 
 
@@ -328,15 +332,15 @@ class Browse:
         """
         with self._collections.store().read() as view:
             _, where = self._meant(filters, collections, view)
-            found = view.newest_documents(where, limit=limit)
-            known = {each.name: each for each in view.collections()}
+            found = view.documents.newest(where, limit=limit)
+            known = {each.name: each for each in view.collections.all()}
         return [replace(each, file=file_of(each, known[each.collection])) for each in found]
 
     def unmet(self, filters: Filters, collections: Sequence[str] = ()) -> str:
         """Return what to change in conditions that no document meets, or how to index any; else nothing."""
         with self._collections.store().read() as view:
             places = self._collections.chosen(tuple(collections), view)
-            if not any(view.counts(each.id, None).documents for each in places):
+            if not any(view.collections.counts(each.id, None).documents for each in places):
                 return self._collections.first_step(places)
             return unmet(*self._meant(filters, collections, view), view)
 
@@ -397,7 +401,7 @@ class Browse:
             chosen = self._collections.chosen(tuple(names), view)
             documents = self._documents(filters, view)
             replaced = self._versions.of((each.id for each in chosen), view)
-            tags = view.tags(narrowed(filters, chosen, replaced, view))
+            tags = view.documents.tags(narrowed(filters, chosen, replaced, view))
         wanted = {each.name for each in chosen}
         is_there = compile_glob(filters.path) if filters.path else lambda _: True
         since_ns = filters.updated_since_ns or 0
@@ -434,7 +438,7 @@ class Browse:
                 enabled = self._collections.chosen((), view)
                 replaced = self._versions.of((each.id for each in enabled), view)
                 where = narrowed(others, enabled, replaced, view)
-                self._counted = key, view.newest_documents(where, limit=_MAX_COUNTED)
+                self._counted = key, view.documents.newest(where, limit=_MAX_COUNTED)
             return self._counted[1]
 
 

@@ -50,17 +50,17 @@ def page_of_documents(
     for place in places:
         if place.name >= last_collection and len(page) < limit:
             start = last_path if place.name == last_collection else ""
-            page += view.documents(place.id, after=start, prefix=prefix, limit=limit - len(page))
+            page += view.documents.page(place.id, after=start, prefix=prefix, limit=limit - len(page))
     return page
 
 
 def every_chunk(places: Sequence[Collection], view: View) -> Iterator[StoredChunk]:
     """Yield all chunks as they are indexed, by collection, path and position."""
     for collection in places:
-        for path in sorted(view.known_documents(collection.id)):
-            document = view.find_document(collection.id, path)
+        for path in sorted(view.documents.known(collection.id)):
+            document = view.documents.find(collection.id, path)
             if document is not None:
-                yield from view.document_chunks(document.id)
+                yield from view.chunks.of_document(document.id)
 
 
 def file_of(known: StoredDocument | StoredChunk | ListedDocument, collection: Collection) -> str | None:
@@ -79,8 +79,8 @@ def is_stale(known: StoredChunk | StoredDocument, source: Source) -> bool:
 
 def links_of(document: StoredDocument, versions: Versions, view: View) -> DocumentLinks:
     """Return the links of a document and those to it, and which versions of it there are."""
-    links = [link for link in view.links_of(document.id) if link.kind is not LinkKind.PREVIOUS]
-    named = view.files_named(document.collection_id, {link_key(link) for link in links})
+    links = [link for link in view.documents.links_of(document.id) if link.kind is not LinkKind.PREVIOUS]
+    named = view.documents.with_file_names(document.collection_id, {link_key(link) for link in links})
     return DocumentLinks(
         collection=document.collection,
         path=document.path,
@@ -269,7 +269,7 @@ def find(path: str, collection: str | None, collections: Collections, view: View
         if name.strip() and section.strip():
             with suppress(DocumentNotFoundError):
                 return replace(find_reference(name, places, view), section=section)
-        if not any(view.counts(place.id, None).documents for place in places):
+        if not any(view.collections.counts(place.id, None).documents for place in places):
             error.hint = collections.first_step(places) or error.hint
         raise
 
@@ -364,7 +364,7 @@ def _readings(text: str, places: Sequence[Collection], view: View) -> Iterator[_
 
 
 def _at(path: str, place: Collection, view: View) -> StoredDocument | None:
-    return next(filter(None, (view.find_document(place.id, each) for each in spellings(path))), None)
+    return next(filter(None, (view.documents.find(place.id, each) for each in spellings(path))), None)
 
 
 def _named(path: str, place: Collection, view: View) -> list[StoredDocument]:
@@ -374,12 +374,16 @@ def _named(path: str, place: Collection, view: View) -> list[StoredDocument]:
     """
     spelling = spellings(path)[-1].removeprefix("/")
     key = link_key(Link(LinkKind.WIKI, spelling))
-    candidates = [each for found in view.files_named(place.id, [key, f"{key} "]).values() for each in found]
+    candidates = [
+        each
+        for found in view.documents.with_file_names(place.id, [key, f"{key} "]).values()
+        for each in found
+    ]
     for unseen in (None, _UNSEEN):
         shown = {each: unseen.sub("", each) if unseen else each for each in candidates}
         paths = [each for each in candidates if _leads(spelling, shown[each])]
         whole = [each for each in paths if _leads(f"/{spelling}", shown[each])]
-        documents = (view.find_document(place.id, each) for each in sorted(whole or paths))
+        documents = (view.documents.find(place.id, each) for each in sorted(whole or paths))
         if found := [each for each in documents if each is not None]:
             return found
     return []

@@ -85,10 +85,12 @@ def answer(search: Search, collections: Collections, stages: Stages, versions: V
         searched = [_searched(each, stages.model(each), view) for each in chosen]
         found = find(query, where, searched, view, is_document=search.related_to is not None)
         meant = found.meant
-        index = Completeness(chosen, [view.counts(each.collection.id, each.space_id) for each in searched])
-        activities = view.activities() if index.pending_chunks or index.partial else []
+        index = Completeness(
+            chosen, [view.collections.counts(each.collection.id, each.space_id) for each in searched]
+        )
+        activities = view.collections.activities() if index.pending_chunks or index.partial else []
         unmet_filter = unmet(query.filters, filtered, view) if chosen and not found.shown.hits else ""
-        facts = view.facts([chunk.document_id for _, chunk in found.shown.hits])
+        facts = view.documents.facts([chunk.document_id for _, chunk in found.shown.hits])
     hits = tuple(_located(found.shown.hits, meant.searched, chosen, replaced, facts, stages))
     if query.sort is SortBy.DATE:
         newest = sorted(hits, key=lambda hit: -(hit.updated_ms or 0))
@@ -128,7 +130,7 @@ def answer(search: Search, collections: Collections, stages: Stages, versions: V
 
 def _without(where: Where, path: str | None, searched: Sequence[Collection], view: View) -> Where:
     """Return where to look for texts related to a document of the first collection: not in itself."""
-    document = view.find_document(searched[0].id, path) if searched and path is not None else None
+    document = view.documents.find(searched[0].id, path) if searched and path is not None else None
     return where if document is None else replace(where, hidden=where.hidden | {document.id})
 
 
@@ -142,10 +144,10 @@ def _problem(collection: Collection, model: Model, space_id: SpaceId | None, vie
     """Return why a collection cannot be searched by meaning; None when it can, or holds no vector yet."""
     if model.problem is not None or space_id is not None or model.made is None:
         return model.problem
-    if collection.embedding is None and not view.counts(collection.id, None).chunks:
+    if collection.embedding is None and not view.collections.counts(collection.id, None).chunks:
         return None
     try:  # no vector yet, or a model whose files are gone, or whose server is away
-        view.find_space(model.made.space)
+        view.spaces.find(model.made.space)
     except (ConfigError, EmbeddingError) as error:
         return error
     return None

@@ -71,7 +71,7 @@ class Sections:
             by_path = sorted(filled, key=lambda each: each.document_path)
             for path, added in groupby(by_path, key=lambda each: each.document_path):
                 _write(place.id, path, list(added), writer)
-            writer.change_collection(place.id, lambda now: replace(now, last_indexed_ms=written_ms))
+            writer.collections.change(place.id, lambda now: replace(now, last_indexed_ms=written_ms))
         self._embed_behind(place.name)
         return [each.id for each in filled]
 
@@ -85,12 +85,12 @@ class Sections:
         with self._collections.store().write() as writer:
             for place in self._collections.chosen((), writer):
                 # No text is read: a damaged one can be deleted, too. Each section is a chunk.
-                counts = ((each, len(writer.contexts(place.id, each))) for each in spellings(path))
+                counts = ((each, len(writer.chunks.contexts(place.id, each))) for each in spellings(path))
                 name, sections = next(((each, count) for each, count in counts if count), ("", 0))
                 if sections and place.source.kind != _PUSH:
                     msg = f"{name} comes from {place.source}, and must be deleted there"
                     raise UsageError(msg, hint="Delete the file; the next import removes its sections.")
-                writer.delete_documents(place.id, [name] if name else [])
+                writer.documents.delete(place.id, [name] if name else [])
                 deleted += sections
         return deleted
 
@@ -99,7 +99,7 @@ class Sections:
         marked = 0
         with self._collections.store().write() as writer:
             for place, document in self._documents_at(path, writer):
-                writer.mark_dirty(place.id, [document.path])
+                writer.documents.mark_dirty(place.id, [document.path])
                 marked += len(_sections_of(document, writer))
         return marked
 
@@ -126,8 +126,8 @@ class Sections:
         found: list[IndexedSection] = []
         with self._collections.store().read() as view:
             for place in self._collections.chosen((), view):
-                for path in view.dirty_paths(place.id, _MAX_DIRTY):
-                    document = view.find_document(place.id, path)
+                for path in view.documents.dirty(place.id, _MAX_DIRTY):
+                    document = view.documents.find(place.id, path)
                     if document is not None:
                         found += _sections_of(document, view)
         found.sort(key=lambda each: (each.created_at_ms, each.document_path, each.order))
@@ -138,10 +138,10 @@ class Sections:
         sections = documents = dirty = 0
         with self._collections.store().read() as view:
             for place in self._collections.chosen((), view):
-                counts = view.counts(place.id, None)
+                counts = view.collections.counts(place.id, None)
                 sections, documents = sections + counts.chunks, documents + counts.documents
                 if counts.dirty:
-                    states = view.file_states(place.id, None)
+                    states = view.collections.file_states(place.id, None)
                     dirty += sum(each.chunks for each in states if each.state is DocumentState.DIRTY)
         return SectionTotals(sections, dirty, documents)
 
@@ -154,7 +154,7 @@ class Sections:
         found: list[FoundSection] = []
         with self._collections.store().read() as view:
             for hit in result.hits:
-                document = view.find_document(self._collections.named(hit.collection, view).id, hit.path)
+                document = view.documents.find(self._collections.named(hit.collection, view).id, hit.path)
                 sections = () if document is None else _sections_of(document, view)
                 if hit.chunk_index < len(sections):  # else it was deleted meanwhile
                     section = sections[hit.chunk_index]
@@ -202,7 +202,7 @@ class Sections:
         """Return the documents at a path, with their collections."""
         found: list[tuple[Collection, StoredDocument]] = []
         for place in self._collections.chosen((), view):
-            matches = (view.find_document(place.id, each) for each in spellings(path))
+            matches = (view.documents.find(place.id, each) for each in spellings(path))
             found += [(place, document) for document in [next(filter(None, matches), None)] if document]
         return found
 
@@ -232,15 +232,15 @@ class Sections:
 def _write(collection_id: CollectionId, path: str, added: Sequence[IndexedSection], writer: Writer) -> None:
     from mdvec.indexing.pushed import pushed_record  # what makes terms is not needed to read
 
-    stored = writer.find_document(collection_id, path)
+    stored = writer.documents.find(collection_id, path)
     sections = {} if stored is None else {each.id: each for each in _sections_of(stored, writer)}
     for each in added:
         before = sections.get(each.id)
         created_at_ms = each.created_at_ms if before is None else before.created_at_ms
         sections[each.id] = replace(each, created_at_ms=created_at_ms)
-    writer.put_documents(collection_id, [pushed_record(path, [*sections.values()])])
+    writer.documents.put(collection_id, [pushed_record(path, [*sections.values()])])
     if any(each.is_dirty for each in added):
-        writer.mark_dirty(collection_id, [path])
+        writer.documents.mark_dirty(collection_id, [path])
 
 
 def _filled(section: IndexedSection, written_ms: int) -> IndexedSection:
@@ -271,7 +271,7 @@ def _sections_of(document: StoredDocument, view: View) -> tuple[IndexedSection, 
     pushed = pushed_sections(document)
     if pushed is not None:
         return pushed
-    chunks = view.document_chunks(document.id)
+    chunks = view.chunks.of_document(document.id)
     return tuple(
         IndexedSection(
             id=str(chunk.id),

@@ -117,14 +117,14 @@ class Model(Struct, frozen=True):
 
     def space_id(self, collection: Collection, view: View) -> SpaceId | None:
         """Return the space in which a collection is searched; None when it holds no vector of it."""
-        if collection.embedding is None and not view.counts(collection.id, None).chunks:
+        if collection.embedding is None and not view.collections.counts(collection.id, None).chunks:
             return None  # no service gets a request for the length of vectors before there is one
         space = self.space
-        return None if space is None else view.find_space(space)
+        return None if space is None else view.spaces.find(space)
 
     def counts(self, collection: Collection, view: View) -> CollectionCounts:
         """Count what a collection holds; chunks are pending that a search by this model misses."""
-        return view.counts(collection.id, self.space_id(collection, view))
+        return view.collections.counts(collection.id, self.space_id(collection, view))
 
 
 class Cluster(Protocol):

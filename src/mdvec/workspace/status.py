@@ -66,7 +66,7 @@ def describe_all(
     with store.read() as view:
         chosen = collections.chosen(names, view, include_disabled=True)
         statuses = [_describe(each, view, stages, collections.place, files=files) for each in chosen]
-        watchers = tuple(each for each in view.activities() if not each.collection)
+        watchers = tuple(each for each in view.collections.activities() if not each.collection)
     if statuses and store.warnings:  # once, for all of them
         statuses[0] = replace(statuses[0], warnings=(*store.warnings, *statuses[0].warnings))
     if check:
@@ -91,11 +91,13 @@ def _describe(
     if next_model is not None:
         left = next_model.counts(collection, view)
         change = ChangeProgress(str(next_model.spec), left.chunks, left.pending_chunks)
-    activity = next((each for each in view.activities() if each.collection == collection.name), None)
+    activity = next(
+        (each for each in view.collections.activities() if each.collection == collection.name), None
+    )
     return CollectionStatus(
         collection,
-        view.counts(collection.id, space_id),
-        tuple(view.file_states(collection.id, space_id)) if files else (),
+        view.collections.counts(collection.id, space_id),
+        tuple(view.collections.file_states(collection.id, space_id)) if files else (),
         model=_described(model),
         change=change,
         warnings=configured_otherwise(collection, stages, place),
@@ -129,7 +131,7 @@ def _compare_with_disk(collection: Collection, store: Store, source: Source, rec
         SourceMissingError: If the source is not there.
     """
     with store.read() as view:
-        known = view.known_documents(collection.id)
+        known = view.documents.known(collection.id)
     listing = source.list()
     plan, _ = make_plan(listing, known, source, recipe.fingerprint, look_at=known)
     with store.read() as view:

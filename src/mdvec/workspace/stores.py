@@ -42,11 +42,11 @@ class Stores:
         """Describe the store: what it is, what it holds, and its vector index."""
         store = self._collections.store()
         with store.read() as view:
-            counts = [view.counts(each.id, None) for each in view.collections()]
+            counts = [view.collections.counts(each.id, None) for each in view.collections.all()]
             spaces = tuple(
                 SpaceSize(space.key, count)
-                for space_id, space in view.spaces().items()
-                if (count := view.vector_count(space_id))
+                for space_id, space in view.spaces.all().items()
+                if (count := view.vectors.count(space_id))
             )
         location, problems = _vector_index(store)
         return StoreDescription(
@@ -66,8 +66,8 @@ class Stores:
         store = self._collections.store()
         before = store.size_bytes
         with store.write() as writer:
-            if all_were_read(writer.collections()):
-                writer.drop_unused()
+            if all_were_read(writer.collections.all()):
+                writer.vectors.drop_unused()
         store.compact()
         return before, store.size_bytes
 
@@ -252,7 +252,7 @@ def _count(file: Path) -> tuple[int, int]:
     store = registry.load("stores", "sqlite")(file, read_only=True)
     try:
         with store.read() as view:
-            counts = [view.counts(each.id, None) for each in view.collections()]
+            counts = [view.collections.counts(each.id, None) for each in view.collections.all()]
     finally:
         store.close()
     return sum(each.documents for each in counts), sum(each.chunks for each in counts)

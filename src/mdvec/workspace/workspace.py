@@ -371,7 +371,7 @@ class Workspace:
         """
         with self._collections.store().read() as view:
             searched = self._collections.chosen(collections, view)
-            return view.tags(Where(tuple(collection.id for collection in searched)))
+            return view.documents.tags(Where(tuple(collection.id for collection in searched)))
 
     def chunks(self, collections: Sequence[str] = ()) -> Iterator[StoredChunk]:
         """Yield all chunks of some collections, or of all enabled ones, by collection, path and position.

@@ -51,7 +51,7 @@ def write(world: World, notes: Mapping[str, str]) -> World:
         assert isinstance(prepared, Prepared)
         records.append(prepared.record)
     with world.store.write() as writer:
-        writer.put_documents(world.first.id, records)
+        writer.documents.put(world.first.id, records)
     return world
 
 
@@ -61,7 +61,7 @@ def found(world: World, query: str, filters: Filters | None = None) -> dict[str,
     with world.store.read() as view:
         words = find_by_words(query, view, where=where, limit=200)
         exact = find_exact(query, words, where, view)
-        chunks = view.chunks(sorted(exact.whole | exact.parts))
+        chunks = view.chunks.get(sorted(exact.whole | exact.parts))
     counts: dict[str, int] = {}
     for each in chunks.values():
         counts[each.path] = counts.get(each.path, 0) + 1
@@ -185,12 +185,15 @@ class _Recording:
 
     groups: Sequence[Sequence[str]] = ()
 
+    def __init__(self) -> None:
+        self.words = self.chunks = self
+
     def holding(self, groups: Sequence[Sequence[str]], _: Where, *, limit: int) -> list[ChunkId]:
         assert limit > 0
         self.groups = groups
         return []
 
-    def chunks(self, _: Sequence[ChunkId]) -> dict[ChunkId, Any]:
+    def get(self, _: Sequence[ChunkId]) -> dict[ChunkId, Any]:
         return {}
 
 

@@ -29,7 +29,7 @@ def gains(
 ) -> dict[ChunkId, float]:
     with world.store.read() as view:
         space = QuerySpace(world.space_id, world.collections, REST, None, 9, unspaced=False)
-        places = view.places(sorted(evidence))
+        places = view.chunks.places(sorted(evidence))
         meaning = measure_meaning([space], places, view)
         candidates = Candidates(
             places=places,

@@ -45,15 +45,15 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     store = open_store(request.param, tmp_path)
     for name, notes in (("notes", _NOTES), ("other", {"x.md": "# Zebra\n\nA zebra and its foal.\n"})):
         with store.write() as writer:
-            collection = writer.add_collection(name, "", SourceSpec("folder", "/x"), ChunkingSpec())
+            collection = writer.collections.add(name, "", SourceSpec("folder", "/x"), ChunkingSpec())
             for time, (path, text) in enumerate(notes.items()):
                 prepared = prepare(SourceEntry(path, path, time, 1), text.encode(), _RECIPE)
                 assert isinstance(prepared, Prepared)
-                writer.put_documents(collection.id, [prepared.record])
-            space_id = writer.open_space(SPACE)
-            pending = writer.pending(collection.id, space_id, 99)
+                writer.documents.put(collection.id, [prepared.record])
+            space_id = writer.spaces.open(SPACE)
+            pending = writer.vectors.pending(collection.id, space_id, 99)
             vectors = np.stack([vector_of(each.text, alike=0.3) for each in pending])
-            writer.put_vectors(space_id, [each.text_hash for each in pending], vectors)
+            writer.vectors.put(space_id, [each.text_hash for each in pending], vectors)
     yield store
     store.close()
 
@@ -61,8 +61,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 def paths(store: Store, query: str, mode: SearchMode) -> set[str]:
     """Return the documents of all hits in the notes."""
     with store.read() as view:
-        notes = next(each for each in view.collections() if each.name == "notes")
-        space_id = view.find_space(SPACE)
+        notes = next(each for each in view.collections.all() if each.name == "notes")
+        space_id = view.spaces.find(SPACE)
         assert space_id is not None
         wanted = SearchQuery(query, mode=mode, limit=50, min_score=0.0, all_similar=True)
         found = search(wanted, Where((notes.id,)), searched_in(space_id, [notes], vector_of), view)
@@ -102,7 +102,7 @@ def test_every_match_and_nothing_else_is_found(store: Store, query: str, expecte
 
 def meaning(store: Store, query: str, *names: str) -> Interpretation:
     with store.read() as view:
-        known = {each.name: each.id for each in view.collections()}
+        known = {each.name: each.id for each in view.collections.all()}
         return interpret(query, Where(tuple(known[name] for name in names or known)), view, lambda _: False)
 
 

@@ -92,11 +92,11 @@ def dense(
     where = where or world.where()
     with world.store.read() as view:
         own = world.collections if collections is None else collections
-        chunks = sum(view.counts(each, None).chunks for each in own)
+        chunks = sum(view.collections.counts(each, None).chunks for each in own)
         measured = None if unrelated is None else UnrelatedTexts(unrelated, unrelated)
         space = QuerySpace(world.space_id, own, QUERY, measured, chunks, unspaced)
         found = find_by_meaning(space, view, where=where, depth=depth)
-        places = view.places([*found, *others])
+        places = view.chunks.places([*found, *others])
         meaning = measure_meaning([space], places, view)
     return Found(found, [place.id for place in places], meaning)
 
@@ -259,10 +259,10 @@ def test_the_ten_best_are_those_of_all_chunks(world: World, seed: int, alike: fl
         for at, size in enumerate(sizes)
     ]
     with world.store.write() as writer:
-        writer.put_documents(world.first.id, records)
+        writer.documents.put(world.first.id, records)
         hashes = [text_hash(chunk.embedded_text) for record in records for chunk in record.chunks]
-        writer.put_vectors(world.space_id, hashes, texts)
-        writer.put_vectors(world.space_id, [text_hash(f"{at}.md") for at in range(len(sizes))], names)
+        writer.vectors.put(world.space_id, hashes, texts)
+        writer.vectors.put(world.space_id, [text_hash(f"{at}.md") for at in range(len(sizes))], names)
     near: list[tuple[float, str, int]] = []
     start = 0
     for at, size in enumerate(sizes):
@@ -299,5 +299,5 @@ def test_texts_in_another_language_without_vectors_change_nothing(world: World) 
         space = QuerySpace(
             world.space_id, world.collections, QUERY, UnrelatedTexts(measured, measured), 1, unspaced=True
         )
-        found = measure_meaning([space], view.places([pending]), view)
+        found = measure_meaning([space], view.chunks.places([pending]), view)
     assert np.isnan(found.deviations).tolist() == [True]

@@ -87,7 +87,7 @@ def test_a_model_that_cannot_be_used_leaves_its_collections_to_words(world: Worl
     """The others are searched by meaning; with none of these, the whole search is by words."""
     near = SearchedCollection(world.second, QueryEmbedder(lambda _: QUERY), world.space_id)
     with world.store.write() as writer:
-        elsewhere = writer.open_space(replace(SPACE, model="other"))
+        elsewhere = writer.spaces.open(replace(SPACE, model="other"))
     for away, why in (
         (SearchedCollection(world.first, None, None, AWAY), "the model is away"),
         (SearchedCollection(world.first, Silent(), elsewhere), "no answer for q"),

@@ -76,26 +76,26 @@ def _filled(store: Store, seed: int) -> Store:
     chance = random.Random(seed)
     for name, space in _SPACES.items():
         with store.write() as writer:
-            collection = writer.add_collection(name, "", SourceSpec("folder", "/x"), ChunkingSpec())
-            writer.put_documents(collection.id, _records(chance, 40))
-            space_id = writer.open_space(space)
-            writer.set_unrelated(space_id, UnrelatedTexts(_UNRELATED, _UNRELATED))
+            collection = writer.collections.add(name, "", SourceSpec("folder", "/x"), ChunkingSpec())
+            writer.documents.put(collection.id, _records(chance, 40))
+            space_id = writer.spaces.open(space)
+            writer.spaces.set_unrelated(space_id, UnrelatedTexts(_UNRELATED, _UNRELATED))
             pending = [
-                *writer.pending(collection.id, space_id, 999),
-                *writer.pending_names(collection.id, space_id, 999),
+                *writer.vectors.pending(collection.id, space_id, 999),
+                *writer.vectors.pending_names(collection.id, space_id, 999),
             ]
             embedded = {each.text_hash: each.text for each in pending if chance.random() < 0.9}
             vectors = np.stack([vector_of(f"{name} {text}", alike=0.3) for text in embedded.values()])
-            writer.put_vectors(space_id, list(embedded), vectors)
+            writer.vectors.put(space_id, list(embedded), vectors)
     return store
 
 
 def _answer(store: Store, query: SearchQuery, names: Sequence[str] = ("first", "second")) -> Found:
     with store.read() as view:
         searched = []
-        for collection in view.collections():
+        for collection in view.collections.all():
             if collection.name in names:
-                space_id = view.find_space(_SPACES[collection.name])
+                space_id = view.spaces.find(_SPACES[collection.name])
                 embedder = QueryEmbedder(partial(_vector, collection.name))
                 searched.append(SearchedCollection(collection, embedder, space_id))
         where = Where(tuple(each.collection.id for each in searched), query.filters)
@@ -182,11 +182,11 @@ def test_a_phrase_of_frequent_words_is_found(tmp_path: Path, kind: str, phrase: 
     texts[90] = f"# Long\n\nSoil, {phrase}, {'water summer ' * 15}\n"
     store = open_store(kind, tmp_path)
     with store.write() as writer:
-        collection = writer.add_collection("notes", "", SourceSpec("folder", "/x"), ChunkingSpec())
+        collection = writer.collections.add("notes", "", SourceSpec("folder", "/x"), ChunkingSpec())
         for number, text in enumerate(texts):
             prepared = prepare(SourceEntry(f"{number}.md", f"{number}.md", 1, 1), text.encode(), _RECIPE)
             assert isinstance(prepared, Prepared)
-            writer.put_documents(collection.id, [prepared.record])
+            writer.documents.put(collection.id, [prepared.record])
     with store.read() as view:
         query = SearchQuery(phrase, mode=SearchMode.LEXICAL, limit=1)
         searched = [SearchedCollection(collection, None, None)]
@@ -211,7 +211,7 @@ QUERY = unit_vectors(1, seed=5)[0]
 def ask(world: World, query: SearchQuery, *, is_document: bool = False) -> Found:
     """Search both collections of a world in its space."""
     with world.store.read() as view:
-        searched = searched_in(world.space_id, view.collections(), lambda _: QUERY)
+        searched = searched_in(world.space_id, view.collections.all(), lambda _: QUERY)
         return search(query, world.where(query.filters), searched, view, is_document=is_document)
 
 
@@ -230,7 +230,7 @@ def mixed(world: World) -> World:
     world.embed_toward(QUERY, {text: near.get(path, 0.0) for path, text in texts.items()})
     with world.store.write() as writer:
         unrelated = Unrelated(0.0, 0.1, np.zeros(len(QUERY), "<f4").tobytes())
-        writer.set_unrelated(world.space_id, UnrelatedTexts(unrelated, unrelated))
+        writer.spaces.set_unrelated(world.space_id, UnrelatedTexts(unrelated, unrelated))
     return world
 
 
@@ -254,7 +254,7 @@ def test_an_answer_without_confidence_is_a_guess(mixed: World) -> None:
     """At most one hit; all of them where the weak ones are wanted."""
     query = SearchQuery("zeppelin", limit=9, min_score=0.001)
     with mixed.store.read() as view:
-        searched = searched_in(mixed.space_id, view.collections(), lambda _: -QUERY)
+        searched = searched_in(mixed.space_id, view.collections.all(), lambda _: -QUERY)
         found = search(query, mixed.where(), searched, view)
         every = search(replace(query, min_score=0.0), mixed.where(), searched, view)
     assert (found.confidence, every.confidence) == (Confidence.NONE, Confidence.NONE)

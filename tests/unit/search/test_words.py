@@ -26,12 +26,13 @@ class Recorder:
         self._known = known
         self._chunks = chunks
         self._found = found
+        self.words = self
 
     def holds_few(self, where: Where) -> bool:
         assert where.collections == (NOTES,)
         return self._chunks <= FEW_CHUNKS
 
-    def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
+    def frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
         self.counted += terms
         of_term = {term: self._known[term] for term in terms if term in self._known}
         return DocumentFrequencies(self._chunks, of_term)

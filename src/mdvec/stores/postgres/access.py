@@ -8,7 +8,7 @@ from psycopg import errors, sql
 
 from mdvec.errors import NotFoundError
 from mdvec.stores.postgres.connection import Connection
-from mdvec.stores.spaces import NEW_EPOCH
+from mdvec.stores.vector_tables import NEW_EPOCH
 from mdvec.types.ids import CollectionId
 
 # A role sees its own rows of this table, and by them what is granted to it.

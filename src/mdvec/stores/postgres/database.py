@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,9 +14,9 @@ from mdvec.settings import Count, Name, Section
 from mdvec.stores.conditions import Sql
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import Pool, WritingThread, closed_on_error
-from mdvec.stores.postgres.connection import Connection, connect, ids_text, translated
+from mdvec.stores.postgres.connection import Connection, connect, ids_text, stored_text, translated
 from mdvec.stores.postgres.opening import LOCK_TIMEOUT_S, Opened, identifier, lock_writers, open_first
-from mdvec.stores.tables import TableReader
+from mdvec.stores.tables import Tables
 from mdvec.text.addresses import without_password
 
 # The last statement of a transaction that changed something: other writers wait from here on anyway.
@@ -45,25 +45,25 @@ class PostgresSettings(Section, frozen=True, kw_only=True):
     exact_up_to: Count = 50_000
 
 
-class Reader(TableReader):
-    """A part of a snapshot; :class:`mdvec.stores.postgres.snapshots.Snapshot` is made of these.
+class PostgresTables(Tables):
+    """One transaction of PostgreSQL.
 
     Attributes:
-        connection: Inside a transaction, for one thread.
-        version: Grows with every commit that changed something.
-        vector_epoch: Grows when vectors are removed; until then they are only appended.
+        connection: Inside the transaction, for one thread.
+        exact_up_to: The most vectors of a space that are searched in memory.
 
     Args:
         connection: Inside a transaction.
+        exact_up_to: The most vectors of a space that are searched in memory.
         memo: What is known of versions; None where what is read may yet be undone.
     """
 
-    def __init__(self, connection: Connection, memo: Memo | None) -> None:
+    def __init__(self, connection: Connection, exact_up_to: int, memo: Memo | None) -> None:
         self.connection = connection
+        self.exact_up_to = exact_up_to
         found: dict[str, int] = dict(connection.execute("SELECT key, value FROM meta").fetchall())
-        self.version = found["generation"]
-        self.vector_epoch = found["vector_epoch"]
-        super().__init__(None if memo is None else memo.values(self.version))
+        version = found["generation"]
+        super().__init__(version, found["vector_epoch"], None if memo is None else memo.values(version))
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
         """Run a statement that is written as for SQLite; return its rows, if any."""
@@ -76,6 +76,38 @@ class Reader(TableReader):
     def one_of(self, column: str, values: Iterable[int]) -> Sql:
         """Return the condition that a column is one of some numbers."""
         return Sql(f"{column} = ANY(?::bigint[])", (ids_text(values),))
+
+    def listed(self, column: str, ids: Iterable[int]) -> Sql:
+        """Return the condition that a column is one of any number of ids."""
+        return self.one_of(column, ids)
+
+    def unlisted(self, column: str, ids: Iterable[int]) -> Sql:
+        """Return the condition that a column is none of some numbers."""
+        # Not as a text: a planner that reads the numbers chooses joins that take minutes.
+        return Sql(f"NOT {column} = ANY(?::bigint[])", (list(ids),))
+
+    def stored(self, text: str) -> str:
+        """Return a text without NUL and lone surrogates."""
+        return stored_text(text)
+
+    def change(self, sql: str, *arguments: Any) -> int:
+        """Run a statement; return how many rows it changed."""
+        return self.connection.execute(own_dialect(sql), arguments).rowcount
+
+    def insert(self, table: str, columns: Mapping[str, str], rows: Iterable[tuple[Any, ...]]) -> None:
+        """Write rows by one statement, each column as an array: as fast as COPY, which RLS refuses."""
+        values = [list(column) for column in zip(*rows, strict=True)]
+        if values:
+            arrays = ", ".join(f"%s::{kind}[]" for kind in columns.values())
+            sql = f"INSERT INTO {table}({', '.join(columns)}) SELECT * FROM unnest({arrays})"  # noqa: S608
+            self.connection.execute(sql, values)
+
+    def new_ids(self, table: str, count: int) -> list[int]:
+        """Return ids that were never used, ascending."""
+        rows = self.connection.execute(
+            "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)", (table, count)
+        )
+        return [row[0] for row in rows]
 
 
 class Database:

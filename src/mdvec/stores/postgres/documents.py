@@ -6,8 +6,15 @@ from collections.abc import Iterable, Sequence
 
 from mdvec.clock import now_ms
 from mdvec.stores.columns import locator_bytes
+from mdvec.stores.document_tables import (
+    CHUNK_COLUMNS,
+    CHUNK_JOINS,
+    PLACE_COLUMNS,
+    ChunkTables,
+    DocumentTables,
+)
 from mdvec.stores.postgres.connection import ids_text
-from mdvec.stores.postgres.where import WhereReader
+from mdvec.stores.postgres.database import PostgresTables
 from mdvec.stores.postgres.words import put_terms, remove_terms
 from mdvec.stores.records import (
     ChunkPlace,
@@ -17,8 +24,6 @@ from mdvec.stores.records import (
     first_names,
     places_of_rows,
 )
-from mdvec.stores.rows import DocumentRows
-from mdvec.stores.tables import CHUNK_COLUMNS, CHUNK_JOINS, PLACE_COLUMNS, DocumentTables
 from mdvec.stores.vectors.journal import ATTACHED
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Move, SourceEntry
@@ -31,74 +36,46 @@ _BESIDE = """LEFT JOIN chunks before ON before.document_id = c.document_id AND b
     LEFT JOIN chunks after ON after.document_id = c.document_id AND after.ordinal = c.ordinal + 1"""
 
 
-class DocumentReader(WhereReader, DocumentTables):
-    """Reads documents, chunks and links."""
+class PostgresDocuments(DocumentTables):
+    """The documents of a transaction; some statements for a whole batch, whatever its size."""
 
-    def chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
-        """Return those of the chunks that exist, by id."""
-        sql = f"SELECT {CHUNK_COLUMNS} FROM chunks c {CHUNK_JOINS} WHERE c.id = ANY(?::bigint[])"  # noqa: S608
-        return {chunk.id: chunk for chunk in self.chunks_of_rows(self.rows(sql, list(ids)))}
+    _tables: PostgresTables
 
-    def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
-        """Return the places of the chunks that exist, in order of id."""
-        sql = f"""SELECT {_PLACE} FROM chunks c {_BESIDE}
-            WHERE c.id = ANY(?::bigint[]) ORDER BY c.id"""  # noqa: S608 - constants
-        return places_of_rows(self.rows(sql, ids_text(ids)))
-
-    def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
-        """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
-        if not documents:
-            return []
-        condition = self.chunk_condition(where)
-        sql = f"""SELECT {_PLACE} FROM unnest(?::bigint[]) WITH ORDINALITY j(id, position)
-            JOIN documents d ON d.id = j.id JOIN chunks c ON c.document_id = d.id {_BESIDE}
-            WHERE {condition.text} ORDER BY j.position, c.ordinal LIMIT ?"""  # noqa: S608 - constants
-        return places_of_rows(self.rows(sql, ids_text(documents), *condition.arguments, limit))
-
-    def skeletons(self, ids: Sequence[ChunkId]) -> dict[ChunkId, bytes]:
-        """Return the skeletons of those of the chunks that have one."""
-        sql = "SELECT id, skeleton FROM chunks WHERE id = ANY(%s::bigint[]) AND skeleton IS NOT NULL"
-        return dict(self.connection.execute(sql, (ids_text(ids),), binary=True).fetchall())
-
-    def bodies(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
+    def texts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
         """Return the texts of those of the documents that exist, by id."""
         sql = "SELECT document_id, body FROM contents WHERE document_id = ANY(%s::bigint[])"
-        return dict(self.connection.execute(sql, (list(documents),)).fetchall())
+        return dict(self._tables.connection.execute(sql, (list(documents),)).fetchall())
 
-
-class DocumentWriter(DocumentReader, DocumentRows):
-    """Writes documents: some statements for a whole batch, whatever its size."""
-
-    def put_terms(
+    def _put_terms(
         self, collection_id: CollectionId, chunks: Sequence[int], terms: Sequence[ChunkTerms]
     ) -> None:
         """Write the terms of new chunks."""
-        put_terms(self.connection, collection_id, list(zip(map(ChunkId, chunks), terms, strict=True)))
+        put_terms(self._tables.connection, collection_id, list(zip(map(ChunkId, chunks), terms, strict=True)))
 
-    def complete(self, documents: Sequence[int], records: Sequence[DocumentRecord]) -> None:  # noqa: ARG002
+    def _complete(self, documents: Sequence[int], records: Sequence[DocumentRecord]) -> None:  # noqa: ARG002
         """Mark the vectors of texts that are names from now on."""
         names = (text_hash(name) for record in records for name in first_names(record.document.names))
-        self.connection.execute(
+        self._tables.connection.execute(
             "UPDATE vectors SET named = true WHERE text_hash = ANY(%s::bytea[]) AND NOT named", (list(names),)
         )
 
-    def touch_documents(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
+    def touch(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
         """Write the time, size and spelling of documents whose content is the same."""
         values = [(each.path, each.mtime_ns, each.size, locator_bytes(each.locator)) for each in entries]
         if values:
-            self.connection.execute(
+            self._tables.connection.execute(
                 """UPDATE documents d SET mtime_ns = u.mtime_ns, size = u.size, locator = u.locator,
                 dirty_since_ms = NULL FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::bytea[])
                 u(path, mtime_ns, size, locator) WHERE d.collection_id = %s AND d.path = u.path""",
                 (*(list(column) for column in zip(*values, strict=True)), collection_id),
             )
 
-    def move_documents(self, collection_id: CollectionId, moves: Sequence[Move]) -> bool:
+    def move(self, collection_id: CollectionId, moves: Sequence[Move]) -> bool:
         """Write the new place of documents; return False where a vector index has the old one."""
-        if self.connection.execute(ATTACHED).fetchone() is not None:
+        if self._tables.connection.execute(ATTACHED).fetchone() is not None:
             return False
         entries = [each.entry for each in moves]
-        self.connection.execute(
+        self._tables.connection.execute(
             """UPDATE documents d SET path = u.path, mtime_ns = u.mtime_ns, size = u.size,
             locator = u.locator, dirty_since_ms = NULL
             FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::bytea[])
@@ -116,28 +93,58 @@ class DocumentWriter(DocumentReader, DocumentRows):
 
     def mark_dirty(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Mark documents as changed since they were indexed."""
-        self.connection.execute(
+        self._tables.connection.execute(
             """UPDATE documents d SET dirty_since_ms = %s FROM unnest(%s::text[]) u(path)
             WHERE d.collection_id = %s AND d.dirty_since_ms IS NULL
             AND (d.path = u.path OR u.path LIKE '%%/' AND starts_with(d.path, u.path))""",
             (now_ms(), list(paths), collection_id),
         )
 
-    def delete_documents(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
+    def delete(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Remove documents with all that belongs to them."""
-        rows = self.connection.execute(
+        rows = self._tables.connection.execute(
             "SELECT id FROM documents WHERE collection_id = %s AND path = ANY(%s)",
             (collection_id, list(paths)),
         ).fetchall()
         if rows:
             ids = [row[0] for row in rows]
-            remove_terms(self.connection, collection_id, ids)
-            self.connection.execute("DELETE FROM documents WHERE id = ANY(%s::bigint[])", (ids,))
+            remove_terms(self._tables.connection, collection_id, ids)
+            self._tables.connection.execute("DELETE FROM documents WHERE id = ANY(%s::bigint[])", (ids,))
 
     def set_superseded(self, collection_id: CollectionId, documents: Iterable[DocumentId]) -> None:
         """Write which documents of a collection another one replaces."""
-        self.connection.execute(
+        self._tables.connection.execute(
             """UPDATE documents SET superseded = NOT superseded WHERE collection_id = %s
             AND superseded <> (id = ANY(%s::bigint[]))""",
             (collection_id, list(documents)),
         )
+
+
+class PostgresChunks(ChunkTables):
+    """The chunks of a transaction."""
+
+    def get(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
+        """Return those of the chunks that exist, by id."""
+        sql = f"SELECT {CHUNK_COLUMNS} FROM chunks c {CHUNK_JOINS} WHERE c.id = ANY(?::bigint[])"  # noqa: S608
+        return {chunk.id: chunk for chunk in self.stored_chunks(self._tables.rows(sql, list(ids)))}
+
+    def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
+        """Return the places of the chunks that exist, in order of id."""
+        sql = f"""SELECT {_PLACE} FROM chunks c {_BESIDE}
+            WHERE c.id = ANY(?::bigint[]) ORDER BY c.id"""  # noqa: S608 - constants
+        return places_of_rows(self._tables.rows(sql, ids_text(ids)))
+
+    def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
+        """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
+        if not documents:
+            return []
+        condition = self._where.chunks(where)
+        sql = f"""SELECT {_PLACE} FROM unnest(?::bigint[]) WITH ORDINALITY j(id, position)
+            JOIN documents d ON d.id = j.id JOIN chunks c ON c.document_id = d.id {_BESIDE}
+            WHERE {condition.text} ORDER BY j.position, c.ordinal LIMIT ?"""  # noqa: S608 - constants
+        return places_of_rows(self._tables.rows(sql, ids_text(documents), *condition.arguments, limit))
+
+    def skeletons(self, ids: Sequence[ChunkId]) -> dict[ChunkId, bytes]:
+        """Return the skeletons of those of the chunks that have one."""
+        sql = "SELECT id, skeleton FROM chunks WHERE id = ANY(?::bigint[]) AND skeleton IS NOT NULL"
+        return dict(self._tables.rows(sql, ids_text(ids)))

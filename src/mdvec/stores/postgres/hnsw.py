@@ -11,7 +11,7 @@ from mdvec.stores.matrix import as_similarities, best_first, exact_products, in_
 from mdvec.stores.postgres.connection import Connection, ids_text
 from mdvec.stores.postgres.halfvec import STORED, as_halfvec, as_vector
 from mdvec.stores.postgres.opening import EF_SEARCH
-from mdvec.stores.postgres.vectors import VectorReader
+from mdvec.stores.postgres.vectors import PostgresVectors
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.vectors.follower import NearestQuery
 from mdvec.stores.vectors.index import VectorKind
@@ -61,30 +61,30 @@ _VECTORS = f"""SELECT c.id, {STORED} FROM chunks c JOIN vectors v ON v.text_hash
 _NAME_OF_INDEX = "vectors_{kind}_{space}"
 
 
-class LargeSpaceReader(VectorReader):
-    """Answers what :class:`VectorReader` answers, without a matrix in memory where a space is large."""
+class LargeSpaceVectors(PostgresVectors):
+    """The vectors of a transaction, searched by the server where a space is large, and else in memory."""
 
     _ef_search = EF_SEARCH
 
-    def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        places = super()._sampled(space_id, count)
+    def _read_sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+        places = super()._read_sample(space_id, count)
         if self._is_compared_by_server(space_id):  # every search compares with them
             ids = [place.id for place in places]
-            rows = self.connection.execute(_VECTORS, (space_id, ids), binary=True).fetchall()
+            rows = self.tables.connection.execute(_VECTORS, (space_id, ids), binary=True).fetchall()
             at_hand = self._vectors_at_hand(space_id)
             at_hand.update((row[0], np.frombuffer(row[1], ">f2")) for row in rows)
         return places
 
-    def _nearest(self, query: NearestQuery) -> list[tuple[int, float]]:
+    def _nearest_of_all(self, query: NearestQuery) -> list[tuple[int, float]]:
         if not self._is_large(query.space_id):
-            return super()._nearest(query)
+            return super()._nearest_of_all(query)
         if query.few is not None:
             ids = [*query.few]
             near = self._similarities(query.kind, query.space_id, query.vector[np.newaxis], ids)[0]
         else:
-            ids, near = self._proposed(_NEAREST, query)
+            ids, near = self._proposed_by_server(_NEAREST, query)
             if len(ids) < query.limit:  # the filter lets little through, or there is no more
-                ids, near = self._proposed(_EXACT, query)
+                ids, near = self._proposed_by_server(_EXACT, query)
         return best_first(ids, near, query.limit)
 
     def _similarities(
@@ -101,22 +101,22 @@ class LargeSpaceReader(VectorReader):
         rest = set(ids).difference(known)
         for row, query in enumerate(queries if rest else ()):
             arguments = (as_vector(query), space_id, ids_text(rest))
-            others = self.connection.execute(_SIMILARITIES[kind], arguments, binary=True)
+            others = self.tables.connection.execute(_SIMILARITIES[kind], arguments, binary=True)
             found[row] = np.fmax(found[row], in_order_of(ids, *_by_owner(others.fetchall()))[0])
         return found
 
     def _vectors_at_hand(self, space_id: SpaceId) -> dict[int, NDArray[np.float16]]:
         """Return the vectors of sampled chunks, by chunk; to be added to."""
-        return self.memorized(("vectors at hand", space_id), dict)
+        return self.tables.memorized(("vectors at hand", space_id), dict)
 
-    def _proposed(self, template: str, query: NearestQuery) -> tuple[list[int], NDArray[np.float64]]:
+    def _proposed_by_server(
+        self, template: str, query: NearestQuery
+    ) -> tuple[list[int], NDArray[np.float64]]:
         """Return the nearest owners inside, some more than wanted, as a query of ours finds them."""
         kind, vector = query.kind, query.vector
         # A document may have many names.
         size = query.limit * (1 if kind is VectorKind.TEXT else 2) + _SPARE
-        condition = (self.chunk_condition if kind is VectorKind.TEXT else self.document_condition)(
-            query.where
-        )
+        condition = (self._where.chunks if kind is VectorKind.TEXT else self._where.documents)(query.where)
         sql = template.format(
             space=int(query.space_id),
             dimension=len(vector),
@@ -130,7 +130,7 @@ class LargeSpaceReader(VectorReader):
             self._set_ef_search(EF_SEARCH if kind is VectorKind.TEXT else _EF_SEARCH_OF_NAMES)
         vectors = [as_vector(vector)] + ([as_halfvec(vector)] if template is _NEAREST else [])
         arguments = (*vectors, *condition.arguments, size)
-        owners, near = _by_owner(self.rows(sql, *arguments))
+        owners, near = _by_owner(self.tables.rows(sql, *arguments))
         if kind is VectorKind.TEXT:
             return owners.tolist(), near[0]
         # Of the names of a document another one may be nearer, which was not proposed.
@@ -140,19 +140,21 @@ class LargeSpaceReader(VectorReader):
     def _set_ef_search(self, count: int) -> None:
         """Set how many vectors an index examines; a transaction begins with the number for texts."""
         if count != self._ef_search:
-            self.connection.execute(f"SET LOCAL hnsw.ef_search = {count}")
+            self.tables.connection.execute(f"SET LOCAL hnsw.ef_search = {count}")
             self._ef_search = count
 
     def _is_compared_by_server(self, space_id: SpaceId) -> bool:
         """Return True if similarities are computed by the server, and not in memory."""
-        return self._is_large(space_id)
+        return self.index is not None or self._is_large(space_id)
 
     def _is_large(self, space_id: SpaceId) -> bool:
         def look() -> bool:
-            found = self.connection.execute("SELECT to_regclass(%s)", (_index(space_id, VectorKind.TEXT),))
-            return found.fetchall()[0][0] is not None and self.vector_count(space_id) > self.exact_up_to
+            found = self.tables.connection.execute(
+                "SELECT to_regclass(%s)", (_index(space_id, VectorKind.TEXT),)
+            )
+            return found.fetchall()[0][0] is not None and self.count(space_id) > self.tables.exact_up_to
 
-        return self.memorized(("large", space_id), look)
+        return self.tables.memorized(("large", space_id), look)
 
 
 def spaces_without_indexes(connection: Connection, exact_up_to: int) -> list[tuple[SpaceId, int]]:

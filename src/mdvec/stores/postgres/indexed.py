@@ -5,11 +5,8 @@ from __future__ import annotations
 import secrets
 
 from mdvec.errors import ConfigError
-from mdvec.stores.dense import IndexedReader
 from mdvec.stores.postgres.connection import Connection
-from mdvec.stores.postgres.snapshots import Snapshot
 from mdvec.stores.vectors.journal import ATTACHED
-from mdvec.types.ids import SpaceId
 
 _MAY_READ_ALL = """SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c
     WHERE c.oid = 'chunks'::regclass"""
@@ -33,10 +30,3 @@ def attach(connection: Connection) -> None:
     connection.execute(
         "INSERT INTO meta VALUES ('vector_index', %s) ON CONFLICT DO NOTHING", (secrets.randbits(62),)
     )
-
-
-class IndexedSnapshot(IndexedReader, Snapshot):
-    """A snapshot that searches through an index, and as any other one where that fails."""
-
-    def _is_compared_by_server(self, space_id: SpaceId) -> bool:  # noqa: ARG002 - of any space
-        return True

@@ -10,19 +10,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
-from mdvec.stores.dense import Matrices
 from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.postgres import access
 from mdvec.stores.postgres.claims import SharedClaims
-from mdvec.stores.postgres.database import Database, PostgresSettings, Reader
+from mdvec.stores.postgres.connection import Connection
+from mdvec.stores.postgres.database import Database, PostgresSettings, PostgresTables
 from mdvec.stores.postgres.hnsw import make_indexes, spaces_without_indexes
 from mdvec.stores.postgres.opening import identifier
 from mdvec.stores.postgres.postings import ENTRIES, ENTRY_BYTES
-from mdvec.stores.postgres.snapshots import Snapshot, Transaction
+from mdvec.stores.postgres.snapshots import snapshot
+from mdvec.stores.postgres.vectors import take_texts
 from mdvec.stores.postgres.views import make_views
+from mdvec.stores.snapshot import Snapshot
+from mdvec.stores.vector_tables import Matrices
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.text.addresses import without_password
 from mdvec.types.collection import Collection
@@ -111,19 +114,14 @@ class PostgresStore:
     def read(self) -> Iterator[Snapshot]:
         """Open a snapshot."""
         with self._database.reading() as connection:
-            shared = connection, self._memo, self._matrices, self._exact_up_to
-            if self._attached is None:
-                yield Snapshot(*shared)
-                return
-            from mdvec.stores.postgres.indexed import IndexedSnapshot
-
-            yield IndexedSnapshot(*shared).through(self._attached, self._current_version)
+            index = None if self._attached is None else (self._attached, self._current_version)
+            yield snapshot(connection, self._exact_up_to, self._memo, self._matrices, index)
 
     @contextmanager
     def vector_index(self) -> Iterator[FollowedIndex | None]:
         """Open a snapshot with the vector index that follows it; None without an index."""
-        with self.read() as snapshot:
-            yield snapshot.index
+        with self.read() as view:
+            yield view.vectors.index
 
     def make_vector_indexes(self) -> None:
         """Make the indexes of spaces that have become large; other writers wait meanwhile.
@@ -138,12 +136,10 @@ class PostgresStore:
                     make_indexes(connection, space_id, dimension)
 
     @contextmanager
-    def write(self, claim: Claim | None = None) -> Iterator[Transaction]:
+    def write(self, claim: Claim | None = None) -> Iterator[Snapshot]:
         """Open a transaction; see :meth:`mdvec.stores.interface.Store.write`."""
-        with self._database.writing() as connection:
-            if isinstance(claim, HeldClaim):
-                self._claims.confirm(connection, claim)
-            yield Transaction(connection, None, None, self._exact_up_to)
+        with self._writing(claim) as connection:
+            yield snapshot(connection, self._exact_up_to)
 
     def claim(
         self, collection: Collection | None, purpose: str, *, wait_s: float
@@ -169,9 +165,9 @@ class PostgresStore:
 
     def take_texts(self, claim: Claim, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Take texts to embed; see :class:`mdvec.stores.sharing.SharedWork`."""
-        with self.write(claim) as writer:
+        with self._writing(claim) as connection:
             token = claim.holder.token if isinstance(claim, HeldClaim) else ""
-            return writer.take_texts(space_id, hashes, token)
+            return take_texts(PostgresTables(connection, self._exact_up_to, None), space_id, hashes, token)
 
     def share(
         self, lease: Claim, here: Sequence[CollectionId], missing: Sequence[CollectionId]
@@ -208,6 +204,13 @@ class PostgresStore:
             if self._index is not None:
                 self._index.close()
 
+    @contextmanager
+    def _writing(self, claim: Claim | None) -> Iterator[Connection]:
+        with self._database.writing() as connection:
+            if isinstance(claim, HeldClaim):
+                self._claims.confirm(connection, claim)
+            yield connection
+
     def _attach(self, index: VectorIndex) -> AttachedIndex:
         """Make the database write down removals."""
         from mdvec.stores.postgres.indexed import attach, is_attached
@@ -222,4 +225,4 @@ class PostgresStore:
 
     def _current_version(self) -> int:
         with self._database.reading() as connection:
-            return Reader(connection, None).version
+            return PostgresTables(connection, self._exact_up_to, None).version

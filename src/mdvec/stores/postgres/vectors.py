@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mdvec.stores.claims import live_holders
-from mdvec.stores.dense import DenseReader, Matrices
-from mdvec.stores.memo import Memo
 from mdvec.stores.postgres.claims import CLOCK
-from mdvec.stores.postgres.connection import Connection
-from mdvec.stores.postgres.documents import DocumentReader
+from mdvec.stores.postgres.database import PostgresTables
 from mdvec.stores.postgres.halfvec import STORED, as_halfvecs, decode
 from mdvec.stores.records import DamagedRows, PendingText
-from mdvec.stores.spaces import SpaceReader, SpaceWriter, check_shape
+from mdvec.stores.tables import Tables
+from mdvec.stores.vector_tables import VectorTables
 from mdvec.stores.vectors.journal import Dialect
 from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
 
@@ -42,65 +40,48 @@ _PUT = """INSERT INTO vectors(space_id, text_hash, vector, named)
     WHERE NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = %s AND v.text_hash = u.text_hash)
     ORDER BY u.position"""
 _TAKE = """INSERT INTO taken(space_id, text_hash, token)
-    SELECT %s, u.text_hash, %s FROM unnest(%s::bytea[]) u(text_hash)
-    WHERE NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = %s AND v.text_hash = u.text_hash)
+    SELECT ?, u.text_hash, ? FROM unnest(?::bytea[]) u(text_hash)
+    WHERE NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = u.text_hash)
     ON CONFLICT (space_id, text_hash) DO UPDATE SET token = excluded.token
-    WHERE NOT taken.token = ANY(%s) RETURNING text_hash"""
+    WHERE NOT taken.token = ANY(?) RETURNING text_hash"""
 _GIVE_BACK = "DELETE FROM taken WHERE space_id = %s AND text_hash = ANY(%s::bytea[])"
 
 
-class VectorReader(DocumentReader, SpaceReader, DenseReader):
-    """Reads vectors and spaces, and finds the texts without a vector.
+class PostgresVectors(VectorTables):
+    """The vectors of a transaction, searched in memory."""
 
-    Args:
-        connection: Inside a transaction.
-        memo: Values known for each version; None inside a writing transaction.
-        matrices: The matrices of the store; None inside a writing transaction.
-        exact_up_to: The most vectors of a space that are searched in memory.
-    """
-
+    tables: PostgresTables
     dialect = Dialect(STORED, ">f2")
 
-    def __init__(
-        self, connection: Connection, memo: Memo | None, matrices: Matrices | None, exact_up_to: int
-    ) -> None:
-        super().__init__(connection, memo)
-        self.exact_up_to = exact_up_to
-        self.matrices = matrices
-
-    def _live_tokens(self) -> list[str]:
-        """Return the tokens of the claims of live processes."""
-        return [holder.token for holder in live_holders(self.rows, CLOCK)]
-
-    def vectors(
+    def page(
         self, space_id: SpaceId, *, after: bytes, limit: int
     ) -> tuple[list[TextHash], NDArray[np.float32]]:
         """Return vectors of a space with the hashes of their texts, in order of hash."""
-        rows = self.connection.execute(
+        rows = self.tables.connection.execute(
             f"""SELECT v.text_hash, {STORED} FROM vectors v WHERE v.space_id = %s AND v.text_hash > %s
             ORDER BY v.text_hash LIMIT %s""",  # noqa: S608 - constants
             (space_id, after, limit),
             binary=True,
         ).fetchall()
-        matrix = decode([row[1] for row in rows], self.dimension(space_id))
+        matrix = decode([row[1] for row in rows], self._spaces.dimension(space_id))
         return [TextHash(row[0]) for row in rows], matrix
 
-    def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
+    def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         """Return the vectors of the chunks' texts."""
         from mdvec.stores.matrix import in_rows_of
 
-        rows = self.connection.execute(
+        rows = self.tables.connection.execute(
             f"""SELECT c.id, {STORED} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
             WHERE v.space_id = %s AND c.id = ANY(%s)""",  # noqa: S608 - constants
             (space_id, list(ids)),
             binary=True,
         ).fetchall()
-        matrix = decode([row[1] for row in rows], self.dimension(space_id))
+        matrix = decode([row[1] for row in rows], self._spaces.dimension(space_id))
         return in_rows_of(ids, [row[0] for row in rows], matrix)
 
-    def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
+    def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""
-        rows = self.connection.execute(
+        rows = self.tables.connection.execute(
             "SELECT text_hash FROM vectors WHERE space_id = %s AND text_hash = ANY(%s::bytea[])",
             (space_id, list(hashes)),
         )
@@ -108,9 +89,9 @@ class VectorReader(DocumentReader, SpaceReader, DenseReader):
 
     def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
         """Return chunk texts without a vector in the space, oldest chunk first, each hash once."""
-        arguments = (collection_id, space_id, space_id, self._live_tokens(), limit)
-        rows = self.connection.execute(_PENDING_CHUNKS, arguments).fetchall()
-        bodies = self.bodies(list({row[1] for row in rows})) if rows else {}
+        arguments = (collection_id, space_id, space_id, _live_tokens(self.tables), limit)
+        rows = self.tables.connection.execute(_PENDING_CHUNKS, arguments).fetchall()
+        bodies = self._chunks.texts(list({row[1] for row in rows})) if rows else {}
         found: list[PendingText] = []
         for text_hash, document_id, start, stop, context, title in rows:
             above = f"{context}\n" if context else ""
@@ -120,10 +101,10 @@ class VectorReader(DocumentReader, SpaceReader, DenseReader):
 
     def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
         """Return names without a vector in the space, oldest first, each hash once."""
-        rows = self.connection.execute(
+        rows = self.tables.connection.execute(
             f"""SELECT n.text_hash, min(n.text) {_MISSING_NAMES} {_NOT_TAKEN.format("n")}
             GROUP BY n.text_hash ORDER BY min(n.id) LIMIT %s""",
-            (collection_id, space_id, space_id, self._live_tokens(), limit),
+            (collection_id, space_id, space_id, _live_tokens(self.tables), limit),
         )
         return [PendingText(TextHash(text_hash), text) for text_hash, text in rows]
 
@@ -132,30 +113,30 @@ class VectorReader(DocumentReader, SpaceReader, DenseReader):
         return self._number(f"SELECT count(DISTINCT n.text_hash) {_MISSING_NAMES}", (collection_id, space_id))
 
     def _number(self, sql: str, arguments: tuple[Any, ...]) -> int:
-        number: int = self.connection.execute(sql, arguments).fetchall()[0][0]
+        number: int = self.tables.connection.execute(sql, arguments).fetchall()[0][0]
         return number
 
-
-class VectorWriter(VectorReader, SpaceWriter):
-    """Writes vectors and spaces."""
-
-    def put_vectors(
-        self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
-    ) -> None:
+    def put(self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]) -> None:
         """Add unit vectors; a hash that has one keeps it."""
-        check_shape(vectors.shape, len(hashes), self.dimension(space_id))
+        self._check_shape(vectors.shape, len(hashes), space_id)
         first = {key: at for at, key in reversed([*enumerate(hashes)])}
         keys = sorted(first, key=lambda key: first[key])
         halfvecs = as_halfvecs(vectors[[first[key] for key in keys]], self._number(_TYPE, ()))
-        self.connection.execute(_PUT, (space_id, keys, halfvecs, space_id))
-        self.connection.execute(_GIVE_BACK, (space_id, keys))
-
-    def take_texts(self, space_id: SpaceId, hashes: Sequence[TextHash], token: str) -> set[TextHash]:
-        """Take those of the texts that have no vector and that no live process has; return them."""
-        live = [each for each in self._live_tokens() if each != token]
-        rows = self.connection.execute(_TAKE, (space_id, token, list({*hashes}), space_id, live))
-        return {TextHash(row[0]) for row in rows}
+        self.tables.connection.execute(_PUT, (space_id, keys, halfvecs, space_id))
+        self.tables.connection.execute(_GIVE_BACK, (space_id, keys))
 
     def discard_damaged(self, collection_id: CollectionId) -> DamagedRows:  # noqa: ARG002
         """Find nothing damaged: the server checks what it reads."""
         return DamagedRows()
+
+
+def take_texts(tables: Tables, space_id: SpaceId, hashes: Sequence[TextHash], token: str) -> set[TextHash]:
+    """Take those of the texts that have no vector and that no live process has; return them."""
+    live = [each for each in _live_tokens(tables) if each != token]
+    rows = tables.rows(_TAKE, space_id, token, list({*hashes}), space_id, live)
+    return {TextHash(row[0]) for row in rows}
+
+
+def _live_tokens(tables: Tables) -> list[str]:
+    """Return the tokens of the claims of live processes."""
+    return [holder.token for holder in live_holders(tables.rows, CLOCK)]

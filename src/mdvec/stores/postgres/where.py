@@ -11,28 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mdvec.stores.conditions import Sql, starts_with
-from mdvec.stores.inside import WhereTables
 from mdvec.stores.postgres.connection import ids_text
-from mdvec.stores.postgres.database import Reader
+from mdvec.stores.where_tables import WhereTables
 from mdvec.text.globs import compile_glob, literal_prefix
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Where
 
 
-class WhereReader(Reader, WhereTables):
+class PostgresWhere(WhereTables):
     """Finds which chunks and documents a ``Where`` covers."""
 
     date_condition = "p.value ~ '^[0-9]{4}-[0-9]{2}'"
 
-    def unlisted(self, column: str, ids: Iterable[int]) -> Sql:
-        """Return the condition that a column is none of some numbers."""
-        # Not as a text: a planner that reads the numbers chooses joins that take minutes.
-        return Sql(f"NOT {column} = ANY(?::bigint[])", (list(ids),))
-
     def path_condition(self, glob: str, collections: tuple[CollectionId, ...]) -> Sql:
         """Return the condition that a document ``d`` is one of those whose path matches a glob."""
-        found = self.memorized(("glob", glob, collections), lambda: self._documents_at(glob, collections))
-        return self.listed("d.id", found)
+        found = self._tables.memorized(
+            ("glob", glob, collections), lambda: self._documents_at(glob, collections)
+        )
+        return self._tables.listed("d.id", found)
 
     def all_chunks(self) -> int:
         """Return the number of chunks in all collections."""
@@ -46,32 +42,37 @@ class WhereReader(Reader, WhereTables):
 
     def chunks_inside(self, where: Where, most: int) -> list[tuple[ChunkId, DocumentId]]:
         """Return at most some of the chunks inside, with their documents."""
-        condition = self.chunk_condition(where)
+        condition = self.chunks(where)
         sql = f"""SELECT c.id, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id
             WHERE {condition.text} LIMIT ?"""
-        return [(ChunkId(row[0]), DocumentId(row[1])) for row in self.rows(sql, *condition.arguments, most)]
+        return [
+            (ChunkId(row[0]), DocumentId(row[1]))
+            for row in self._tables.rows(sql, *condition.arguments, most)
+        ]
 
     def keep_chunks(self, where: Where, ids: Iterable[int]) -> set[int]:
         """Return those of the chunks that are inside."""
-        condition = self.chunk_condition(where)
+        condition = self.chunks(where)
         sql = f"""SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id
             WHERE c.id = ANY(?::bigint[]) AND {condition.text}"""
-        return {key for (key,) in self.rows(sql, ids_text(ids), *condition.arguments)}
+        return {key for (key,) in self._tables.rows(sql, ids_text(ids), *condition.arguments)}
 
     def keep_documents(self, where: Where, ids: Iterable[int]) -> set[int]:
         """Return those of the documents that have a chunk inside."""
-        condition = self.document_condition(where)
+        condition = self.documents(where)
         sql = f"""SELECT d.id FROM documents d WHERE d.id = ANY(?::bigint[]) AND {condition.text}
             AND EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id)"""
-        return {key for (key,) in self.rows(sql, ids_text(ids), *condition.arguments)}
+        return {key for (key,) in self._tables.rows(sql, ids_text(ids), *condition.arguments)}
 
     def _chunks_by_collection(self) -> dict[int, int]:
-        return self.memorized("chunks", lambda: dict(self.rows("SELECT id, chunks FROM collections")))
+        return self._tables.memorized(
+            "chunks", lambda: dict(self._tables.rows("SELECT id, chunks FROM collections"))
+        )
 
     def _documents_at(self, glob: str, collections: tuple[CollectionId, ...]) -> list[int]:
         matches = compile_glob(glob)
         prefix = starts_with("d.path", literal_prefix(glob))
         sql = f"""SELECT d.id, d.path FROM documents d
             WHERE d.collection_id = ANY(?::bigint[]) AND {prefix.text}"""
-        rows = self.rows(sql, list(collections), *prefix.arguments)
+        rows = self._tables.rows(sql, list(collections), *prefix.arguments)
         return [document_id for document_id, path in rows if matches(path)]

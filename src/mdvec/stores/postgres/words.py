@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mdvec.stores.conditions import Sql, any_of, covers_whole_collections, starts_with
 from mdvec.stores.postgres.connection import Connection, stored_text
+from mdvec.stores.postgres.database import PostgresTables
 from mdvec.stores.postgres.postings import (
     CHUNKS_A_BLOCK,
     Key,
@@ -23,8 +24,8 @@ from mdvec.stores.postgres.postings import (
     unpacked,
     without,
 )
-from mdvec.stores.postgres.where import WhereReader
 from mdvec.stores.records import BM25_K1, ChunkTerms
+from mdvec.stores.word_tables import Ranking, WordTables
 from mdvec.types.ids import ChunkId, CollectionId
 from mdvec.types.query import Where
 
@@ -43,8 +44,6 @@ _HOLDING = """SELECT p.block, p.entries FROM terms t,
     WHERE t.collection_id = ANY(?::bigint[]) AND {condition}"""
 
 _MEAN_LENGTH = "SELECT sum(terms)::float8 / nullif(sum(chunks), 0) FROM collections"
-
-_Ranking = list[tuple[ChunkId, float]]
 
 _NEW_TERMS = """INSERT INTO terms(collection_id, term)
     SELECT %s, u.term FROM unnest(%s::text[]) u(term)
@@ -115,22 +114,24 @@ def remove_terms(connection: Connection, collection_id: CollectionId, documents:
     connection.execute(_COUNT_CHUNKS, (-len(rows), -sum(row[1] for row in rows), collection_id))
 
 
-class WordReader(WhereReader):
+class PostgresWords(WordTables):
     """Finds chunks by words; idf counts the chunks of all collections, whatever the filter."""
 
-    def count_chunks_with(self, terms: Sequence[str]) -> dict[str, int]:
+    _tables: PostgresTables
+
+    def _count_chunks_with(self, terms: Sequence[str]) -> dict[str, int]:
         """Return how many chunks hold each of some terms."""
-        rows = self.connection.execute(
+        rows = self._tables.connection.execute(
             "SELECT term, sum(chunks)::bigint FROM terms WHERE term = ANY(%s) GROUP BY term", (list(terms),)
         )
         found: dict[str, int] = dict(rows.fetchall())
         return {term: found.get(stored_text(term), 0) for term in terms}
 
-    def bm25(self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()) -> _Ranking:
+    def bm25(self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()) -> Ranking:
         """Rank the chunks that hold any of the terms by BM25."""
         if limit <= 0 or not where.collections:
             return []
-        frequencies = self.document_frequencies(terms)
+        frequencies = self.frequencies(terms)
         repeats = Counter(term for term in terms if term in frequencies.of_term)
         if not repeats:
             return []
@@ -143,7 +144,7 @@ class WordReader(WhereReader):
         # The terms of a collection are its own, so leaving out others costs nothing.
         if covers_whole_collections(where):
             return best_first(*scored(weighed, self._mean_length()), limit)
-        few = self.few_inside(where)
+        few = self._where.few_inside(where)
         if few is not None:
             inside = np.fromiter(few[0], np.int64, len(few[0]))
             return best_first(*scored(weighed, self._mean_length(), inside), limit)
@@ -158,7 +159,7 @@ class WordReader(WhereReader):
         found: list[int] = []
         for at in range(0, len(ids), _BATCH):
             batch = ids[at : at + _BATCH]
-            kept = {*batch} if covers_whole_collections(where) else self.keep_chunks(where, batch)
+            kept = {*batch} if covers_whole_collections(where) else self._where.keep_chunks(where, batch)
             found += [each for each in batch if each in kept]
             if limit is not None and len(found) >= limit:
                 break
@@ -166,7 +167,7 @@ class WordReader(WhereReader):
 
     def _postings(self, terms: Sequence[str], collections: Sequence[CollectionId]) -> list[Postings]:
         """Return where each of the terms is."""
-        rows = self.connection.execute(_POSTINGS, (list(terms), list(collections)), binary=True)
+        rows = self._tables.connection.execute(_POSTINGS, (list(terms), list(collections)), binary=True)
         blocks: list[list[tuple[int, bytes]]] = [[] for _ in terms]
         for position, block, entries in rows.fetchall():
             blocks[position - 1].append((block, entries))
@@ -178,27 +179,27 @@ class WordReader(WhereReader):
         begun = [starts_with("t.term", stored_text(term[:-1])) for term in terms if term.endswith("*")]
         wanted = any_of([Sql("t.term = ANY(?)", (whole,)), *begun])
         sql = _HOLDING.format(condition=wanted.text)
-        return held_by([unpacked(self.rows(sql, list(collections), *wanted.arguments))])
+        return held_by([unpacked(self._tables.rows(sql, list(collections), *wanted.arguments))])
 
     def _best_inside(
         self, chunks: NDArray[np.int64], scores: NDArray[np.float64], where: Where, limit: int
-    ) -> _Ranking:
+    ) -> Ranking:
         """Walk down the ranking until enough of it is inside."""
-        found: _Ranking = []
+        found: Ranking = []
         at, size = 0, _FIRST_BATCH_FACTOR * limit
         while at < len(chunks) and len(found) < limit:
             batch = best_first(chunks, scores, at + size)[at:]
-            inside = self.keep_chunks(where, [chunk for chunk, _ in batch])
+            inside = self._where.keep_chunks(where, [chunk for chunk, _ in batch])
             found += [each for each in batch if each[0] in inside]
             at, size = at + size, size * _BATCH_GROWTH
         return found[:limit]
 
     def _mean_length(self) -> float:
         def read() -> float:
-            row = self.connection.execute(_MEAN_LENGTH).fetchone()
+            row = self._tables.connection.execute(_MEAN_LENGTH).fetchone()
             return float(row[0]) if row is not None and row[0] else 1.0
 
-        return self.memorized("mean length", read)
+        return self._tables.memorized("mean length", read)
 
 
 def _columns(keys: Iterable[Key]) -> tuple[list[int], list[int]]:

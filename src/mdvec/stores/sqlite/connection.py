@@ -6,7 +6,7 @@ import errno
 import functools
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -175,3 +175,8 @@ def _compiled_glob(pattern: str) -> Callable[[str], bool]:
 def _matches_glob(*arguments: object) -> bool:
     pattern, path = arguments
     return _compiled_glob(str(pattern))(str(path))
+
+
+def id_list(ids: Iterable[int]) -> str:
+    """Return ids as ``json_each`` takes them, ascending."""
+    return json.dumps(sorted(ids))

@@ -12,12 +12,13 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.errors import DamagedDatabaseError, OtherVersionError
+from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.attaching import attach
 from mdvec.stores.sqlite.checksums import DOCUMENT_CHECKSUM, add_functions
 from mdvec.stores.sqlite.connection import Access, Connection, connect, translated
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.schema import TABLES, VERSION
-from mdvec.stores.sqlite.snapshots import Transaction
+from mdvec.stores.sqlite.snapshots import snapshot
 from mdvec.types.collection import Collection, SourceSpec
 
 _PAGES_A_STEP = 4096
@@ -85,7 +86,7 @@ def write_copy(source: Connection, target: Path, names: AnyCollection[str], vers
             copy.close()
     with contextlib.closing(Database(target)) as database:
         with database.writing() as connection:
-            _keep_only(Transaction(connection, None, None), names)
+            _keep_only(snapshot(connection), names)
             connection.execute(_FORGET)
             # What was deleted is still in the word index, until it is merged into one piece.
             connection.execute("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')")
@@ -121,14 +122,14 @@ def adopt(path: Path) -> None:
         )
         raise DamagedDatabaseError(msg, hint="Ask who publishes it; nothing of it was used.")
     with _reading(path) as connection:
-        collections = Transaction(connection, None, None).collections()
+        collections = snapshot(connection).collections.all()
         is_clean = all(each == _without_place(each) for each in collections)
         is_clean = is_clean and not connection.execute(_HAS_PRIVATE).get
     if not is_clean:
         with contextlib.closing(Database(path)) as database, database.writing() as connection:
-            writer = Transaction(connection, None, None)
+            writer = snapshot(connection)
             for each in collections:
-                writer.change_collection(each.id, _without_place)
+                writer.collections.change(each.id, _without_place)
             connection.execute(_FORGET_FILES)
         with _alone(path):
             pass
@@ -179,13 +180,13 @@ def _alone(path: Path) -> Iterator[Connection]:
             connection.close()
 
 
-def _keep_only(writer: Transaction, names: AnyCollection[str]) -> None:
-    for each in writer.collections():
+def _keep_only(writer: Snapshot, names: AnyCollection[str]) -> None:
+    for each in writer.collections.all():
         if each.name in names:
-            writer.change_collection(each.id, _without_place)
+            writer.collections.change(each.id, _without_place)
         else:
-            writer.delete_collection(each.id)
-    writer.drop_unused()
+            writer.collections.delete(each.id)
+    writer.vectors.drop_unused()
 
 
 def _without_place(collection: Collection) -> Collection:

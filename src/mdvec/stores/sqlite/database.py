@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from mdvec.errors import (
     StoreUnavailableError,
     WriterBusyError,
 )
+from mdvec.stores.columns import storable
 from mdvec.stores.conditions import Sql
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import Pool, WritingThread
@@ -23,19 +24,22 @@ from mdvec.stores.sqlite.connection import (
     Connection,
     begin_writing,
     connect,
+    id_list,
     translated,
 )
 from mdvec.stores.sqlite.opening import Opening, has_unread_log, open_first
-from mdvec.stores.tables import TableReader
+from mdvec.stores.tables import Tables
+
+# With its checksum, since a later statement would write the text again.
+_INSERT_CONTENTS = """INSERT INTO contents(document_id, frontmatter, body, comments, checksum)
+    VALUES (?1, ?2, ?3, ?4, crc32(CAST(?3 AS BLOB)))"""
 
 
-class Reader(TableReader):
-    """A part of a snapshot; :class:`mdvec.stores.sqlite.snapshots.Snapshot` is made of these.
+class SqliteTables(Tables):
+    """One transaction of SQLite.
 
     Attributes:
-        connection: Inside a transaction of SQLite, for one thread.
-        version: Grows with every commit that changed something.
-        vector_epoch: Grows when vectors are removed; until then they are only appended.
+        connection: Inside the transaction, for one thread.
 
     Args:
         connection: Inside a transaction.
@@ -44,18 +48,18 @@ class Reader(TableReader):
 
     def __init__(self, connection: Connection, memo: Memo | None) -> None:
         self.connection = connection
-        self.version, self.vector_epoch = connection.execute(
+        version, vector_epoch = connection.execute(
             """SELECT (SELECT value FROM meta WHERE key = 'generation'),
             (SELECT value FROM meta WHERE key = 'vector_epoch')"""
         ).get
-        if self.version is None or self.vector_epoch is None:
+        if version is None or vector_epoch is None:
             msg = "the database is damaged: it does not say which version of its contents it holds"
             raise DamagedDatabaseError(msg)
-        super().__init__(None if memo is None else memo.values(self.version))
+        super().__init__(version, vector_epoch, None if memo is None else memo.values(version))
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
         """Run a statement; return its rows, if any."""
-        return fetch_rows(self.connection, sql, *arguments)
+        return list(self.connection.execute(sql, arguments))
 
     def named(self, column: str, texts: Iterable[str]) -> Sql:
         """Return the condition that a column is one of some texts."""
@@ -66,6 +70,37 @@ class Reader(TableReader):
         """Return the condition that a column is one of a few numbers."""
         arguments = tuple(values)
         return Sql(f"{column} IN ({','.join('?' * len(arguments))})", arguments)
+
+    def each_row(self, sql: str, *arguments: Any) -> Iterator[tuple[Any, ...]]:
+        """Run a query; yield its rows as they are found."""
+        return iter(self.connection.execute(sql, arguments))
+
+    def listed(self, column: str, ids: Iterable[int]) -> Sql:
+        """Return the condition that a column is one of any number of ids."""
+        return Sql(f"{column} IN (SELECT value FROM json_each(?))", (id_list(ids),))  # noqa: S608
+
+    def unlisted(self, column: str, ids: Iterable[int]) -> Sql:
+        """Return the condition that a column is none of any number of ids."""
+        return Sql(f"{column} NOT IN (SELECT value FROM json_each(?))", (id_list(ids),))  # noqa: S608
+
+    stored = staticmethod(storable)
+
+    def change(self, sql: str, *arguments: Any) -> int:
+        """Run a statement; return how many rows it changed."""
+        self.connection.execute(sql, arguments)
+        return self.connection.changes()
+
+    def insert(self, table: str, columns: Mapping[str, str], rows: Iterable[tuple[Any, ...]]) -> None:
+        """Write rows, by one statement that is compiled once."""
+        marks = ", ".join("?" * len(columns))
+        sql = f"INSERT INTO {table}({', '.join(columns)}) VALUES ({marks})"  # noqa: S608 - our own names
+        self.connection.executemany(_INSERT_CONTENTS if table == "contents" else sql, rows)
+
+    def new_ids(self, table: str, count: int) -> Sequence[int]:
+        """Return ids that were never used: a transaction has no other writer."""
+        last = self.rows("SELECT seq FROM sqlite_sequence WHERE name = ?", table)
+        first = last[0][0] + 1 if last else 1
+        return range(first, first + count)
 
 
 class Database:

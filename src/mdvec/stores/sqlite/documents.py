@@ -7,19 +7,17 @@ from collections.abc import Iterable, Sequence
 
 from mdvec.clock import now_ms
 from mdvec.stores.columns import locator_bytes, storable
-from mdvec.stores.records import (
-    ChunkPlace,
-    ChunkTerms,
-    DocumentRecord,
-    StoredChunk,
-    places_of_rows,
+from mdvec.stores.document_tables import (
+    CHUNK_COLUMNS,
+    CHUNK_JOINS,
+    PLACE_COLUMNS,
+    ChunkTables,
+    DocumentTables,
 )
-from mdvec.stores.rows import DocumentRows
-from mdvec.stores.spaces import NEW_EPOCH
+from mdvec.stores.records import ChunkPlace, ChunkTerms, DocumentRecord, StoredChunk, places_of_rows
 from mdvec.stores.sqlite.checksums import BODY, DOCUMENT_CHECKSUM, MOVED_CHECKSUM
-from mdvec.stores.sqlite.where import WhereReader
-from mdvec.stores.sqlite.words import put_terms
-from mdvec.stores.tables import CHUNK_COLUMNS, CHUNK_JOINS, PLACE_COLUMNS, DocumentTables
+from mdvec.stores.sqlite.database import SqliteTables
+from mdvec.stores.vector_tables import NEW_EPOCH
 from mdvec.types.change import Move, SourceEntry
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Where
@@ -31,72 +29,43 @@ _PLACE = f"{PLACE_COLUMNS}, iif(c.ordinal > 0, c.id - 1, 0), coalesce(after.id, 
 _AFTER = "LEFT JOIN chunks after ON after.id = c.id + 1 AND after.document_id = c.document_id"
 
 
-class DocumentReader(WhereReader, DocumentTables):
-    """Reads documents, chunks and links."""
+class SqliteDocuments(DocumentTables):
+    """The documents of a transaction."""
 
     body_column = BODY
     links_table = "links l INDEXED BY links_previous"
 
-    def chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
-        """Return those of the chunks that exist, by id."""
-        sql = f"""SELECT {CHUNK_COLUMNS} FROM json_each(?) j
-            CROSS JOIN chunks c ON c.id = j.value {CHUNK_JOINS}"""  # noqa: S608
-        return {chunk.id: chunk for chunk in self.chunks_of_rows(self.rows(sql, json.dumps(list(ids))))}
+    _tables: SqliteTables
 
-    def bodies(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
+    def texts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
         """Return the texts of those of the documents that exist, by id."""
         sql = f"""SELECT t.document_id, {BODY} FROM json_each(?) j
             CROSS JOIN contents t ON t.document_id = j.value"""  # noqa: S608 - constants
-        return dict(self.rows(sql, json.dumps(list(documents))))
+        return dict(self._tables.rows(sql, json.dumps(list(documents))))
 
-    def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
-        """Return the places of those of the chunks that exist, in order of id."""
-        sql = f"SELECT {_PLACE} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {_AFTER}"  # noqa: S608
-        return places_of_rows(self.rows(sql, json.dumps(sorted(set(ids)))))
-
-    def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
-        """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
-        if not documents:
-            return []
-        condition = self.chunk_condition(where)
-        rows = self.connection.execute(
-            f"""SELECT {_PLACE} FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value
-            CROSS JOIN chunks c ON c.document_id = d.id {_AFTER}
-            WHERE {condition.text} ORDER BY j.key, c.ordinal LIMIT ?""",  # noqa: S608 - constants
-            (json.dumps(list(documents)), *condition.arguments, limit),
-        )
-        return places_of_rows(rows)
-
-    def skeletons(self, ids: Sequence[ChunkId]) -> dict[ChunkId, bytes]:
-        """Return the skeletons of those of the chunks that have one."""
-        sql = """SELECT c.id, c.skeleton FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
-            WHERE c.skeleton IS NOT NULL"""
-        return dict(self.rows(sql, json.dumps(sorted(ids))))
-
-
-class DocumentWriter(DocumentReader, DocumentRows):
-    """Writes documents."""
-
-    def put_terms(
+    def _put_terms(
         self,
         collection_id: CollectionId,  # noqa: ARG002 - words are counted for all collections together
         chunks: Sequence[int],
         terms: Sequence[ChunkTerms],
     ) -> None:
         """Write the terms of new chunks."""
-        put_terms(self.connection, ChunkId(chunks[0]), terms)
+        self._tables.connection.executemany(
+            "INSERT INTO chunks_fts(rowid, main, minor) VALUES (?, ?, ?)",
+            [(key, each.main, each.minor) for key, each in zip(chunks, terms, strict=True)],
+        )
 
-    def complete(self, documents: Sequence[int], records: Sequence[DocumentRecord]) -> None:  # noqa: ARG002
+    def _complete(self, documents: Sequence[int], records: Sequence[DocumentRecord]) -> None:  # noqa: ARG002
         """Write the checksums of new documents."""
-        self.change(
+        self._tables.change(
             f"UPDATE documents AS d SET checksum = {DOCUMENT_CHECKSUM} WHERE id BETWEEN ? AND ?",  # noqa: S608
             documents[0],
             documents[-1],
         )
 
-    def touch_documents(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
+    def touch(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
         """Write the time, size and spelling of documents whose content is the same."""
-        self.connection.executemany(
+        self._tables.connection.executemany(
             """UPDATE documents SET mtime_ns = ?, size = ?, locator = ?, dirty_since_ms = NULL
             WHERE collection_id = ? AND path = ?""",
             [
@@ -105,13 +74,13 @@ class DocumentWriter(DocumentReader, DocumentRows):
             ],
         )
 
-    def move_documents(self, collection_id: CollectionId, moves: Sequence[Move]) -> bool:
+    def move(self, collection_id: CollectionId, moves: Sequence[Move]) -> bool:
         """Write the new place of documents; return False where a vector index has the old one."""
         from mdvec.stores.sqlite.attaching import is_attached
 
-        if is_attached(self.connection):
+        if is_attached(self._tables.connection):
             return False
-        self.connection.executemany(
+        self._tables.connection.executemany(
             f"""UPDATE documents AS d SET path = :path, mtime_ns = :mtime_ns, size = :size,
             locator = :locator, dirty_since_ms = NULL, checksum = {MOVED_CHECKSUM}
             WHERE collection_id = :collection AND path = :old""",  # noqa: S608 - constants
@@ -131,7 +100,7 @@ class DocumentWriter(DocumentReader, DocumentRows):
 
     def mark_dirty(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Mark documents as changed since they were indexed."""
-        self.connection.executemany(
+        self._tables.connection.executemany(
             """UPDATE documents SET dirty_since_ms = ?
             WHERE collection_id = ? AND path >= ? AND path <= ? AND dirty_since_ms IS NULL""",
             [
@@ -140,9 +109,9 @@ class DocumentWriter(DocumentReader, DocumentRows):
             ],
         )
 
-    def delete_documents(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
+    def delete(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Remove documents with all that belongs to them."""
-        self.connection.executemany(
+        self._tables.connection.executemany(
             "DELETE FROM documents WHERE collection_id = ? AND path = ?",
             [(collection_id, path) for path in paths],
         )
@@ -150,15 +119,53 @@ class DocumentWriter(DocumentReader, DocumentRows):
     def set_superseded(self, collection_id: CollectionId, documents: Iterable[DocumentId]) -> None:
         """Write which documents of a collection another one replaces."""
         ids = json.dumps(sorted(documents))
-        returned = self.connection.execute(
+        returned = self._tables.connection.execute(
             """UPDATE documents SET superseded = 0 WHERE collection_id = ? AND superseded
             AND id NOT IN (SELECT value FROM json_each(?)) RETURNING id""",
             (collection_id, ids),
         ).fetchall()
         if returned:  # their vectors were passed over: all that is missing is looked for again
-            self.change(NEW_EPOCH)
-        self.connection.execute(
+            self._tables.change(NEW_EPOCH)
+        self._tables.connection.execute(
             """UPDATE documents SET superseded = 1 WHERE collection_id = ? AND NOT superseded
             AND id IN (SELECT value FROM json_each(?))""",
             (collection_id, ids),
         )
+
+
+class SqliteChunks(ChunkTables):
+    """The chunks of a transaction."""
+
+    def get(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
+        """Return those of the chunks that exist, by id."""
+        sql = f"""SELECT {CHUNK_COLUMNS} FROM json_each(?) j
+            CROSS JOIN chunks c ON c.id = j.value {CHUNK_JOINS}"""  # noqa: S608
+        return {
+            chunk.id: chunk for chunk in self.stored_chunks(self._tables.rows(sql, json.dumps(list(ids))))
+        }
+
+    def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
+        """Return the places of those of the chunks that exist, in order of id."""
+        sql = f"SELECT {_PLACE} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {_AFTER}"  # noqa: S608
+        return places_of_rows(self._tables.rows(sql, json.dumps(sorted(set(ids)))))
+
+    def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
+        """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
+        if not documents:
+            return []
+        condition = self._where.chunks(where)
+        rows = self._tables.rows(
+            f"""SELECT {_PLACE} FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value
+            CROSS JOIN chunks c ON c.document_id = d.id {_AFTER}
+            WHERE {condition.text} ORDER BY j.key, c.ordinal LIMIT ?""",  # noqa: S608 - constants
+            json.dumps(list(documents)),
+            *condition.arguments,
+            limit,
+        )
+        return places_of_rows(rows)
+
+    def skeletons(self, ids: Sequence[ChunkId]) -> dict[ChunkId, bytes]:
+        """Return the skeletons of those of the chunks that have one."""
+        sql = """SELECT c.id, c.skeleton FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
+            WHERE c.skeleton IS NOT NULL"""
+        return dict(self._tables.rows(sql, json.dumps(sorted(ids))))

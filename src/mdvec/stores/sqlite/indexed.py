@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdvec.stores.dense import IndexedReader
 from mdvec.stores.matrix import (
     STORED,
     Ids,
@@ -23,7 +22,7 @@ from mdvec.stores.matrix import (
     in_rows_of,
 )
 from mdvec.stores.sqlite.checksums import VECTOR
-from mdvec.stores.sqlite.snapshots import Snapshot
+from mdvec.stores.sqlite.vectors import SqliteVectors
 from mdvec.stores.vectors.follower import NearestQuery
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, SpaceId
@@ -41,8 +40,8 @@ _NAMES_OF = f"""SELECT n.document_id, {VECTOR} FROM json_each(?) j
     CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = n.text_hash"""  # noqa: S608 - a constant
 
 
-class IndexedSnapshot(IndexedReader, Snapshot):
-    """A snapshot that searches through an index; no matrix is loaded."""
+class SqliteIndexedVectors(SqliteVectors):
+    """The vectors of a snapshot, searched through an index; no matrix is loaded."""
 
     def _similarities(
         self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
@@ -51,13 +50,13 @@ class IndexedSnapshot(IndexedReader, Snapshot):
         batches = self._batches(sql, (json.dumps(sorted(set(ids))), space_id))
         return in_order_of(ids, *_largest_similarities(batches, queries))
 
-    def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
+    def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         """Return the vectors of the chunks' texts."""
-        rows = list(self.connection.execute(_TEXTS_OF, (json.dumps(ids), space_id)))
-        vectors = decode([row[1] for row in rows], self.dimension(space_id))
+        rows = list(self.tables.connection.execute(_TEXTS_OF, (json.dumps(ids), space_id)))
+        vectors = decode([row[1] for row in rows], self._spaces.dimension(space_id))
         return in_rows_of(ids, [row[0] for row in rows], vectors)
 
-    def _without_index(self, query: NearestQuery) -> list[tuple[int, float]]:
+    def _nearest_of_all(self, query: NearestQuery) -> list[tuple[int, float]]:
         """Return the nearest of the owners inside by looking at every vector of the space, some at a time."""
         sql = _ALL_TEXTS if query.kind is VectorKind.TEXT else _ALL_NAMES
         batches = self._batches(sql, (query.space_id,))
@@ -68,7 +67,7 @@ class IndexedSnapshot(IndexedReader, Snapshot):
         return best_first(best, in_order_of(best, ids, similarities)[0], query.limit)
 
     def _batches(self, sql: str, arguments: tuple[str | int, ...]) -> Iterator[tuple[list[int], list[bytes]]]:
-        rows: Iterable[Any] = self.connection.execute(sql, arguments)
+        rows: Iterable[Any] = self.tables.connection.execute(sql, arguments)
         while batch := list(itertools.islice(rows, _BATCH_ROWS)):
             yield [row[0] for row in batch], [row[1] for row in batch]
 

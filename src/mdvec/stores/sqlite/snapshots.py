@@ -1,19 +1,19 @@
-"""What is read and written in one transaction, put together from its parts."""
+"""A transaction of SQLite in its parts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
-
-from mdvec.stores.catalog import CatalogReader, CatalogWriter
-from mdvec.stores.claims import live_holders
-from mdvec.stores.columns import storable
+from mdvec.stores.collection_tables import CollectionTables
 from mdvec.stores.conditions import Sql
-from mdvec.stores.sqlite.documents import DocumentWriter
-from mdvec.stores.sqlite.vectors import VectorReader, VectorWriter
-from mdvec.stores.sqlite.words import WordReader
+from mdvec.stores.memo import Memo
+from mdvec.stores.snapshot import Snapshot
+from mdvec.stores.sqlite.connection import Connection
+from mdvec.stores.sqlite.database import SqliteTables
+from mdvec.stores.sqlite.documents import SqliteChunks, SqliteDocuments
+from mdvec.stores.sqlite.vectors import SqliteVectors
+from mdvec.stores.sqlite.where import SqliteWhere
+from mdvec.stores.sqlite.words import SqliteWords
+from mdvec.stores.vector_tables import AttachedTo, Matrices, SpaceTables
 from mdvec.types.ids import CollectionId, SpaceId
-from mdvec.types.report import Activity
 
 CLOCK = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)"
 """The time, in milliseconds since 1970."""
@@ -28,49 +28,54 @@ _WITHOUT_SPACE = """(SELECT count(*) FROM chunks WHERE collection_id = ?)
     - (SELECT count(*) FROM documents d CROSS JOIN chunks c ON c.document_id = d.id
         WHERE d.collection_id = ? AND d.superseded)"""
 
-# With its checksum, since a later statement would write the text again.
-_INSERT_CONTENTS = """INSERT INTO contents(document_id, frontmatter, body, comments, checksum)
-    VALUES (?1, ?2, ?3, ?4, crc32(CAST(?3 AS BLOB)))"""
 
+class SqliteCollections(CollectionTables):
+    """The collections of a transaction."""
 
-class Snapshot(VectorReader, WordReader, CatalogReader):
-    """One consistent snapshot; a :class:`mdvec.stores.interface.View`."""
+    clock = CLOCK
 
-    def activities(self) -> list[Activity]:
-        """Return what live processes are doing now."""
-        return [holder.activity for holder in live_holders(self.rows, CLOCK)]
+    def delete(self, collection_id: CollectionId) -> None:
+        """Remove a collection and all it holds."""
+        self._tables.change("DELETE FROM collections WHERE id = ?", collection_id)
 
-    def pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
+    def _pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
         """Return how many chunks lack a vector, as SQL."""
         if space_id is None:
             return Sql(_WITHOUT_SPACE, (collection_id, collection_id))
         return Sql(_MISSING, (collection_id, space_id, collection_id))
 
 
-class Transaction(Snapshot, CatalogWriter, DocumentWriter, VectorWriter):
-    """One transaction; a :class:`mdvec.stores.interface.Writer`."""
+def snapshot(
+    connection: Connection,
+    memo: Memo | None = None,
+    matrices: Matrices | None = None,
+    index: AttachedTo | None = None,
+) -> Snapshot:
+    """Return the parts of a transaction.
 
-    def stored(self, text: str) -> str:
-        """Return a text without lone surrogates."""
-        return storable(text)
+    Args:
+        connection: Inside the transaction.
+        memo: What is known of versions; None where what is read may yet be undone.
+        matrices: Those of the store; None inside a transaction that writes.
+        index: The vector index beside the store, if there is one.
+    """
+    tables = SqliteTables(connection, memo)
+    where = SqliteWhere(tables)
+    documents = SqliteDocuments(tables, where)
+    chunks = SqliteChunks(tables, where, documents.texts)
+    spaces = SpaceTables(tables, where)
+    vectors = SqliteVectors
+    if index is not None:
+        from mdvec.stores.sqlite.indexed import SqliteIndexedVectors
 
-    def change(self, sql: str, *arguments: Any) -> int:
-        """Run a statement; return how many rows it changed."""
-        self.connection.execute(sql, arguments)
-        return self.connection.changes()
-
-    def insert(self, table: str, columns: Mapping[str, str], rows: Iterable[tuple[Any, ...]]) -> None:
-        """Write rows, by one statement that is compiled once."""
-        marks = ", ".join("?" * len(columns))
-        sql = f"INSERT INTO {table}({', '.join(columns)}) VALUES ({marks})"  # noqa: S608 - our own names
-        self.connection.executemany(_INSERT_CONTENTS if table == "contents" else sql, rows)
-
-    def new_ids(self, table: str, count: int) -> Sequence[int]:
-        """Return ids that were never used: a transaction has no other writer."""
-        last = self.rows("SELECT seq FROM sqlite_sequence WHERE name = ?", table)
-        first = last[0][0] + 1 if last else 1
-        return range(first, first + count)
-
-    def delete_collection(self, collection_id: CollectionId) -> None:
-        """Remove a collection and all it holds."""
-        self.connection.execute("DELETE FROM collections WHERE id = ?", (collection_id,))
+        vectors = SqliteIndexedVectors
+    return Snapshot(
+        version=tables.version,
+        tables=tables,
+        collections=SqliteCollections(tables, where),
+        documents=documents,
+        chunks=chunks,
+        words=SqliteWords(tables, where),
+        spaces=spaces,
+        vectors=vectors(tables, where, chunks, spaces, matrices, index),
+    )

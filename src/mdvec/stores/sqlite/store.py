@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, ClassVar
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
 from mdvec.stores.claims import Claims
-from mdvec.stores.dense import Matrices
 from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import closed_on_error
+from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.checksums import REPAIR_HINT, damaged_rows
 from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Connection, translated
 from mdvec.stores.sqlite.database import Database, fetch_rows
 from mdvec.stores.sqlite.opening import Opening, read_mark, read_spaces
-from mdvec.stores.sqlite.snapshots import CLOCK, Snapshot, Transaction
+from mdvec.stores.sqlite.snapshots import CLOCK, snapshot
+from mdvec.stores.vector_tables import Matrices
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.types.collection import Collection
 
@@ -143,22 +144,17 @@ class SqliteStore:
     def read(self) -> Iterator[Snapshot]:
         """Open a snapshot."""
         with self._database.reading() as connection:
-            if self._attached is None:
-                yield Snapshot(connection, self._memo, self._matrices)
-                return
-            from mdvec.stores.sqlite.indexed import IndexedSnapshot
-
-            snapshot = IndexedSnapshot(connection, self._memo, self._matrices)
-            yield snapshot.through(self._attached, self._current_version)
+            index = None if self._attached is None else (self._attached, self._current_version)
+            yield snapshot(connection, self._memo, self._matrices, index)
 
     @contextmanager
-    def write(self, claim: Claim | None = None) -> Iterator[Transaction]:
+    def write(self, claim: Claim | None = None) -> Iterator[Snapshot]:
         """Open a transaction; see :meth:`mdvec.stores.interface.Store.write`."""
         held = claim if isinstance(claim, HeldClaim) else None
         with self._database.writing(BUSY_TIMEOUT_S if held is None else held.wait_s) as connection:
             if held is not None:
                 self._claims.confirm(connection, held)
-            yield Transaction(connection, None, None)
+            yield snapshot(connection)
 
     def claim(
         self, collection: Collection | None, purpose: str, *, wait_s: float
@@ -169,8 +165,8 @@ class SqliteStore:
     @contextmanager
     def vector_index(self) -> Iterator[FollowedIndex | None]:
         """Open a snapshot with the vector index that follows it; None without an index."""
-        with self.read() as snapshot:
-            yield snapshot.index
+        with self.read() as view:
+            yield view.vectors.index
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return another version as soon as there is one; see :class:`mdvec.stores.interface.Store`."""
@@ -181,7 +177,7 @@ class SqliteStore:
         from mdvec.stores.sqlite.copying import write_copy
 
         with self._database.reading() as connection:
-            Snapshot(connection, None, None)  # reads: from here on the snapshot stays
+            snapshot(connection)  # reads: from here on the snapshot stays
             return write_copy(connection, path, names, version)
 
     def check(self) -> list[StoreError]:
@@ -241,8 +237,7 @@ class SqliteStore:
 
     def _current_version(self) -> int:
         with self._database.reading() as connection:
-            version: int = Snapshot(connection, None, None).version
-            return version
+            return snapshot(connection).version
 
 
 def _problems(connection: Connection) -> list[str]:

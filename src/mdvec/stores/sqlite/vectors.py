@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mdvec.stores.dense import DenseReader, Matrices
-from mdvec.stores.memo import Memo
 from mdvec.stores.records import DamagedRows, PendingText
-from mdvec.stores.spaces import SpaceReader, SpaceWriter, check_shape
 from mdvec.stores.sqlite.checksums import BODY, VECTOR, discard
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.sqlite.documents import DocumentReader
+from mdvec.stores.sqlite.database import SqliteTables
+from mdvec.stores.vector_tables import VectorTables, removed
 from mdvec.stores.vectors.journal import Dialect
 from mdvec.types.ids import CollectionId, SpaceId, TextHash
 
@@ -36,20 +34,13 @@ _MISSING_CHUNKS = """SELECT c.id, c.document_id, c.start, c.stop, c.context, c.t
     ORDER BY c.id"""
 
 
-class VectorReader(DocumentReader, SpaceReader, DenseReader):
-    """Reads vectors and spaces, and finds the texts without a vector."""
+class SqliteVectors(VectorTables):
+    """The vectors of a transaction, searched in memory."""
 
+    tables: SqliteTables
     dialect = Dialect(VECTOR, "<f2")
 
-    def __init__(self, connection: Connection, memo: Memo | None, matrices: Matrices | None) -> None:
-        super().__init__(connection, memo)
-        self.matrices = matrices
-
-    def each_row(self, sql: str, *arguments: Any) -> Iterator[tuple[Any, ...]]:
-        """Run a query; yield its rows as they are found."""
-        return iter(self.connection.execute(sql, arguments))
-
-    def vectors(
+    def page(
         self, space_id: SpaceId, *, after: bytes, limit: int
     ) -> tuple[list[TextHash], NDArray[np.float32]]:
         """Return vectors as they are stored, in order of hash."""
@@ -57,12 +48,14 @@ class VectorReader(DocumentReader, SpaceReader, DenseReader):
 
         sql = """SELECT text_hash, vector FROM vectors WHERE space_id = ? AND text_hash > ?
             ORDER BY text_hash LIMIT ?"""
-        rows = self.rows(sql, space_id, after, limit)
-        return [TextHash(row[0]) for row in rows], decode([row[1] for row in rows], self.dimension(space_id))
+        rows = self.tables.rows(sql, space_id, after, limit)
+        return [TextHash(row[0]) for row in rows], decode(
+            [row[1] for row in rows], self._spaces.dimension(space_id)
+        )
 
-    def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
+    def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""
-        rows = self.connection.execute(
+        rows = self.tables.connection.execute(
             """SELECT v.text_hash FROM json_each(?) j
             CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = unhex(j.value)""",
             (json.dumps([each.hex() for each in hashes]), space_id),
@@ -72,7 +65,7 @@ class VectorReader(DocumentReader, SpaceReader, DenseReader):
     def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
         """Return chunk texts without a vector; starts where the last call found the first one."""
         after = self._embedded_up_to("chunks", collection_id, space_id)
-        rows = self.connection.execute(_MISSING_CHUNKS, (collection_id, after, space_id))
+        rows = self.tables.connection.execute(_MISSING_CHUNKS, (collection_id, after, space_id))
         found: dict[bytes, PendingText] = {}
         body, body_of = "", 0
         with closing(rows):
@@ -84,12 +77,12 @@ class VectorReader(DocumentReader, SpaceReader, DenseReader):
                 if len(found) >= limit:
                     break
                 if document_id != body_of:
-                    body, body_of = _body(self.connection, document_id), document_id
+                    body, body_of = _body(self.tables.connection, document_id), document_id
                 above = f"{context}\n" if context else ""
                 text = f"{above}{body[start:stop]}"
                 found[text_hash] = PendingText(TextHash(text_hash), text, title, len(above))
         if not found:
-            last = self.connection.execute(
+            last = self.tables.connection.execute(
                 "SELECT max(id) FROM chunks WHERE collection_id = ?", (collection_id,)
             ).get
             after = max(after, last or 0)
@@ -99,11 +92,11 @@ class VectorReader(DocumentReader, SpaceReader, DenseReader):
     def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
         """Return names without a vector; starts where the last call found the first one."""
         after = self._embedded_up_to("names", collection_id, space_id)
-        newest = self.connection.execute("SELECT max(id) FROM names").get or 0
-        if not after and self.connection.execute(_ANY_NAME_MISSING, (space_id,)).get is None:
+        newest = self.tables.connection.execute("SELECT max(id) FROM names").get or 0
+        if not after and self.tables.connection.execute(_ANY_NAME_MISSING, (space_id,)).get is None:
             self._remember("names", collection_id, space_id, newest)
             return []
-        rows = self.connection.execute(
+        rows = self.tables.connection.execute(
             f"SELECT n.id, n.text_hash, n.text {_MISSING_NAMES} ORDER BY n.id",
             (after, collection_id, space_id),
         )
@@ -121,31 +114,27 @@ class VectorReader(DocumentReader, SpaceReader, DenseReader):
     def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
         """Count the names without a vector, each hash once."""
         sql = f"SELECT count(DISTINCT n.text_hash) {_MISSING_NAMES}"
-        count: int = self.connection.execute(sql, (0, collection_id, space_id)).get
+        count: int = self.tables.connection.execute(sql, (0, collection_id, space_id)).get
         return count
 
     def _embedded_up_to(self, table: str, collection_id: CollectionId, space_id: SpaceId) -> int:
         """Return the id up to which all have their vector: ids only grow, and vectors go with an epoch."""
-        if self.matrices is None:
+        if self._matrices is None:
             return 0
-        return self.matrices.embedded_up_to.get((table, collection_id, space_id, self.vector_epoch), 0)
+        return self._matrices.embedded_up_to.get(
+            (table, collection_id, space_id, self.tables.vector_epoch), 0
+        )
 
     def _remember(self, table: str, collection_id: CollectionId, space_id: SpaceId, after: int) -> None:
-        if self.matrices is not None:
-            self.matrices.embedded_up_to[table, collection_id, space_id, self.vector_epoch] = after
+        if self._matrices is not None:
+            self._matrices.embedded_up_to[table, collection_id, space_id, self.tables.vector_epoch] = after
 
-
-class VectorWriter(VectorReader, SpaceWriter):
-    """Writes vectors and spaces."""
-
-    def put_vectors(
-        self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
-    ) -> None:
+    def put(self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]) -> None:
         """Add unit vectors; a hash that has one keeps it."""
         from mdvec.stores.matrix import encode
 
-        check_shape(vectors.shape, len(hashes), self.dimension(space_id))
-        self.connection.executemany(
+        self._check_shape(vectors.shape, len(hashes), space_id)
+        self.tables.connection.executemany(
             """INSERT OR IGNORE INTO vectors(space_id, text_hash, vector, checksum)
             VALUES (?1, ?2, ?3, crc32(?3))""",
             zip(itertools.repeat(space_id), hashes, encode(vectors)),
@@ -153,8 +142,8 @@ class VectorWriter(VectorReader, SpaceWriter):
 
     def discard_damaged(self, collection_id: CollectionId) -> DamagedRows:
         """Remove damaged vectors, and forget the files of a collection's damaged documents."""
-        damaged = discard(self.connection, collection_id)
-        self.removed(damaged.vectors)
+        damaged = discard(self.tables.connection, collection_id)
+        removed(self.tables, damaged.vectors)
         return damaged
 
 

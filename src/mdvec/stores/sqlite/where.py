@@ -12,27 +12,19 @@ import json
 from collections.abc import Iterable
 
 from mdvec.stores.conditions import Sql, alias_condition, starts_with, tag_conditions
-from mdvec.stores.inside import WhereTables
-from mdvec.stores.sqlite.database import Reader
+from mdvec.stores.sqlite.connection import id_list
+from mdvec.stores.where_tables import WhereTables
 from mdvec.text.globs import literal_prefix
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Filters, TagMatch, Where
 
 
-class WhereReader(Reader, WhereTables):
+class SqliteWhere(WhereTables):
     """Finds which chunks and documents a ``Where`` covers."""
 
     date_condition = "p.value GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]*'"
     labels_table = "labels l INDEXED BY labels_document"
     unindexed = "+"
-
-    def listed(self, column: str, ids: Iterable[int]) -> Sql:
-        """Return the condition that a column is one of any number of ids."""
-        return Sql(f"{column} IN (SELECT value FROM json_each(?))", (_id_list(ids),))
-
-    def unlisted(self, column: str, ids: Iterable[int]) -> Sql:
-        """Return the condition that a column is none of any number of ids."""
-        return Sql(f"{column} NOT IN (SELECT value FROM json_each(?))", (_id_list(ids),))
 
     def path_condition(self, glob: str, collections: tuple[CollectionId, ...]) -> Sql:  # noqa: ARG002
         """Return the condition that the path of a document ``d`` matches a glob."""
@@ -40,37 +32,39 @@ class WhereReader(Reader, WhereTables):
 
     def all_chunks(self) -> int:
         """Return the number of chunks in all collections."""
-        return self.memorized("chunks", lambda: int(self.rows("SELECT count(*) FROM chunks")[0][0]))
+        return self._tables.memorized(
+            "chunks", lambda: int(self._tables.rows("SELECT count(*) FROM chunks")[0][0])
+        )
 
     def hold_all_chunks(self, collections: tuple[CollectionId, ...]) -> bool:
         """Return True if no other collection has a chunk."""
-        inside = self.one_of("k.id", collections)
+        inside = self._tables.one_of("k.id", collections)
         sql = f"""SELECT 1 FROM collections k WHERE NOT {inside.text}
             AND EXISTS(SELECT 1 FROM chunks c WHERE c.collection_id = k.id) LIMIT 1"""
-        return not self.rows(sql, *inside.arguments)
+        return not self._tables.rows(sql, *inside.arguments)
 
     def chunks_inside(self, where: Where, most: int) -> list[tuple[ChunkId, DocumentId]]:
         """Return at most some of the chunks inside, with their documents."""
-        source, condition = self._source(where), self.chunk_condition(where)
+        source, condition = self._source(where), self.chunks(where)
         sql = f"SELECT c.id, c.document_id FROM {source.text} AND {condition.text} LIMIT ?"
-        rows = self.rows(sql, *source.arguments, *condition.arguments, most)
+        rows = self._tables.rows(sql, *source.arguments, *condition.arguments, most)
         return [(ChunkId(row[0]), DocumentId(row[1])) for row in rows]
 
     def keep_chunks(self, where: Where, ids: Iterable[int]) -> set[int]:
         """Return those of the chunks that are inside."""
-        condition = self.chunk_condition(where)
+        condition = self.chunks(where)
         has_conditions = bool(self.document_conditions(where))
         documents = "CROSS JOIN documents d ON d.id = c.document_id" if has_conditions else ""
         sql = f"""SELECT c.id FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
             {documents} WHERE {condition.text}"""
-        return {row[0] for row in self.rows(sql, json.dumps(list(ids)), *condition.arguments)}
+        return {row[0] for row in self._tables.rows(sql, json.dumps(list(ids)), *condition.arguments)}
 
     def keep_documents(self, where: Where, ids: Iterable[int]) -> set[int]:
         """Return those of the documents that have a chunk inside."""
-        condition = self.document_condition(where)
+        condition = self.documents(where)
         sql = f"""SELECT d.id FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value
             WHERE EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id) AND {condition.text}"""
-        return {row[0] for row in self.rows(sql, json.dumps(list(ids)), *condition.arguments)}
+        return {row[0] for row in self._tables.rows(sql, json.dumps(list(ids)), *condition.arguments)}
 
     def _source(self, where: Where) -> Sql:
         """Return joins that reach at least every chunk inside, starting where an index is most selective."""
@@ -79,13 +73,13 @@ class WhereReader(Reader, WhereTables):
             return Sql(
                 """json_each(?) j CROSS JOIN chunks c ON c.id = j.value
                     CROSS JOIN documents d ON d.id = c.document_id WHERE 1""",
-                (_id_list(where.chunks),),
+                (id_list(where.chunks),),
             )
         if where.only is not None:
             return Sql(
                 """json_each(?) j CROSS JOIN documents d ON d.id = j.value
                     CROSS JOIN chunks c ON c.document_id = d.id WHERE 1""",
-                (_id_list(where.only),),
+                (id_list(where.only),),
             )
         if filters.tags or filters.alias_prefix is not None:
             labels = _labelled(filters)
@@ -95,7 +89,7 @@ class WhereReader(Reader, WhereTables):
                 labels.arguments,
             )
         if self.document_conditions(where):
-            inside = self.one_of("d.collection_id", where.collections)
+            inside = self._tables.one_of("d.collection_id", where.collections)
             paths = starts_with("d.path", literal_prefix(filters.path or ""))
             return Sql(
                 f"""documents d CROSS JOIN chunks c ON c.document_id = d.id
@@ -104,7 +98,7 @@ class WhereReader(Reader, WhereTables):
             )
         if filters.depths:  # the index on collections holds no depth: looking up each row takes longer
             return Sql("chunks c NOT INDEXED WHERE 1")
-        inside = self.one_of("c.collection_id", where.collections)
+        inside = self._tables.one_of("c.collection_id", where.collections)
         return Sql(f"chunks c WHERE {inside.text}", inside.arguments)
 
 
@@ -121,7 +115,3 @@ def _labelled(filters: Filters) -> Sql:
         " UNION ".join(f"SELECT l.document_id FROM labels l WHERE {part.text}" for part in conditions),
         tuple(argument for part in conditions for argument in part.arguments),
     )
-
-
-def _id_list(ids: Iterable[int]) -> str:
-    return json.dumps(sorted(ids))

@@ -7,9 +7,9 @@ import json
 from collections.abc import Sequence
 from contextlib import closing
 
-from mdvec.stores.records import FIELD_WEIGHTS, ChunkTerms
-from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.sqlite.where import WhereReader
+from mdvec.stores.records import FIELD_WEIGHTS
+from mdvec.stores.sqlite.database import SqliteTables
+from mdvec.stores.word_tables import Ranking, WordTables
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
 
@@ -34,37 +34,29 @@ _FREQUENCIES = "SELECT t.term, t.doc FROM json_each(?) j CROSS JOIN chunks_terms
 _FIRST_BATCH_FACTOR = 4
 _BATCH_GROWTH = 4
 
-_Ranking = list[tuple[ChunkId, float]]
 
-
-def put_terms(connection: Connection, first: ChunkId, terms: Sequence[ChunkTerms]) -> None:
-    """Add the terms of new chunks, whose ids follow each other."""
-    connection.executemany(
-        "INSERT INTO chunks_fts(rowid, main, minor) VALUES (?, ?, ?)",
-        [(first + at, each.main, each.minor) for at, each in enumerate(terms)],
-    )
-
-
-class WordReader(WhereReader):
+class SqliteWords(WordTables):
     """Finds chunks by the words of all collections in one FTS5 table: idf is the same for every filter."""
 
-    def count_chunks_with(self, terms: Sequence[str]) -> dict[str, int]:
+    _tables: SqliteTables
+
+    def _count_chunks_with(self, terms: Sequence[str]) -> dict[str, int]:
         """Return how many chunks hold each of some terms."""
-        rows = self.connection.execute(_FREQUENCIES, (json.dumps(terms),))
+        rows = self._tables.connection.execute(_FREQUENCIES, (json.dumps(terms),))
         return {term: count for term, count in rows}  # noqa: C416 - its rows are not typed
 
-    def bm25(self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()) -> _Ranking:
+    def bm25(self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()) -> Ranking:
         """Rank the chunks that hold any of the terms by BM25."""
         if not terms or limit <= 0 or not where.collections:
             return []
-        few = self.few_inside(where)
+        few = self._where.few_inside(where)
         if few is not None:
             # Chunks outside get no score, which is what costs time.
             sql, arguments = _ranking(terms, must, json.dumps(list(few[0])))
-            return _rows(self.connection, f"{sql} LIMIT ?", (*arguments, limit))
+            return self._tables.rows(f"{sql} LIMIT ?", *arguments, limit)
         sql, arguments = _ranking(terms, must)
-        if self.covers_everything(where) and not (where.hidden or where.hidden_chunks):
-            return _rows(self.connection, f"{sql} LIMIT ?", (*arguments, limit))
+        if self._where.covers_everything(where) and not (where.hidden or where.hidden_chunks):
+            return self._tables.rows(f"{sql} LIMIT ?", *arguments, limit)
         return self._best_inside(sql, arguments, where, limit)
 
     def holding(
@@ -73,29 +65,27 @@ class WordReader(WhereReader):
         """Return the chunks inside ``where`` that hold a term of every group, in order of id."""
         match = " AND ".join(f"({_any_begun(group)})" for group in groups)
         most = -1 if limit is None else limit
-        few = self.few_inside(where)
+        few = self._where.few_inside(where)
         if few is not None:
             arguments: tuple[str | int | float, ...] = (match, json.dumps(list(few[0])), most)
-            rows = self.connection.execute(f"{_HOLDING} {_INSIDE} ORDER BY rowid LIMIT ?", arguments)
+            rows = self._tables.connection.execute(f"{_HOLDING} {_INSIDE} ORDER BY rowid LIMIT ?", arguments)
         else:
-            condition = self.chunk_condition(where)
+            condition = self._where.chunks(where)
             sql = _HOLDING_INSIDE.format(condition=condition.text)
-            rows = self.connection.execute(sql, (match, *condition.arguments, most))
+            rows = self._tables.connection.execute(sql, (match, *condition.arguments, most))
         return [ChunkId(row[0]) for row in rows]
 
-    def _best_inside(
-        self, sql: str, arguments: tuple[str | float, ...], where: Where, limit: int
-    ) -> _Ranking:
+    def _best_inside(self, sql: str, arguments: tuple[str | float, ...], where: Where, limit: int) -> Ranking:
         """Walk down the whole ranking until enough of it is inside."""
-        ranking = self.connection.execute(sql, arguments)
-        found: _Ranking = []
+        ranking = self._tables.connection.execute(sql, arguments)
+        found: Ranking = []
         size = _FIRST_BATCH_FACTOR * limit
         with closing(ranking):
             while len(found) < limit:
                 batch = list(itertools.islice(ranking, size))
                 if not batch:
                     break
-                inside = self.keep_chunks(where, [row[0] for row in batch])
+                inside = self._where.keep_chunks(where, [row[0] for row in batch])
                 found += [(ChunkId(row[0]), row[1]) for row in batch if row[0] in inside]
                 size *= _BATCH_GROWTH
         return found[:limit]
@@ -139,8 +129,3 @@ def _any_begun(terms: Sequence[str]) -> str:
 
 def _quoted(term: str) -> str:
     return '"' + term.replace('"', '""') + '"'
-
-
-def _rows(connection: Connection, sql: str, arguments: tuple[str | float, ...]) -> _Ranking:
-    rows: _Ranking = list(connection.execute(sql, arguments))
-    return rows

@@ -6,18 +6,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError
-from mdvec.stores.columns import COLLECTION_COLUMNS, LabelKind, collection_of, settings_json, spec_json
+from mdvec.stores.claims import live_holders
+from mdvec.stores.columns import COLLECTION_COLUMNS, collection_of, settings_json, spec_json
 from mdvec.stores.conditions import Sql
-from mdvec.stores.inside import WhereTables
-from mdvec.stores.tables import TableWriter
+from mdvec.stores.interface import CollectionWriter
+from mdvec.stores.where_tables import Part
 from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.document import DocumentState
 from mdvec.types.ids import CollectionId, SpaceId
-from mdvec.types.query import Where
-from mdvec.types.report import CollectionCounts, FileStatus, TagCount
+from mdvec.types.report import Activity, CollectionCounts, FileStatus
 
 _COUNTS = """SELECT
     (SELECT count(*) FROM documents WHERE collection_id = ?),
@@ -28,43 +29,39 @@ _COUNTS = """SELECT
     (SELECT count(*) FROM documents WHERE collection_id = ? AND dirty_since_ms IS NOT NULL),
     (SELECT count(*) FROM documents WHERE collection_id = ? AND superseded)"""
 
-# A tag is shown as the first document spells it.
-_TAGS = """SELECT l.display, t.documents FROM (
-        SELECT l.folded, count(*) AS documents, min(d.id) AS first
-        FROM labels l CROSS JOIN documents d ON d.id = l.document_id
-        WHERE l.kind = ? AND {condition} GROUP BY l.folded) t
-    CROSS JOIN labels l ON l.kind = ? AND l.folded = t.folded AND l.document_id = t.first
-    ORDER BY t.documents DESC, t.folded"""
-
 _REASONS = {"collection_id": "bigint", "path": "text", "reason": "text"}
 
 
-class CatalogReader(WhereTables):
-    """Reads collections."""
+class CollectionTables(Part, CollectionWriter):
+    """The collections of a transaction; a :class:`mdvec.stores.interface.CollectionWriter`."""
+
+    clock: ClassVar[str]
+    """SQL for the time, in milliseconds since 1970."""
 
     @abstractmethod
-    def pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
+    def _pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
         """Return how many chunks that are not superseded lack a vector, as a scalar; without a space all."""
 
-    def collections(self) -> list[Collection]:
+    def all(self) -> list[Collection]:
         """Return all collections, by name."""
         sql = f"SELECT {COLLECTION_COLUMNS} FROM collections ORDER BY name"
-        return list(self.memorized("collections", lambda: list(map(collection_of, self.rows(sql)))))
+        return list(
+            self._tables.memorized("collections", lambda: list(map(collection_of, self._tables.rows(sql))))
+        )
+
+    def activities(self) -> list[Activity]:
+        """Return what live processes are doing now."""
+        return [holder.activity for holder in live_holders(self._tables.rows, self.clock)]
 
     def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
         """Count what a collection holds; without a space every chunk is pending."""
-        pending = self.pending_chunks(collection_id, space_id)
+        pending = self._pending_chunks(collection_id, space_id)
         sql = _COUNTS.format(pending=pending.text)
         arguments = (*[collection_id] * 4, *pending.arguments, *[collection_id] * 2)
-        return self.memorized(
-            ("counts", collection_id, space_id), lambda: CollectionCounts(*self.rows(sql, *arguments)[0])
+        return self._tables.memorized(
+            ("counts", collection_id, space_id),
+            lambda: CollectionCounts(*self._tables.rows(sql, *arguments)[0]),
         )
-
-    def tags(self, where: Where) -> list[TagCount]:
-        """Count the documents of each tag, most used first, then by name."""
-        condition, tag = self.document_condition(where), LabelKind.TAG.value
-        rows = self.rows(_TAGS.format(condition=condition.text), tag, *condition.arguments, tag)
-        return [TagCount(display, documents) for display, documents in rows]
 
     def file_states(self, collection_id: CollectionId, space_id: SpaceId | None) -> list[FileStatus]:
         """Return the one state of every file, by path.
@@ -74,9 +71,9 @@ class CatalogReader(WhereTables):
         states = {
             path: FileStatus(path, state, reason)
             for table, state in (("exclusions", DocumentState.EXCLUDED), ("failures", DocumentState.FAILED))
-            for path, reason in self.outcome(table, collection_id).items()
+            for path, reason in self._outcome(table, collection_id).items()
         }
-        rows = self.rows(
+        rows = self._tables.rows(
             """SELECT d.path, count(c.id), count(c.id) - count(v.id), d.dirty_since_ms IS NOT NULL,
             d.superseded, d.warnings
             FROM documents d LEFT JOIN chunks c ON c.document_id = d.id
@@ -92,22 +89,18 @@ class CatalogReader(WhereTables):
             states[path] = FileStatus(path, known.state, known.reason, chunks, pending)
         return [states[path] for path in sorted(states)]
 
-    def outcome(self, table: str, collection_id: CollectionId) -> dict[str, str]:
+    def _outcome(self, table: str, collection_id: CollectionId) -> dict[str, str]:
         """Return the reasons in ``exclusions`` or ``failures``, by path."""
-        return dict(self.rows(f"SELECT path, reason FROM {table} WHERE collection_id = ?", collection_id))
+        return dict(
+            self._tables.rows(f"SELECT path, reason FROM {table} WHERE collection_id = ?", collection_id)
+        )
 
-
-class CatalogWriter(CatalogReader, TableWriter):
-    """Writes collections."""
-
-    def add_collection(
-        self, name: str, description: str, source: SourceSpec, chunking: ChunkingSpec
-    ) -> Collection:
+    def add(self, name: str, description: str, source: SourceSpec, chunking: ChunkingSpec) -> Collection:
         """Write a new, enabled collection."""
-        if self.rows("SELECT 1 FROM collections WHERE name = ?", name):
+        if self._tables.rows("SELECT 1 FROM collections WHERE name = ?", name):
             msg = f"there is already a collection named {name!r}"
             raise CollectionExistsError(msg)
-        (row,) = self.rows(
+        (row,) = self._tables.rows(
             f"""INSERT INTO collections(name, description, source, chunking, enabled)
             VALUES (?, ?, ?, ?, true) RETURNING {COLLECTION_COLUMNS}""",
             name,
@@ -117,17 +110,15 @@ class CatalogWriter(CatalogReader, TableWriter):
         )
         return collection_of(row)
 
-    def change_collection(
-        self, collection_id: CollectionId, change: Callable[[Collection], Collection]
-    ) -> Collection:
+    def change(self, collection_id: CollectionId, change: Callable[[Collection], Collection]) -> Collection:
         """Rewrite a collection from its state inside this transaction."""
-        current = next((each for each in self.collections() if each.id == collection_id), None)
+        current = next((each for each in self.all() if each.id == collection_id), None)
         if current is None:
             msg = "the collection was deleted"
             raise CollectionNotFoundError(msg)
         changed = change(current)
         if changed != current:
-            self.rows(
+            self._tables.rows(
                 """UPDATE collections SET name = ?, description = ?, source = ?, chunking = ?, enabled = ?,
                 last_indexed_ms = ?, settings = ? WHERE id = ?""",
                 changed.name,
@@ -153,12 +144,12 @@ class CatalogWriter(CatalogReader, TableWriter):
         self._set_outcome("failures", collection_id, {each.path: each.reason for each in failures})
 
     def _set_outcome(self, table: str, collection_id: CollectionId, outcome: Mapping[str, str]) -> None:
-        wanted = {self.stored(path): self.stored(reason) for path, reason in outcome.items()}
-        known = self.outcome(table, collection_id)
+        wanted = {self._tables.stored(path): self._tables.stored(reason) for path, reason in outcome.items()}
+        known = self._outcome(table, collection_id)
         gone = [path for path in known if known[path] != wanted.get(path)]
         new = {path: reason for path, reason in wanted.items() if known.get(path) != reason}
-        paths = self.named("path", gone)
-        self.change(
+        paths = self._tables.named("path", gone)
+        self._tables.change(
             f"DELETE FROM {table} WHERE collection_id = ? AND {paths.text}", collection_id, *paths.arguments
         )
-        self.insert(table, _REASONS, [(collection_id, path, reason) for path, reason in new.items()])
+        self._tables.insert(table, _REASONS, [(collection_id, path, reason) for path, reason in new.items()])

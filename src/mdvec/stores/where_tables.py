@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from msgspec.structs import replace
 
 from mdvec.stores.conditions import Sql, all_of, filter_conditions
-from mdvec.stores.records import FEW_CHUNKS, DocumentFrequencies
-from mdvec.stores.tables import TableReader
+from mdvec.stores.records import FEW_CHUNKS
+from mdvec.stores.tables import Tables
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Where
 
-_MAX_COUNTED_TERMS = 50_000
 
+class WhereTables(ABC):
+    """Finds, once for a version, what a ``Where`` covers.
 
-class WhereTables(TableReader):
-    """Finds, once for a version, what a ``Where`` covers."""
+    Args:
+        tables: The transaction.
+    """
 
     date_condition: ClassVar[str]
     """True if ``p.value`` begins with a year and a month."""
@@ -30,13 +32,8 @@ class WhereTables(TableReader):
     unindexed: ClassVar[str] = ""
     """Stands before a column that must not choose an index."""
 
-    def listed(self, column: str, ids: Iterable[int]) -> Sql:
-        """Return the condition that a column is one of any number of ids."""
-        return self.one_of(column, ids)
-
-    @abstractmethod
-    def unlisted(self, column: str, ids: Iterable[int]) -> Sql:
-        """Return the condition that a column is none of any number of ids."""
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
 
     @abstractmethod
     def path_condition(self, glob: str, collections: tuple[CollectionId, ...]) -> Sql:
@@ -55,25 +52,6 @@ class WhereTables(TableReader):
         """Return at most some of the chunks inside, with their documents."""
 
     @abstractmethod
-    def count_chunks_with(self, terms: Sequence[str]) -> dict[str, int]:
-        """Return how many chunks hold each of some terms; those that none holds may be missing."""
-
-    def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
-        """Return how many chunks hold each of the terms."""
-        counted: dict[str, int] = self.memorized("document frequencies", dict)
-        if len(counted) > _MAX_COUNTED_TERMS:
-            counted.clear()
-        # Another thread may clear them at any moment.
-        known = {term: counted.get(term) for term in terms}
-        missing = [term for term, count in known.items() if count is None]
-        if missing:
-            found = self.count_chunks_with(missing)
-            new = {term: found.get(term, 0) for term in missing}
-            counted.update(new)
-            known |= new
-        return DocumentFrequencies(self.all_chunks(), {term: count for term, count in known.items() if count})
-
-    @abstractmethod
     def keep_chunks(self, where: Where, ids: Iterable[int]) -> set[int]:
         """Return those of the chunks that are inside."""
 
@@ -83,13 +61,13 @@ class WhereTables(TableReader):
 
     def covers_everything(self, where: Where) -> bool:
         """Return True if every chunk is inside, apart from hidden ones and those of hidden documents."""
-        return self.memorized(("everything", where), lambda: self._covers_everything(where))
+        return self._tables.memorized(("everything", where), lambda: self._covers_everything(where))
 
     def few_inside(self, where: Where) -> tuple[frozenset[ChunkId], frozenset[DocumentId]] | None:
         """Return the chunks inside and their documents if they are few; None if not, or for all chunks."""
         if self.covers_everything(where):
             return None
-        return self.memorized(("few", where), lambda: self._few_inside(where))
+        return self._tables.memorized(("few", where), lambda: self._few_inside(where))
 
     def holds_few(self, where: Where) -> bool:
         """Return True if at most ``FEW_CHUNKS`` chunks are inside."""
@@ -101,18 +79,18 @@ class WhereTables(TableReader):
         """Return the chunks (for texts) or documents (for names) among ``ids`` that are inside ``where``."""
         return self.keep_chunks(where, ids) if kind is VectorKind.TEXT else self.keep_documents(where, ids)
 
-    def document_condition(self, where: Where) -> Sql:
+    def documents(self, where: Where) -> Sql:
         """Return the conditions on a document ``d``; one of its chunks has to be inside, too."""
-        parts = [self.one_of("d.collection_id", where.collections), *self.document_conditions(where)]
+        parts = [self._tables.one_of("d.collection_id", where.collections), *self.document_conditions(where)]
         if own := self._own_conditions(where):
             chunk = all_of(own)
             text = f"EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id AND {chunk.text})"  # noqa: S608
             parts.append(Sql(text, chunk.arguments))
         return all_of(parts)
 
-    def chunk_condition(self, where: Where) -> Sql:
+    def chunks(self, where: Where) -> Sql:
         """Return the conditions on a chunk ``c`` and on its document ``d``."""
-        in_collections = self.one_of(f"{self.unindexed}c.collection_id", where.collections)
+        in_collections = self._tables.one_of(f"{self.unindexed}c.collection_id", where.collections)
         return all_of([in_collections, *self.document_conditions(where), *self._own_conditions(where)])
 
     def document_conditions(self, where: Where) -> list[Sql]:
@@ -120,9 +98,9 @@ class WhereTables(TableReader):
         filters = where.filters
         conditions: list[Sql] = []
         if where.only is not None:
-            conditions.append(self.listed("d.id", where.only))
+            conditions.append(self._tables.listed("d.id", where.only))
         if where.hidden:
-            conditions.append(self.unlisted("d.id", where.hidden))
+            conditions.append(self._tables.unlisted("d.id", where.hidden))
         conditions += filter_conditions(filters, date=self.date_condition, labels=self.labels_table)
         if filters.path is not None:
             conditions.append(self.path_condition(filters.path, where.collections))
@@ -133,11 +111,11 @@ class WhereTables(TableReader):
         key = f"{self.unindexed}c.id"
         conditions: list[Sql] = []
         if where.filters.depths:
-            conditions.append(self.one_of(f"{self.unindexed}c.depth", where.filters.depths))
+            conditions.append(self._tables.one_of(f"{self.unindexed}c.depth", where.filters.depths))
         if where.chunks is not None:
-            conditions.append(self.listed(key, where.chunks))
+            conditions.append(self._tables.listed(key, where.chunks))
         if where.hidden_chunks:
-            conditions.append(self.unlisted(key, where.hidden_chunks))
+            conditions.append(self._tables.unlisted(key, where.hidden_chunks))
         return conditions
 
     def _covers_everything(self, where: Where) -> bool:
@@ -151,3 +129,16 @@ class WhereTables(TableReader):
         if len(rows) > FEW_CHUNKS:
             return None
         return frozenset(row[0] for row in rows), frozenset(row[1] for row in rows)
+
+
+class Part:
+    """A part of a transaction.
+
+    Args:
+        tables: The transaction.
+        where: Which chunks and documents a ``Where`` covers.
+    """
+
+    def __init__(self, tables: Tables, where: WhereTables) -> None:
+        self._tables = tables
+        self._where = where

@@ -6,19 +6,22 @@ A matrix follows the commits of its store by ids that only grow: what is new sin
 from __future__ import annotations
 
 import threading
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
-from mdvec.stores.inside import WhereTables
+from mdvec.stores.document_tables import ChunkTables
+from mdvec.stores.interface import VectorWriter
 from mdvec.stores.records import ChunkPlace
+from mdvec.stores.tables import Tables
 from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex, NearestQuery
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.journal import TABLES, ChangeJournal, Dialect
+from mdvec.stores.where_tables import Part, WhereTables
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId
 from mdvec.types.query import Where
+from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
     import numpy as np
@@ -58,6 +61,23 @@ _NO_IDS = {"vectors": 0, "chunks": 0, "names": 0}
 _SAMPLE = """SELECT min(c.id) FROM vectors v CROSS JOIN chunks c ON c.text_hash = v.text_hash
     WHERE v.space_id = ? GROUP BY v.text_hash ORDER BY v.text_hash LIMIT ?"""
 
+NEW_EPOCH = "UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'"
+"""What is in memory of vectors is of no use any more."""
+
+# Only if a vector index was attached.
+_REMEMBER_DROPPED = """INSERT INTO removed_owners(id, kind, owner_id)
+    SELECT coalesce((SELECT max(id) FROM removed_owners), 0) + 1, 'space', CAST(? AS bigint)
+    WHERE EXISTS(SELECT 1 FROM meta WHERE key = 'vector_index')"""
+_DROP_UNUSED = f"""DELETE FROM vectors WHERE id IN (
+    SELECT v.id FROM vectors v
+    WHERE NOT EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = v.text_hash)
+    AND NOT EXISTS(SELECT 1 FROM names n WHERE n.text_hash = v.text_hash)
+    ORDER BY v.id DESC LIMIT {2**62} OFFSET ?)"""  # noqa: S608 - a number
+
+
+AttachedTo = tuple[AttachedIndex, Callable[[], int]]
+"""The vector index of a store, and what reads the version that the store has now."""
+
 
 class Matrices:
     """The matrices of a store, shared by all snapshots. Safe to use from several threads.
@@ -76,49 +96,131 @@ class Matrices:
         self._spaces: dict[SpaceId, SpaceMatrix] = {}
         self.embedded_up_to: dict[tuple[str, CollectionId, SpaceId, int], int] = {}
 
-    def matrix(self, snapshot: DenseReader, space_id: SpaceId) -> Matrix:
-        """Return a matrix with at least the owners that a snapshot shows."""
-        version, epoch = snapshot.version, snapshot.vector_epoch
+    def matrix(self, vectors: VectorTables, space_id: SpaceId) -> Matrix:
+        """Return a matrix with at least the owners that a transaction shows."""
+        version, epoch = vectors.tables.version, vectors.tables.vector_epoch
         with self._guard:
             space = self._spaces.get(space_id)
             if space is None or space.epoch < epoch:
-                space = snapshot.load_matrix(space_id)
+                space = vectors.load_matrix(space_id)
             elif space.epoch == epoch and space.version < version:
-                space = snapshot.update_matrix(space_id, space)
+                space = vectors.update_matrix(space_id, space)
             self._spaces[space_id] = space
         if space.epoch != epoch or version not in space.versions:
             # The snapshot is older; this is rare. Owners may be gone that it shows.
-            space = snapshot.load_matrix(space_id)
+            space = vectors.load_matrix(space_id)
         return space.matrix
 
 
-class DenseReader(WhereTables):
-    """The part of a snapshot that searches by vectors; a part of :class:`mdvec.stores.interface.View`.
+class SpaceTables(Part):
+    """The embedding spaces of a transaction; a :class:`mdvec.stores.interface.SpaceWriter`."""
 
-    Subclasses that search an index override the methods that begin with an underscore.
+    def all(self) -> dict[SpaceId, EmbeddingSpace]:
+        """Return every space that was opened."""
+        rows = self._tables.rows("SELECT id, key FROM spaces ORDER BY id")
+        return {SpaceId(space_id): EmbeddingSpace.from_key(key) for space_id, key in rows}
+
+    def find(self, space: EmbeddingSpace) -> SpaceId | None:
+        """Return the id of a space; None if it was never opened."""
+
+        def find() -> SpaceId | None:
+            found = self._tables.rows("SELECT id FROM spaces WHERE key = ?", space.key)
+            return SpaceId(found[0][0]) if found else None
+
+        return self._tables.memorized(("space", space.key), find)
+
+    def dimension(self, space_id: SpaceId) -> int:
+        """Return the length of a vector of a space."""
+
+        def read() -> int:
+            ((dimension,),) = self._tables.rows("SELECT dimension FROM spaces WHERE id = ?", space_id)
+            return int(dimension)
+
+        return self._tables.memorized(("dimension", space_id), read)
+
+    def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
+        """Return how similar unrelated texts are in a space; None until that was measured."""
+
+        def read() -> UnrelatedTexts | None:
+            sql = "SELECT unspaced, mean, spread, passages FROM unrelated WHERE space_id = ?"
+            found = {bool(unspaced): Unrelated(*rest) for unspaced, *rest in self._tables.rows(sql, space_id)}
+            return UnrelatedTexts(spaced=found[False], unspaced=found[True]) if found else None
+
+        return self._tables.memorized(("unrelated", space_id), read)
+
+    def open(self, space: EmbeddingSpace) -> SpaceId:
+        """Return the id of a space; a new one is written."""
+        known = self.find(space)
+        if known is not None:
+            return known
+        sql = "INSERT INTO spaces(key, dimension) VALUES (?, ?) RETURNING id"
+        ((space_id,),) = self._tables.rows(sql, space.key, space.dimension)
+        return SpaceId(space_id)
+
+    def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
+        """Write how similar unrelated texts are, unless that is known."""
+        if self.unrelated(space_id) is not None:
+            return
+        for unspaced, each in ((False, measured.spaced), (True, measured.unspaced)):
+            self._tables.rows(
+                "INSERT INTO unrelated(space_id, unspaced, mean, spread, passages) VALUES (?, ?, ?, ?, ?)",
+                *(space_id, unspaced, each.mean, each.spread, each.passages),
+            )
+
+    def drop(self, space_id: SpaceId) -> int:
+        """Remove all vectors of a space; its row stays, so that its id is not used again."""
+        self._tables.change(_REMEMBER_DROPPED, space_id)
+        return removed(self._tables, self._tables.change("DELETE FROM vectors WHERE space_id = ?", space_id))
+
+
+def removed(tables: Tables, vectors: int) -> int:
+    """Return how many vectors were removed; those in memory are of no use then."""
+    if vectors:
+        tables.change(NEW_EPOCH)
+    return vectors
+
+
+class VectorTables(VectorWriter):
+    """The vectors of a transaction, and searches in them; a :class:`mdvec.stores.interface.VectorWriter`.
+
+    Subclasses that search elsewhere than in memory override the methods that begin with an underscore.
 
     Attributes:
-        version: The version of the snapshot.
-        vector_epoch: Grows when vectors are removed; until then they are only appended.
+        tables: The transaction.
         dialect: How vectors are read.
-        matrices: Those of the store; None inside a transaction, whose rows no other snapshot may see.
-        index: The vector index beside the store that follows the snapshot; None without one.
+        index: The vector index beside the store that follows the transaction; None without one.
+
+    Args:
+        tables: The transaction.
+        where: Which chunks and documents a ``Where`` covers.
+        chunks: The chunks of the transaction.
+        spaces: Its spaces.
+        matrices: Those of the store; None inside a transaction that writes, whose rows no other may see.
+        index: The vector index beside the store, if there is one.
     """
 
-    version: int
-    vector_epoch: int
     dialect: ClassVar[Dialect]
-    matrices: Matrices | None = None
-    index: FollowedIndex | None = None
-    _products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
 
-    @abstractmethod
-    def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
-        """Return the places of the chunks that exist, in order of id."""
-
-    def each_row(self, sql: str, *arguments: Any) -> Iterator[tuple[Any, ...]]:
-        """Run a query as :meth:`rows` does; yield its rows, where the database can, as they are found."""
-        return iter(self.rows(sql, *arguments))
+    def __init__(
+        self,
+        tables: Tables,
+        where: WhereTables,
+        chunks: ChunkTables,
+        spaces: SpaceTables,
+        matrices: Matrices | None,
+        index: AttachedTo | None = None,
+    ) -> None:
+        self.tables = tables
+        self._where = where
+        self._chunks = chunks
+        self._spaces = spaces
+        self._matrices = matrices
+        self._products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
+        self.index: FollowedIndex | None = None
+        if index is not None:
+            attached, current_version = index
+            journal = ChangeJournal(tables.rows, self.dialect, tables.version, current_version)
+            self.index = FollowedIndex(attached, journal)
 
     def nearest_chunks(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
@@ -140,7 +242,7 @@ class DenseReader(WhereTables):
         """Return the exact cosine similarities of the chunks' texts."""
         return self._similarities(VectorKind.TEXT, space_id, queries, ids)
 
-    def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
+    def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         """Return the vectors of the chunks' texts."""
         return self._matrix(space_id).vectors(ids)
 
@@ -150,25 +252,61 @@ class DenseReader(WhereTables):
         """Return the exact cosine similarities of the nearest of each document's names."""
         return self._similarities(VectorKind.NAME, space_id, queries, documents)
 
-    def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        """Return one chunk for each of the texts with the smallest hashes."""
-        return self.memorized(("sampled", space_id, count), lambda: self._sampled(space_id, count))
+    def count(self, space_id: SpaceId) -> int:
+        """Return the number of stored vectors of a space, used or not."""
+        ((count,),) = self.tables.rows("SELECT count(*) FROM vectors WHERE space_id = ?", space_id)
+        return int(count)
 
-    def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        return self.places([row[0] for row in self.rows(_SAMPLE, space_id, count)])
+    def drop_unused(self, *, keep: int = 0) -> int:
+        """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``."""
+        return removed(self.tables, self.tables.change(_DROP_UNUSED, keep))
+
+    def _check_shape(self, shape: tuple[int, ...], hashes: int, space_id: SpaceId) -> None:
+        """Refuse an array that is not one vector for each hash.
+
+        Raises:
+            ValueError: If it is not.
+        """
+        if shape != (hashes, self._spaces.dimension(space_id)):
+            msg = f"vectors of shape {shape} where {(hashes, self._spaces.dimension(space_id))} was expected"
+            raise ValueError(msg)
+
+    def sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+        """Return one chunk for each of the texts with the smallest hashes."""
+        return self.tables.memorized(("sampled", space_id, count), lambda: self._read_sample(space_id, count))
+
+    def _read_sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+        return self._chunks.places([row[0] for row in self.tables.rows(_SAMPLE, space_id, count)])
 
     def _nearest_inside(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
     ) -> list[tuple[int, float]]:
         if limit <= 0 or not where.collections:
             return []
-        chunks, documents = self.few_inside(where) or (None, None)
+        chunks, documents = self._where.few_inside(where) or (None, None)
         few = chunks if kind is VectorKind.TEXT else documents
-        inside = partial(self.owners_inside, kind, where)
+        inside = partial(self._where.owners_inside, kind, where)
         return self._nearest(NearestQuery(kind, space_id, query, where, limit, few, inside))
 
     def _nearest(self, query: NearestQuery) -> list[tuple[int, float]]:
-        """Return the nearest of the owners inside."""
+        """Return the nearest of the owners inside, through the index if there is one that can be used."""
+        from mdvec.stores.matrix import best_first
+
+        owners = None if self.index is None else self._proposed_by(self.index, query)
+        if owners is None:
+            return self._nearest_of_all(query)
+        near = self._similarities(query.kind, query.space_id, query.vector.reshape(1, -1), owners)
+        return best_first(owners, near[0], query.limit)
+
+    def _proposed_by(self, index: FollowedIndex, query: NearestQuery) -> list[int] | None:
+        """Return owners inside, the nearest among them; None if the index cannot be used."""
+        if query.few is not None:
+            return [*query.few]
+        collections = None if self._where.covers_everything(query.where) else query.where.collections
+        return index.propose(query, collections)
+
+    def _nearest_of_all(self, query: NearestQuery) -> list[tuple[int, float]]:
+        """Return the nearest of the owners inside without an index beside the store."""
         products = self._products_of(query.space_id, query.vector)
         allowed = query.inside if query.few is None else query.few
         matrix = self._matrix(query.space_id)
@@ -181,17 +319,17 @@ class DenseReader(WhereTables):
         return self._matrix(space_id).similarities(kind, ids, queries)
 
     def _matrix(self, space_id: SpaceId) -> Matrix:
-        if self.matrices is None:
+        if self._matrices is None:
             return self.load_matrix(space_id).matrix
-        shared = self.matrices
-        return self.memorized(("matrix", space_id), lambda: shared.matrix(self, space_id))
+        shared = self._matrices
+        return self.tables.memorized(("matrix", space_id), lambda: shared.matrix(self, space_id))
 
     def _products_of(self, space_id: SpaceId, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the products of a query with all rows of a space, computed once for texts and names."""
         known = self._products
         if known is None or known[0] != space_id or known[1] is not query:
             known = space_id, query, self._matrix(space_id).products(query)
-            self._products = known if self.matrices is not None else None
+            self._products = known if self._matrices is not None else None
         return known[2]
 
     def load_matrix(self, space_id: SpaceId) -> SpaceMatrix:
@@ -202,12 +340,12 @@ class DenseReader(WhereTables):
         from mdvec.stores.matrix_file import SpaceMatrix
 
         file = self._file(space_id)
-        space = None if file is None else file.read(self.version, self.vector_epoch)
+        space = None if file is None else file.read(self.tables.version, self.tables.vector_epoch)
         if space is None:
-            ((dimension,),) = self.rows("SELECT dimension FROM spaces WHERE id = ?", space_id)
+            ((dimension,),) = self.tables.rows("SELECT dimension FROM spaces WHERE id = ?", space_id)
             nothing = VectorBlock(np.empty(0, np.int64), np.empty((0, dimension), np.float16))
-            space = SpaceMatrix(-1, self.vector_epoch, _NO_IDS, Matrix((nothing,)))
-        return space if space.version == self.version else self.update_matrix(space_id, space)
+            space = SpaceMatrix(-1, self.tables.vector_epoch, _NO_IDS, Matrix((nothing,)))
+        return space if space.version == self.tables.version else self.update_matrix(space_id, space)
 
     def update_matrix(self, space_id: SpaceId, space: SpaceMatrix) -> SpaceMatrix:
         """Return a matrix of an earlier version in the same epoch with what is new in the snapshot."""
@@ -215,12 +353,12 @@ class DenseReader(WhereTables):
         from mdvec.stores.matrix_file import SpaceMatrix
 
         matrix, seen, versions = space.matrix, space.last_ids, space.versions
-        chunks = self.all_chunks() if versions else 0  # from nothing, there is nothing to drop
+        chunks = self._where.all_chunks() if versions else 0  # from nothing, there is nothing to drop
         many_are_gone = len(matrix.owners[VectorKind.TEXT].ids) > _MAX_OWNERS * max(chunks, _FEW_CHUNKS)
         if chunks <= _FEW_CHUNKS or many_are_gone:
             matrix, seen, versions = Matrix(matrix.blocks), {**_NO_IDS, "vectors": seen["vectors"]}, ()
         # The newest row may have been deleted meanwhile.
-        last_ids = zip(_NO_IDS, self.rows(_LAST_IDS)[0], strict=True)
+        last_ids = zip(_NO_IDS, self.tables.rows(_LAST_IDS)[0], strict=True)
         now = {table: max(last or 0, seen[table]) for table, last in last_ids}
         has_new_vectors = now["vectors"] > seen["vectors"]
         if has_new_vectors:
@@ -231,8 +369,8 @@ class DenseReader(WhereTables):
             if has_new_vectors and seen[table]:
                 owners = self._owners(kind, _OLD_OWNERS, space_id, seen["vectors"], seen[table])
                 matrix = matrix.with_owners(kind, owners)
-        versions = (*versions[1 - _MAX_VERSIONS :], self.version)
-        updated = SpaceMatrix(self.version, self.vector_epoch, now, matrix, versions)
+        versions = (*versions[1 - _MAX_VERSIONS :], self.tables.version)
+        updated = SpaceMatrix(self.tables.version, self.tables.vector_epoch, now, matrix, versions)
         return self._written(space_id, updated, always=many_are_gone)
 
     def _written(self, space_id: SpaceId, space: SpaceMatrix, *, always: bool) -> SpaceMatrix:
@@ -252,10 +390,10 @@ class DenseReader(WhereTables):
         """Return the file of a matrix, if there may be one."""
         from mdvec.stores.matrix_file import MatrixFile
 
-        shared = self.matrices
+        shared = self._matrices
         if shared is None or shared.database is None or (to_write and shared.read_only):
             return None
-        return MatrixFile(shared.database, space_id, self.rows)
+        return MatrixFile(shared.database, space_id, self.tables.rows)
 
     def _new_vectors(self, space_id: SpaceId, after: int, matrix: Matrix) -> VectorBlock:
         """Return the vectors of a space with larger ids, in the shape of those of a matrix."""
@@ -264,13 +402,13 @@ class DenseReader(WhereTables):
         from mdvec.stores.matrix import VectorBlock, rows_of
 
         # All of them are counted by an index, the latest by looking at them.
-        space = f"{self.unindexed if after else ''}v.space_id"
-        ((count,),) = self.rows(_COUNT.format(space_id=space), space_id, after)
+        space = f"{self._where.unindexed if after else ''}v.space_id"
+        ((count,),) = self.tables.rows(_COUNT.format(space_id=space), space_id, after)
         dimension = matrix.blocks[0].rows.shape[1]
         ids, rows = np.empty(count, np.int64), np.empty((count, dimension), np.float16)
-        sql = _NEW_VECTORS.format(vector=self.dialect.vector, unindexed=self.unindexed)
+        sql = _NEW_VECTORS.format(vector=self.dialect.vector, unindexed=self._where.unindexed)
         for start in range(0, count, _BATCH_ROWS):
-            found = self.rows(sql, space_id, after, _BATCH_ROWS)
+            found = self.tables.rows(sql, space_id, after, _BATCH_ROWS)
             some = slice(start, start + len(found))
             ids[some] = [row[0] for row in found]
             rows[some] = rows_of([row[1] for row in found], self.dialect.dtype, dimension)
@@ -281,37 +419,5 @@ class DenseReader(WhereTables):
         """Return owners with the ids of their vectors, shape (n, 2)."""
         import numpy as np
 
-        sql = template.format(owner=_OWNERS[kind], table=TABLES[kind], unindexed=self.unindexed)
-        return np.fromiter(self.each_row(sql, *arguments), np.dtype((np.int64, 2)))
-
-
-class IndexedReader(DenseReader):
-    """Searches by vectors through the index beside the store; similarities are the store's own."""
-
-    def through(self, attached: AttachedIndex, current_version: Callable[[], int]) -> Self:
-        """Search through an index from now on; return this snapshot.
-
-        Args:
-            attached: The index.
-            current_version: Reads the version that the store has now.
-        """
-        journal = ChangeJournal(self.rows, self.dialect, self.version, current_version)
-        self.index = FollowedIndex(attached, journal)
-        return self
-
-    def _nearest(self, query: NearestQuery) -> list[tuple[int, float]]:
-        from mdvec.stores.matrix import best_first
-
-        if query.few is not None:
-            owners: list[int] | None = [*query.few]
-        else:
-            collections = None if self.covers_everything(query.where) else query.where.collections
-            owners = cast("FollowedIndex", self.index).propose(query, collections)
-        if owners is None:
-            return self._without_index(query)
-        near = self._similarities(query.kind, query.space_id, query.vector.reshape(1, -1), owners)
-        return best_first(owners, near[0], query.limit)
-
-    def _without_index(self, query: NearestQuery) -> list[tuple[int, float]]:
-        """Return the nearest of the owners inside when the index cannot be used."""
-        return super()._nearest(query)
+        sql = template.format(owner=_OWNERS[kind], table=TABLES[kind], unindexed=self._where.unindexed)
+        return np.fromiter(self.tables.each_row(sql, *arguments), np.dtype((np.int64, 2)))

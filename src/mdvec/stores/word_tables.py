@@ -1,0 +1,46 @@
+"""Searches by words, the same in every database with our tables; an adapter adds its index of words."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from mdvec.stores.records import DocumentFrequencies
+from mdvec.stores.view import WordView
+from mdvec.stores.where_tables import Part
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Where
+
+_MAX_COUNTED_TERMS = 50_000
+
+Ranking = list[tuple[ChunkId, float]]
+"""Chunks with their scores, best first."""
+
+
+class WordTables(Part, WordView):
+    """The words of a transaction; a :class:`mdvec.stores.interface.WordView`."""
+
+    @abstractmethod
+    def _count_chunks_with(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return how many chunks hold each of some terms; those that none holds may be missing."""
+
+    def frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
+        """Return how many chunks hold each of the terms."""
+        counted: dict[str, int] = self._tables.memorized("document frequencies", dict)
+        if len(counted) > _MAX_COUNTED_TERMS:
+            counted.clear()
+        # Another thread may clear them at any moment.
+        known = {term: counted.get(term) for term in terms}
+        missing = [term for term, count in known.items() if count is None]
+        if missing:
+            found = self._count_chunks_with(missing)
+            new = {term: found.get(term, 0) for term in missing}
+            counted.update(new)
+            known |= new
+        return DocumentFrequencies(
+            self._where.all_chunks(), {term: count for term, count in known.items() if count}
+        )
+
+    def holds_few(self, where: Where) -> bool:
+        """Return True if at most ``FEW_CHUNKS`` chunks are inside."""
+        return self._where.holds_few(where)
