@@ -38,6 +38,7 @@ from mdvec.errors import StoreError
 from mdvec.search.search import search
 from mdvec.stores.records import first_names
 from mdvec.stores.vectors import follower
+from mdvec.stores.vectors.follower import NearestQuery
 from mdvec.stores.vectors.index import IndexedSpace, VectorChanges
 from mdvec.stores.where_tables import WhereTables
 from mdvec.testing.vectors import MemoryVectorIndex
@@ -73,25 +74,22 @@ def full(
 
 
 @pytest.fixture
-def indexed(store_kind: str) -> type:
-    """What answers through an index."""
-    if store_kind == "postgres":
-        from mdvec.stores.postgres.hnsw import LargeSpaceVectors
-
-        return LargeSpaceVectors
-    from mdvec.stores.sqlite.indexed import SqliteIndexedVectors
-
-    return SqliteIndexedVectors
-
-
-@pytest.fixture
-def no_scan(monkeypatch: pytest.MonkeyPatch, indexed: type) -> None:
+def no_scan(monkeypatch: pytest.MonkeyPatch, store_kind: str) -> None:
     """Fail when the vectors of the store are searched instead of the index."""
+    if store_kind == "postgres":
+        from mdvec.stores.postgres.hnsw import LargeSpaceVectors as Searched
+    else:
+        from mdvec.stores.sqlite.indexed import (  # type: ignore[assignment] # one name for both
+            SqliteIndexedVectors as Searched,
+        )
+    real = Searched._nearest_of_all
 
-    def fail(*_: object) -> list[int]:
-        pytest.fail("the index was not used")
+    def fail(vectors: Searched, query: NearestQuery) -> list[tuple[int, float]]:
+        if vectors.index is not None:
+            pytest.fail("the index was not used")
+        return real(vectors, query)
 
-    monkeypatch.setattr(indexed, "_nearest_of_all", fail)
+    monkeypatch.setattr(Searched, "_nearest_of_all", fail)
 
 
 # --- the store with an index --------------------------------------------------------------------
