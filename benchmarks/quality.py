@@ -23,7 +23,7 @@ from mdvec.config import Config
 from mdvec.evaluation.corpus import Indexing, judged_task, temporary_folder
 from mdvec.evaluation.judgements import JudgedSet, read_judged_set
 from mdvec.evaluation.metrics import METRICS, PRIMARY
-from mdvec.evaluation.report import Comparison, Interval, SetReport, SystemReport
+from mdvec.evaluation.report import Interval, SetReport, SystemComparison, SystemReport
 from mdvec.evaluation.runner import Options, evaluate
 from mdvec.types.query import SearchMode
 
@@ -122,7 +122,7 @@ def _interval_figures(metrics: Mapping[str, Interval]) -> dict[str, list[float]]
     }
 
 
-def _comparison_figures(comparison: Comparison) -> dict[str, Any]:
+def _comparison_figures(comparison: SystemComparison) -> dict[str, Any]:
     difference = comparison.difference
     return {
         PRIMARY: [round(value, DIGITS) for value in (difference.mean, difference.low, difference.high)],

@@ -1,9 +1,9 @@
 """How an adapter declares the settings of its section in the configuration.
 
-A factory may carry an attribute ``Settings``: a frozen :class:`Section` whose fields are all optional. They
-are the keys of ``[embedding.NAME]``, ``[chunking.NAME]``, ``[NAME]`` (a source) or ``[store.NAME]``. What is
-not None is passed to the factory as keyword arguments of the same names. A class declares ``Settings`` as an
-attribute, a function with :func:`declares`.
+A factory may carry an attribute ``Settings``: a frozen :class:`SettingsSection` whose fields are all
+optional. They are the keys of ``[embedding.NAME]``, ``[chunking.NAME]``, ``[NAME]`` (a source) or
+``[store.NAME]``. What is not None is passed to the factory as keyword arguments of the same names. A class
+declares ``Settings`` as an attribute, a function with :func:`declares`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PLACE = "place"
 """In the ``extra`` of a type: a relative path in the value is relative to its file."""
 
 
-class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SettingsSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of the configuration."""
 
 
@@ -89,7 +89,7 @@ VectorIndexLocation = Annotated[
 ]
 
 
-class BucketSettings(Section, frozen=True, kw_only=True):
+class BucketSettings(SettingsSection, frozen=True, kw_only=True):
     """How an S3 bucket is reached; credentials are those of the environment.
 
     Attributes:
@@ -101,7 +101,7 @@ class BucketSettings(Section, frozen=True, kw_only=True):
     endpoint: Address | None = None
 
 
-def declares(kind: type[Section]) -> Callable[[AnyFactory], AnyFactory]:
+def declares(kind: type[SettingsSection]) -> Callable[[AnyFactory], AnyFactory]:
     """Make a decorator that gives a factory function its ``Settings``."""
 
     def declare(factory: AnyFactory) -> AnyFactory:
@@ -113,7 +113,7 @@ def declares(kind: type[Section]) -> Callable[[AnyFactory], AnyFactory]:
 
 def settings_kind(factory: object) -> type[Struct]:
     """Return what a factory declares; an empty section without a declaration."""
-    kind: type[Struct] = getattr(factory, "Settings", Section)
+    kind: type[Struct] = getattr(factory, "Settings", SettingsSection)
     return kind
 
 

@@ -13,7 +13,7 @@ from tests.waiting import HANG_S, wait_until
 
 from mdvec import run
 from mdvec.errors import DocumentNotFoundError, EmbedderBusyError, WriterBusyError
-from mdvec.interfaces.rpc.dispatcher import MAX_BATCH_ANSWER_BYTES, MAX_IN_FLIGHT, Client, Method
+from mdvec.interfaces.rpc.dispatcher import MAX_BATCH_ANSWER_BYTES, MAX_IN_FLIGHT, Method, RpcClient
 from mdvec.run import Stage
 
 
@@ -44,7 +44,7 @@ class Talk:
     def __init__(self, methods: Mapping[str, Method] = METHODS) -> None:
         self.sent: list[Any] = []
         self.bugs: list[Exception] = []
-        self.client = Client(methods, lambda each: self.sent.append(json.loads(each)), self.bugs.append)
+        self.client = RpcClient(methods, lambda each: self.sent.append(json.loads(each)), self.bugs.append)
 
     def __call__(self, *messages: str | bytes | object) -> list[Any]:
         for each in messages:

@@ -18,7 +18,7 @@ from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.openai import make_openai
 from mdvec.embedding.unrelated import PASSAGES, QUESTIONS, measure_unrelated
 from mdvec.errors import EmbedderBusyError
-from mdvec.stores.sqlite.database import Database
+from mdvec.stores.sqlite.database import SqliteDatabase
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.hit import Confidence
@@ -93,7 +93,7 @@ def figures(workspace: Workspace, embedder: HashingEmbedder) -> UnrelatedTexts |
 
 def forget(workspace: Workspace) -> None:
     """Make the database one whose models were never measured."""
-    with closing(Database(workspace.database)) as database, database.writing() as connection:
+    with closing(SqliteDatabase(workspace.database)) as database, database.writing() as connection:
         connection.execute("DELETE FROM unrelated")
 
 

@@ -19,7 +19,7 @@ from tests.waiting import HANG_S, wait_until
 
 from mdvec.config import Config
 from mdvec.interfaces.rpc import lines
-from mdvec.interfaces.rpc.dispatcher import Client
+from mdvec.interfaces.rpc.dispatcher import RpcClient
 from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.report import ImportMode, ImportOptions
@@ -58,7 +58,7 @@ class Program:
 
     def __init__(self, workspace: Workspace) -> None:
         self._answers: list[Any] = []
-        self.client = Client(all_methods(workspace), self._receive, lambda error: pytest.fail(str(error)))
+        self.client = RpcClient(all_methods(workspace), self._receive, lambda error: pytest.fail(str(error)))
 
     def _receive(self, message: bytes) -> None:
         self._answers.append(json.loads(message))

@@ -18,13 +18,13 @@ from mdvec.config import Config
 from mdvec.config.schema import SearchSettings
 from mdvec.interfaces.cli.served import methods
 from mdvec.interfaces.daemon import client
-from mdvec.interfaces.daemon.calls import CommandLine, Outcome
+from mdvec.interfaces.daemon.calls import CallOutcome, CommandLine
 from mdvec.interfaces.daemon.client import METHOD, outcome_of, shared_environment
 from mdvec.interfaces.daemon.place import place_of, settings_id
 from mdvec.types.report import ImportOptions
 from mdvec.workspace import open_workspace
 
-Serve = Callable[..., Outcome]
+Serve = Callable[..., CallOutcome]
 
 
 @pytest.fixture
@@ -55,11 +55,11 @@ def serve(home: Path) -> Iterator[Serve]:
             columns: int | None = None,
             shared: list[str] | None = None,
             **env: str,
-        ) -> Outcome:
+        ) -> CallOutcome:
             variables = {"MDVEC_SEARCH_SYNC_BUDGET_MS": "0", **env}
             line = CommandLine(args, str(cwd), variables, shared or shared_environment(), columns)
             outcome = run(line)
-            assert isinstance(outcome, Outcome)
+            assert isinstance(outcome, CallOutcome)
             return outcome
 
         yield call
@@ -71,7 +71,7 @@ def test_results_and_notes_are_returned_in_order(
     """Each text names its stream; the daemon itself writes nothing."""
     note = f"using the index in {home / 'docs'}; use -n NAME or --database for another\n"
     document = "# Tea\n\nGreen tea is steeped.\n"
-    assert serve("get", "tea.md", cwd=home / "docs") == Outcome(0, [(2, note), (1, document)])
+    assert serve("get", "tea.md", cwd=home / "docs") == CallOutcome(0, [(2, note), (1, document)])
     assert capfd.readouterr() == ("", "")
 
 
@@ -117,25 +117,25 @@ def test_what_a_daemon_does_not_run(
     serve: Serve, capfd: pytest.CaptureFixture[str], args: tuple[str, ...]
 ) -> None:
     """Other commands, wrong ones, help, and what asks for the work to be done there."""
-    assert serve(*args) == Outcome()
+    assert serve(*args) == CallOutcome()
     assert capfd.readouterr() == ("", "")
 
 
 def test_another_database_is_named_by_its_place(serve: Serve, home: Path) -> None:
     """The command can ask its daemon, which has that name."""
     other = place_of(home / "other.sqlite").folder.name
-    assert serve("tags", "--database", "other.sqlite") == Outcome(place=other)
-    assert serve("tags", MDVEC_STORE_LOCATION=str(home / "other.sqlite")) == Outcome(place=other)
+    assert serve("tags", "--database", "other.sqlite") == CallOutcome(place=other)
+    assert serve("tags", MDVEC_STORE_LOCATION=str(home / "other.sqlite")) == CallOutcome(place=other)
 
 
 def test_other_settings_or_folders_of_the_user_are_not_served(serve: Serve, home: Path) -> None:
     """They are those of the process that runs the command."""
     args = ("tags", "--docs-dir", "docs")
     assert serve(*args).code == 0
-    assert serve(*args, MDVEC_SEARCH_K="3") == Outcome()
-    assert serve(*args, shared=["/elsewhere", *shared_environment()[1:]]) == Outcome()
+    assert serve(*args, MDVEC_SEARCH_K="3") == CallOutcome()
+    assert serve(*args, shared=["/elsewhere", *shared_environment()[1:]]) == CallOutcome()
     (home / "docs" / "mdvec.toml").write_text("[store]\nlocation = 'x.sqlite'\n")
-    assert serve(*args) == Outcome()  # a person may be asked for trust
+    assert serve(*args) == CallOutcome()  # a person may be asked for trust
 
 
 @contextmanager

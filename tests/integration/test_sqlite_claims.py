@@ -18,7 +18,7 @@ from tests.waiting import HANG_S
 from mdvec.errors import WriterBusyError
 from mdvec.stores.holders import HEARTBEAT_S, SILENCE_S
 from mdvec.stores.sqlite import connection
-from mdvec.stores.sqlite.database import Database
+from mdvec.stores.sqlite.database import SqliteDatabase
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.types.collection import Collection
 
@@ -111,7 +111,7 @@ def test_a_killed_holder_is_taken_over(
 
 def plant(path: Path, **changes: object) -> None:
     """Change the row that says who holds the claim."""
-    database = Database(path)
+    database = SqliteDatabase(path)
     with database.writing() as ours:
         for column, value in changes.items():
             ours.execute(f"UPDATE claims SET {column} = ?", (value,))
@@ -157,7 +157,7 @@ def test_writing_gives_a_sign_of_life(
     store: SqliteStore, notes: Collection, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A transaction under a claim renews the heartbeat, but not more often than every few seconds."""
-    database = Database(path)
+    database = SqliteDatabase(path)
 
     def heartbeat() -> int:
         with store.write(claim):
@@ -193,7 +193,7 @@ def test_a_claim_that_could_not_be_given_back(
 ) -> None:
     """The error inside is the one that is raised, and the same store may claim the collection later."""
     monkeypatch.setattr(connection, "BUSY_TIMEOUT_S", 0.1)
-    store, other = SqliteStore(path), Database(path)
+    store, other = SqliteStore(path), SqliteDatabase(path)
     blocker = other.writing()
 
     def import_notes() -> None:

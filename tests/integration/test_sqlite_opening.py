@@ -23,7 +23,7 @@ from mdvec.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from mdvec.stores.sqlite.database import Database
+from mdvec.stores.sqlite.database import SqliteDatabase
 from mdvec.stores.sqlite.schema import APPLICATION_ID, UNRELEASED, VERSION
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.hashing import text_hash
@@ -62,7 +62,7 @@ def test_opening_makes_what_is_missing(path: Path) -> None:
     assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
     assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
     connection.close()
-    database = Database(path)
+    database = SqliteDatabase(path)
     with database.reading() as ours:
         assert ours.pragma("journal_mode") == "wal"
         assert ours.pragma("foreign_keys") == 1
@@ -258,7 +258,7 @@ def test_a_database_that_is_made_while_it_is_looked_at(path: Path) -> None:
 
     apsw.connection_hooks.append(watch)
     try:
-        Database(path).close()
+        SqliteDatabase(path).close()
     finally:
         apsw.connection_hooks.remove(watch)
 

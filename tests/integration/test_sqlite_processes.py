@@ -10,7 +10,7 @@ import pytest
 from tests.contract.store_world import SPACE, add_collection, make_document, put, read, unit_vectors
 from tests.waiting import HANG_S
 
-from mdvec.stores.sqlite.database import Database
+from mdvec.stores.sqlite.database import SqliteDatabase
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.hashing import text_hash
 from mdvec.types.query import Where
@@ -152,7 +152,7 @@ def test_a_killed_writer_leaves_whole_documents(tmp_path: Path, rounds: int) -> 
             for _ in range(8 + turn):
                 writer.stdout.readline()
             writer.kill()
-        database = Database(path)
+        database = SqliteDatabase(path)
         with database.reading() as connection:
             chunks = connection.execute("SELECT count(*) FROM chunks").get
             documents = connection.execute("SELECT count(*) FROM documents").get

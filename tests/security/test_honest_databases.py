@@ -16,7 +16,7 @@ from tests.security.conftest import Mdvec
 
 from mdvec import MdvecError
 from mdvec.errors import DatabaseFullError
-from mdvec.stores.sqlite.database import Database
+from mdvec.stores.sqlite.database import SqliteDatabase
 from mdvec.stores.sqlite.store import SqliteStore
 
 
@@ -38,16 +38,16 @@ def about_database(mdvec: Mdvec, index: Path) -> dict[str, Any]:
 
 def test_a_full_disk_is_no_damage(mdvec: Mdvec, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``doctor`` does not advise to remove an index because there is no space to examine it."""
-    writing = Database.writing
+    writing = SqliteDatabase.writing
 
     @contextmanager
-    def without_space(self: Database) -> Iterator[apsw.Connection]:
+    def without_space(self: SqliteDatabase) -> Iterator[apsw.Connection]:
         with writing(self) as connection:
             yield connection
             msg = f"the disk is full: {self.path} cannot grow"
             raise DatabaseFullError(msg)
 
-    monkeypatch.setattr(Database, "writing", without_space)
+    monkeypatch.setattr(SqliteDatabase, "writing", without_space)
     found = about_database(mdvec, index)
     assert found["severity"] == "problem"
     assert "the disk is full" in found["message"]

@@ -17,6 +17,10 @@ MAX_MODULES = 25
 # All doors call it, so its modules are listed in its docstring; in folders below it they would be hidden.
 MAX_MODULES_OF = {"workspace": 16}
 MIN_LINES_FOR_ONE_USER = 30
+# Methods of the port of the stores, in all and in one of its parts.
+MAX_PORT = 82
+MAX_PART = 14
+STORES = ROOT / "src" / "mdvec" / "stores"
 MODULES = [path for path in (ROOT / "src").rglob("*.py") if path.name not in ("__init__.py", "__main__.py")]
 
 
@@ -39,6 +43,30 @@ def test_every_test_says_what_it_proves() -> None:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not ast.get_docstring(node)
     ]
     assert silent == []
+
+
+def test_no_name_of_a_class_occurs_twice() -> None:
+    """A reader who meets a name finds one class."""
+    names = Counter(
+        node.name
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_a_part_of_the_port_is_learned_at_a_time() -> None:
+    """None of the parts of a snapshot has more methods than a reader takes in; see decision 24."""
+    sizes = {
+        node.name: sum(isinstance(each, ast.FunctionDef) for each in node.body)
+        for name in ("view", "interface")
+        for node in ast.parse((STORES / f"{name}.py").read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    }
+    assert len(sizes) == 14
+    assert sum(sizes.values()) <= MAX_PORT
+    assert max(sizes.values()) <= MAX_PART
 
 
 def test_no_name_of_a_module_occurs_twice_in_a_layer() -> None:

@@ -24,7 +24,7 @@ DEFAULT_LEVELS: Final = (1, 2, 3)
 _VERSION = 1
 
 
-class HeadingSettings(settings.Section, frozen=True, kw_only=True):
+class HeadingSettings(settings.SettingsSection, frozen=True, kw_only=True):
     """The sizes it knows; see :class:`HeadingChunker`."""
 
     max_chars: settings.Count | None = None

@@ -72,7 +72,7 @@ def sections_with_text(document: Document, sections: Sequence[Section]) -> list[
 # --- groups ----------------------------------------------------------------------------------------
 
 
-class Group(Struct, frozen=True):
+class SectionGroup(Struct, frozen=True):
     """Sections that follow each other and go together.
 
     Attributes:
@@ -95,7 +95,7 @@ def group_sections(
     tokens_between: Callable[[int, int], int],
     max_tokens: int,
     min_tokens: int,
-) -> Iterator[Group]:
+) -> Iterator[SectionGroup]:
     """Group small sections.
 
     Only siblings share a group, so a group has one parent and one depth. Consecutive small siblings are
@@ -113,10 +113,10 @@ def group_sections(
         Groups in order; together they contain every section but an empty root.
     """
 
-    def size(group: Group) -> int:
+    def size(group: SectionGroup) -> int:
         return tokens_between(sections[group.first].start, sections[group.last].end)
 
-    run: list[Group] = []  # small siblings that follow each other, joined so far
+    run: list[SectionGroup] = []  # small siblings that follow each other, joined so far
     for group in text_units(sections, has_text):
         is_small = size(group) < min_tokens
         if run and not (is_small and _are_siblings(run[-1], group, sections)):
@@ -132,13 +132,13 @@ def group_sections(
 
 
 def join_neighbours(
-    groups: Iterable[Group],
+    groups: Iterable[SectionGroup],
     sections: Sequence[Section],
     *,
     tokens_between: Callable[[int, int], int],
     max_tokens: int,
     min_tokens: int,
-) -> list[Group]:
+) -> list[SectionGroup]:
     """Join groups that are still small with a neighbour of any size that has room.
 
     A neighbour is the group of the section above, of a section right below, or of the sibling before or
@@ -152,10 +152,10 @@ def join_neighbours(
         min_tokens: Groups with fewer are small.
     """
 
-    def size(group: Group) -> int:
+    def size(group: SectionGroup) -> int:
         return tokens_between(sections[group.first].start, sections[group.last].end)
 
-    done: list[Group] = []
+    done: list[SectionGroup] = []
     for group in groups:
         if done and min(size(group), size(done[-1])) < min_tokens and _are_near(done[-1], group, sections):
             named_after = max(done[-1], group, key=size).named_after
@@ -168,15 +168,15 @@ def join_neighbours(
 
 
 def _with_rest_joined(
-    run: list[Group], size: Callable[[Group], int], max_tokens: int, min_tokens: int
-) -> list[Group]:
+    run: list[SectionGroup], size: Callable[[SectionGroup], int], max_tokens: int, min_tokens: int
+) -> list[SectionGroup]:
     """Let the last group of a run join the one before it if it stayed small."""
     if len(run) > 1 and size(run[-1]) < min_tokens and size(_join(run[-2], run[-1])) <= max_tokens:
         return [*run[:-2], _join(run[-2], run[-1])]
     return run
 
 
-def text_units(sections: Sequence[Section], has_text: Sequence[bool]) -> Iterator[Group]:
+def text_units(sections: Sequence[Section], has_text: Sequence[bool]) -> Iterator[SectionGroup]:
     """Yield single sections, each with the headings without text that lead to it.
 
     Args:
@@ -195,25 +195,25 @@ def text_units(sections: Sequence[Section], has_text: Sequence[bool]) -> Iterato
             first = ordinal
         has_child = ordinal + 1 < len(sections) and sections[ordinal + 1].parent == ordinal
         if has_text[ordinal] or not has_child:
-            yield Group(first, ordinal, ordinal, 1)
+            yield SectionGroup(first, ordinal, ordinal, 1)
             first = None
 
 
-def _are_siblings(group: Group, other: Group, sections: Sequence[Section]) -> bool:
+def _are_siblings(group: SectionGroup, other: SectionGroup, sections: Sequence[Section]) -> bool:
     return (
         other.first == other.named_after
         and sections[group.named_after].parent == sections[other.first].parent
     )
 
 
-def _are_near(group: Group, other: Group, sections: Sequence[Section]) -> bool:
+def _are_near(group: SectionGroup, other: SectionGroup, sections: Sequence[Section]) -> bool:
     """Return True if a group that follows another is right below it, or its sibling."""
     parent = sections[other.first].parent
     is_below = parent is not None and group.first <= parent <= group.last
     return is_below or parent == sections[group.first].parent
 
 
-def _join(group: Group, other: Group) -> Group:
-    return Group(
+def _join(group: SectionGroup, other: SectionGroup) -> SectionGroup:
+    return SectionGroup(
         group.first, group.named_after, other.last, group.sections_with_text + other.sections_with_text
     )

@@ -11,7 +11,7 @@ from mdvec.chunking.cutting import Cutter, body_ruler
 from mdvec.chunking.interface import TokenEnds, TokenEstimate
 from mdvec.chunking.outline import (
     ALL_LEVELS,
-    Group,
+    SectionGroup,
     checked_levels,
     group_sections,
     join_neighbours,
@@ -31,7 +31,7 @@ DEFAULT_MIN_TOKENS: Final = 60
 _VERSION = 1
 
 
-class SectionSettings(settings.Section, frozen=True, kw_only=True):
+class SectionSettings(settings.SettingsSection, frozen=True, kw_only=True):
     """The sizes it knows; see :class:`SectionChunker`."""
 
     max_tokens: settings.ChunkTokens | None = None
@@ -123,7 +123,7 @@ class SectionChunker:
         )
         sizes = {"max_tokens": self._max_tokens, "min_tokens": self._min_tokens}
         has_text = sections_with_text(document, sections)
-        groups: Iterable[Group] = group_sections(
+        groups: Iterable[SectionGroup] = group_sections(
             sections, has_text=has_text, tokens_between=ruler.count, **sizes
         )
         if self._joins_neighbours:
@@ -159,8 +159,8 @@ class _Piece(NamedTuple):
 
     start: int
     end: int
-    group: Group
-    begun: tuple[Group, ...]
+    group: SectionGroup
+    begun: tuple[SectionGroup, ...]
 
 
 def _joined_pieces(
@@ -187,7 +187,7 @@ def _joined(levels: Sequence[int]) -> str:
     return ",".join(map(str, levels))
 
 
-def _shared_path(group: Group, sections: Sequence[Section]) -> tuple[str, ...]:
+def _shared_path(group: SectionGroup, sections: Sequence[Section]) -> tuple[str, ...]:
     named = sections[group.named_after]
     if group.sections_with_text == 1 or named.parent is None:
         return named.heading_path

@@ -23,7 +23,7 @@ GREATEST_MAX_TOKENS: Final = 4096
 _VERSION = 1
 
 
-class WindowSettings(settings.Section, frozen=True, kw_only=True):
+class WindowSettings(settings.SettingsSection, frozen=True, kw_only=True):
     """The sizes it knows; see :class:`WindowChunker`."""
 
     max_tokens: settings.ChunkTokens | None = None

@@ -21,7 +21,7 @@ from mdvec.settings import (
     Overlap,
     OwnFolder,
     Seconds,
-    Section,
+    SettingsSection,
     StoreLocation,
     VectorIndexLocation,
     as_arguments,
@@ -126,7 +126,7 @@ class Color(StrEnum):
     NEVER = "never"
 
 
-class StoreSettings(Section, frozen=True, kw_only=True):
+class StoreSettings(SettingsSection, frozen=True, kw_only=True):
     """``[store]``.
 
     Attributes:
@@ -138,7 +138,7 @@ class StoreSettings(Section, frozen=True, kw_only=True):
     vectors: VectorIndexLocation | None = None
 
 
-class ChunkingSettings(Section, frozen=True, kw_only=True):
+class ChunkingSettings(SettingsSection, frozen=True, kw_only=True):
     """``[chunking]``: how documents are cut when a collection does not say.
 
     Attributes:
@@ -161,7 +161,7 @@ class ChunkingSettings(Section, frozen=True, kw_only=True):
     levels: Levels | None = None
 
 
-class EmbeddingSettings(Section, frozen=True, kw_only=True):
+class EmbeddingSettings(SettingsSection, frozen=True, kw_only=True):
     """``[embedding]``: which model makes the vectors.
 
     Attributes:
@@ -187,7 +187,7 @@ class EmbeddingSettings(Section, frozen=True, kw_only=True):
     memory_threshold: Share = 0.8
 
 
-class SearchSettings(Section, frozen=True, kw_only=True):
+class SearchSettings(SettingsSection, frozen=True, kw_only=True):
     """``[search]``: the defaults of a search.
 
     Attributes:
@@ -214,7 +214,7 @@ class SearchSettings(Section, frozen=True, kw_only=True):
     sync_budget_ms: Milliseconds = 500
 
 
-class WatchSettings(Section, frozen=True, kw_only=True):
+class WatchSettings(SettingsSection, frozen=True, kw_only=True):
     """``[watch]``: how a server keeps the index up to date.
 
     Attributes:
@@ -246,7 +246,7 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
-class LogSettings(Section, frozen=True, kw_only=True):
+class LogSettings(SettingsSection, frozen=True, kw_only=True):
     """``[log]``: what a server writes down.
 
     Attributes:
@@ -262,7 +262,7 @@ class LogSettings(Section, frozen=True, kw_only=True):
     queries: bool = False
 
 
-class DocumentSettings(Section, frozen=True, kw_only=True):
+class DocumentSettings(SettingsSection, frozen=True, kw_only=True):
     """``[documents]``: how files are read.
 
     Attributes:
@@ -275,7 +275,7 @@ class DocumentSettings(Section, frozen=True, kw_only=True):
     follow: LinkPaths = ()
 
 
-class ScannerSettings(Section, frozen=True, kw_only=True):
+class ScannerSettings(SettingsSection, frozen=True, kw_only=True):
     """``[scanner]``: which files of a folder are documents.
 
     Attributes:
@@ -295,7 +295,7 @@ class ScannerSettings(Section, frozen=True, kw_only=True):
     gitignore: YesOrNo = True
 
 
-class PriceSettings(Section, frozen=True, kw_only=True):
+class PriceSettings(SettingsSection, frozen=True, kw_only=True):
     """``[prices]``: the prices of services, where they differ from what mdvec knows.
 
     Attributes:
@@ -307,7 +307,7 @@ class PriceSettings(Section, frozen=True, kw_only=True):
     usd_per_million_tokens: Prices = field(default_factory=dict)
 
 
-class DisplaySettings(Section, frozen=True, kw_only=True):
+class DisplaySettings(SettingsSection, frozen=True, kw_only=True):
     """``[display]``: how results are printed.
 
     Attributes:
@@ -321,7 +321,7 @@ class DisplaySettings(Section, frozen=True, kw_only=True):
     editor: EditorAddress = "file://{file}"
 
 
-class McpSettings(Section, frozen=True, kw_only=True):
+class McpSettings(SettingsSection, frozen=True, kw_only=True):
     """``[mcp]``: what agents see.
 
     Attributes:
@@ -333,7 +333,7 @@ class McpSettings(Section, frozen=True, kw_only=True):
     max_tokens: AnswerTokens = 10_000
 
 
-class ServeSettings(Section, frozen=True, kw_only=True):
+class ServeSettings(SettingsSection, frozen=True, kw_only=True):
     """``[serve]``: how a server over HTTP works.
 
     Attributes:
@@ -344,7 +344,7 @@ class ServeSettings(Section, frozen=True, kw_only=True):
     processes: Count | None = None
 
 
-class AccessSettings(Section, frozen=True, kw_only=True):
+class AccessSettings(SettingsSection, frozen=True, kw_only=True):
     """``[access]``: who may read what over HTTP.
 
     Attributes:
@@ -354,7 +354,7 @@ class AccessSettings(Section, frozen=True, kw_only=True):
     tokens: AccessTokens = ()
 
 
-class Config(Section, frozen=True, kw_only=True):
+class Config(SettingsSection, frozen=True, kw_only=True):
     """All settings. ``Config()`` is what holds when nothing is configured.
 
     Attributes:

@@ -19,7 +19,7 @@ from mdvec.config.paths import absolute_location
 from mdvec.config.schema import EXTENDED_SECTIONS, NO_SETTINGS, section_of
 from mdvec.errors import ConfigError, meant_or_known, sentences
 from mdvec.files import expanded
-from mdvec.settings import PLACE, PRIVATE, Section, settings_kind
+from mdvec.settings import PLACE, PRIVATE, SettingsSection, settings_kind
 from mdvec.text.addresses import without_password
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Schema:
         self.settings: dict[str, FieldInfo] = {}
         self._add("", kind)
         if has_extensions:
-            self.sections.setdefault("sources", Section)
+            self.sections.setdefault("sources", SettingsSection)
 
     def _add(self, section: str, kind: type[Struct]) -> None:
         self.sections[section] = kind
@@ -274,7 +274,7 @@ def members(kind: Any) -> Iterator[Any]:
 
 
 def _is_section(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Section)
+    return isinstance(kind, type) and issubclass(kind, SettingsSection)
 
 
 def _converted(setting: Setting, kind: Any) -> object:

@@ -25,7 +25,7 @@ from mdvec.embedding.remote.vectors import RawVector, parse_indexed
 from mdvec.embedding.windows import Window
 from mdvec.errors import ConfigError
 from mdvec.net.response import Response
-from mdvec.settings import Address, Count, Seconds, Section, Text, VariableName, declares
+from mdvec.settings import Address, Count, Seconds, SettingsSection, Text, VariableName, declares
 from mdvec.text.tokens import estimate_token_count
 
 OPENAI_ADDRESS = "https://api.openai.com/v1"
@@ -160,7 +160,7 @@ class OpenAiSettings(ServiceSettings, frozen=True, kw_only=True):
     send_dimensions: bool | None = None
 
 
-class LocalServerSettings(Section, frozen=True, kw_only=True):
+class LocalServerSettings(SettingsSection, frozen=True, kw_only=True):
     """``[embedding.ollama]`` and its like; as in ``[embedding.openai]``, which has more settings.
 
     Attributes:

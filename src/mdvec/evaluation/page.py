@@ -14,11 +14,11 @@ from mdvec.evaluation.judgements import Question
 from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY
 from mdvec.evaluation.report import (
     OUR_MODES,
-    Comparison,
     EvalReport,
-    Group,
-    Outcome,
+    QuestionGroup,
+    QuestionOutcome,
     SetReport,
+    SystemComparison,
     SystemReport,
     by_grade,
     failures,
@@ -45,7 +45,7 @@ class Case(Struct, frozen=True):
     """A question with the results of one or two systems; the difference is of their primary metrics."""
 
     question: Question
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[QuestionOutcome, ...]
     difference: float = 0.0
 
 
@@ -57,7 +57,7 @@ class Duel(Struct, frozen=True):
         cases: All questions, the largest gain first.
     """
 
-    comparison: Comparison
+    comparison: SystemComparison
     cases: tuple[Case, ...]
 
     @property
@@ -121,11 +121,11 @@ def _summary(report: EvalReport) -> str:
     return " · ".join(parts)
 
 
-def _best(members: Sequence[SystemReport | Group], metric: str) -> float:
+def _best(members: Sequence[SystemReport | QuestionGroup], metric: str) -> float:
     return max(each.metrics[metric].mean for each in members)
 
 
-def _groups(systems: Sequence[SystemReport]) -> Iterator[tuple[Group, ...]]:
+def _groups(systems: Sequence[SystemReport]) -> Iterator[tuple[QuestionGroup, ...]]:
     """Yield each group as every system has it."""
     return zip(*(system.groups for system in systems), strict=True)
 
@@ -157,7 +157,7 @@ def _failed(report: SetReport) -> list[Case]:
     return [Case(question, (outcome,)) for question, outcome in failures(report.set.questions, outcomes)]
 
 
-def _first_right(outcome: Outcome, question: Question) -> int | None:
+def _first_right(outcome: QuestionOutcome, question: Question) -> int | None:
     """Return the rank of the first relevant document."""
     ranks = (rank for rank, path in enumerate(outcome.ranking, 1) if path in question.relevant)
     return next(ranks, None)

@@ -13,7 +13,7 @@ OUR_MODES = frozenset(mode.value for mode in SearchMode)
 """The systems that are search modes of mdvec; every other one is a baseline."""
 
 
-class Outcome(Struct, frozen=True):
+class QuestionOutcome(Struct, frozen=True):
     """The result of one system for one question.
 
     Attributes:
@@ -45,7 +45,7 @@ class Interval(Struct, frozen=True):
     high: float
 
 
-class Group(Struct, frozen=True):
+class QuestionGroup(Struct, frozen=True):
     """The questions with the same labels: their number and the mean of each metric."""
 
     name: str
@@ -71,11 +71,11 @@ class SystemReport(Struct, frozen=True):
     p50_ms: float
     p95_ms: float
     tokens: float
-    groups: tuple[Group, ...]
-    outcomes: tuple[Outcome, ...]
+    groups: tuple[QuestionGroup, ...]
+    outcomes: tuple[QuestionOutcome, ...]
 
 
-class Comparison(Struct, frozen=True):
+class SystemComparison(Struct, frozen=True):
     """Two systems on the same questions, by nDCG@10.
 
     Attributes:
@@ -112,7 +112,7 @@ class SetReport(Struct, frozen=True):
     documents: int
     chunks: int
     systems: tuple[SystemReport, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[SystemComparison, ...]
     elapsed_ms: float = 0.0
     warnings: tuple[str, ...] = ()
 
@@ -140,7 +140,9 @@ def main_system(systems: Sequence[SystemReport]) -> SystemReport:
     return hybrid or (ours or list(systems))[-1]
 
 
-def failures(questions: Sequence[Question], outcomes: Sequence[Outcome]) -> list[tuple[Question, Outcome]]:
+def failures(
+    questions: Sequence[Question], outcomes: Sequence[QuestionOutcome]
+) -> list[tuple[Question, QuestionOutcome]]:
     """Return the questions without a relevant document among the ten best, in the order of the set."""
     return [
         (question, outcome)

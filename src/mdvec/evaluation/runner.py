@@ -24,7 +24,15 @@ from mdvec.evaluation.metrics import (
     paired_p_value,
     percentile,
 )
-from mdvec.evaluation.report import Comparison, EvalReport, Group, Interval, Outcome, SetReport, SystemReport
+from mdvec.evaluation.report import (
+    EvalReport,
+    Interval,
+    QuestionGroup,
+    QuestionOutcome,
+    SetReport,
+    SystemComparison,
+    SystemReport,
+)
 from mdvec.text.quantity import quantity
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.query import Filters, SearchMode, SearchQuery
@@ -200,10 +208,10 @@ def _baseline(name: str, rankers: Mapping[str, Mapping[str, Ranker]]) -> _System
     return lambda question: (rankers[question.collection][name](question), "")
 
 
-def _outcomes(questions: QuestionSet, corpus: Corpus, system: _System) -> tuple[Outcome, ...]:
+def _outcomes(questions: QuestionSet, corpus: Corpus, system: _System) -> tuple[QuestionOutcome, ...]:
     located = [corpus.naming.located(question) for question in questions.questions]
     system(located[0])  # loads the model and the caches before anything is timed
-    outcomes: list[Outcome] = []
+    outcomes: list[QuestionOutcome] = []
     for question, place in zip(questions.questions, located, strict=True):
         started = time.perf_counter()
         passages, confidence = system(place)
@@ -212,7 +220,7 @@ def _outcomes(questions: QuestionSet, corpus: Corpus, system: _System) -> tuple[
         ranking = tuple(corpus.naming.name_of(path) for path in best)
         texts = list(best.values())
         outcomes.append(
-            Outcome(
+            QuestionOutcome(
                 question=question.id,
                 ranking=ranking,
                 metrics=measure(ranking, question.relevant),
@@ -239,7 +247,7 @@ def best_of_each(passages: Iterable[tuple[str, str]], located: Question, *, most
 
 
 def _system_report(
-    name: str, questions: QuestionSet, outcomes: tuple[Outcome, ...], by: Sequence[str]
+    name: str, questions: QuestionSet, outcomes: tuple[QuestionOutcome, ...], by: Sequence[str]
 ) -> SystemReport:
     values = np.array([[outcome.metrics[metric] for metric in METRICS] for outcome in outcomes])
     latencies = [outcome.latency_ms for outcome in outcomes]
@@ -247,7 +255,7 @@ def _system_report(
         system=name,
         metrics=_by_metric(values),
         groups=tuple(
-            Group(group, len(rows), _by_metric(values[rows]))
+            QuestionGroup(group, len(rows), _by_metric(values[rows]))
             for group, rows in _groups(questions.questions, by).items()
         ),
         outcomes=outcomes,
@@ -271,7 +279,7 @@ def _groups(questions: Sequence[Question], by: Sequence[str]) -> dict[str, list[
     return groups
 
 
-def _comparisons(reports: Sequence[SystemReport]) -> Iterator[Comparison]:
+def _comparisons(reports: Sequence[SystemReport]) -> Iterator[SystemComparison]:
     """Compare hybrid with every other system."""
     tested = next((each for each in reports if each.system == SearchMode.HYBRID), None)
     for other in reports:
@@ -281,7 +289,7 @@ def _comparisons(reports: Sequence[SystemReport]) -> Iterator[Comparison]:
             one.metrics[PRIMARY] - two.metrics[PRIMARY]
             for one, two in zip(tested.outcomes, other.outcomes, strict=True)
         ]
-        yield Comparison(
+        yield SystemComparison(
             better=tested.system,
             other=other.system,
             difference=intervals(np.array(differences)[:, np.newaxis])[0],

@@ -172,7 +172,7 @@ def _status(workspace: Workspace, request: StatusRequest, _: Say) -> wire.Status
     return wire.status(workspace.status(named, files=named is not None, check=request.check))
 
 
-def _collections(workspace: Workspace, _: NoArguments, __: Say) -> list[wire.Collection]:
+def _collections(workspace: Workspace, _: NoArguments, __: Say) -> list[wire.RegisteredCollection]:
     return [wire.collection(each) for each in workspace.collections(include_disabled=True)]
 
 
@@ -210,7 +210,9 @@ OPERATIONS = (
     Operation("related", RelatedRequest, _related, SearchResult, "Find documents on the same subject."),
     Operation("tags", TagsRequest, _tags, wire.Tags, "List the tags, most used first."),
     Operation("status", StatusRequest, _status, wire.Status, "Show what is indexed, and how completely."),
-    Operation("collections", NoArguments, _collections, list[wire.Collection], "List the collections."),
+    Operation(
+        "collections", NoArguments, _collections, list[wire.RegisteredCollection], "List the collections."
+    ),
     Operation("models", NoArguments, _models, list[ListedModel], "List the embedding models."),
     Operation(
         "reindex", CollectionRequest, _reindexed, wire.Reindexed, "Bring the index up to date.", changes=True

@@ -80,7 +80,7 @@ def reindexed(
 # --- collections and status --------------------------------------------------------------------------
 
 
-class Collection(Struct, frozen=True):
+class RegisteredCollection(Struct, frozen=True):
     """A collection as it is registered."""
 
     name: str
@@ -114,7 +114,7 @@ class Check(Struct, frozen=True):
     deleted: tuple[str, ...]
 
 
-class CollectionStatus(Collection, frozen=True):
+class CollectionState(RegisteredCollection, frozen=True):
     """A collection and what it holds."""
 
     documents: int
@@ -149,12 +149,12 @@ class Status(Struct, frozen=True):
     model: str
     published: Annotated[Published | None, doc("the version that is searched of a published workspace")]
     watcher: Annotated[str | None, doc("processes that keep it up to date", "programs")]
-    collections: tuple[CollectionStatus, ...]
+    collections: tuple[CollectionState, ...]
 
 
-def collection(value: collections.Collection) -> Collection:
+def collection(value: collections.Collection) -> RegisteredCollection:
     """Return the shape of a collection."""
-    return Collection(**_registered(value))
+    return RegisteredCollection(**_registered(value))
 
 
 def status(value: reports.WorkspaceStatus) -> Status:
@@ -170,9 +170,9 @@ def status(value: reports.WorkspaceStatus) -> Status:
     )
 
 
-def _collection_status(value: reports.CollectionStatus) -> CollectionStatus:
+def _collection_status(value: reports.CollectionStatus) -> CollectionState:
     check = value.check
-    return CollectionStatus(
+    return CollectionState(
         **_registered(value.collection),
         **msgspec.structs.asdict(value.counts),
         check=None if check is None else _check(check),

@@ -23,7 +23,7 @@ from mdvec.errors import (
     ServiceUnavailableError,
 )
 from mdvec.net.response import Response, redacted
-from mdvec.net.transfer import Limits, exchange
+from mdvec.net.transfer import TransferLimits, exchange
 
 # Statuses that may be gone the next time; 529 is "overloaded" at some services.
 _TRANSIENT = frozenset({408, 425, 429, 529, *range(500, 505), *range(520, 525)})
@@ -107,7 +107,7 @@ class HttpClient:
         """
         self._headers = {"User-Agent": "mdvec", "Accept-Encoding": "gzip, deflate", **(headers or {})}
         self._service = service
-        self._limits = Limits(timeout_s, max_bytes)
+        self._limits = TransferLimits(timeout_s, max_bytes)
         self._retry = retry or RetryPolicy()
         self._own_retry_after = retry_after
         self._clock = clock or Clock()
@@ -199,7 +199,7 @@ class HttpClient:
             file.seek(start)
             file.truncate()
             request = self._http.build_request("GET", path)
-            limits = Limits(timeout_s, max_bytes)
+            limits = TransferLimits(timeout_s, max_bytes)
             return exchange(self._http, request, limits, service=self._service, file=file)
 
         return self._send_with_retry(send, _unchanged)

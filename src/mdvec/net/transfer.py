@@ -27,7 +27,7 @@ _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS  # zlib recognises the header
 T = TypeVar("T")
 
 
-class Limits(Struct, frozen=True):
+class TransferLimits(Struct, frozen=True):
     """The most that one exchange may take.
 
     Attributes:
@@ -42,7 +42,7 @@ class Limits(Struct, frozen=True):
 def exchange(
     http: httpx2.Client,
     request: httpx2.Request,
-    limits: Limits,
+    limits: TransferLimits,
     *,
     service: str,
     file: BinaryIO | None = None,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from mdvec.search.passages import Passage, Ranked
+from mdvec.search.passages import Ranked, RankedPassage
 from mdvec.stores.records import StoredChunk
 from mdvec.types.ids import ChunkId, CollectionId
 
@@ -55,8 +55,8 @@ def folded(
 
 
 def without_copies(
-    scored: Sequence[tuple[Passage, float]], chunks: Mapping[ChunkId, StoredChunk]
-) -> tuple[list[tuple[Passage, float]], dict[ChunkId, int]]:
+    scored: Sequence[tuple[RankedPassage, float]], chunks: Mapping[ChunkId, StoredChunk]
+) -> tuple[list[tuple[RankedPassage, float]], dict[ChunkId, int]]:
     """Leave out passages of conflict copies, such as ``x.sync-conflict-….md`` and ``x (1).md``.
 
     The original takes the place and the score of the best of them.
@@ -68,18 +68,18 @@ def without_copies(
     Returns:
         The passages that are left, and for the best chunk of an original the number of its copies.
     """
-    members: dict[tuple[CollectionId, str], list[Passage]] = {}
+    members: dict[tuple[CollectionId, str], list[RankedPassage]] = {}
     for passage, _ in scored:
         chunk = chunks[passage.best.place.id]
         members.setdefault((chunk.collection_id, _COPY.sub("", chunk.path)), []).append(passage)
-    original_of: dict[ChunkId, Passage] = {}
+    original_of: dict[ChunkId, RankedPassage] = {}
     for family in members.values():
         # The original has the shortest name; if a copy is equal to it, either may be here.
         original = min(family, key=lambda each: len(chunks[each.best.place.id].path))
         best = chunks[original.best.place.id]
         copies = [each for each in family if _is_copy(chunks[each.best.place.id], best)]
         original_of |= {each.best.place.id: original for each in copies}
-    left: dict[ChunkId, tuple[Passage, float]] = {}
+    left: dict[ChunkId, tuple[RankedPassage, float]] = {}
     counts: dict[ChunkId, int] = {}
     for passage, score in scored:
         shown = original_of.get(passage.best.place.id, passage)

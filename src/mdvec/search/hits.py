@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from mdvec.search.candidates import Candidates
 from mdvec.search.extracts import Extract, expanded, fit, passage_of
 from mdvec.search.families import without_copies
-from mdvec.search.passages import Passage
+from mdvec.search.passages import RankedPassage
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
 from mdvec.text.folding import normalise
@@ -53,7 +53,7 @@ class Shown(Struct, frozen=True):
 def show_hits(
     query: SearchQuery,
     text: str,
-    passages: Sequence[Passage],
+    passages: Sequence[RankedPassage],
     scores: Sequence[float],
     candidates: Candidates | None,
     similar: Mapping[ChunkId, int],

@@ -43,7 +43,7 @@ class Ranked(NamedTuple):
     is_folded: bool = False
 
 
-class Passage(Struct, frozen=True):
+class RankedPassage(Struct, frozen=True):
     """Chunks of one document that are shown as one.
 
     Attributes:
@@ -57,7 +57,9 @@ class Passage(Struct, frozen=True):
     evidence: float
 
 
-def joined_passages(ranked: Iterable[Ranked], *, per_document: int | None, documents: int) -> list[Passage]:
+def joined_passages(
+    ranked: Iterable[Ranked], *, per_document: int | None, documents: int
+) -> list[RankedPassage]:
     """Join candidates into passages, best first.
 
     The first passages of documents keep the order of the documents' best chunks. The best ten passages do not
@@ -75,7 +77,7 @@ def joined_passages(ranked: Iterable[Ranked], *, per_document: int | None, docum
         elif len(taken) < max(documents, _TOUCHING_AMONG):
             taken[each.place.document_id] = [each]
     passages = [
-        Passage(best, chunks, best.evidence - _FURTHER_PASSAGE * math.log2(number))
+        RankedPassage(best, chunks, best.evidence - _FURTHER_PASSAGE * math.log2(number))
         for own in taken.values()
         for number, (best, chunks) in enumerate(_joined(own)[:per_document], 1)
     ]
@@ -83,15 +85,15 @@ def joined_passages(ranked: Iterable[Ranked], *, per_document: int | None, docum
     return [*_touching_joined(passages[:_TOUCHING_AMONG]), *passages[_TOUCHING_AMONG:]]
 
 
-def single_chunks(ranked: Iterable[Ranked], *, per_document: int | None) -> list[Passage]:
+def single_chunks(ranked: Iterable[Ranked], *, per_document: int | None) -> list[RankedPassage]:
     """Return each candidate as a passage, in order, with at most ``per_document`` of each document."""
     taken: dict[DocumentId, int] = {}
-    passages: list[Passage] = []
+    passages: list[RankedPassage] = []
     for each in ranked:
         document_id = each.place.document_id
         taken[document_id] = taken.get(document_id, 0) + 1
         if per_document is None or taken[document_id] <= per_document:
-            passages.append(Passage(each, (each.place,), each.evidence))
+            passages.append(RankedPassage(each, (each.place,), each.evidence))
     return passages
 
 
@@ -119,9 +121,9 @@ def _joined(ranked: Sequence[Ranked]) -> list[tuple[Ranked, tuple[ChunkPlace, ..
     return passages
 
 
-def _touching_joined(passages: Sequence[Passage]) -> list[Passage]:
+def _touching_joined(passages: Sequence[RankedPassage]) -> list[RankedPassage]:
     """Join passages that touch; the joined one takes the place of the better one."""
-    joined: dict[int, Passage] = {}
+    joined: dict[int, RankedPassage] = {}
     for number, each in enumerate(passages):
         rank, passage = number, each
         while (touching := next((at for at in joined if _touch(joined[at], passage)), None)) is not None:
@@ -133,7 +135,7 @@ def _touching_joined(passages: Sequence[Passage]) -> list[Passage]:
     return [joined[rank] for rank in sorted(joined)]
 
 
-def _touch(one: Passage, other: Passage) -> bool:
+def _touch(one: RankedPassage, other: RankedPassage) -> bool:
     """Return True if two passages are next to each other in a document, and not too long together."""
     first, last = one.chunks[0], one.chunks[-1]
     begin, end = other.chunks[0], other.chunks[-1]

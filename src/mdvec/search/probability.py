@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from mdvec.search.candidates import Candidates
-from mdvec.search.passages import Passage
+from mdvec.search.passages import RankedPassage
 from mdvec.search.words import Words
 from mdvec.types.hit import Confidence
 
@@ -35,7 +35,7 @@ class Evidence(Struct, frozen=True):
     crowd: float
 
 
-class Weights(NamedTuple):
+class Coefficients(NamedTuple):
     """The weights of a logistic regression; ``python -m benchmarks.calibration --fit`` fits them anew."""
 
     constant: float
@@ -46,9 +46,9 @@ class Weights(NamedTuple):
 
 
 # With evidence of both sides, of vectors alone, and of words alone; for the first hit, and for later ones.
-_BOTH = Weights(-1.98, 0.61, 2.27, 0.52, -0.41), Weights(-4.78, 0.71, 1.16, 0.34, 0.09)
-_NEARNESS = Weights(-3.29, 0.85, 0.0, 1.67, -0.25), Weights(-3.85, 0.89, 0.0, 0.78, -0.21)
-_COVERAGE = Weights(-0.95, 0.0, 6.88, 0.77, -0.43), Weights(-4.29, 0.0, 5.90, 0.25, 0.23)
+_BOTH = Coefficients(-1.98, 0.61, 2.27, 0.52, -0.41), Coefficients(-4.78, 0.71, 1.16, 0.34, 0.09)
+_NEARNESS = Coefficients(-3.29, 0.85, 0.0, 1.67, -0.25), Coefficients(-3.85, 0.89, 0.0, 0.78, -0.21)
+_COVERAGE = Coefficients(-0.95, 0.0, 6.88, 0.77, -0.43), Coefficients(-4.29, 0.0, 5.90, 0.25, 0.23)
 
 MAX_LEAD = 5.0
 
@@ -65,7 +65,7 @@ _NO_SUBJECT = 0.25
 _LEVELS = ((0.7, Confidence.HIGH), (0.3, Confidence.MEDIUM), (0.08, Confidence.LOW))
 
 
-def probabilities(passages: Sequence[Passage], candidates: Candidates, words: Words) -> list[float]:
+def probabilities(passages: Sequence[RankedPassage], candidates: Candidates, words: Words) -> list[float]:
     """Return the probability that each passage answers the query.
 
     Args:
@@ -96,7 +96,9 @@ def probability(evidence: Evidence) -> float:
     return 1 / (1 + math.exp(-max(-50.0, min(50.0, log_odds))))
 
 
-def evidence_of(passages: Sequence[Passage], candidates: Candidates, words: Words) -> Iterator[Evidence]:
+def evidence_of(
+    passages: Sequence[RankedPassage], candidates: Candidates, words: Words
+) -> Iterator[Evidence]:
     """Yield the evidence for each passage; see :func:`probabilities`."""
     crowd = math.log(max(1, min(_CROWD, len(candidates.places))))
     lead_of_first = _lead_of_first(passages, candidates)
@@ -119,7 +121,7 @@ def evidence_of(passages: Sequence[Passage], candidates: Candidates, words: Word
         )
 
 
-def _lead_of_first(passages: Sequence[Passage], candidates: Candidates) -> float:
+def _lead_of_first(passages: Sequence[RankedPassage], candidates: Candidates) -> float:
     """Return how far the first passage is ahead of the best one in another document; 0 if there is none.
 
     Of several that the query names, none takes anything from another; nor does a text of the same words.

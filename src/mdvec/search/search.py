@@ -19,7 +19,7 @@ from mdvec.search.fusion import fuse
 from mdvec.search.hits import Shown, show_hits
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.meaning import QuerySpace, find_by_meaning, measure_meaning
-from mdvec.search.passages import Passage, Ranked, joined_passages, single_chunks
+from mdvec.search.passages import Ranked, RankedPassage, joined_passages, single_chunks
 from mdvec.search.probability import level_of, probabilities
 from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_word
 from mdvec.search.words import Words, find_by_words
@@ -252,16 +252,16 @@ def _words(mode: SearchMode, text: str, where: Where, view: View, depth: int) ->
     return Words() if mode is SearchMode.DENSE else find_by_words(text, view, where=where, limit=depth)
 
 
-def _newest(query: SearchQuery, where: Where, view: View) -> list[Passage]:
+def _newest(query: SearchQuery, where: Where, view: View) -> list[RankedPassage]:
     """Return the first chunks of each document inside ``where``, the last updated document first."""
     documents = [*view.documents.titles(where)][: query.limit]
     places = [
         place for each in documents for place in view.chunks.places_in([each], where, query.per_document or 1)
     ]
-    return [Passage(Ranked(at, place, 0.0), (place,), 0.0) for at, place in enumerate(places)]
+    return [RankedPassage(Ranked(at, place, 0.0), (place,), 0.0) for at, place in enumerate(places)]
 
 
-def _passages(query: SearchQuery, ranking: Ranking) -> list[Passage]:
+def _passages(query: SearchQuery, ranking: Ranking) -> list[RankedPassage]:
     """Return the passages that pass the threshold, best first."""
     ranked = ranking.ranked
     if query.threshold is not None:

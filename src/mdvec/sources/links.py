@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mdvec.errors import UnreadableFileError
 from mdvec.sources.files import irregular, reason
-from mdvec.sources.scan import IGNORE_FILES, Folder, Link, Scan
+from mdvec.sources.scan import IGNORE_FILES, Folder, Scan, SymbolicLink
 from mdvec.text.folding import nfc
 
 
@@ -27,7 +27,7 @@ def follow_links(scan: Scan) -> None:
     if not scan.links:
         return
     scan.start_following()
-    waiting: list[tuple[str, Link]] = []
+    waiting: list[tuple[str, SymbolicLink]] = []
     while scan.links or waiting:
         for link in scan.links:
             heapq.heappush(waiting, (link.path, link))
@@ -50,7 +50,7 @@ def inside(real: str, root: str) -> str | None:
     return real.removeprefix(prefix) if real.startswith(prefix) else None
 
 
-def _follow(scan: Scan, link: Link) -> str | None:
+def _follow(scan: Scan, link: SymbolicLink) -> str | None:
     """List the target of a link, or return the reason not to."""
     try:
         real = os.path.realpath(f"{scan.root}/{link.folder.locator}{link.name}", strict=True)
@@ -73,7 +73,7 @@ def _follow(scan: Scan, link: Link) -> str | None:
     return _follow_to_file(scan, link, target, status)
 
 
-def _follow_outside(scan: Scan, link: Link, real: str, status: os.stat_result) -> str | None:
+def _follow_outside(scan: Scan, link: SymbolicLink, real: str, status: os.stat_result) -> str | None:
     """List what a link that leaves the root leads to, if the user chose it; links in there are not chosen."""
     if link.path not in scan.selection.follow:
         return "link that leaves the folder"
@@ -92,7 +92,7 @@ def _follow_outside(scan: Scan, link: Link, real: str, status: os.stat_result) -
     return None
 
 
-def _follow_to_file(scan: Scan, link: Link, target: str, status: os.stat_result) -> str | None:
+def _follow_to_file(scan: Scan, link: SymbolicLink, target: str, status: os.stat_result) -> str | None:
     if scan.listed is not None and target in scan.listed:
         return f"same file as {scan.listed[target]}"
     rule = scan.rule(link.name, link.path, link.folder)
@@ -105,7 +105,7 @@ def _follow_to_file(scan: Scan, link: Link, target: str, status: os.stat_result)
     return None
 
 
-def _follow_to_folder(scan: Scan, link: Link, target: str) -> str | None:
+def _follow_to_folder(scan: Scan, link: SymbolicLink, target: str) -> str | None:
     real = f"{target}/" if target else ""
     if link.folder.real.startswith(real):
         return "link back to a folder above it"

@@ -47,7 +47,7 @@ class Folder(Struct, frozen=True):
     rules: IgnoreRules | None = None
 
 
-class Link(Struct, frozen=True):
+class SymbolicLink(Struct, frozen=True):
     """A symbolic link.
 
     Attributes:
@@ -75,7 +75,7 @@ class Scan:
     def __init__(self, root: str, selection: Selection) -> None:
         self.root = root
         self.selection = selection
-        self.links: list[Link] = []
+        self.links: list[SymbolicLink] = []
         self.entered: dict[str, Folder] = {}
         self.listed: dict[str, str] | None = None
         self._entries: list[SourceEntry] = []
@@ -203,7 +203,7 @@ class Scan:
             path = folder.path + (respelled.get(name, name) if respelled else name)
             try:
                 if item.is_symlink():
-                    self.links.append(Link(path, name, folder))
+                    self.links.append(SymbolicLink(path, name, folder))
                 elif item.is_dir(follow_symlinks=False):
                     inner += self._enter(name, f"{path}/", folder)
                 else:

@@ -45,7 +45,7 @@ CHUNKS: Final = _columns(
 """The columns of :func:`chunk_rows`."""
 
 
-class Part(Struct, frozen=True):
+class DocumentTable(Struct, frozen=True):
     """A table that holds a part of each document.
 
     Attributes:
@@ -158,23 +158,25 @@ def chunk_rows(
 
 
 PARTS: Final = (
-    Part(
+    DocumentTable(
         "contents",
         _columns("document_id bigint, frontmatter text, body text, comments text"),
         content_rows,
     ),
-    Part(
+    DocumentTable(
         "labels",
         _columns("kind text, folded text, document_id bigint, position integer, display text"),
         label_rows,
     ),
-    Part(
+    DocumentTable(
         "properties",
         _columns("document_id bigint, key text, value text, number double precision"),
         property_rows,
     ),
-    Part("names", _columns("document_id bigint, folded text, text text, text_hash bytea"), name_rows),
-    Part(
+    DocumentTable(
+        "names", _columns("document_id bigint, folded text, text text, text_hash bytea"), name_rows
+    ),
+    DocumentTable(
         "links",
         _columns(
             """document_id bigint, position integer, kind text, target text, fragment text, text text,

@@ -10,7 +10,7 @@ from mdvec.chunking.interface import TokenEnds
 from mdvec.chunking.windows import WindowChunker
 from mdvec.embedding.interface import Runtime
 from mdvec.errors import UsageError
-from mdvec.settings import Address, Count, Section, Text, declares
+from mdvec.settings import Address, Count, SettingsSection, Text, declares
 from mdvec.sources.selection import ScanSettings
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
@@ -19,7 +19,7 @@ from mdvec.types.chunk import CutDocument
 from mdvec.types.document import Document
 
 
-class ToySourceSettings(Section, frozen=True, kw_only=True):
+class ToySourceSettings(SettingsSection, frozen=True, kw_only=True):
     """``[toy]``."""
 
     greeting: Text = "hello"
@@ -66,7 +66,7 @@ class ToySource:
         return False
 
 
-class ToyChunkerSettings(Section, frozen=True, kw_only=True):
+class ToyChunkerSettings(SettingsSection, frozen=True, kw_only=True):
     """``[chunking.toy]``: types without a description are fine."""
 
     windows: int = 512
@@ -95,7 +95,7 @@ class ToyChunker:
         return WindowChunker(token_ends=self.token_ends, max_tokens=self.windows).chunk(document)
 
 
-class ToyEmbeddingSettings(Section, frozen=True, kw_only=True):
+class ToyEmbeddingSettings(SettingsSection, frozen=True, kw_only=True):
     """``[embedding.toy]``."""
 
     base_url: Address | None = None
@@ -110,13 +110,13 @@ def make_toy(
     return HashingEmbedder(dimension=dimension or length)
 
 
-class ToyStoreSettings(Section, frozen=True, kw_only=True):
+class ToyStoreSettings(SettingsSection, frozen=True, kw_only=True):
     """``[store.toy]``."""
 
     folder: Path | None = None
 
 
-class ToyVectorIndexSettings(Section, frozen=True, kw_only=True):
+class ToyVectorIndexSettings(SettingsSection, frozen=True, kw_only=True):
     """``[store.toy-vectors]``."""
 
     probes: Count = 1

@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from mdvec.evaluation.judgements import Question, QuestionSet
 from mdvec.evaluation.metrics import METRICS, PRIMARY, measure
-from mdvec.evaluation.report import Comparison, EvalReport, Group, Interval, Outcome, SetReport, SystemReport
+from mdvec.evaluation.report import (
+    EvalReport,
+    Interval,
+    QuestionGroup,
+    QuestionOutcome,
+    SetReport,
+    SystemComparison,
+    SystemReport,
+)
 
 QUESTIONS = (
     Question("q1", "how to reset <script>alert(1)</script>", {"en/reset.md": 2, "ja/reset.md": 1}),
@@ -24,10 +32,10 @@ RANKINGS: Mapping[str, Sequence[tuple[str, ...]]] = {
 PASSAGE = "Close it with </script><b>bold</b> & press “OK”.\n\n手順は次のとおりです。"
 
 
-def outcomes(system: str) -> tuple[Outcome, ...]:
+def outcomes(system: str) -> tuple[QuestionOutcome, ...]:
     """Answer every question."""
     return tuple(
-        Outcome(
+        QuestionOutcome(
             question=question.id,
             ranking=ranking,
             metrics=measure(ranking, question.relevant),
@@ -46,7 +54,7 @@ def system_report(system: str) -> SystemReport:
     answers = outcomes(system)
     means = {name: sum(each.metrics[name] for each in answers) / len(answers) for name in METRICS}
     intervals = {name: Interval(mean, mean / 2, (mean + 1) / 2) for name, mean in means.items()}
-    groups = (Group("ja", 1, intervals), Group("<en>", 2, intervals))
+    groups = (QuestionGroup("ja", 1, intervals), QuestionGroup("<en>", 2, intervals))
     return SystemReport(system, intervals, 4.0, 81.4, 100.0, groups, answers)
 
 
@@ -54,7 +62,7 @@ def report(systems: Sequence[str] = tuple(RANKINGS), *, min_grade: int = 1) -> E
     """Report some systems on one set; hybrid is compared with all others."""
     made = {system: system_report(system) for system in systems}
     comparisons = [
-        Comparison("hybrid", other, Interval(0.125, -0.05, 0.3), 0.0004, 1, 1)
+        SystemComparison("hybrid", other, Interval(0.125, -0.05, 0.3), 0.0004, 1, 1)
         for other in systems
         if "hybrid" in made and other != "hybrid"
     ]

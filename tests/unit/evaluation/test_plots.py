@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mdvec.evaluation.metrics import PRIMARY
 from mdvec.evaluation.page import colour_class, templates
-from mdvec.evaluation.report import Interval, Outcome, SystemReport
+from mdvec.evaluation.report import Interval, QuestionOutcome, SystemReport
 
 LATENCIES = st.lists(st.floats(0, 1e6), min_size=1, max_size=30)
 PLOTS = templates().get_template("plots.html").module
@@ -36,7 +36,7 @@ def bar(system: str, mean: float, low: float, high: float) -> SystemReport:
 
 def timed(system: str, values_ms: Sequence[float], p50_ms: float, p95_ms: float) -> SystemReport:
     """Return a system with a latency for each question."""
-    outcomes = tuple(Outcome("q", (), {}, value, 1) for value in values_ms)
+    outcomes = tuple(QuestionOutcome("q", (), {}, value, 1) for value in values_ms)
     return SystemReport(system, {}, p50_ms, p95_ms, 1, (), outcomes)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.search.candidates_world import candidates, place, words
 
 from mdvec.search.candidates import Candidates
-from mdvec.search.passages import Passage, Ranked
+from mdvec.search.passages import Ranked, RankedPassage
 from mdvec.search.probability import evidence_of, level_of, probabilities
 from mdvec.search.words import Words
 from mdvec.types.hit import Confidence
@@ -21,10 +21,10 @@ NEAR = st.floats(-6, 12)
 SHARE = st.floats(0, 1)
 
 
-def passages(found: Candidates, evidence: Sequence[float]) -> list[Passage]:
+def passages(found: Candidates, evidence: Sequence[float]) -> list[RankedPassage]:
     """Return a passage for each candidate."""
     return [
-        Passage(Ranked(at, place, each), (place,), each)
+        RankedPassage(Ranked(at, place, each), (place,), each)
         for at, (place, each) in enumerate(zip(found.places, evidence, strict=True))
     ]
 
@@ -88,11 +88,11 @@ def test_a_lead_is_that_over_another_document() -> None:
     """Later ones are behind the first; of several that the query names, none takes from another."""
     chunks = [(100, 9.0), (101, 8.0), (200, 6.0), (300, 5.0)]
     found = [
-        Passage(Ranked(at, place(chunk), evidence), (place(chunk),), evidence)
+        RankedPassage(Ranked(at, place(chunk), evidence), (place(chunk),), evidence)
         for at, (chunk, evidence) in enumerate(chunks)
     ]
 
-    def leads(passages: Sequence[Passage], named: Sequence[int] = ()) -> list[float]:
+    def leads(passages: Sequence[RankedPassage], named: Sequence[int] = ()) -> list[float]:
         plain = candidates(dict.fromkeys(range(4), 1.0), named=named)
         return [each.lead for each in evidence_of(passages, plain, words())]
 

@@ -9,7 +9,7 @@ import pytest
 
 from mdvec.errors import StoreError
 from mdvec.stores.pool import Pool, closed_on_error
-from mdvec.stores.sqlite.database import Database
+from mdvec.stores.sqlite.database import SqliteDatabase
 
 
 class Connection:
@@ -64,7 +64,7 @@ def test_what_cannot_be_prepared_is_closed() -> None:
 
 def test_a_connection_whose_transaction_cannot_be_ended_is_not_used_again(tmp_path: Path) -> None:
     """The next reader gets another one, and can begin a transaction of its own."""
-    database = Database(tmp_path / "index.sqlite")
+    database = SqliteDatabase(tmp_path / "index.sqlite")
     try:
         with pytest.raises(apsw.ExecTraceAbort), database.reading() as connection:  # noqa: PT012
             connection.execute("SELECT 1 FROM meta").fetchall()

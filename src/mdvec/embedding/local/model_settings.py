@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mdvec.settings import Count, Name, OwnFolder, Permission, Section
+from mdvec.settings import Count, Name, OwnFolder, Permission, SettingsSection
 
 
-class LocalModelSettings(Section, frozen=True, kw_only=True):
+class LocalModelSettings(SettingsSection, frozen=True, kw_only=True):
     """The settings of a local model; None leaves one to the provider.
 
     Attributes:

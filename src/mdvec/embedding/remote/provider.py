@@ -14,7 +14,7 @@ from mdvec.embedding.remote.vectors import RawVector
 from mdvec.embedding.windows import Window
 from mdvec.errors import EmbedderUnavailableError
 from mdvec.net.response import Response
-from mdvec.settings import Address, Count, Seconds, Section, VariableName
+from mdvec.settings import Address, Count, Seconds, SettingsSection, VariableName
 from mdvec.types.space import EmbeddingSpace
 
 # Tokens are estimated, so a fifth of each limit is left free: a text that is cut here keeps all its parts,
@@ -175,7 +175,7 @@ def usable(tokens: int, *, taken: int = 0) -> int:
     return max(1, int(tokens * _USED_SHARE) - taken)
 
 
-class ServiceSettings(Section, frozen=True, kw_only=True):
+class ServiceSettings(SettingsSection, frozen=True, kw_only=True):
     """The settings of a service; None leaves one to the provider.
 
     Attributes:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from mdvec.errors import NotFoundError, UsageError
-from mdvec.interfaces.cli.common_options import FOLDER, Command, Group, format_option
+from mdvec.interfaces.cli.common_options import FOLDER, Command, CommandGroup, format_option
 from mdvec.interfaces.cli.filters import names_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json
@@ -18,7 +18,7 @@ from mdvec.interfaces.printing import visible
 _TOKEN_BYTES = 32
 
 
-@click.command(cls=Group)
+@click.command(cls=CommandGroup)
 def token() -> None:
     """Make tokens for a server over HTTP."""
 

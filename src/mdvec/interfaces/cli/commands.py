@@ -13,7 +13,7 @@ import click
 from mdvec import __version__
 from mdvec.errors import did_you_mean
 from mdvec.interfaces.cli import EXIT_INTERRUPTED
-from mdvec.interfaces.cli.common_options import Group
+from mdvec.interfaces.cli.common_options import CommandGroup
 from mdvec.interfaces.cli.session import Opener, Session
 from mdvec.interfaces.cli.terminal import note, print_failure
 from mdvec.interfaces.errors import EXIT_USAGE, shortened, translate
@@ -52,7 +52,7 @@ TARGETS = {
 _SYNONYMS = {"collection": "tool", "collections": "tool"}
 
 
-class LazyGroup(Group):
+class LazyGroup(CommandGroup):
     """A group that imports a command when it is used, so that ``--version`` loads none.
 
     Args:

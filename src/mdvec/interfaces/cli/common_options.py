@@ -71,7 +71,7 @@ class Command(click.Command):
 _SYNONYMS = {"list": "ls", "remove": "delete", "rm": "delete"}
 
 
-class Group(Command, click.Group):
+class CommandGroup(Command, click.Group):
     """A group of commands, with the common options."""
 
     command_class = Command

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.common_options import EXISTING_FILE, Group, format_option
+from mdvec.interfaces.cli.common_options import EXISTING_FILE, CommandGroup, format_option
 from mdvec.interfaces.cli.filters import presets
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mdvec.config import LoadedConfig
 
 
-@click.command(cls=Group)
+@click.command(cls=CommandGroup)
 def config() -> None:
     """Show the settings."""
 
@@ -86,7 +86,7 @@ def import_(session: Session, file: Path) -> None:
         note(f"unknown setting {name}")
 
 
-@click.command(cls=Group)
+@click.command(cls=CommandGroup)
 def preset() -> None:
     """Show the presets for 'mdvec tool add --preset'."""
 

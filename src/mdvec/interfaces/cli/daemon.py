@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.common_options import EXISTING_FILE, Group, format_option
+from mdvec.interfaces.cli.common_options import EXISTING_FILE, CommandGroup, format_option
 from mdvec.interfaces.cli.serving import USUAL_ADDRESS, load_door, opened_for_http
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
@@ -39,7 +39,7 @@ _token_option = click.option(
 )
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def daemon() -> None:
     """Keep an index fresh and searches fast, in the background."""
 

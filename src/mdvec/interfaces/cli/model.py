@@ -8,7 +8,7 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.common_options import Group, format_option, wait_option
+from mdvec.interfaces.cli.common_options import CommandGroup, format_option, wait_option
 from mdvec.interfaces.cli.filters import names_option
 from mdvec.interfaces.cli.progress import reporting_interruption
 from mdvec.interfaces.cli.session import Session
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mdvec.types.model_report import ModelChange
 
 
-@click.command(cls=Group)
+@click.command(cls=CommandGroup)
 def model() -> None:
     """List the embedding models, or choose one."""
 

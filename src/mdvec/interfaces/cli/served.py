@@ -13,9 +13,9 @@ import click
 from mdvec import run
 from mdvec.errors import MdvecError, UntrustedConfigError
 from mdvec.interfaces.cli.commands import TARGETS, LazyGroup, report
-from mdvec.interfaces.cli.session import Opening, Session
+from mdvec.interfaces.cli.session import Session, SessionOptions
 from mdvec.interfaces.cli.terminal import captured, warn
-from mdvec.interfaces.daemon.calls import CommandLine, Methods, Outcome
+from mdvec.interfaces.daemon.calls import CallOutcome, CommandLine, Methods
 from mdvec.interfaces.daemon.client import COMMANDS, METHOD, shared_environment
 from mdvec.interfaces.daemon.place import place_of, settings_id
 from mdvec.run import Run
@@ -55,7 +55,7 @@ class ServedSession(Session):
 
     @contextmanager
     def open(
-        self, config: Config | None = None, **how: Unpack[Opening]
+        self, config: Config | None = None, **how: Unpack[SessionOptions]
     ) -> Iterator[tuple[Workspace, Config]]:
         """Return the workspace of the daemon.
 
@@ -101,22 +101,22 @@ def methods(workspace: Workspace, place: str, settings: str) -> Methods:
         settings: What identifies its settings.
     """
 
-    def serve(line: CommandLine) -> Outcome:
+    def serve(line: CommandLine) -> CallOutcome:
         if line.shared != shared_environment():
-            return Outcome()
+            return CallOutcome()
         session = ServedSession(line.env, Path(line.cwd), workspace=workspace, place=place, settings=settings)
         with captured(line.columns) as capture:
             try:
                 with run.bound(Run(on_warning=warn)):
                     code = served.main([*line.args], "mdvec", standalone_mode=False, obj=session)
             except NotServedError as error:
-                return Outcome(place=error.place)
+                return CallOutcome(place=error.place)
             except (click.ClickException, click.Abort):
-                return Outcome()
+                return CallOutcome()
             except MdvecError as error:
                 if not session.is_open:
-                    return Outcome()
+                    return CallOutcome()
                 code = report(error, line.args)
-        return Outcome(code if isinstance(code, int) else 0, capture.output)
+        return CallOutcome(code if isinstance(code, int) else 0, capture.output)
 
     return {METHOD: (CommandLine, serve)}

@@ -39,7 +39,7 @@ class Opener(Protocol):
         ...
 
 
-class Opening(TypedDict, total=False):
+class SessionOptions(TypedDict, total=False):
     """The way in which a command uses its workspace.
 
     Attributes:
@@ -208,7 +208,7 @@ class Session:
 
     @contextmanager
     def open(
-        self, config: Config | None = None, **how: Unpack[Opening]
+        self, config: Config | None = None, **how: Unpack[SessionOptions]
     ) -> Iterator[tuple[Workspace, Config]]:
         """Open the workspace of the options and the configuration, and show the progress of its calls.
 

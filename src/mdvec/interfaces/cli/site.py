@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mdvec import registry
-from mdvec.interfaces.cli.common_options import EXISTING_FOLDER, FOLDER, Group
+from mdvec.interfaces.cli.common_options import EXISTING_FOLDER, FOLDER, CommandGroup
 from mdvec.interfaces.cli.filters import name_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn
@@ -27,7 +27,7 @@ _output_option = click.option(
 )
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def site() -> None:
     """Make a web site of a collection, for people to read."""
 

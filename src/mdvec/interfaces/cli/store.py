@@ -8,7 +8,7 @@ import click
 
 from mdvec import registry
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.common_options import Command, Group, format_option
+from mdvec.interfaces.cli.common_options import Command, CommandGroup, format_option
 from mdvec.interfaces.cli.filters import name_option, names_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
@@ -20,7 +20,7 @@ _BYTES_PER_MB = 1_000_000
 _name_option = name_option(required=True)
 
 
-@click.command(cls=Group)
+@click.command(cls=CommandGroup)
 def store() -> None:
     """Manage the store."""
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.common_options import Group, format_option
+from mdvec.interfaces.cli.common_options import CommandGroup, format_option
 from mdvec.interfaces.cli.filters import collection_names, name_option, presets
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, note_no_collections, write, write_json, write_table
@@ -26,7 +26,7 @@ _name_option = name_option(required=True)
 _chunker_option = click.option("--chunker", metavar="NAME", help="How documents are split, such as sections.")
 
 
-@click.command(cls=Group)
+@click.command(cls=CommandGroup)
 def tool() -> None:
     """Manage the collections that can be searched."""
 

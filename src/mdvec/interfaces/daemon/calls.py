@@ -26,7 +26,7 @@ class CommandLine(Struct, frozen=True):
     columns: int | None
 
 
-class Outcome(Struct, frozen=True):
+class CallOutcome(Struct, frozen=True):
     """The outcome of a command line.
 
     Attributes:

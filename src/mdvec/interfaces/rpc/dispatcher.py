@@ -98,7 +98,7 @@ class _CancelParams(Struct, frozen=True):
     id: Id
 
 
-class Client:
+class RpcClient:
     """One client of any transport, with its requests that are in work.
 
     Args:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from mdvec.interfaces.errors import OnBug, bug_listener
 from mdvec.interfaces.exit import EXIT_CODES, exit_soon
-from mdvec.interfaces.rpc.dispatcher import Client, Method
+from mdvec.interfaces.rpc.dispatcher import Method, RpcClient
 from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.interfaces.streams import private_streams, read_lines, write_all
 
@@ -72,7 +72,7 @@ def serve_rpc_stdio(workspace: Workspace, _: Config, *, verbose: bool = False) -
 
         workspace.sections.resume()
         on_bug = bug_listener(verbose=verbose)
-        client = Client(all_methods(workspace), send, on_bug, around=workspace.explaining)
+        client = RpcClient(all_methods(workspace), send, on_bug, around=workspace.explaining)
         threading.Thread(target=read, name="mdvec-stdin", daemon=True).start()
         # Standard input may stay open: another child of the parent can have inherited it.
         parent = os.getppid()
@@ -121,7 +121,7 @@ def serve_rpc_socket(
         free.release()
 
     def talk(connection: socket.socket) -> None:
-        client = Client(methods, sender(connection), on_bug, around=workspace.explaining)
+        client = RpcClient(methods, sender(connection), on_bug, around=workspace.explaining)
         try:
             for line in read_lines(connection.fileno()):
                 client.receive(line)

@@ -14,7 +14,7 @@ from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.http.app import RPC_PATH, WebDoor
 from mdvec.interfaces.http.guard import MAX_REQUESTS, problem
 from mdvec.interfaces.http.options import ServerOptions
-from mdvec.interfaces.rpc.dispatcher import Client
+from mdvec.interfaces.rpc.dispatcher import RpcClient
 from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.interfaces.streams import MAX_LINE_BYTES
 
@@ -32,7 +32,7 @@ def rpc_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: On
 
     def answered(message: bytes) -> bytes | None:
         sent: list[bytes] = []
-        client = Client(methods, sent.append, on_bug, notifies=False, around=workspace.explaining)
+        client = RpcClient(methods, sent.append, on_bug, notifies=False, around=workspace.explaining)
         client.receive(message)
         client.wait()
         client.close()

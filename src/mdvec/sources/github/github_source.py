@@ -18,7 +18,7 @@ from msgspec import Struct
 from mdvec import run
 from mdvec.errors import FileTooLargeError, UnreadableFileError
 from mdvec.files import write_whole
-from mdvec.settings import Address, Minutes, Section, VariableName
+from mdvec.settings import Address, Minutes, SettingsSection, VariableName
 from mdvec.sources.blobs import FetchedBlobs, take_wanted, verified
 from mdvec.sources.files import too_large
 from mdvec.sources.interface import Source
@@ -44,7 +44,7 @@ _DEFAULTS = ScanSettings()
 _FORMAT = 2
 
 
-class GithubSettings(Section, frozen=True, kw_only=True):
+class GithubSettings(SettingsSection, frozen=True, kw_only=True):
     """``[github]``: how repositories on GitHub are read.
 
     Attributes:

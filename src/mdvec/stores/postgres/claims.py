@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from mdvec.stores.claims import Claims
 from mdvec.stores.holders import HeldClaim, is_alive
 from mdvec.stores.postgres.connection import Connection
-from mdvec.stores.postgres.database import Database, fetch_rows
+from mdvec.stores.postgres.database import PostgresDatabase, fetch_rows
 from mdvec.stores.sharing import divide
 from mdvec.types.ids import CollectionId
 
@@ -18,7 +18,7 @@ CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 class SharedClaims(Claims[Connection]):
     """The claims of a store; leases stand side by side."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: PostgresDatabase) -> None:
         super().__init__(
             lambda: database.reading(),
             lambda _wait_s: database.writing(),

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from mdvec.errors import ConfigError
-from mdvec.settings import Count, Name, Section
+from mdvec.settings import Count, Name, SettingsSection
 from mdvec.stores.conditions import Sql
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import Pool, WritingThread, closed_on_error
@@ -26,7 +26,7 @@ _NEW_VERSION = """WITH changed AS (
 ) SELECT pg_notify(%s, value::text) FROM changed"""
 
 
-class PostgresSettings(Section, frozen=True, kw_only=True):
+class PostgresSettings(SettingsSection, frozen=True, kw_only=True):
     """``[store.postgres]``.
 
     Attributes:
@@ -110,7 +110,7 @@ class PostgresTables(Tables):
         return [row[0] for row in rows]
 
 
-class Database:
+class PostgresDatabase:
     """The tables on the server.
 
     Nothing is set on a connection outside a transaction, so a pooler may give each transaction another one.

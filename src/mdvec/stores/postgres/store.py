@@ -17,7 +17,7 @@ from mdvec.stores.pool import closed_on_error
 from mdvec.stores.postgres import access
 from mdvec.stores.postgres.claims import SharedClaims
 from mdvec.stores.postgres.connection import Connection
-from mdvec.stores.postgres.database import Database, PostgresSettings, PostgresTables
+from mdvec.stores.postgres.database import PostgresDatabase, PostgresSettings, PostgresTables
 from mdvec.stores.postgres.hnsw import make_indexes, spaces_without_indexes
 from mdvec.stores.postgres.opening import identifier
 from mdvec.stores.postgres.postings import ENTRIES, ENTRY_BYTES
@@ -84,7 +84,7 @@ class PostgresStore:
     takes_vector_index: ClassVar[bool] = True
 
     def __init__(self, address: str, *, vector_index: VectorIndex | None = None, **settings: Any) -> None:
-        self._database = Database(address, PostgresSettings(**settings))
+        self._database = PostgresDatabase(address, PostgresSettings(**settings))
         self._claims = SharedClaims(self._database)
         self._memo = Memo()
         self._matrices = Matrices()

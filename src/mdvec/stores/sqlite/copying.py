@@ -16,7 +16,7 @@ from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.attaching import attach
 from mdvec.stores.sqlite.checksums import DOCUMENT_CHECKSUM, add_functions
 from mdvec.stores.sqlite.connection import Access, Connection, connect, translated
-from mdvec.stores.sqlite.database import Database
+from mdvec.stores.sqlite.database import SqliteDatabase
 from mdvec.stores.sqlite.schema import TABLES, VERSION
 from mdvec.stores.sqlite.snapshots import snapshot
 from mdvec.types.collection import Collection, SourceSpec
@@ -84,7 +84,7 @@ def write_copy(source: Connection, target: Path, names: AnyCollection[str], vers
             copy.pragma("journal_mode", "delete")
         finally:
             copy.close()
-    with contextlib.closing(Database(target)) as database:
+    with contextlib.closing(SqliteDatabase(target)) as database:
         with database.writing() as connection:
             _keep_only(snapshot(connection), names)
             connection.execute(_FORGET)
@@ -126,7 +126,7 @@ def adopt(path: Path) -> None:
         is_clean = all(each == _without_place(each) for each in collections)
         is_clean = is_clean and not connection.execute(_HAS_PRIVATE).get
     if not is_clean:
-        with contextlib.closing(Database(path)) as database, database.writing() as connection:
+        with contextlib.closing(SqliteDatabase(path)) as database, database.writing() as connection:
             writer = snapshot(connection)
             for each in collections:
                 writer.collections.change(each.id, _without_place)

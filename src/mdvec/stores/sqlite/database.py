@@ -103,7 +103,7 @@ class SqliteTables(Tables):
         return range(first, first + count)
 
 
-class Database:
+class SqliteDatabase:
     """The file.
 
     Attributes:

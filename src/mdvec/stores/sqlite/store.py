@@ -18,7 +18,7 @@ from mdvec.stores.pool import closed_on_error
 from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.checksums import REPAIR_HINT, damaged_rows
 from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Connection, translated
-from mdvec.stores.sqlite.database import Database, fetch_rows
+from mdvec.stores.sqlite.database import SqliteDatabase, fetch_rows
 from mdvec.stores.sqlite.opening import Opening, read_mark, read_spaces
 from mdvec.stores.sqlite.snapshots import CLOCK, snapshot
 from mdvec.stores.vector_tables import Matrices
@@ -69,7 +69,7 @@ class SqliteStore:
         vector_index: VectorIndex | None = None,
         keeps_spaces: bool | None = None,
     ) -> None:
-        self._database = Database(path, Opening(read_only, follow_links, mark))
+        self._database = SqliteDatabase(path, Opening(read_only, follow_links, mark))
         self.path = self._database.path
         self._claims = Claims(
             lambda: self._database.reading(),

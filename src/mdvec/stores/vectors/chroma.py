@@ -20,7 +20,7 @@ from chromadb.errors import ChromaError, NotFoundError
 from msgspec import Meta
 
 from mdvec.errors import StoreError
-from mdvec.settings import Count, Section
+from mdvec.settings import Count, SettingsSection
 from mdvec.stores.vectors.folders import IndexFolder, cannot_be_used, free_name
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
 from mdvec.types.ids import CollectionId
@@ -55,7 +55,7 @@ class HnswSpace(StrEnum):
     IP = "ip"
 
 
-class ChromaSettings(Section, frozen=True, kw_only=True):
+class ChromaSettings(SettingsSection, frozen=True, kw_only=True):
     """``[store.chroma]``. A change of the graph builds the index again.
 
     Attributes:
