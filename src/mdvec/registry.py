@@ -27,6 +27,16 @@ _BUILTIN = {
         "s3": "mdvec.sources.s3:S3Source",
         "push": "mdvec.sources.push:PushSource",
     },
+    # What turns the bytes of a file into Markdown.
+    "converters": {
+        "pdf": "mdvec.documents.converters.pdf:convert_pdf",
+        "docx": "mdvec.documents.converters.office:convert_docx",
+        "pptx": "mdvec.documents.converters.office:convert_pptx",
+        "spreadsheet": "mdvec.documents.converters.office:convert_spreadsheet",
+        "html": "mdvec.documents.converters.web:convert_html",
+        "epub": "mdvec.documents.converters.web:convert_epub",
+        "ipynb": "mdvec.documents.converters.notebook:convert_notebook",
+    },
     "chunking": {
         "sections": "mdvec.chunking.sections:SectionChunker",
         "headings": "mdvec.chunking.headings:HeadingChunker",
@@ -82,12 +92,19 @@ _EXTRAS = {
     ("clusters", "ray"): "ray",
     ("stores", "postgres"): "postgres",
     **{("vector_indexes", name): name for name in ("sqlite-vec", "lancedb", "chroma")},
+    **{("converters", name): "files" for name in ("pdf", "docx", "pptx", "spreadsheet", "html", "epub")},
 }
 _NEEDED_MODULES = {
     ("stores", "postgres"): ("psycopg",),
     ("vector_indexes", "sqlite-vec"): ("sqlite_vec",),
     ("vector_indexes", "lancedb"): ("lancedb", "pyarrow"),
     ("vector_indexes", "chroma"): ("chromadb",),
+    ("converters", "pdf"): ("pypdfium2",),
+    ("converters", "docx"): ("mammoth", "markdownify"),
+    ("converters", "pptx"): ("pptx",),
+    ("converters", "spreadsheet"): ("python_calamine",),
+    ("converters", "html"): ("markdownify",),
+    ("converters", "epub"): ("markdownify",),
 }
 _NOUNS = {
     "sources": "source",
@@ -96,6 +113,7 @@ _NOUNS = {
     "stores": "store",
     "vector_indexes": "vector index",
     "buckets": "bucket",
+    "converters": "converter",
     "clusters": "cluster",
 }
 _STORES_BY_SCHEME = {"postgresql": "postgres", "s3": "published"}

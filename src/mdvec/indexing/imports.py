@@ -26,6 +26,7 @@ from mdvec.indexing.write import WriteOutcome, write_changes
 from mdvec.sources.interface import Source
 from mdvec.stores.records import DamagedRows
 from mdvec.text.quantity import quantity
+from mdvec.types.change import NEEDS_FILES
 from mdvec.types.collection import Collection
 from mdvec.types.ids import SpaceId
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
@@ -202,10 +203,18 @@ def _report(
         warnings=(
             *(f"{failure.path}: {failure.reason}" for failure in sorted(outcome.failures)),
             *(f"{_named(paths)}: {warning}" for warning, paths in outcome.warnings.items()),
+            *_about_converters(outcome),
         ),
         elapsed_ms=(time.perf_counter() - started) * 1000,
         failure=embedded.failure,
     )
+
+
+def _about_converters(outcome: WriteOutcome) -> Iterator[str]:
+    """Yield which files need more packages; not with each import that finds nothing new."""
+    paths = sorted(each.path for each in outcome.exclusions if each.rule == NEEDS_FILES)
+    if paths and outcome.added:
+        yield f"{_named(paths)}: {NEEDS_FILES}"
 
 
 def _named(paths: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.chunking.metadata import metadata_chunk
+from mdvec.documents.conversion import convert
 from mdvec.documents.encodings import Decoded, decode
 from mdvec.errors import FileTooLargeError, UnreadableFileError
 from mdvec.indexing.changes import Changes, sized
@@ -19,6 +20,7 @@ from mdvec.indexing.work import BINARY_RULE, POINTER_RULE, Recipe
 from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.indexed_terms import once, terms_of
+from mdvec.text.links import converter_of
 from mdvec.text.properties import property_text
 from mdvec.text.prose import Prose, is_unspaced_prose, part_addresses, skeletons
 from mdvec.types.change import Exclusion, SourceEntry, Unreadable
@@ -154,9 +156,12 @@ class Prepared(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
+_Item = Prepared | Exclusion | Unreadable
+
+
 def prepare(
     entry: SourceEntry, content: bytes | str, recipe: Recipe, *, contexts: Sequence[str] | None = None
-) -> Prepared | Exclusion:
+) -> Prepared | Exclusion | Unreadable:
     """Decode, parse, cut and tokenise a document.
 
     Args:
@@ -166,9 +171,13 @@ def prepare(
         contexts: Replace the contexts of the chunks, if there are as many.
 
     Returns:
-        The prepared document, or an exclusion if the file is binary or only names a file of Git LFS.
+        The prepared document, an exclusion if the file is binary or only names a file of Git LFS, or the
+        reason why it cannot be converted.
     """
-    decoded = Decoded(content, "") if isinstance(content, str) else text_or_rule(content)
+    try:
+        decoded = Decoded(content, "") if isinstance(content, str) else _text_of(entry.path, content)
+    except UnreadableFileError as error:
+        return Unreadable(entry.path, str(error))
     if isinstance(decoded, str):
         return Exclusion(entry.path, decoded)
     identity = entry.content_hash or (b"" if isinstance(content, str) else content_hash(content))
@@ -182,6 +191,17 @@ def prepare(
     record = make_record(entry, identity, recipe.fingerprint, document, chunks)
     warnings = (*document.warnings, *cut.warnings)
     return Prepared(record, (decoded.warning, *warnings) if decoded.warning else warnings)
+
+
+def _text_of(path: str, raw: bytes) -> Decoded | str:
+    """Return the text of a file, converted where its name says so; see :func:`text_or_rule`.
+
+    Raises:
+        UnreadableFileError: If it cannot be converted.
+    """
+    if converter_of(path) and not raw.startswith(_POINTER_START):
+        return Decoded(convert(path, raw), "")
+    return text_or_rule(raw)
 
 
 def text_or_rule(raw: bytes) -> Decoded | str:
@@ -246,9 +266,9 @@ def _terms_of_chunks(
 
 def _prepared_by(
     executor: Executor, changes: Changes, entries: Sequence[SourceEntry], *, most_waiting: int
-) -> Iterator[Prepared | Exclusion | Unreadable]:
+) -> Iterator[_Item]:
     """Prepare documents in processes; the tasks of a process that dies are done here."""
-    waiting: deque[tuple[Future[list[Prepared | Exclusion]] | None, list[_Task]]] = deque()
+    waiting: deque[tuple[Future[list[_Item]] | None, list[_Task]]] = deque()
     for tasks in _tasks(changes, entries):
         if not isinstance(tasks, list):
             yield tasks
@@ -280,7 +300,7 @@ def _tasks(
         yield tasks
 
 
-def _submitted(executor: Executor, tasks: Sequence[_Task]) -> Future[list[Prepared | Exclusion]] | None:
+def _submitted(executor: Executor, tasks: Sequence[_Task]) -> Future[list[_Item]] | None:
     """Submit tasks; return None if no process is left."""
     from concurrent.futures import BrokenExecutor
 
@@ -290,9 +310,7 @@ def _submitted(executor: Executor, tasks: Sequence[_Task]) -> Future[list[Prepar
         return None
 
 
-def _results(
-    future: Future[list[Prepared | Exclusion]] | None, tasks: Iterable[_Task], recipe: Recipe
-) -> Iterator[Prepared | Exclusion]:
+def _results(future: Future[list[_Item]] | None, tasks: Iterable[_Task], recipe: Recipe) -> Iterator[_Item]:
     from concurrent.futures import BrokenExecutor
 
     with run.current().step("prepare_elsewhere"):
@@ -324,15 +342,15 @@ def _begin(make_recipe: Callable[[], Recipe], fingerprint: str) -> None:
     _recipes.append(recipe)
 
 
-def _prepare_all(tasks: Sequence[_Task]) -> list[Prepared | Exclusion]:
+def _prepare_all(tasks: Sequence[_Task]) -> list[_Item]:
     [recipe] = _recipes
     found = (prepare(each.entry, each.content, recipe, contexts=each.contexts) for each in tasks)
     return [_without_structure(each) for each in found]
 
 
-def _without_structure(item: Prepared | Exclusion) -> Prepared | Exclusion:
+def _without_structure(item: _Item) -> _Item:
     """Drop the structure, which only the chunker needs and which is slow to send."""
-    if isinstance(item, Exclusion):
+    if not isinstance(item, Prepared):
         return item
     document = replace(item.record.document, sections=(), blocks=())
     return replace(item, record=replace(item.record, document=document))

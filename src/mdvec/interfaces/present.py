@@ -146,9 +146,9 @@ def context_line(hit: SearchHit) -> str:
 
 
 def about_line(hit: SearchHit) -> str:
-    """Return the day a hit's document was last updated, and its first tags; empty if neither is known."""
+    """Return the place of a hit in the original, the day of its document and its tags, as far as known."""
     tags = [f"#{tag}" for tag in hit.tags[:_SHOWN_TAGS]] + ["…"] * (len(hit.tags) > _SHOWN_TAGS)
-    return " · ".join(filter(None, ((iso_time(hit.updated_ms) or "")[:10], " ".join(tags))))
+    return " · ".join(filter(None, (hit.place, (iso_time(hit.updated_ms) or "")[:10], " ".join(tags))))
 
 
 def similar_line(hit: SearchHit) -> str:

@@ -127,7 +127,7 @@ def _heading_path(query: str, chunk: StoredChunk, shown: str) -> tuple[str, ...]
     A chunk may hold several small sections; its own headings are those of one of them, or of their parent.
     """
     own, headings = chunk.heading_path, _headings(shown)
-    best = _best_line(query, shown, title=next((each for each in headings if each.text == chunk.title), None))
+    best = best_line(query, shown, title=next((each for each in headings if each.text == chunk.title), None))
     if best is None or not headings or best < headings[0].start:
         return own
     named = next((number for number, each in enumerate(headings) if (each.text,) == own[-1:]), -1)
@@ -156,7 +156,7 @@ def _below(path: tuple[_Heading, ...], heading: _Heading) -> tuple[_Heading, ...
     return (*(each for each in path if each.level < heading.level), heading)
 
 
-def _best_line(query: str, text: str, title: _Heading | None) -> int | None:
+def best_line(query: str, text: str, title: _Heading | None = None) -> int | None:
     """Return the start of the line with most different words of a query, weighed by their length.
 
     The title of the document does not count: it is above every line.

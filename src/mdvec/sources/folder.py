@@ -141,7 +141,7 @@ class FolderSource(Source):
             if not inside(real, root) and not self._is_chosen(real, root, entry.locator):
                 msg = "it is outside the folder now"
                 raise UnreadableFileError(msg)
-            return read_regular(real, self._selection.max_file_bytes)
+            return read_regular(real, self._selection.max_bytes(entry.path))
         except OSError as error:
             raise UnreadableFileError(reason(error)) from error
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Sequence
 from fnmatch import fnmatchcase
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mdvec import registry
 from mdvec.text.globs import compile_glob, is_bare, literal_prefix
-from mdvec.text.links import DOCUMENT_SUFFIXES
+from mdvec.text.links import CONVERTERS, DOCUMENT_SUFFIXES, converter_of
+from mdvec.types.change import NEEDS_FILES
 
-DEFAULT_EXTENSIONS: tuple[str, ...] = DOCUMENT_SUFFIXES
+DEFAULT_EXTENSIONS: tuple[str, ...] = (*DOCUMENT_SUFFIXES, *CONVERTERS)
 """The extensions that are indexed by default."""
 
 # Folders of programs, without anything that a user wrote. Words that people use for their own folders (build,
@@ -46,6 +49,7 @@ DEFAULT_MAX_FILE_BYTES = 10_000_000
 """The largest file that is indexed by default."""
 
 _LOCKS = (".#", "~$")  # of Emacs and Office
+_LARGER_THAN_TEXT = 20  # a file that is converted holds pictures and fonts
 _NOT_INCLUDED = "not matched by --include"
 
 
@@ -143,9 +147,13 @@ class Selection(Struct, frozen=True):
         if name.startswith(_LOCKS):
             return "lock file of a program"
         if name.lower().endswith(self.extensions):
-            return None
+            return _converter_rule(converter_of(name))
         stem, dot, extension = name.rpartition(".")
         return f"extension .{extension} is not indexed" if stem and dot else "no extension"
+
+    def max_bytes(self, path: str) -> int:
+        """Return the size of the largest file of this kind."""
+        return self.max_file_bytes * (_LARGER_THAN_TEXT if converter_of(path) else 1)
 
     def exclude_rule(self, path: str) -> str | None:
         """Return the ``--exclude`` that excludes a path, if any; a folder's path ends in ``/``."""
@@ -165,3 +173,11 @@ class Selection(Struct, frozen=True):
         else:
             wanted = any(glob.matches(path) for glob in self.include)
         return None if wanted else _NOT_INCLUDED
+
+
+@functools.cache
+def _converter_rule(name: str) -> str | None:
+    """Return why files that a converter reads are not indexed; None if they are."""
+    if not name or registry.is_installed("converters", name):
+        return None
+    return NEEDS_FILES

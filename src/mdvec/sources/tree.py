@@ -129,8 +129,8 @@ def _file_rule(selection: Selection, name: str, path: str, item: TreeItem) -> st
     )
     if rule is None and item.mode == _LINK_MODE:
         return "link"
-    if rule is None and item.size is not None and item.size > selection.max_file_bytes:
-        return too_large(item.size, selection.max_file_bytes)
+    if rule is None and item.size is not None and item.size > (most := selection.max_bytes(path)):
+        return too_large(item.size, most)
     return rule
 
 

@@ -166,7 +166,7 @@ class DocumentTables(Part, DocumentWriter):
             locator=locator_of(locator),
             title=title,
             body=body,
-            comments=tuple(Comment(at, text) for at, text in json.loads(comments)),
+            comments=_comments(comments),
             content_start=start,
             frontmatter=json.loads(frontmatter),
             tags=tuple(display for kind, display in labels if kind == LabelKind.TAG),
@@ -181,16 +181,17 @@ class DocumentTables(Part, DocumentWriter):
     def facts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, DocumentFacts]:
         """Return tags, frontmatter and time of those of the documents that exist, by id."""
         chosen = self._tables.one_of("d.id", documents)
-        sql = f"""SELECT d.id, t.frontmatter, coalesce(d.updated_ns, d.mtime_ns), l.kind, l.display
-            FROM documents d CROSS JOIN contents t ON t.document_id = d.id
+        sql = f"""SELECT d.id, t.frontmatter, coalesce(d.updated_ns, d.mtime_ns), t.comments,
+            l.kind, l.display FROM documents d CROSS JOIN contents t ON t.document_id = d.id
             LEFT JOIN labels l ON l.document_id = d.id WHERE {chosen.text} ORDER BY l.position"""
-        found: dict[DocumentId, tuple[str, int, list[str]]] = {}
-        for key, frontmatter, changed_ns, kind, display in self._tables.rows(sql, *chosen.arguments):
-            _, _, tags = found.setdefault(DocumentId(key), (frontmatter, changed_ns, []))
+        found: dict[DocumentId, tuple[str, int, str, list[str]]] = {}
+        for key, *said, kind, display in self._tables.rows(sql, *chosen.arguments):
+            frontmatter, changed_ns, comments = said
+            *_, tags = found.setdefault(DocumentId(key), (frontmatter, changed_ns, comments, []))
             tags += [display] if kind == LabelKind.TAG else []
         return {
-            key: DocumentFacts(tuple(tags), json.loads(frontmatter), changed_ns)
-            for key, (frontmatter, changed_ns, tags) in found.items()
+            key: DocumentFacts(tuple(tags), json.loads(frontmatter), changed_ns, _comments(comments))
+            for key, (frontmatter, changed_ns, comments, tags) in found.items()
         }
 
     def links_of(self, document_id: DocumentId) -> list[Link]:
@@ -267,6 +268,10 @@ class DocumentTables(Part, DocumentWriter):
         if terms:
             self._put_terms(collection_id, chunks, terms)
         self._complete(ids, put)
+
+
+def _comments(stored: str) -> tuple[Comment, ...]:
+    return tuple(Comment(at, text) for at, text in json.loads(stored))
 
 
 def _placed(rows: Sequence[tuple[Any, ...]]) -> list[PlacedLink]:

@@ -157,11 +157,13 @@ class DocumentFacts(Struct, frozen=True):
         tags: As written.
         frontmatter: Parsed frontmatter.
         changed_ns: When it was last updated, by itself or else its file; 0 if nothing says when.
+        comments: What readers do not see of it, in order.
     """
 
     tags: tuple[str, ...]
     frontmatter: Mapping[str, object]
     changed_ns: int
+    comments: tuple[Comment, ...] = ()
 
 
 class ChunkPlace(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from urllib.parse import unquote
 
 from mdvec.text.folding import nfc
@@ -16,6 +16,13 @@ MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx", ".mdown", ".qmd", ".rmd")
 
 DOCUMENT_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".canvas")
 """How the names of documents end."""
+
+CONVERTERS: Mapping[str, str] = {
+    **{suffix: suffix[1:] for suffix in (".pdf", ".docx", ".pptx", ".epub", ".ipynb")},
+    **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), "spreadsheet"),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
+}
+"""The name of the converter that makes Markdown of a file, by how its name ends."""
 
 # The suffixes that links leave out.
 _SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt")
@@ -51,8 +58,13 @@ def file_key(path: str) -> str:
 
 
 def is_markdown(path: str) -> bool:
-    """Return True if a file is Markdown by its name."""
-    return path.lower().endswith(MARKDOWN_SUFFIXES)
+    """Return True if a file is Markdown by its name, or converted to it."""
+    return path.lower().endswith(MARKDOWN_SUFFIXES) or bool(converter_of(path))
+
+
+def converter_of(path: str) -> str:
+    """Return the name of the converter that makes Markdown of a file; empty if it is read as it is."""
+    return CONVERTERS.get(path[path.rfind(".") :].lower(), "")
 
 
 def linked_path(link: Link) -> str | None:

@@ -24,6 +24,10 @@ class SourceEntry(Struct, frozen=True):
     content_hash: bytes | None = None
 
 
+NEEDS_FILES = "needs pip install 'mdvec[files]'"
+"""The rule under which files are excluded whose converter is not installed."""
+
+
 class Exclusion(Struct, frozen=True, order=True):
     """A file or folder that a source does not offer, and the rule that excludes it.
 

@@ -59,6 +59,8 @@ class SearchHit(Struct, frozen=True):
             1970; None if nothing says when.
         created_ms: When it was written, by its frontmatter.
         tags: Tags of the document.
+        place: The part of the original that holds the passage, such as ``page 7`` of a PDF file; empty in a
+            document that was not converted.
     """
 
     rank: Annotated[int, doc("from 1", "programs")]
@@ -90,6 +92,7 @@ class SearchHit(Struct, frozen=True):
     updated_ms: Annotated[int | None, MOMENT] = field(name="updated", default=None)
     created_ms: Annotated[int | None, MOMENT] = field(name="created", default=None)
     tags: tuple[str, ...] = ()
+    place: Annotated[str, doc("of the original, as page 7", "programs")] = ""
 
 
 class Correction(Struct, frozen=True):

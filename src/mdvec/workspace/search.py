@@ -12,9 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec import run
+from mdvec.documents.conversion import place_at
 from mdvec.documents.properties import CREATED_KEYS, first_moment
 from mdvec.errors import ConfigError, EmbeddingError, MdvecError
 from mdvec.search.filters import clean
+from mdvec.search.hits import best_line
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.search.search import search as find
 from mdvec.search.where import unmet
@@ -23,6 +25,7 @@ from mdvec.stores.records import DocumentFacts, StoredChunk
 from mdvec.stores.versions import VersionCache
 from mdvec.text.boilerplate import without_boilerplate
 from mdvec.text.highlight import match_spans
+from mdvec.text.links import converter_of
 from mdvec.text.quantity import quantity
 from mdvec.types.collection import Collection
 from mdvec.types.folder_context import contexts_above
@@ -179,7 +182,13 @@ def _located(
             updated_ms=said.changed_ns // _NS_PER_MS or None,
             created_ms=None if created is None else created // _NS_PER_MS,
             tags=said.tags,
+            place=_place(query, hit, said) if converter_of(chunk.path) else "",
         )
+
+
+def _place(query: str, hit: SearchHit, said: DocumentFacts) -> str:
+    """Return the place of the original that holds the line of a hit with most words of a query."""
+    return place_at(said.comments, hit.start + (best_line(query, hit.text) or 0))
 
 
 def _own_text(query: str, text: str, shared: Sequence[str]) -> str:

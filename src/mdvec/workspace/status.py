@@ -30,7 +30,7 @@ from mdvec.stores.sharing import FollowingStore
 from mdvec.stores.vectors.follower import IndexedStore
 from mdvec.stores.versions import read_versions
 from mdvec.text.quantity import quantity
-from mdvec.types.change import SourceEntry
+from mdvec.types.change import NEEDS_FILES, SourceEntry
 from mdvec.types.collection import RESERVED_NAMES, Collection, EmbeddingSpec
 from mdvec.types.document import DocumentState
 from mdvec.types.links import Versions
@@ -386,5 +386,7 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
     if odd := [each for each in status.files if each.state is DocumentState.READY and each.reason]:
         more = f"; {quantity(len(odd) - 1, 'more file')} with warnings" if len(odd) > 1 else ""
         yield note(f"{odd[0].path}: {odd[0].reason}{more}", f"Run '{files}' to see all.")
+    if lacking := [each for each in status.files if each.reason == NEEDS_FILES]:
+        yield note(f"{quantity(len(lacking), 'file')} not searched: {NEEDS_FILES}", "Then import again.")
     if counts.pending_chunks:
         yield note(f"{counts.pending_chunks:,} of {counts.chunks:,} chunks have no vector", complete)

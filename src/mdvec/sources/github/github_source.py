@@ -177,8 +177,8 @@ class GithubSource(Source):
         if raw is None:
             raw = verified(self._api.blob(entry.content_hash), entry.content_hash)
             self._note_fetched()
-        if len(raw) > self._selection.max_file_bytes:
-            raise FileTooLargeError(too_large(len(raw), self._selection.max_file_bytes))
+        if len(raw) > (most := self._selection.max_bytes(entry.path)):
+            raise FileTooLargeError(too_large(len(raw), most))
         return raw
 
     def prefetch(self, entries: Sequence[SourceEntry]) -> None:

@@ -1,0 +1,276 @@
+"""PDF: the lines of each page as paragraphs and headings.
+
+A page is a list of characters with places, so all that makes a text has to be inferred: lines by PDFium,
+headings from the outline or from the size of letters, paragraphs from gaps. What is repeated on every page is
+left out.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import pairwise
+from statistics import median
+from typing import Any, NamedTuple
+
+import pypdfium2 as pdfium
+import pypdfium2.raw as pdfium_c
+
+from mdvec.documents.converters import NotConvertedError, frontmatter, place_mark, plain
+from mdvec.text.folding import fold_name
+from mdvec.text.scripts import UNSPACED, compiled
+
+_PASSWORD_ERROR = "password"  # noqa: S105 - a word of PDFium's message
+_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?")
+_FEW_CHARS_A_PAGE = 8
+_MAX_LEVEL = 6
+
+# Of the letters of the text around.
+_HEADING_SIZE = 1.15
+_RUBY_SIZE = 0.62
+# Of the height of a line.
+_PARAGRAPH_GAP = 0.4
+_COLUMN_JUMP = 2.0
+_INDENT = 1.2
+# Of the width of the text: a line that ends before is the last one of its paragraph.
+_SHORT_LINE = 0.85
+
+_MAX_HEADING_CHARS = 120
+_EDGE_LINES = 2  # at the top and at the bottom of a page, that may be a running head
+_LEAST_REPEATED = 3
+_REPEATED_SHARE = 0.3
+
+_NUMBERS = re.compile(r"[\d\W_]+")
+_PAGE_NUMBER = re.compile(
+    r"\W*(?:page|p\.|seite|頁)?\W*(?:\d{1,4}|[ivxlc]{1,6})(?:\s*(?:/|of|von)\s*\d{1,4})?\W*(?:頁|ページ)?",
+    re.IGNORECASE,
+)
+_BULLET = re.compile(r"[•‣▪■●◦∙·–*-]\s+(?=\S)")
+_ITEM = re.compile(r"(?:[•‣▪■●◦∙·–*-]|\(?\d{1,3}[.)]|[(（]?[a-zA-Zア-ン][)）])\s+\S")
+_SENTENCE_END = re.compile(r"[.!?:;。．！？」』)）\"”’]\Z")
+# PDFium's sign for a hyphen at the end of a line, with the letter after it.
+_BROKEN = re.compile(r"[\ufffe\x02](\w?)")
+_HYPHEN_AT_END = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]\Z")
+
+
+class _Line(NamedTuple):
+    text: str
+    size: float
+    left: float
+    baseline: float
+    right: float
+
+
+class _Block(NamedTuple):
+    text: str
+    level: int
+    page: int
+
+    @property
+    def markdown(self) -> str:
+        """The block as Markdown."""
+        if self.level:
+            return f"{'#' * self.level} {self.text}"
+        bullet = _BULLET.match(self.text)
+        return f"- {self.text[bullet.end() :]}" if bullet else plain(self.text)
+
+
+def convert_pdf(raw: bytes) -> str:
+    """Return the Markdown of a PDF file.
+
+    Raises:
+        NotConvertedError: If it is damaged or encrypted, or holds pictures of pages without text.
+    """
+    try:
+        document = pdfium.PdfDocument(raw)
+    except pdfium.PdfiumError as error:
+        is_locked = _PASSWORD_ERROR in str(error).lower()
+        msg = "is encrypted; save it without its password" if is_locked else "is no PDF file, or damaged"
+        raise NotConvertedError(msg) from error
+    try:
+        pages = [_lines(document, number) for number in range(len(document))]
+        if sum(len(line.text) for page in pages for line in page) < _FEW_CHARS_A_PAGE * len(pages):
+            msg = "has pictures of pages and no text; recognise it first, for example with ocrmypdf"
+            raise NotConvertedError(msg)
+        outline = _outline(document)
+        values = _metadata(document.get_metadata_dict(skip_empty=True), pages)
+    finally:
+        document.close()
+    return frontmatter(values) + _markdown(_without_running_heads(pages), outline)
+
+
+def _lines(document: Any, number: int) -> list[_Line]:
+    """Return the lines of a page in the order of reading."""
+    page = document[number]
+    text_page = page.get_textpage()
+    try:
+        found: list[_Line] = []
+        at = 0
+        for text in text_page.get_text_range().split("\r\n"):
+            start, at = at, at + len(text.encode("utf-16-le")) // 2 + 2
+            if shown := " ".join(_BROKEN.sub(_mended, text).split()):
+                lead = len(text) - len(text.lstrip())
+                found.append(_placed(text_page, shown, start + lead, start + len(text.rstrip()) - 1))
+        return found
+    finally:
+        text_page.close()
+        page.close()
+
+
+def _mended(broken: re.Match[str]) -> str:
+    letter: str = broken[1]
+    return letter if letter.islower() else f"-{letter}"
+
+
+def _placed(page: Any, text: str, first: int, last: int) -> _Line:
+    """Return a line with its place: the baseline of its first character, and its ends."""
+    most = page.count_chars() - 1
+    first, last = min(first, most), min(last, most)
+    matrix, x, y = pdfium_c.FS_MATRIX(), ctypes.c_double(), ctypes.c_double()
+    pdfium_c.FPDFText_GetMatrix(page.raw, first, matrix)
+    pdfium_c.FPDFText_GetCharOrigin(page.raw, first, x, y)
+    # The size is that of letters before they are scaled to the page.
+    scale = math.hypot(matrix.c, matrix.d) or 1.0
+    size = pdfium_c.FPDFText_GetFontSize(page.raw, first) * scale
+    right = page.get_charbox(last)[2]
+    return _Line(text, round(size, 1), x.value, y.value, right)
+
+
+def _outline(document: Any) -> Mapping[str, int]:
+    """Return the level of each title in the outline, folded."""
+    levels: dict[str, int] = {}
+    for item in document.get_toc(max_depth=_MAX_LEVEL):
+        levels.setdefault(fold_name(item.get_title() or ""), min(item.level + 1, _MAX_LEVEL))
+    return levels
+
+
+def _metadata(values: Mapping[str, str], pages: Sequence[Sequence[_Line]]) -> dict[str, object]:
+    """Return title, author and date. A title counts if the first page has it: many are names of a file."""
+    beginning = fold_name(" ".join(line.text for page in pages[:1] for line in page))
+    title = " ".join(values.get("Title", "").split())
+    dates = {
+        key: "-".join(filter(None, found.groups()))
+        for key, name in (("created", "CreationDate"), ("updated", "ModDate"))
+        if (found := _DATE.match(values.get(name, "")))
+    }
+    is_title = bool(title) and fold_name(title) in beginning
+    return {"title": title if is_title else "", "author": values.get("Author", ""), **dates}
+
+
+def _without_running_heads(pages: Sequence[Sequence[_Line]]) -> list[list[_Line]]:
+    """Return the lines of pages without numbers of pages and without what many pages begin or end with."""
+    edges = [_edges(page) for page in pages]
+    counted = Counter(key for edge in edges for key in {_bare(line) for line in edge})
+    repeated = {
+        key for key, count in counted.items() if count >= max(_LEAST_REPEATED, _REPEATED_SHARE * len(pages))
+    }
+    return [
+        [
+            line
+            for line in page
+            if line not in edge or not (_PAGE_NUMBER.fullmatch(line.text) or _bare(line) in repeated)
+        ]
+        for page, edge in zip(pages, edges, strict=True)
+    ]
+
+
+def _edges(page: Sequence[_Line]) -> set[_Line]:
+    by_height = sorted(page, key=lambda line: line.baseline)
+    return {*by_height[:_EDGE_LINES], *by_height[-_EDGE_LINES:]}
+
+
+def _bare(line: _Line) -> str:
+    return _NUMBERS.sub(" ", line.text).strip().casefold()
+
+
+def _markdown(pages: Sequence[Sequence[_Line]], outline: Mapping[str, int]) -> str:
+    parts: list[str] = []
+    before: _Block | None = None
+    for block in _blocks(pages, outline):
+        mark = place_mark(f"page {block.page}") if before is None or before.page != block.page else ""
+        if before is not None and mark and _goes_on(before, block):
+            parts[-1] = _join(parts[-1], plain(block.text), mark)
+        else:
+            parts.append(f"{mark}\n{block.markdown}" if mark else block.markdown)
+        before = block
+    return "\n\n".join(parts) + "\n"
+
+
+def _blocks(pages: Sequence[Sequence[_Line]], outline: Mapping[str, int]) -> Iterator[_Block]:
+    """Yield headings and paragraphs."""
+    sizes = Counter[float]()
+    for page in pages:
+        for line in page:
+            sizes[line.size] += len(line.text)
+    body = sizes.most_common(1)[0][0] if sizes else 1.0
+    larger = sorted({size for size in sizes if size >= _HEADING_SIZE * body}, reverse=True)
+    levels = {size: min(at, _MAX_LEVEL) for at, size in enumerate(larger, 1)}
+    for number, page in enumerate(pages, 1):
+        for lines in _paragraphs([line for line in page if line.size > _RUBY_SIZE * body]):
+            text = reduce(_join, (line.text for line in lines))
+            yield _Block(text, _level(lines, levels, outline), number)
+
+
+def _goes_on(before: _Block, block: _Block) -> bool:
+    """Return True if a block is the rest of the one on the page before."""
+    is_text = not before.level and not block.level and not _ITEM.match(block.text)
+    return is_text and not _SENTENCE_END.search(before.text)
+
+
+def _level(lines: Sequence[_Line], levels: Mapping[float, int], outline: Mapping[str, int]) -> int:
+    """Return the level of a heading; 0 for any other paragraph."""
+    text = " ".join(line.text for line in lines)
+    if len(text) > _MAX_HEADING_CHARS:
+        return 0
+    if outline and lines[0].size < max(levels, default=0.0):
+        return outline.get(fold_name(text), 0)
+    return max((levels.get(line.size, 0) for line in lines), default=0)
+
+
+def _paragraphs(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
+    """Yield the lines of each paragraph."""
+    if not lines:
+        return
+    left, right = min(line.left for line in lines), max(line.right for line in lines)
+    steps = [above.baseline - line.baseline for above, line in pairwise(lines)]
+    gap = median(steps or [0.0])
+    paragraph = [lines[0]]
+    for line in lines[1:]:
+        if _begins(paragraph, line, gap, left, right):
+            yield paragraph
+            paragraph = []
+        paragraph.append(line)
+    yield paragraph
+
+
+def _begins(paragraph: Sequence[_Line], line: _Line, gap: float, left: float, right: float) -> bool:
+    """Return True if a line is the first one of another paragraph."""
+    above = paragraph[-1]
+    distance = above.baseline - line.baseline
+    if line.size != above.size or _ITEM.match(line.text):
+        return True
+    if distance < -_COLUMN_JUMP * line.size:  # the next column
+        return bool(_SENTENCE_END.search(above.text))
+    if distance > max(gap, line.size) + _PARAGRAPH_GAP * line.size:
+        return True
+    column = max(each.right for each in paragraph) - min(each.left for each in paragraph)
+    is_short = above.right - above.left < _SHORT_LINE * max(column, line.right - line.left)
+    is_indented = len(paragraph) > 1 and line.left > above.left + _INDENT * line.size
+    return is_indented or (is_short and bool(_SENTENCE_END.search(above.text)) and right > left)
+
+
+def _join(before: str, after: str, between: str = "") -> str:
+    """Join two lines: without the hyphen at the end of the first, without a space in Japanese."""
+    if _HYPHEN_AT_END.search(before) and after[:1].islower():
+        return f"{before[:-1]}{between}{after}"
+    space = "" if _meet_without_space(before, after) else " "
+    return f"{before}{space}{between}{after}"
+
+
+def _meet_without_space(before: str, after: str) -> bool:
+    signs = compiled(f"[{UNSPACED}、。，．・「」『』（）！？ー]")
+    return bool(signs.match(before[-1:])) and bool(signs.match(after[:1]))

@@ -1,0 +1,115 @@
+"""Web pages and books in EPUB: their text without what surrounds it."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import zipfile
+from collections.abc import Iterator
+from io import BytesIO
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+from bs4 import BeautifulSoup
+from markdownify import MarkdownConverter
+
+from mdvec.documents.converters import NotConvertedError, frontmatter, place_mark
+
+# What is around the text of a page, and what is no text.
+_AROUND = ("script", "style", "noscript", "template", "svg", "form", "button", "nav", "aside", "iframe")
+_AROUND_A_BODY = ("header", "footer")
+_BLANK_LINES = re.compile(r"\n{3,}")
+_MAX_MEMBER_BYTES = 20_000_000
+_ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
+
+_CONTAINER = "META-INF/container.xml"
+_NAMES = {
+    "c": "urn:oasis:names:tc:opendocument:xmlns:container",
+    "o": "http://www.idpf.org/2007/opf",
+    "d": "http://purl.org/dc/elements/1.1/",
+}
+
+
+def convert_html(raw: bytes) -> str:
+    """Return the Markdown of a web page."""
+    soup = BeautifulSoup(raw, "html.parser")
+    title = soup.title.get_text(" ", strip=True) if soup.title else ""
+    return frontmatter({"title": title}) + markdown_of(soup)
+
+
+def markdown_of(soup: BeautifulSoup) -> str:
+    """Return the Markdown of the text of a page; of its main part, where it says which one that is."""
+    part = soup.find("main") or soup.find("article") or soup.body or soup
+    for name in _AROUND:
+        for tag in part.find_all(name):
+            tag.decompose()
+    for tag in part.find_all(_AROUND_A_BODY, recursive=False):
+        tag.decompose()
+    for image in part.find_all("img"):
+        if str(image.get("src", "")).startswith("data:"):
+            image.decompose()
+    text: str = MarkdownConverter(heading_style="ATX", bullets="-", table_infer_header=True).convert_soup(
+        part
+    )
+    return _BLANK_LINES.sub("\n\n", text).strip() + "\n"
+
+
+def convert_epub(raw: bytes) -> str:
+    """Return the Markdown of a book: its chapters in the order of reading.
+
+    Raises:
+        NotConvertedError: If it is no book, or protected.
+    """
+    try:
+        with zipfile.ZipFile(BytesIO(raw)) as book:
+            if "META-INF/encryption.xml" in book.namelist() and "META-INF/rights.xml" in book.namelist():
+                msg = "is protected against copying (DRM)"
+                raise NotConvertedError(msg)
+            return "\n".join(_book(book))
+    except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, AttributeError) as error:
+        msg = "is no EPUB file, or damaged"
+        raise NotConvertedError(msg) from error
+
+
+def _book(book: zipfile.ZipFile) -> Iterator[str]:
+    root = xml_of(book, _CONTAINER).find(".//c:rootfile", _NAMES)
+    package = "" if root is None else root.attrib["full-path"]
+    described = xml_of(book, package)
+    values = {
+        key: " · ".join(each.text or "" for each in described.iterfind(f".//d:{name}", _NAMES))
+        for key, name in (("title", "title"), ("author", "creator"), ("date", "date"))
+    }
+    yield frontmatter(values)
+    files = {each.attrib["id"]: each.attrib["href"] for each in described.iterfind(".//o:item", _NAMES)}
+    for number, each in enumerate(described.iterfind(".//o:itemref", _NAMES), 1):
+        path = posixpath.join(posixpath.dirname(package), unquote(files[each.attrib["idref"]]))
+        text = markdown_of(BeautifulSoup(member(book, path), "html.parser"))
+        if text.strip():
+            yield f"{place_mark(f'part {number}')}\n{text}"
+
+
+def xml_of(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
+    """Return the root of an XML file in an archive.
+
+    Raises:
+        NotConvertedError: If it defines entities, which nothing but an attack does.
+    """
+    raw = member(archive, name)
+    if _ENTITY.search(raw):
+        msg = "defines XML entities"
+        raise NotConvertedError(msg)
+    return ElementTree.fromstring(raw)  # noqa: S314 - without entities, and in a process with limits
+
+
+def member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Return the bytes of a file in an archive.
+
+    Raises:
+        NotConvertedError: If it is too large when unpacked.
+    """
+    with archive.open(name) as opened:
+        raw = opened.read(_MAX_MEMBER_BYTES + 1)
+    if len(raw) > _MAX_MEMBER_BYTES:
+        msg = f"has a part of more than {_MAX_MEMBER_BYTES // 1_000_000} MB"
+        raise NotConvertedError(msg)
+    return raw

@@ -1,0 +1,177 @@
+"""PDF, Word and other files in a folder, from the import to the hit."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests import files
+
+from mdvec import SearchQuery, Workspace, open_workspace, registry
+from mdvec.documents import conversion
+from mdvec.documents.conversion import convert
+from mdvec.errors import UnreadableFileError
+from mdvec.interfaces.encoding import to_json
+from mdvec.sources import selection
+from mdvec.testing.embedder import HashingEmbedder
+from mdvec.types.change import NEEDS_FILES
+from mdvec.types.document import DocumentState
+from mdvec.types.query import SearchMode
+
+SENTENCE = "The harbour crane must be inspected every spring, before the first ships arrive from the north. "
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """A folder of files of each kind, and two that cannot be read."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    parts = [
+        ("Heading2", f"Part {number}") if at == 0 else ("BodyText", f"{SENTENCE * 9} Word{number}.")
+        for number in range(12)
+        for at in range(3)
+    ]
+    made = {
+        "manual.pdf": files.pdf(parts),
+        "locked.pdf": files.pdf(parts[:3], password="x"),
+        "broken.xlsx": b"PK",
+        "minutes.docx": files.docx(),
+        "plan.pptx": files.pptx(),
+        "stock.xlsx": files.xlsx({"Stock": [["part", "count"], ["bolts", 12]]}),
+        "tides.html": b"<title>Tides</title><h1>Tides</h1><p>High water at noon.",
+        "book.epub": files.epub(["<h1>Storm</h1><p>A gale in October.</p>"], title="Winds"),
+        "notes.ipynb": files.ipynb([{"cell_type": "markdown", "source": "# Gulls\nThey nest on roofs."}]),
+        "plain.md": b"# Plain\n\nA plain note.",
+    }
+    for name, raw in made.items():
+        (folder / name).write_bytes(raw)
+    return folder
+
+
+@pytest.fixture
+def workspace(docs: Path, tmp_path: Path) -> Iterator[Workspace]:
+    with open_workspace(database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as opened:
+        opened.add_collection("docs", "", str(docs))
+        opened.import_collection("docs")
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "place"),
+    [
+        ("Word11", "manual.pdf", "page 4"),
+        ("paint the crane green", "minutes.docx", ""),
+        ("Mia colour", "plan.pptx", "slide 1"),
+        ("ships in May", "plan.pptx", "slide 2"),
+        ("bolts", "stock.xlsx", "sheet Stock"),
+        ("high water", "tides.html", ""),
+        ("gale in October", "book.epub", "part 1"),
+        ("gulls nest", "notes.ipynb", "cell 1"),
+    ],
+)
+def test_every_file_is_found_with_its_place(workspace: Workspace, query: str, path: str, place: str) -> None:
+    """A hit names the page, the slide, the sheet or the cell."""
+    hit = workspace.search(SearchQuery(query, mode=SearchMode.LEXICAL)).hits[0]
+    assert (hit.path, hit.place) == (path, place)
+    assert to_json(hit)["place"] == place
+
+
+def test_files_that_cannot_be_read_say_why(workspace: Workspace) -> None:
+    """In the report, and in the state of the file."""
+    states = {
+        each.path: (each.state, each.reason)
+        for each in workspace.status(files=True).collections[0].files
+        if each.state is not DocumentState.READY
+    }
+    assert states == {
+        "locked.pdf": (DocumentState.FAILED, "is encrypted; save it without its password"),
+        "broken.xlsx": (DocumentState.FAILED, "is not a spreadsheet, or damaged"),
+    }
+
+
+def test_the_text_of_a_file_is_its_markdown(workspace: Workspace) -> None:
+    """With a mark where each page begins; title and author are properties."""
+    minutes = workspace.read("minutes.docx")
+    assert minutes.title == "Minutes of March"
+    assert minutes.text.startswith('---\ntitle: "Minutes of March"\nauthor: "Mia Keel"')
+    assert "<!-- place: page 2 -->" in workspace.read("manual.pdf").text
+
+
+def test_a_file_is_converted_once(workspace: Workspace, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until its bytes change: not by another import, and not when it is cut anew."""
+    converted: list[str] = []
+
+    def counted(path: str, raw: bytes) -> str:
+        converted.append(path)
+        return convert(path, raw)
+
+    monkeypatch.setattr("mdvec.indexing.prepare.convert", counted)
+    workspace.import_collection("docs")
+    assert [each for each in converted if each not in ("locked.pdf", "broken.xlsx")] == []
+    (docs / "tides.html").write_bytes(b"<h1>Tides</h1><p>Low water at six.")
+    workspace.import_collection("docs")
+    assert [each for each in converted if each not in ("locked.pdf", "broken.xlsx")] == ["tides.html"]
+    assert workspace.search(SearchQuery("low water", mode=SearchMode.LEXICAL)).hits[0].path == "tides.html"
+
+
+def test_without_the_extra_files_are_left_out(
+    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And say what is needed; notebooks need nothing."""
+    monkeypatch.setattr(registry, "is_installed", lambda _, name: name == "ipynb")
+    monkeypatch.setattr(selection, "_converter_rule", selection._converter_rule.__wrapped__)
+    with open_workspace(database=tmp_path / "without.sqlite", embedder=HashingEmbedder()) as opened:
+        opened.add_collection("docs", "", str(docs))
+        first, second = (opened.import_collection("docs") for _ in range(2))
+        found = opened.status(files=True).collections[0].files
+        notes = [each.message for each in opened.doctor() if each.subject == "docs"]
+    assert [each.path for each in found if each.state is DocumentState.READY] == ["notes.ipynb", "plain.md"]
+    assert {each.reason for each in found if each.state is DocumentState.EXCLUDED} == {NEEDS_FILES}
+    assert first.warnings == (f"book.epub and 7 more: {NEEDS_FILES}",)
+    assert second.warnings == ()
+    assert f"8 files not searched: {NEEDS_FILES}" in notes
+
+
+@pytest.mark.harness
+@pytest.mark.parametrize(
+    ("path", "raw"),
+    [
+        ("a.pdf", files.pdf([("Title", "On cranes"), ("BodyText", SENTENCE * 20)])),
+        ("a.docx", files.docx()),
+        ("a.pptx", files.pptx()),
+        ("a.xlsx", files.xlsx({"Stock": [["part", "count"], ["bolts", 12]]})),
+        ("a.html", b"<title>T</title><nav>x</nav><table><tr><td>1</table><p>" + SENTENCE.encode() * 5),
+        ("a.epub", files.epub(["<h1>Storm</h1><p>A gale.</p>"], title="Winds")),
+        ("a.ipynb", files.ipynb([{"cell_type": "code", "source": "1", "outputs": [{"text": "1"}]}])),
+    ],
+)
+def test_no_damaged_file_ends_an_import(path: str, raw: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 200 of each kind every one is converted or says why not, and none takes long."""
+    monkeypatch.setattr(conversion, "_TIMEOUT_S", 20.0)
+    chance = random.Random(path)
+    for _ in range(200):
+        damaged = bytearray(raw)
+        for _ in range(chance.choice((1, 3, 30))):
+            at = chance.randrange(len(damaged))
+            match chance.randrange(4):
+                case 0:
+                    damaged[at] = chance.randrange(256)
+                case 1:
+                    del damaged[at : at + chance.randrange(1, 200)]
+                case 2:
+                    damaged[at:at] = damaged[at : at + chance.randrange(1, 200)]
+                case _:
+                    damaged[at : at + 4] = b"\xff\xff\xff\x7f"
+            damaged = damaged or bytearray(b"x")
+        assert _reason(path, bytes(damaged)) not in ("", "takes too long to convert")
+
+
+def _reason(path: str, raw: bytes) -> str:
+    """Return why a file is not converted; "none" if it is."""
+    try:
+        convert(path, raw)
+    except UnreadableFileError as error:
+        return str(error)
+    return "none"

@@ -1,0 +1,235 @@
+"""Files of other programs as Markdown."""
+
+from __future__ import annotations
+
+import pytest
+from tests import files
+
+from mdvec.documents.converters import NotConvertedError, plain, table
+from mdvec.documents.converters.notebook import convert_notebook
+from mdvec.documents.converters.office import convert_docx, convert_pptx, convert_spreadsheet
+from mdvec.documents.converters.pdf import convert_pdf
+from mdvec.documents.converters.web import convert_epub, convert_html
+
+SENTENCE = "The harbour crane must be inspected every spring, before the first ships arrive from the north. "
+JAPANESE = (
+    "港のクレーンは毎年春に点検しなければならない。点検の結果は港長の帳簿に記録され、五年間保存される。"
+)
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines that are not blank, below the frontmatter."""
+    body = text.split("---\n")[-1] if text.startswith("---") else text
+    return [line for line in body.split("\n") if line and not line.startswith("<!--")]
+
+
+# --- PDF -----------------------------------------------------------------------------------------------
+
+
+def test_a_pdf_is_headings_and_paragraphs() -> None:
+    """By the size of letters; a paragraph is one line, however it was broken."""
+    raw = files.pdf([("Title", "On cranes"), ("Heading2", "Inspection"), ("BodyText", SENTENCE * 4)])
+    assert lines_of(convert_pdf(raw)) == ["# On cranes", "## Inspection", (SENTENCE * 4).strip()]
+
+
+def test_columns_are_read_one_after_the_other() -> None:
+    """And a paragraph that goes on in the next column is one."""
+    parts = [("BodyText", f"Part {number}. {SENTENCE * 5}") for number in range(12)]
+    found = lines_of(convert_pdf(files.pdf(parts, columns=2)))
+    assert [line.replace("<!-- place: page 2 -->", "") for line in found] == [
+        f"Part {number}. {SENTENCE * 5}".strip() for number in range(12)
+    ]
+
+
+def test_what_is_on_every_page_is_no_text() -> None:
+    """Running heads and numbers of pages."""
+    parts = [("BodyText", f"Part {number}. {SENTENCE * 6}") for number in range(40)]
+    text = convert_pdf(files.pdf(parts, head="Journal of Harbours 3 (2024)"))
+    assert "Journal" not in text
+    assert "<!-- place: page 3 -->" in text
+    assert len(lines_of(text)) == 40
+
+
+def test_a_paragraph_over_two_pages_is_one() -> None:
+    """The mark of the page is inside it."""
+    parts = [("BodyText", SENTENCE * 90), ("BodyText", "The end.")]
+    found = lines_of(convert_pdf(files.pdf(parts)))
+    assert len(found) == 2
+    assert "<!-- place: page 2 -->" in found[0]
+    assert found[0].replace("<!-- place: page 2 -->", "") == (SENTENCE * 90).strip()
+
+
+def test_japanese_lines_meet_without_spaces() -> None:
+    """As a reader sees them."""
+    found = lines_of(convert_pdf(files.pdf([("ja", JAPANESE * 3), ("ja", JAPANESE)])))
+    assert found == [JAPANESE * 3, JAPANESE]
+
+
+def test_a_hyphen_at_the_end_of_a_line_is_none() -> None:
+    """The word is whole."""
+    raw = files.pdf([("BodyText", "It was the inspec-<br/>tion of the well-<br/>Known crane.")])
+    assert lines_of(convert_pdf(raw)) == ["It was the inspection of the well-Known crane."]
+
+
+def test_lists_stay_lists() -> None:
+    """Each item is its own line."""
+    raw = files.pdf([("BodyText", "• first thing"), ("BodyText", "• second thing"), ("BodyText", "1. third")])
+    assert lines_of(convert_pdf(raw)) == ["- first thing", "- second thing", "1. third"]
+
+
+def test_metadata_of_a_pdf() -> None:
+    """A title counts if it is on the first page: many are names of files."""
+    parts = [("Title", "On cranes"), ("BodyText", SENTENCE)]
+    assert '---\ntitle: "On cranes"\nauthor: "M. Keel"' in convert_pdf(
+        files.pdf(parts, title="On Cranes".capitalize(), author="M. Keel")
+    )
+    assert "Microsoft" not in convert_pdf(files.pdf(parts, title="Microsoft Word - v3.doc"))
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (files.pdf([("BodyText", SENTENCE)], password="secret"), "encrypted"),
+        (files.scanned_pdf(), "ocrmypdf"),
+        (b"%PDF-1.7 nonsense", "damaged"),
+        (b"", "damaged"),
+    ],
+)
+def test_a_pdf_without_text_says_why(raw: bytes, reason: str) -> None:
+    """And what to do about it."""
+    with pytest.raises(NotConvertedError, match=reason):
+        convert_pdf(raw)
+
+
+# --- Office ----------------------------------------------------------------------------------------------
+
+
+def test_word() -> None:
+    """Headings, a table and a list; title and author are properties."""
+    text = convert_docx(files.docx())
+    assert text.startswith('---\ntitle: "Minutes of March"\nauthor: "Mia Keel"\n')
+    found = lines_of(text)
+    assert found[:2] == ["# Minutes of the board", "We decided to paint the crane green."]
+    assert "## Budget" in found
+    assert "| item | cost |" in found
+    assert "| paint | 300 |" in found
+    assert found[-1] == "- order the paint"
+
+
+def test_slides() -> None:
+    """Each has its number, its title, its texts and tables, and its notes."""
+    text = convert_pptx(files.pptx())
+    assert lines_of(text) == [
+        *("## Plan of the harbour", "- Paint the crane", "Ask Mia about the colour."),
+        *("## Slide 2", "| month | ships |", "|---|---|", "| May | 12 |"),
+    ]
+    assert "<!-- place: slide 2 -->\n## Slide 2" in text
+
+
+def test_spreadsheets() -> None:
+    """A table for each sheet, without empty rows and columns; whole numbers have no fraction."""
+    raw = files.xlsx(
+        {"Stock": [["part", None, "count"], [], ["bolt|nut", None, 12.0]], "Empty": [], "2": [["x"]]}
+    )
+    text = convert_spreadsheet(raw)
+    assert lines_of(text) == [
+        *("## Stock", "| part | count |", "|---|---|", "| bolt\\|nut | 12 |"),
+        *("## 2", "| x |", "|---|"),
+    ]
+    assert "<!-- place: sheet Stock -->" in text
+
+
+@pytest.mark.parametrize("convert", [convert_docx, convert_pptx, convert_spreadsheet])
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (bytes.fromhex("d0cf11e0a1b11ae1") + b"\0" * 600, "encrypted"),
+        (b"PK\x03\x04 nonsense", "damaged"),
+        (files.archive({"big": b"\0" * 600_000_000}), "unpacks to more than"),
+    ],
+)
+def test_office_files_that_cannot_be_read_say_why(convert: object, raw: bytes, reason: str) -> None:
+    """Encrypted ones are of the old format; bombs are not unpacked."""
+    assert callable(convert)
+    with pytest.raises(NotConvertedError, match=reason):
+        convert(raw)
+
+
+# --- web pages, books, notebooks -------------------------------------------------------------------------
+
+
+def test_web_pages() -> None:
+    """The main part alone, without menus and scripts."""
+    raw = b"""<html><head><title>Tides</title><script>x()</script></head><body><nav>menu</nav>
+    <main><h1>Tides</h1><p>High at <b>noon</b>, see <a href="moon.html">moon</a>.</p>
+    <img src="data:image/png;base64,AAAA" alt="x"><form>search</form></main>
+    <footer>imprint</footer></body></html>"""
+    assert convert_html(raw) == (
+        '---\ntitle: "Tides"\n---\n\n# Tides\n\nHigh at **noon**, see [moon](moon.html).\n'
+    )
+
+
+def test_books() -> None:
+    """Chapters in the order of reading, with title and author."""
+    raw = files.epub(
+        ["<h1>One</h1><p>Begin.</p>", "<h1>Two</h1><p>End.</p>"], title="Ships", creator="M. Keel"
+    )
+    assert convert_epub(raw) == (
+        '---\ntitle: "Ships"\nauthor: "M. Keel"\n---\n\n\n'
+        "<!-- place: part 1 -->\n# One\n\nBegin.\n\n<!-- place: part 2 -->\n# Two\n\nEnd.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"PK\x03\x04",
+        files.archive({"a": "b"}),
+        files.archive({"META-INF/container.xml": "<!DOCTYPE a [<!ENTITY b 'c'>]><a/>"}),
+        files.archive({"META-INF/container.xml": "<a/>"}),
+        files.archive({"META-INF/container.xml": b"x" * 30_000_000}),
+        files.archive({"META-INF/encryption.xml": "", "META-INF/rights.xml": ""}),
+    ],
+)
+def test_what_is_no_book_says_so(raw: bytes) -> None:
+    """Also one that defines entities, is too large inside, or is protected."""
+    with pytest.raises(NotConvertedError):
+        convert_epub(raw)
+
+
+def test_notebooks() -> None:
+    """Text, code in fences, and what it printed; pictures are left out."""
+    raw = files.ipynb(
+        [
+            {"cell_type": "markdown", "source": ["# Tides\n", "high"]},
+            {
+                "cell_type": "code",
+                "source": "print('```')",
+                "outputs": [{"text": ["```\n"]}, {"data": {"image/png": "AAAA"}}],
+            },
+            {"cell_type": "code", "source": ""},
+        ]
+    )
+    assert convert_notebook(raw) == (
+        "<!-- place: cell 1 -->\n# Tides\nhigh\n\n"
+        "<!-- place: cell 2 -->\n````python\nprint('```')\n````\n\n````text\n```\n````"
+    )
+
+
+@pytest.mark.parametrize("raw", [b"", b"[]", b"{}", b'{"cells": [1]}', b'{"cells": [{"source": ""}]}'])
+def test_what_is_no_notebook_says_so(raw: bytes) -> None:
+    """Whatever is wrong with it."""
+    with pytest.raises(NotConvertedError):
+        convert_notebook(raw)
+
+
+def test_signs_of_markdown_in_a_text_are_text() -> None:
+    """Where they would begin a heading, a quotation, code or a comment."""
+    text = "# 1\n#tag\n> b\n```\nC<!-- c -->\n---\na - b"
+    assert plain(text) == "\\# 1\n#tag\n\\> b\n\\```\nC<\\!-- c -->\n\\---\na - b"
+
+
+def test_rows_of_a_table_have_one_length() -> None:
+    """And one line each."""
+    assert table([["a\nb", "c"], ["d"]]) == "| a b | c |\n|---|---|\n| d |  |"
+    assert table([]) == ""
