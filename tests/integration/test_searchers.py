@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tests.waiting import HANG_S, wait_until
 
 from mdvec.config.schema import Config, EmbeddingSettings
+from mdvec.documents import conversion
 from mdvec.errors import CollectionNotFoundError
 from mdvec.types.hit import SearchResult
 from mdvec.types.query import SearchMode, SearchQuery
@@ -30,6 +31,7 @@ QUERY = SearchQuery("庭", mode=SearchMode.LEXICAL)
 
 def children() -> list[psutil.Process]:
     """Return the processes that search, of this one."""
+    conversion.end()  # of other tests
     found = psutil.Process().children()
     return [each for each in found if "resource_tracker" not in " ".join(each.cmdline())]
 
@@ -101,6 +103,7 @@ def test_a_search_alone_starts_nothing(workspace: Workspace) -> None:
 _PARENT = """
 import sys, threading, time
 from pathlib import Path
+from mdvec.documents import conversion
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import open_workspace, searchers, serving
 from mdvec.workspace.search import Search

@@ -128,6 +128,12 @@ class _Process:
         self._process.kill()
 
 
+def end() -> None:
+    """End the process that converts, if there is one; the next file starts another."""
+    with _lock:
+        _processes.clear()
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.communicate()

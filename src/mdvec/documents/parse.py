@@ -14,7 +14,7 @@ from mdvec.documents.markdown import MarkdownContent, code_blocks, one_line, rea
 from mdvec.documents.properties import property_links, unread_dates, updated_ns
 from mdvec.documents.tags import distinct_tags, frontmatter_aliases, frontmatter_tags
 from mdvec.documents.tree import build_sections
-from mdvec.text.links import LOGSEQ_SLASH, is_markdown
+from mdvec.text.links import CONVERTERS, LOGSEQ_SLASH, MARKDOWN_SUFFIXES
 from mdvec.types.document import Block, BlockKind, Comment, Document, TitleSource
 
 # Images, fonts and drawings as data, and long runs of data or minified code: only their beginning is text.
@@ -62,7 +62,7 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
     suffix = _stem_and_suffix(path)[1].lower()
     if suffix == CANVAS_SUFFIX:
         text = canvas_text(text)
-    elif not is_markdown(path):
+    elif suffix not in MARKDOWN_SUFFIXES and suffix not in CONVERTERS:
         return _plain_document(path, text)
     front = read_frontmatter(text)
     start = front.content_start

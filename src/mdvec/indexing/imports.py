@@ -203,7 +203,7 @@ def _report(
         warnings=(
             *(f"{failure.path}: {failure.reason}" for failure in sorted(outcome.failures)),
             *(f"{_named(paths)}: {warning}" for warning, paths in outcome.warnings.items()),
-            *_about_converters(outcome),
+            *(_about_converters(outcome) if outcome.exclusions else ()),
         ),
         elapsed_ms=(time.perf_counter() - started) * 1000,
         failure=embedded.failure,

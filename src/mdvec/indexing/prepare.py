@@ -175,7 +175,7 @@ def prepare(
         reason why it cannot be converted.
     """
     try:
-        decoded = Decoded(content, "") if isinstance(content, str) else _text_of(entry.path, content)
+        decoded = Decoded(content, "") if isinstance(content, str) else text_or_rule(entry.path, content)
     except UnreadableFileError as error:
         return Unreadable(entry.path, str(error))
     if isinstance(decoded, str):
@@ -193,21 +193,16 @@ def prepare(
     return Prepared(record, (decoded.warning, *warnings) if decoded.warning else warnings)
 
 
-def _text_of(path: str, raw: bytes) -> Decoded | str:
-    """Return the text of a file, converted where its name says so; see :func:`text_or_rule`.
+def text_or_rule(path: str, raw: bytes) -> Decoded | str:
+    """Return the text of a file, converted where its name says so, or the rule why it is excluded.
 
     Raises:
         UnreadableFileError: If it cannot be converted.
     """
-    if converter_of(path) and not raw.startswith(_POINTER_START):
-        return Decoded(convert(path, raw), "")
-    return text_or_rule(raw)
-
-
-def text_or_rule(raw: bytes) -> Decoded | str:
-    """Return the text of a file, or the rule under which it is excluded because it holds none."""
     if len(raw) < _MAX_POINTER_BYTES and raw.startswith(_POINTER_START):
         return POINTER_RULE
+    if converter_of(path):
+        return Decoded(convert(path, raw), "")
     return decode(raw) or BINARY_RULE
 
 

@@ -190,7 +190,12 @@ class DocumentTables(Part, DocumentWriter):
             *_, tags = found.setdefault(DocumentId(key), (frontmatter, changed_ns, comments, []))
             tags += [display] if kind == LabelKind.TAG else []
         return {
-            key: DocumentFacts(tuple(tags), json.loads(frontmatter), changed_ns, _comments(comments))
+            key: DocumentFacts(
+                tuple(tags),
+                json.loads(frontmatter),
+                changed_ns,
+                () if comments == "[]" else _comments(comments),
+            )
             for key, (frontmatter, changed_ns, comments, tags) in found.items()
         }
 

@@ -123,20 +123,19 @@ class SpaceTables(Part):
     def find(self, space: EmbeddingSpace) -> SpaceId | None:
         """Return the id of a space; None if it was never opened."""
 
-        def find() -> SpaceId | None:
-            found = self._tables.rows("SELECT id FROM spaces WHERE key = ?", space.key)
-            return SpaceId(found[0][0]) if found else None
-
-        return self._tables.memorized(("space", space.key), find)
+        sql = "SELECT id FROM spaces WHERE key = ?"
+        return self._tables.memorized(
+            ("space", space.key),
+            lambda: next((SpaceId(key) for (key,) in self._tables.rows(sql, space.key)), None),
+        )
 
     def dimension(self, space_id: SpaceId) -> int:
         """Return the length of a vector of a space."""
 
-        def read() -> int:
-            ((dimension,),) = self._tables.rows("SELECT dimension FROM spaces WHERE id = ?", space_id)
-            return int(dimension)
-
-        return self._tables.memorized(("dimension", space_id), read)
+        sql = "SELECT dimension FROM spaces WHERE id = ?"
+        return self._tables.memorized(
+            ("dimension", space_id), lambda: int(self._tables.rows(sql, space_id)[0][0])
+        )
 
     def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
         """Return how similar unrelated texts are in a space; None until that was measured."""

@@ -25,7 +25,6 @@ from mdvec.stores.records import DocumentFacts, StoredChunk
 from mdvec.stores.versions import VersionCache
 from mdvec.text.boilerplate import without_boilerplate
 from mdvec.text.highlight import match_spans
-from mdvec.text.links import converter_of
 from mdvec.text.quantity import quantity
 from mdvec.types.collection import Collection
 from mdvec.types.folder_context import contexts_above
@@ -182,7 +181,7 @@ def _located(
             updated_ms=said.changed_ns // _NS_PER_MS or None,
             created_ms=None if created is None else created // _NS_PER_MS,
             tags=said.tags,
-            place=_place(query, hit, said) if converter_of(chunk.path) else "",
+            place=_place(query, hit, said) if said.comments else "",
         )
 
 

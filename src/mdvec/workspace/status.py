@@ -151,10 +151,9 @@ def _holds_text(entry: SourceEntry, source: Source) -> bool:
     if entry.content_hash is not None:
         return True  # reading it would mean fetching it; an import will see
     try:
-        raw = source.read(entry)
+        return not isinstance(text_or_rule(entry.path, source.read(entry)), str)
     except UnreadableFileError:
         return False
-    return not isinstance(text_or_rule(raw), str)
 
 
 def examine(collections: Collections, stages: Stages) -> list[Finding]:

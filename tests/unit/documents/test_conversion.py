@@ -20,12 +20,11 @@ CONVERTED = "<!-- place: cell 1 -->\ntext"
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def fresh() -> Iterator[None]:
     """A process of its own for each test."""
-    monkeypatch.setattr(conversion, "_processes", [])
+    conversion.end()
     yield
-    for process in conversion._processes:
-        process.kill()
+    conversion.end()
 
 
 def test_a_file_is_converted_by_one_process_after_another() -> None:
