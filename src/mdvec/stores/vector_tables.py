@@ -122,7 +122,6 @@ class SpaceTables(Part):
 
     def find(self, space: EmbeddingSpace) -> SpaceId | None:
         """Return the id of a space; None if it was never opened."""
-
         sql = "SELECT id FROM spaces WHERE key = ?"
         return self._tables.memorized(
             ("space", space.key),
@@ -131,7 +130,6 @@ class SpaceTables(Part):
 
     def dimension(self, space_id: SpaceId) -> int:
         """Return the length of a vector of a space."""
-
         sql = "SELECT dimension FROM spaces WHERE id = ?"
         return self._tables.memorized(
             ("dimension", space_id), lambda: int(self._tables.rows(sql, space_id)[0][0])
