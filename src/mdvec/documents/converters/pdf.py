@@ -63,6 +63,7 @@ class _Line(NamedTuple):
     left: float
     baseline: float
     right: float
+    last_baseline: float  # PDFium joins lines where a word is broken
 
 
 class _Block(NamedTuple):
@@ -127,7 +128,7 @@ def _mended(broken: re.Match[str]) -> str:
 
 
 def _placed(page: Any, text: str, first: int, last: int) -> _Line:
-    """Return a line with its place: the baseline of its first character, and its ends."""
+    """Return a line with its place: the baselines of its first and last character, and its ends."""
     most = page.count_chars() - 1
     first, last = min(first, most), min(last, most)
     matrix, x, y = pdfium_c.FS_MATRIX(), ctypes.c_double(), ctypes.c_double()
@@ -136,8 +137,9 @@ def _placed(page: Any, text: str, first: int, last: int) -> _Line:
     # The size is that of letters before they are scaled to the page.
     scale = math.hypot(matrix.c, matrix.d) or 1.0
     size = pdfium_c.FPDFText_GetFontSize(page.raw, first) * scale
-    right = page.get_charbox(last)[2]
-    return _Line(text, round(size, 1), x.value, y.value, right)
+    left, baseline = x.value, y.value
+    pdfium_c.FPDFText_GetCharOrigin(page.raw, last, x, y)
+    return _Line(text, round(size, 1), left, baseline, page.get_charbox(last)[2], y.value)
 
 
 def _outline(document: Any) -> Mapping[str, int]:
@@ -236,7 +238,7 @@ def _paragraphs(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
     if not lines:
         return
     left, right = min(line.left for line in lines), max(line.right for line in lines)
-    steps = [above.baseline - line.baseline for above, line in pairwise(lines)]
+    steps = [above.last_baseline - line.baseline for above, line in pairwise(lines)]
     gap = median(steps or [0.0])
     paragraph = [lines[0]]
     for line in lines[1:]:
@@ -250,7 +252,7 @@ def _paragraphs(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
 def _begins(paragraph: Sequence[_Line], line: _Line, gap: float, left: float, right: float) -> bool:
     """Return True if a line is the first one of another paragraph."""
     above = paragraph[-1]
-    distance = above.baseline - line.baseline
+    distance = above.last_baseline - line.baseline
     if line.size != above.size or _ITEM.match(line.text):
         return True
     if distance < -_COLUMN_JUMP * line.size:  # the next column
