@@ -12,7 +12,7 @@ from tests import files
 from mdvec import SearchQuery, Workspace, open_workspace, registry
 from mdvec.documents import conversion
 from mdvec.documents.conversion import convert
-from mdvec.errors import UnreadableFileError
+from mdvec.errors import DocumentNotFoundError, UnreadableFileError
 from mdvec.interfaces.encoding import to_json
 from mdvec.sources import selection
 from mdvec.testing.embedder import HashingEmbedder
@@ -97,6 +97,16 @@ def test_the_text_of_a_file_is_its_markdown(workspace: Workspace) -> None:
     assert minutes.title == "Minutes of March"
     assert minutes.text.startswith('---\ntitle: "Minutes of March"\nauthor: "Mia Keel"')
     assert "<!-- place: page 2 -->" in workspace.read("manual.pdf").text
+
+
+@pytest.mark.parametrize("named", ["manual.pdf#page=2", "manual.pdf#Page 2", "[[manual.pdf#page=2]]"])
+def test_a_page_is_read_by_its_number(workspace: Workspace, named: str) -> None:
+    """As viewers and links name it; one that is not there is no section."""
+    page = workspace.read(named).text
+    assert page.startswith("<!-- place: page 2 -->") or "<!-- place: page 2 -->" in page.split("\n")[0]
+    assert "<!-- place: page 1 -->" not in page
+    with pytest.raises(DocumentNotFoundError, match="page=99"):
+        workspace.read("manual.pdf#page=99")
 
 
 def test_a_file_is_converted_once(workspace: Workspace, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

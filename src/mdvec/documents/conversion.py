@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections.abc import Iterable, Iterator
 from typing import IO, cast
 
 from mdvec import registry
@@ -60,8 +61,20 @@ def convert(path: str, raw: bytes) -> str:
     raise UnreadableFileError(msg)
 
 
-def place_at(comments: tuple[Comment, ...], start: int) -> str:
-    """Return the name of the place of the original that holds a character, such as ``page 7``.
+def places_of(comments: Iterable[Comment]) -> Iterator[tuple[int, str]]:
+    """Yield where a part of the original begins, and its name, such as ``page 7``.
+
+    Args:
+        comments: Those of a document that was converted; those of another one mark nothing.
+    """
+    for comment in comments:
+        text = comment.text.removeprefix("<!--").removesuffix("-->").strip()
+        if text.startswith(_PLACE):
+            yield comment.start, text.removeprefix(_PLACE)
+
+
+def place_at(comments: Iterable[Comment], start: int) -> str:
+    """Return the name of the place of the original that holds a character.
 
     Args:
         comments: Those of a document, in order.
@@ -70,13 +83,7 @@ def place_at(comments: tuple[Comment, ...], start: int) -> str:
     Returns:
         The place; empty in a document that was not converted.
     """
-    found = ""
-    for comment in comments:
-        if comment.start > start:
-            break
-        text = comment.text.removeprefix("<!--").removesuffix("-->").strip()
-        found = text.removeprefix(_PLACE) if text.startswith(_PLACE) else found
-    return found
+    return next((place for begins, place in reversed([*places_of(comments)]) if begins <= start), "")
 
 
 _lock = threading.Lock()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 from msgspec import Struct
@@ -138,7 +139,8 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
         document: The document.
         wanted: The heading, without regard to case, ``#`` marks and surrounding space, plain or with markup;
             with headings above it and the title before it with ``›`` between, as hits show them; or the
-            anchor of a link to it. The first such section counts.
+            anchor of a link to it. The first such section counts. Of a file that was converted also a place,
+            such as ``page 7`` or ``page=7``.
 
     Returns:
         Its first and last line.
@@ -164,6 +166,8 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
         ),
         next(by_link, None),
     )
+    if section is None and (lines := _lines_of_place(document, name)):
+        return lines
     if section is None:
         msg = f"{document.path} has no section {wanted!r}"
         raise DocumentNotFoundError(msg, hint=_headings_hint(parsed.sections, wanted))
@@ -171,6 +175,19 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
     text = with_comments(document.body, document.comments)[section.start : section.subtree_end].rstrip()
     first = document.body.count("\n", 0, section.start) + 1
     return first, first + text.count("\n")
+
+
+def _lines_of_place(document: StoredDocument, name: str) -> Lines | None:
+    """Return the lines of a page, a slide or a cell of the original; None if there is no such place."""
+    from mdvec.documents.conversion import places_of
+
+    wanted = name.replace("=", " ").casefold()
+    places = [*places_of(document.comments), (len(document.body), "")]
+    for (start, place), (end, _) in pairwise(places):
+        if place.casefold() == wanted:
+            first = document.body.count("\n", 0, start) + 1
+            return first, first + document.body[start:end].rstrip().count("\n")
+    return None
 
 
 def _id_of(section: Section, body: str) -> str:
