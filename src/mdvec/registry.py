@@ -36,6 +36,9 @@ _BUILTIN = {
         "html": "mdvec.documents.converters.web:convert_html",
         "epub": "mdvec.documents.converters.web:convert_epub",
         "ipynb": "mdvec.documents.converters.notebook:convert_notebook",
+        "org": "mdvec.documents.converters.markup:convert_org",
+        "rst": "mdvec.documents.converters.markup:convert_rst",
+        "adoc": "mdvec.documents.converters.markup:convert_adoc",
     },
     "chunking": {
         "sections": "mdvec.chunking.sections:SectionChunker",

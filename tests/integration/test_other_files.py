@@ -130,7 +130,7 @@ def test_without_the_extra_files_are_left_out(
     docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And say what is needed; notebooks need nothing."""
-    monkeypatch.setattr(registry, "is_installed", lambda _, name: name == "ipynb")
+    monkeypatch.setattr(registry, "is_installed", lambda _, name: name in ("ipynb", "org", "rst", "adoc"))
     monkeypatch.setattr(selection, "_converter_rule", selection._converter_rule.__wrapped__)
     with open_workspace(database=tmp_path / "without.sqlite", embedder=HashingEmbedder()) as opened:
         opened.add_collection("docs", "", str(docs))

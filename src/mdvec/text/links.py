@@ -18,7 +18,11 @@ DOCUMENT_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".canvas")
 """How the names of documents end."""
 
 CONVERTERS: Mapping[str, str] = {
-    **{suffix: suffix[1:] for suffix in (".pdf", ".docx", ".pptx", ".epub", ".ipynb")},
+    **{
+        suffix: suffix[1:]
+        for suffix in (".pdf", ".docx", ".pptx", ".epub", ".ipynb", ".org", ".rst", ".adoc")
+    },
+    ".asciidoc": "adoc",
     **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), "spreadsheet"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
 }

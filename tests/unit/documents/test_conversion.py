@@ -93,4 +93,15 @@ def test_converters_by_name() -> None:
     assert converter_of("a/B.PDF") == "pdf"
     assert converter_of("a.xlsx") == converter_of("a.ods") == "spreadsheet"
     assert not any(map(converter_of, ("a.md", "pdf", "a.pdf.md", "")))
-    assert {*CONVERTERS.values()} == {"pdf", "docx", "pptx", "spreadsheet", "html", "epub", "ipynb"}
+    assert {*CONVERTERS.values()} == {
+        "pdf",
+        "docx",
+        "pptx",
+        "spreadsheet",
+        "html",
+        "epub",
+        "ipynb",
+        "org",
+        "rst",
+        "adoc",
+    }

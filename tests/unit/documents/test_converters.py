@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from tests import files
 
 from mdvec.documents.converters import NotConvertedError, plain, table
+from mdvec.documents.converters.markup import convert_adoc, convert_org, convert_rst
 from mdvec.documents.converters.notebook import convert_notebook
 from mdvec.documents.converters.office import convert_docx, convert_pptx, convert_spreadsheet
 from mdvec.documents.converters.pdf import convert_pdf
@@ -75,6 +78,12 @@ def test_lists_stay_lists() -> None:
     """Each item is its own line."""
     raw = files.pdf([("BodyText", "• first thing"), ("BodyText", "• second thing"), ("BodyText", "1. third")])
     assert lines_of(convert_pdf(raw)) == ["- first thing", "- second thing", "1. third"]
+
+
+def test_short_lines_stay_lines() -> None:
+    """Of an address or a form, which no sentence ends."""
+    raw = files.pdf([("BodyText", SENTENCE * 4), ("BodyText", "Harbour master<br/>Quay 3<br/>Oslo")])
+    assert lines_of(convert_pdf(raw))[1:] == ["Harbour master", "Quay 3", "Oslo"]
 
 
 def test_metadata_of_a_pdf() -> None:
@@ -221,6 +230,139 @@ def test_what_is_no_notebook_says_so(raw: bytes) -> None:
     """Whatever is wrong with it."""
     with pytest.raises(NotConvertedError):
         convert_notebook(raw)
+
+
+def test_org() -> None:
+    """Headings with their tags, code, links and keywords; drawers are left out."""
+    raw = b"""#+TITLE: Harbour plan
+#+FILETAGS: :sea:work:
+#+STARTUP: overview
+* TODO Inspect the crane :urgent:2024:
+:PROPERTIES:
+:ID: 1234
+:END:
+See [[file:tides.org][tides]] and [[https://a.example]].
+** Code
+#+BEGIN_SRC python
+* no heading
+#+END_SRC
+#+begin_quote
+Calm.
+#+end_quote
+"""
+    assert (
+        convert_org(raw)
+        == """---
+title: "Harbour plan"
+tags: ["sea", "work"]
+---
+
+# TODO Inspect the crane #urgent #2024
+See [tides](<tides.org>) and [https://a.example](<https://a.example>).
+## Code
+```python
+* no heading
+```
+Calm.
+"""
+    )
+
+
+def test_restructured_text() -> None:
+    """Headings in the order of their marks, code without options, links and roles."""
+    raw = b"""=====
+Title
+=====
+
+See `the page <https://a.example>`_ and :ref:`tides`.
+
+Section
+-------
+
+.. code-block:: python
+   :linenos:
+
+   print(1)
+
+   x = 2
+
+Sub
+~~~
+
+Text ``code``.
+
+Next
+----
+=== ===
+a   b
+"""
+    assert (
+        convert_rst(raw)
+        == """# Title
+
+See [the page](<https://a.example>) and `tides`.
+
+## Section
+
+```python
+print(1)
+
+x = 2
+```
+### Sub
+
+Text `code`.
+
+## Next
+=== ===
+a   b
+"""
+    )
+
+
+def test_asciidoc() -> None:
+    """Headings, code with its language, links and attributes."""
+    raw = b"""= Harbour
+:author: Mia Keel
+
+== Tides ==
+See https://a.example[the page], link:b.adoc[b] and xref:c.adoc[].
+
+[source,python]
+----
+== no heading
+----
+....
+plain
+....
+"""
+    assert (
+        convert_adoc(raw)
+        == """---
+author: "Mia Keel"
+---
+
+# Harbour
+
+## Tides
+See [the page](<https://a.example>), [b](<b.adoc>) and [c.adoc](<c.adoc>).
+
+```python
+== no heading
+```
+```
+plain
+```
+"""
+    )
+
+
+@pytest.mark.parametrize("convert", [convert_org, convert_rst, convert_adoc])
+def test_markup_in_any_encoding(convert: Callable[[bytes], str]) -> None:
+    """As notes are read; what is no text says so."""
+    assert "港" in convert("港のクレーンを毎年春に点検する。\n".encode("shift_jis"))
+    with pytest.raises(NotConvertedError, match="no text"):
+        convert(bytes(range(256)) * 40)
 
 
 def test_signs_of_markdown_in_a_text_are_text() -> None:

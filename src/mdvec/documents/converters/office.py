@@ -15,6 +15,7 @@ _CORE_NAMES = {
     "t": "http://purl.org/dc/terms/",
 }
 _MAX_UNPACKED_BYTES = 500_000_000
+_STYLES = "p[style-name='Title'] => h1:fresh"
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 
 
@@ -31,7 +32,7 @@ def convert_docx(raw: bytes) -> str:
     from mdvec.documents.converters.web import markdown_of
 
     no_image = mammoth.images.img_element(lambda _: {})
-    html: str = mammoth.convert_to_html(BytesIO(raw), convert_image=no_image).value
+    html: str = mammoth.convert_to_html(BytesIO(raw), convert_image=no_image, style_map=_STYLES).value
     soup = BeautifulSoup(html, "html.parser")
     for image in soup.find_all("img"):
         image.decompose()

@@ -36,8 +36,15 @@ _RUBY_SIZE = 0.62
 _PARAGRAPH_GAP = 0.4
 _COLUMN_JUMP = 2.0
 _INDENT = 1.2
-# Of the width of the text: a line that ends before is the last one of its paragraph.
+# Of the size of a letter: pieces of one line, and the space between two words.
+_LEVEL = 0.45
+_PIECE_GAP = 3.0
+_WORD_GAP = 0.15
+# Of the width of the text: a line that ends before is the last one of its paragraph, if a sentence ends
+# there; a shorter one in any case, as in forms and addresses.
 _SHORT_LINE = 0.85
+_SHORTER_LINE = 0.6
+_WIDE_LINES = 5  # the widest fifth of the lines of a page has the width of the text
 
 _MAX_HEADING_CHARS = 120
 _EDGE_LINES = 2  # at the top and at the bottom of a page, that may be a running head
@@ -115,7 +122,10 @@ def _lines(document: Any, number: int) -> list[_Line]:
             start, at = at, at + len(text.encode("utf-16-le")) // 2 + 2
             if shown := " ".join(_BROKEN.sub(_mended, text).split()):
                 lead = len(text) - len(text.lstrip())
-                found.append(_placed(text_page, shown, start + lead, start + len(text.rstrip()) - 1))
+                line = _placed(text_page, shown, start + lead, start + len(text.rstrip()) - 1)
+                if found and _is_one_line(found[-1], line):
+                    line = _merged(found.pop(), line)
+                found.append(line)
         return found
     finally:
         text_page.close()
@@ -142,6 +152,17 @@ def _placed(page: Any, text: str, first: int, last: int) -> _Line:
     return _Line(text, round(size, 1), left, baseline, page.get_charbox(last)[2], y.value)
 
 
+def _is_one_line(before: _Line, line: _Line) -> bool:
+    """Return True if two pieces are beside each other, as around a raised number."""
+    is_level = abs(before.last_baseline - line.baseline) < _LEVEL * before.size
+    return is_level and -line.size < line.left - before.right < _PIECE_GAP * before.size
+
+
+def _merged(before: _Line, line: _Line) -> _Line:
+    gap = " " if line.left - before.right > _WORD_GAP * before.size else ""
+    return before._replace(text=before.text + gap + line.text, right=line.right)
+
+
 def _outline(document: Any) -> Mapping[str, int]:
     """Return the level of each title in the outline, folded."""
     levels: dict[str, int] = {}
@@ -160,7 +181,10 @@ def _metadata(values: Mapping[str, str], pages: Sequence[Sequence[_Line]]) -> di
         if (found := _DATE.match(values.get(name, "")))
     }
     is_title = bool(title) and fold_name(title) in beginning
-    return {"title": title if is_title else "", "author": values.get("Author", ""), **dates}
+    author = values.get("Author", "")
+    if author.strip("()").casefold() == "anonymous":  # as programs write it
+        author = ""
+    return {"title": title if is_title else "", "author": author, **dates}
 
 
 def _without_running_heads(pages: Sequence[Sequence[_Line]]) -> list[list[_Line]]:
@@ -237,19 +261,20 @@ def _paragraphs(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
     """Yield the lines of each paragraph."""
     if not lines:
         return
-    left, right = min(line.left for line in lines), max(line.right for line in lines)
+    widths = sorted(line.right - line.left for line in lines)
+    width = widths[-1 - len(widths) // _WIDE_LINES]
     steps = [above.last_baseline - line.baseline for above, line in pairwise(lines)]
     gap = median(steps or [0.0])
     paragraph = [lines[0]]
     for line in lines[1:]:
-        if _begins(paragraph, line, gap, left, right):
+        if _begins(paragraph, line, gap, width):
             yield paragraph
             paragraph = []
         paragraph.append(line)
     yield paragraph
 
 
-def _begins(paragraph: Sequence[_Line], line: _Line, gap: float, left: float, right: float) -> bool:
+def _begins(paragraph: Sequence[_Line], line: _Line, gap: float, width: float) -> bool:
     """Return True if a line is the first one of another paragraph."""
     above = paragraph[-1]
     distance = above.last_baseline - line.baseline
@@ -260,9 +285,11 @@ def _begins(paragraph: Sequence[_Line], line: _Line, gap: float, left: float, ri
     if distance > max(gap, line.size) + _PARAGRAPH_GAP * line.size:
         return True
     column = max(each.right for each in paragraph) - min(each.left for each in paragraph)
-    is_short = above.right - above.left < _SHORT_LINE * max(column, line.right - line.left)
+    above_width = above.right - above.left
+    is_short = above_width < _SHORT_LINE * max(column, line.right - line.left)
     is_indented = len(paragraph) > 1 and line.left > above.left + _INDENT * line.size
-    return is_indented or (is_short and bool(_SENTENCE_END.search(above.text)) and right > left)
+    is_last = is_short and bool(_SENTENCE_END.search(above.text))
+    return is_indented or is_last or above_width < _SHORTER_LINE * width
 
 
 def _join(before: str, after: str, between: str = "") -> str:
