@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -22,6 +23,12 @@ from mdvec.types.query import SearchMode
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Vector
+
+
+# A page asks as one types, and agents ask again: a query is embedded once by each model in memory.
+_MAX_RECENT = 256
+_MAX_RECENT_CHARS = 1_000
+_recent: WeakKeyDictionary[Embedder, dict[str, Vector]] = WeakKeyDictionary()
 
 
 class SearchedCollection(Struct, frozen=True):
@@ -103,11 +110,19 @@ def embedding(
 
 def _embedded(text: str, embedder: Embedder | None) -> Vector | EmbeddingError:
     assert embedder is not None  # noqa: S101 - members have one
+    recent = _recent.setdefault(embedder, {})
+    if text in recent:
+        return recent[text]
     try:
         with run.current().step("embed_query"):
-            return embedder.embed_query(text)
+            vector = embedder.embed_query(text)
     except EmbeddingError as error:
         return error
+    if len(recent) >= _MAX_RECENT:
+        recent.clear()
+    if len(text) <= _MAX_RECENT_CHARS:
+        recent[text] = vector
+    return vector
 
 
 def _query_vectors(

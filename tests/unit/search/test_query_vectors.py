@@ -73,6 +73,32 @@ def test_a_space_is_asked_once(world: World) -> None:
     assert (found.mode, found.warnings) == (SearchMode.HYBRID, ())
 
 
+def test_a_question_that_was_asked_before_is_not_embedded_again(world: World) -> None:
+    """By each model; a failure is not remembered, nor a long text, nor are too many questions."""
+    asked: list[str] = []
+
+    def vector(text: str) -> NDArray[np.float32]:
+        asked.append(text)
+        if len(asked) == 1:
+            msg = "away"
+            raise EmbeddingError(msg)
+        return unit_vectors(1)[0]  # type: ignore[no-any-return] # a row of an array
+
+    searched = SearchedCollection(world.first, QueryEmbedder(vector), world.space_id)
+    for text in ("a", "a", "b", "a", "b"):
+        vectors(world, SearchMode.HYBRID, searched, text=text)
+    assert asked == ["a", "a", "b"]
+    long = "word " * 300
+    for number in range(300):
+        vectors(world, SearchMode.HYBRID, searched, text=f"{number}")
+    for text in (long, long, "299", "a"):
+        vectors(world, SearchMode.HYBRID, searched, text=text)
+    assert asked[303:] == [long, long, "a"]
+    again = SearchedCollection(world.first, QueryEmbedder(vector), world.space_id)
+    vectors(world, SearchMode.HYBRID, again, text="a")
+    assert asked[306:] == ["a"]
+
+
 def test_without_a_text_or_by_words_nothing_is_embedded(world: World) -> None:
     """The model is not even asked for."""
     away = SearchedCollection(world.first, Silent(), world.space_id)

@@ -1,0 +1,151 @@
+"""Org, reStructuredText and AsciiDoc: headings, code, links and metadata as Markdown; the rest as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from mdvec.documents.converters import NotConvertedError, frontmatter
+from mdvec.documents.encodings import decode
+
+_MAX_LEVEL = 6
+
+_ORG_HEADING = re.compile(r"(\*+)[ \t]+(.*?)(?:[ \t]+:([\w@#%:]+):)?[ \t]*$")
+_ORG_KEYWORD = re.compile(r"#\+(title|author|date|filetags):[ \t]*(.*)", re.IGNORECASE)
+_ORG_BEGIN = re.compile(r"[ \t]*#\+begin_(?:src[ \t]*(\S*)|example|quote|verse).*", re.IGNORECASE)
+_ORG_END = re.compile(r"[ \t]*#\+end_\w+[ \t]*", re.IGNORECASE)
+_ORG_DRAWER = re.compile(
+    r"^[ \t]*:(?:PROPERTIES|LOGBOOK):[ \t]*\n(?:.*\n)*?[ \t]*:END:[ \t]*\n?", re.MULTILINE | re.IGNORECASE
+)
+_ORG_LINK = re.compile(r"\[\[(?:file:)?([^\]\[]+)\](?:\[([^\]\[]+)\])?\]")
+
+_RST_UNDERLINE = re.compile(r"([=\-`:.'\"~^_*+#<>])\1{2,}[ \t]*")
+_RST_CODE = re.compile(r"\.\. (?:code-block|code|sourcecode)::[ \t]*(\S*)")
+_RST_OPTION = re.compile(r"[ \t]+:[\w-]+:")
+_RST_LINK = re.compile(r"`([^`<>]+?)\s*<([^`<>]+)>`__?")
+_RST_ROLE = re.compile(r":[\w:+-]+:`([^`]+)`")
+
+_ADOC_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?[ \t]*")
+_ADOC_ATTRIBUTE = re.compile(r":(author|revdate|keywords|description):[ \t]*(.*)")
+_ADOC_SOURCE = re.compile(r"\[(?:source|listing)(?:[,%][^,\]]*)*?(?:,[ \t]*(\w+))?[^\]]*\]")
+_ADOC_FENCE = re.compile(r"(-{4,}|\.{4,}|`{3,})(\w*)[ \t]*")
+_ADOC_LINK = re.compile(r"(?:link:|xref:)?((?:https?://|(?<=link:)|(?<=xref:))[^\s\[\]]+)\[([^\]\n]*)\]")
+
+
+def convert_org(raw: bytes) -> str:
+    """Return the Markdown of an Org file."""
+    text = _ORG_DRAWER.sub("", _decoded(raw))
+    values: dict[str, object] = {}
+    lines = list(_org_lines(text.split("\n"), values))
+    return frontmatter(values) + "\n".join(lines)
+
+
+def _org_lines(lines: Sequence[str], values: dict[str, object]) -> Iterator[str]:
+    fence = ""
+    for line in lines:
+        if fence:
+            fence = "" if _ORG_END.fullmatch(line) else fence
+            yield line if fence else "```"
+        elif (begun := _ORG_BEGIN.fullmatch(line)) and "quote" not in line.lower():
+            fence = f"```{begun[1] or ''}"
+            yield fence
+        elif keyword := _ORG_KEYWORD.fullmatch(line):
+            name, value = keyword[1].lower(), keyword[2].strip()
+            tags = [each for each in re.split(r"[:\s]+", value) if each]
+            values["tags" if name == "filetags" else name] = (
+                tags if name == "filetags" else value.strip("<>[]")
+            )
+        elif heading := _ORG_HEADING.fullmatch(line):
+            tags = [f" #{each}" for each in (heading[3] or "").split(":") if each]
+            yield f"{'#' * min(len(heading[1]), _MAX_LEVEL)} {_org_links(heading[2])}{''.join(tags)}"
+        elif not line.lstrip().startswith("#+"):
+            yield _org_links(line)
+
+
+def _org_links(line: str) -> str:
+    return _ORG_LINK.sub(lambda found: f"[{found[2] or found[1]}](<{found[1]}>)", line)
+
+
+def convert_rst(raw: bytes) -> str:
+    """Return the Markdown of a reStructuredText file. Its marks of headings have the order of their use."""
+    lines = _decoded(raw).split("\n")
+    marks: list[str] = []
+    found: list[str] = []
+    at = 0
+    while at < len(lines):
+        line, below = lines[at], lines[at + 1] if at + 1 < len(lines) else ""
+        if code := _RST_CODE.fullmatch(line.strip()):
+            at, block = _indented(lines, at + 1)
+            found += [f"```{code[1]}", *block, "```"]
+        elif line.strip() and _is_underline(below, line) and not line.startswith((" ", "\t")):
+            is_between = at > 0 and found[-1:] == [lines[at - 1]] and _is_underline(lines[at - 1], line)
+            mark = below[0] * (2 if is_between else 1)
+            if is_between:
+                found.pop()
+            if mark not in marks:
+                marks.append(mark)
+            found.append(f"{'#' * min(marks.index(mark) + 1, _MAX_LEVEL)} {_rst_inline(line.strip())}")
+            at += 2
+        else:
+            found.append(_rst_inline(line))
+            at += 1
+    return "\n".join(found)
+
+
+def _is_underline(line: str, text: str) -> bool:
+    return _RST_UNDERLINE.fullmatch(line) is not None and len(line.rstrip()) >= len(text.rstrip()) // 2
+
+
+def _indented(lines: Sequence[str], at: int) -> tuple[int, list[str]]:
+    """Return where an indented block ends, and its lines without indent and options."""
+    block: list[str] = []
+    while at < len(lines) and (not lines[at].strip() or lines[at][0] in " \t"):
+        if block or not _RST_OPTION.match(lines[at]):
+            block.append(lines[at])
+        at += 1
+    indent = min((len(each) - len(each.lstrip()) for each in block if each.strip()), default=0)
+    return at, "\n".join(each[indent:] for each in block).strip("\n").split("\n")
+
+
+def _rst_inline(line: str) -> str:
+    return _RST_ROLE.sub(r"`\1`", _RST_LINK.sub(r"[\1](<\2>)", line)).replace("``", "`")
+
+
+def convert_adoc(raw: bytes) -> str:
+    """Return the Markdown of an AsciiDoc file."""
+    values: dict[str, object] = {}
+    lines = list(_adoc_lines(_decoded(raw).split("\n"), values))
+    return frontmatter(values) + "\n".join(lines)
+
+
+def _adoc_lines(lines: Sequence[str], values: dict[str, object]) -> Iterator[str]:
+    fence = language = ""
+    for line in lines:
+        if fence:
+            if line.rstrip() == fence:
+                fence = ""
+            yield line if fence else "```"
+        elif opened := _ADOC_FENCE.fullmatch(line):
+            fence = opened[1]
+            yield f"```{opened[2] or language}"
+            language = ""
+        elif source := _ADOC_SOURCE.fullmatch(line.strip()):
+            language = source[1] or ""
+        elif attribute := _ADOC_ATTRIBUTE.fullmatch(line):
+            values[attribute[1].replace("revdate", "date")] = attribute[2].strip()
+        elif heading := _ADOC_HEADING.fullmatch(line):
+            yield f"{'#' * len(heading[1])} {_adoc_links(heading[2])}"
+        else:
+            yield _adoc_links(line)
+
+
+def _adoc_links(line: str) -> str:
+    return _ADOC_LINK.sub(lambda found: f"[{found[2] or found[1]}](<{found[1]}>)", line)
+
+
+def _decoded(raw: bytes) -> str:
+    decoded = decode(raw)
+    if decoded is None:
+        msg = "is no text"
+        raise NotConvertedError(msg)
+    return decoded.text
