@@ -55,6 +55,7 @@ _ENTRY = re.compile(
     r"(?::(?=\s|\Z)|(?<=[A-Za-z]):(?!/)|：)[ \t]*",
     re.MULTILINE,
 )
+_INDICATOR = re.compile(r"^#|(?:^|[\s,\[{:?-])[&*!]")
 # A tab before a property; a list below one is behind a tab, too.
 _TAB_BEFORE_KEY = re.compile(r"^\t+(?=[A-Za-z_]+:(?:[ \t]|$))", re.MULTILINE)
 _BETWEEN_LINKS = re.compile(r",(?=\s*\[\[)")
@@ -196,8 +197,10 @@ def _repaired(source: str) -> dict[str, object]:
         values[_UNREAD_KEY] = unread
     for found, end in zip(entries, [*starts[1:], len(source)], strict=True):
         key, text = found["key"].strip(), source[found.end() : end].expandtabs(2)
-        front = _read_alone(f"{key}: {text}")
-        values |= {key: _as_written(text)} if front is None else front
+        # Where a block is broken, an anchor, an alias or a tag of YAML is none: its name is a word. So is
+        # a value with a number sign before it.
+        front = None if _INDICATOR.search(text) else _read_alone(f"{key}: {text}")
+        values |= front if front is not None and key in front else {key: _as_written(text)}
     return values
 
 

@@ -121,10 +121,11 @@ def test_a_broken_block_is_repaired_property_by_property(block: str, values: dic
 
 @given(st.text(alphabet="ab:-#[]\"'{}*&!@%\t \n", max_size=60))
 def test_no_word_of_a_block_is_lost(block: str) -> None:
-    """Whatever is wrong with it, its words are values, or text of the note."""
+    """Whatever is wrong with it, its words are values, or text of the note; comments are none, as in YAML."""
     text = f"---\nn: x\n{block}\n---\nText"
     front = read_frontmatter(text)
-    words = Counter(re.findall("[ab]+", text[: text.rfind("---") if front.content_start else 0]))
+    read = re.sub(r"(?<=\s)#.*", "", text[: text.rfind("---") if front.content_start else 0])
+    words = Counter(re.findall("[ab]+", read))
     if front.warnings and "twice" not in front.warnings[0]:
         assert words.keys() <= set(re.findall("[ab]+", json.dumps(front.values)))
 
