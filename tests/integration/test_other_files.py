@@ -12,6 +12,7 @@ from tests import files
 from mdvec import SearchQuery, Workspace, open_workspace, registry
 from mdvec.documents import conversion
 from mdvec.documents.conversion import convert
+from mdvec.documents.encodings import Decoded
 from mdvec.errors import DocumentNotFoundError, UnreadableFileError
 from mdvec.interfaces.encoding import to_json
 from mdvec.sources import selection
@@ -78,17 +79,36 @@ def test_every_file_is_found_with_its_place(workspace: Workspace, query: str, pa
     assert to_json(hit)["place"] == place
 
 
-def test_files_that_cannot_be_read_say_why(workspace: Workspace) -> None:
-    """In the report, and in the state of the file."""
-    states = {
-        each.path: (each.state, each.reason)
-        for each in workspace.status(files=True).collections[0].files
-        if each.state is not DocumentState.READY
+def test_files_without_text_are_found_by_their_names(workspace: Workspace, docs: Path) -> None:
+    """And say why they have none, in the report and in the state of the file."""
+    reasons = {
+        "locked.pdf": "is encrypted; save it without its password",
+        "broken.xlsx": "is not a spreadsheet, or damaged",
     }
-    assert states == {
-        "locked.pdf": (DocumentState.FAILED, "is encrypted; save it without its password"),
-        "broken.xlsx": (DocumentState.FAILED, "is not a spreadsheet, or damaged"),
-    }
+    [collection] = workspace.status(files=True).collections
+    assert {each.path: each.reason for each in collection.files if each.reason} == reasons
+    assert {each.state for each in collection.files} == {DocumentState.READY}
+    for path in reasons:
+        stem = path.partition(".")[0]
+        assert workspace.search(SearchQuery(stem, mode=SearchMode.LEXICAL)).hits[0].path == path
+    (docs / "other.pdf").write_bytes((docs / "locked.pdf").read_bytes() + b" ")
+    report = workspace.import_collection("docs")
+    assert report.warnings == (f"other.pdf: {reasons['locked.pdf']}",)
+
+
+def test_a_file_that_ends_its_converter_keeps_its_text(
+    workspace: Workspace, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a failure, as of a file that cannot be read."""
+
+    def fail(_: object, __: object) -> Decoded:
+        msg = "ends its converter"
+        raise UnreadableFileError(msg)
+
+    monkeypatch.setattr("mdvec.indexing.prepare.convert", fail)
+    (docs / "tides.html").write_bytes(b"<h1>Tides</h1><p>Low water at six.")
+    assert workspace.import_collection("docs").warnings == ("tides.html: ends its converter",)
+    assert workspace.search(SearchQuery("high water", mode=SearchMode.LEXICAL)).hits[0].path == "tides.html"
 
 
 def test_the_text_of_a_file_is_its_markdown(workspace: Workspace) -> None:
@@ -113,16 +133,16 @@ def test_a_file_is_converted_once(workspace: Workspace, docs: Path, monkeypatch:
     """Until its bytes change: not by another import, and not when it is cut anew."""
     converted: list[str] = []
 
-    def counted(path: str, raw: bytes) -> str:
+    def counted(path: str, raw: bytes) -> Decoded:
         converted.append(path)
         return convert(path, raw)
 
     monkeypatch.setattr("mdvec.indexing.prepare.convert", counted)
     workspace.import_collection("docs")
-    assert [each for each in converted if each not in ("locked.pdf", "broken.xlsx")] == []
+    assert converted == []
     (docs / "tides.html").write_bytes(b"<h1>Tides</h1><p>Low water at six.")
     workspace.import_collection("docs")
-    assert [each for each in converted if each not in ("locked.pdf", "broken.xlsx")] == ["tides.html"]
+    assert converted == ["tides.html"]
     assert workspace.search(SearchQuery("low water", mode=SearchMode.LEXICAL)).hits[0].path == "tides.html"
 
 
@@ -158,7 +178,7 @@ def test_without_the_extra_files_are_left_out(
     ],
 )
 def test_no_damaged_file_ends_an_import(path: str, raw: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 200 of each kind every one is converted or says why not, and none takes long."""
+    """Of 200 of each kind every one is converted or says why not; none takes long or ends the process."""
     monkeypatch.setattr(conversion, "_TIMEOUT_S", 20.0)
     chance = random.Random(path)
     for _ in range(200):
@@ -175,13 +195,5 @@ def test_no_damaged_file_ends_an_import(path: str, raw: bytes, monkeypatch: pyte
                 case _:
                     damaged[at : at + 4] = b"\xff\xff\xff\x7f"
             damaged = damaged or bytearray(b"x")
-        assert _reason(path, bytes(damaged)) not in ("", "takes too long to convert")
-
-
-def _reason(path: str, raw: bytes) -> str:
-    """Return why a file is not converted; "none" if it is."""
-    try:
-        convert(path, raw)
-    except UnreadableFileError as error:
-        return str(error)
-    return "none"
+        converted = convert(path, bytes(damaged))
+        assert converted.text or converted.warning or not damaged

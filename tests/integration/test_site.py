@@ -102,9 +102,18 @@ def vault(tmp_path: Path) -> Iterator[Vault]:
 def test_pages(vault: Vault) -> None:
     """Every document but drafts and older versions is a page, with those of tags and a first one."""
     report = vault.build()
-    names = {"plan", "twice", "notes/other", "notes/other-2", "new", "a -b- -1", "public-/x"}
+    names = {
+        "plan",
+        "twice",
+        "notes/other",
+        "notes/other-2",
+        "new",
+        "a -b- -1",
+        "public-/x",
+        "files/paper.pdf",
+    }
     assert vault.pages == names | {"index", "mdvec-notes", "mdvec-tags/index", "mdvec-tags/work"}
-    assert (report.pages, report.tags, report.files, report.left_out) == (7, 1, 2, 3)
+    assert (report.pages, report.tags, report.files, report.left_out) == (8, 1, 2, 3)
 
 
 def test_a_page(vault: Vault) -> None:
@@ -117,10 +126,18 @@ def test_a_page(vault: Vault) -> None:
     assert 'href="/x/mdvec-tags/work.html">#Work</a>' in page
     assert '<a class="internal" href="/x/notes/other.html"' in page
     assert re.search(r'src="/x/mdvec-files/[0-9a-f]{12}-map\.png"', page)
-    assert re.search(r'href="/x/mdvec-files/[0-9a-f]{12}-paper\.pdf"', page)
+    assert 'href="/x/files/paper.pdf.html"' in page
     assert 'class="callout callout-warning"' in page
     assert 'id="backlinks"' in page
     assert 'href="/x/notes/other.html">Other</a>' in page
+
+
+def test_a_page_of_another_file_leads_to_it(vault: Vault) -> None:
+    """The page has the text of a PDF, and a link to the PDF itself; a note needs none."""
+    vault.build(base="/x/", language="en")
+    to_file = r'href="/x/mdvec-files/[0-9a-f]{12}-paper\.pdf">Open the file<'
+    assert re.search(to_file, vault.body("files/paper.pdf"))
+    assert "Open the file" not in vault.body("plan")
 
 
 def test_notes_are_data(vault: Vault) -> None:
@@ -234,7 +251,7 @@ def test_a_build_that_was_killed_is_done_again(vault: Vault, monkeypatch: pytest
     with monkeypatch.context() as patch:
         patch.setattr(Output, "__exit__", lambda *_: None)
         vault.build()
-    assert vault.build().pages == 7
+    assert vault.build().pages == 8
 
 
 def test_a_folder_that_cannot_be_remembered(vault: Vault, tmp_path: Path) -> None:
@@ -311,6 +328,7 @@ def test_project(vault: Vault) -> None:
     icon = vault.output / "pages" / "public" / site["iconAddress"][1:]
     assert icon.read_bytes().startswith(b"<svg")
     assert [each["text"] for each in sidebar] == [
+        "files",
         "notes",
         "public-",
         "New",
@@ -318,7 +336,7 @@ def test_project(vault: Vault) -> None:
         "The &lt;b&gt;plan",
         "Twice",
     ]
-    assert sidebar[0]["items"][0] == {"text": "Other", "link": "/notes/other.html"}
+    assert sidebar[1]["items"][0] == {"text": "Other", "link": "/notes/other.html"}
 
 
 def test_a_page_is_an_index_only_by_its_whole_name(vault: Vault) -> None:

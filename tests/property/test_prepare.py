@@ -45,4 +45,6 @@ def test_the_stored_text_gives_the_same_document(path: str, raw: bytes) -> None:
     text = with_comments(storable(first.record.document.body), stored)
     again = prepare(entry, text, _RECIPE)
     assert isinstance(again, Prepared)
-    assert replace(again, warnings=first.warnings) == first
+    document = replace(again.record.document, warnings=first.record.document.warnings)
+    again = replace(again, record=replace(again.record, document=document), warnings=first.warnings)
+    assert again == first

@@ -124,7 +124,7 @@ def test_node_runs_in_a_folder_of_ours(home: Path, tmp_path: Path) -> None:
 
 
 def test_files_that_browsers_run_are_text(tmp_path: Path) -> None:
-    """A link to a drawing of others leads to its text, one to a web page to a page of ours."""
+    """A link to a drawing of others leads to its text, one to a converted file to a page of ours."""
     notes = tmp_path / "notes"
     notes.mkdir()
     names = ("a.html", "b.htm", "c.svg", "d.xml", "e.js", "f.pdf")
@@ -133,7 +133,10 @@ def test_files_that_browsers_run_are_text(tmp_path: Path) -> None:
     links = " ".join(f"[{name}]({name})" for name in names)
     (notes / "note.md").write_text(f"# Files\n\n{links} ![[c.svg]]\n", encoding="utf-8")
     project = project_of(notes, tmp_path / "site")
-    page = json.loads((project / "pages" / "public" / "mdvec-pages" / "note.json").read_bytes())["html"]
+    pages = project / "pages" / "public" / "mdvec-pages"
+    page = json.loads((pages / "note.json").read_bytes())["html"]
     assert re.findall(r'(?:href|src)="/mdvec-files/[0-9a-f]{12}-([^"]+)"', page) == [
-        *("c.svg.txt", "d.xml.txt", "e.js.txt", "f.pdf", "c.svg")
+        *("c.svg.txt", "d.xml.txt", "e.js.txt", "c.svg")
     ]
+    page = json.loads((pages / "a.html.json").read_bytes())["html"]
+    assert re.findall(r'href="/mdvec-files/[0-9a-f]{12}-([^"]+)"', page) == ["a.html.txt"]

@@ -7,6 +7,7 @@ memory must not end an import. The process converts one file after another, and 
 from __future__ import annotations
 
 import json
+import os
 import select
 import subprocess
 import sys
@@ -16,7 +17,9 @@ from collections.abc import Iterable, Iterator
 from typing import IO, cast
 
 from mdvec import registry
+from mdvec.documents.encodings import Decoded
 from mdvec.errors import UnreadableFileError
+from mdvec.text.hashing import content_hash
 from mdvec.text.links import converter_of
 from mdvec.types.document import Comment
 
@@ -25,40 +28,40 @@ _PLACE = "place: "
 _TIMEOUT_S = 120.0
 _SECONDS_A_MB = 2.0
 _IDLE_S = 20.0
+_ATTEMPTS = 2  # the process may end when it is asked, because nothing came for a while
 _MAX_MEMORY_BYTES = 3_000_000_000
 _MAX_TEXT_BYTES = 50_000_000
 
 
-def convert(path: str, raw: bytes) -> str:
+def convert(path: str, raw: bytes) -> Decoded:
     """Return the Markdown of a file.
 
     Args:
         path: Its path, which names the converter.
         raw: Its bytes.
 
+    Returns:
+        Its text; without a text, the warning says why there is none.
+
     Raises:
-        UnreadableFileError: If it cannot be converted; the message is the reason alone.
+        UnreadableFileError: If it ends its converter, or takes too long; the message is the reason alone. In
+            this process it is not tried again.
     """
     with _lock:
-        if not _processes or _processes[-1].has_ended:
-            _processes[:] = [_Process()]
-        [process] = _processes
-        expired = threading.Event()
-
-        def expire() -> None:
-            expired.set()
-            process.kill()
-
-        watch = threading.Timer(_TIMEOUT_S + _SECONDS_A_MB * len(raw) / 1_000_000, expire)
-        watch.start()
-        try:
-            text = process.convert(converter_of(path), raw)
-        finally:
-            watch.cancel()
-    if text is not None:
-        return text
-    msg = "takes too long to convert" if expired.is_set() else "cannot be converted: its converter crashed"
-    raise UnreadableFileError(msg)
+        if _given_up and (reason := _given_up.get(content_hash(raw))):
+            raise UnreadableFileError(reason)
+        for _ in range(_ATTEMPTS):
+            if not _processes or _processes[-1].has_ended:
+                _processes[:] = [_Process()]
+            [process] = _processes
+            found = process.convert(converter_of(path), raw)
+            if found is not None:
+                return found
+            if process.has_expired:
+                break
+        reason = "takes too long to convert" if process.has_expired else "ends its converter"
+        _given_up[content_hash(raw)] = reason
+    raise UnreadableFileError(reason)
 
 
 def places_of(comments: Iterable[Comment]) -> Iterator[tuple[int, str]]:
@@ -88,12 +91,19 @@ def place_at(comments: Iterable[Comment], start: int) -> str:
 
 _lock = threading.Lock()
 _processes: list[_Process] = []
+_given_up: dict[bytes, str] = {}
+"""By the hash of a file, why it is not tried again: each look for changes would wait for it."""
 
 
 class _Process:
-    """The process that converts, as this one sees it."""
+    """The process that converts, as this one sees it.
+
+    Attributes:
+        has_expired: Whether it was killed because a file took too long.
+    """
 
     def __init__(self) -> None:
+        self.has_expired = False
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "mdvec.documents.conversion"],
             stdin=subprocess.PIPE,
@@ -102,28 +112,42 @@ class _Process:
         )
         weakref.finalize(self, _end, self._process)
 
-    def convert(self, name: str, raw: bytes) -> str | None:
-        """Convert a file; return None if the process ends meanwhile, and has been waited for.
-
-        Raises:
-            UnreadableFileError: If the file cannot be converted.
-        """
-        sent, received = cast("IO[bytes]", self._process.stdin), cast("IO[bytes]", self._process.stdout)
+    def convert(self, name: str, raw: bytes) -> Decoded | None:
+        """Convert a file; return None if the process ends meanwhile, and has been waited for."""
+        watch = threading.Timer(_TIMEOUT_S + _SECONDS_A_MB * len(raw) / 1_000_000, self._expire)
+        watch.start()
         try:
-            sent.write(json.dumps({"converter": name, "bytes": len(raw)}).encode() + b"\n")
-            sent.write(raw)
-            sent.flush()
-            header = received.readline()
-        except BrokenPipeError:
-            header = b""
-        if not header:
+            return self._answer(name, raw)
+        except (BrokenPipeError, EOFError):
             self._process.wait()
             return None
+        finally:
+            watch.cancel()
+
+    def _answer(self, name: str, raw: bytes) -> Decoded:
+        """Send a file and receive its text.
+
+        Raises:
+            BrokenPipeError: If the process ends before it has the file.
+            EOFError: If it ends before all of its answer came.
+        """
+        sent, received = cast("IO[bytes]", self._process.stdin), cast("IO[bytes]", self._process.stdout)
+        sent.write(json.dumps({"converter": name, "bytes": len(raw)}).encode() + b"\n")
+        sent.write(raw)
+        sent.flush()
+        header = received.readline()
+        if not header.endswith(b"\n"):
+            raise EOFError
         answer = json.loads(header)
-        text = received.read(answer["bytes"]).decode("utf-8", "replace")
-        if not answer["is_text"]:
-            raise UnreadableFileError(text)
-        return text
+        text = received.read(answer["bytes"])
+        if len(text) < answer["bytes"]:
+            raise EOFError
+        said = text.decode("utf-8", "replace")
+        return Decoded(said, "utf-8") if answer["is_text"] else Decoded("", "utf-8", said)
+
+    def _expire(self) -> None:
+        self.has_expired = True
+        self.kill()
 
     @property
     def has_ended(self) -> bool:
@@ -136,9 +160,10 @@ class _Process:
 
 
 def end() -> None:
-    """End the process that converts, if there is one; the next file starts another."""
+    """End the process that converts, if there is one, and forget which files it could not convert."""
     with _lock:
         _processes.clear()
+        _given_up.clear()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -152,8 +177,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def serve() -> None:
     """Convert the files that come on standard input, until it ends or nothing comes for a while."""
     _limit_memory()
-    read, write = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # libraries print
+    read = sys.stdin.buffer
+    write = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # libraries print, also those in C
     while _comes(read) and (header := read.readline()):
         request = json.loads(header)
         raw = read.read(request["bytes"])

@@ -137,7 +137,7 @@ def _read(changes: Changes, entry: SourceEntry) -> _Task:
     if entry.content_hash is not None and entry.path in changes.stored:
         with changes.store.read() as view:
             stored = view.documents.find(changes.collection_id, changes.stored[entry.path])
-        if stored is not None:
+        if stored is not None and stored.body:  # why there is no text, only the file can say
             text = with_comments(stored.body, stored.comments)
             return _Task(sized(entry, stored.size), text, contexts)
     raw = changes.source.read(entry)
@@ -182,6 +182,8 @@ def prepare(
         return Exclusion(entry.path, decoded)
     identity = entry.content_hash or (b"" if isinstance(content, str) else content_hash(content))
     document = recipe.parse(entry.path, decoded.text)
+    if decoded.warning:
+        document = replace(document, warnings=(decoded.warning, *document.warnings))
     cut = recipe.chunker.chunk(document)
     chunks = cut.chunks or (metadata_chunk(document),)
     if contexts is not None and len(contexts) == len(chunks):
@@ -189,8 +191,7 @@ def prepare(
             replace(chunk, context=context) for chunk, context in zip(chunks, contexts, strict=True)
         )
     record = make_record(entry, identity, recipe.fingerprint, document, chunks)
-    warnings = (*document.warnings, *cut.warnings)
-    return Prepared(record, (decoded.warning, *warnings) if decoded.warning else warnings)
+    return Prepared(record, (*document.warnings, *cut.warnings))
 
 
 def text_or_rule(path: str, raw: bytes) -> Decoded | str:
@@ -202,7 +203,7 @@ def text_or_rule(path: str, raw: bytes) -> Decoded | str:
     if len(raw) < _MAX_POINTER_BYTES and raw.startswith(_POINTER_START):
         return POINTER_RULE
     if converter_of(path):
-        return Decoded(convert(path, raw), "")
+        return convert(path, raw)
     return decode(raw) or BINARY_RULE
 
 

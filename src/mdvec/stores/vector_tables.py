@@ -185,7 +185,7 @@ class VectorTables(VectorWriter):
     Attributes:
         tables: The transaction.
         dialect: How vectors are read.
-        index: The vector index beside the store that follows the transaction; None without one.
+        index: The vector index of the store, as it follows the transaction; None without one.
 
     Args:
         tables: The transaction.
@@ -193,7 +193,7 @@ class VectorTables(VectorWriter):
         chunks: The chunks of the transaction.
         spaces: Its spaces.
         matrices: Those of the store; None inside a transaction that writes, whose rows no other may see.
-        index: The vector index beside the store, if there is one.
+        index: The vector index of the store, if it has one.
     """
 
     dialect: ClassVar[Dialect]
@@ -303,7 +303,7 @@ class VectorTables(VectorWriter):
         return index.propose(query, collections)
 
     def _nearest_of_all(self, query: NearestQuery) -> list[tuple[int, float]]:
-        """Return the nearest of the owners inside without an index beside the store."""
+        """Return the nearest of the owners inside by the vectors of the store itself."""
         products = self._products_of(query.space_id, query.vector)
         allowed = query.inside if query.few is None else query.few
         matrix = self._matrix(query.space_id)

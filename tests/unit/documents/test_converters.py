@@ -237,6 +237,7 @@ def test_org() -> None:
     raw = b"""#+TITLE: Harbour plan
 #+FILETAGS: :sea:work:
 #+STARTUP: overview
+#+CAPTION: A crane
 * TODO Inspect the crane :urgent:2024:
 :PROPERTIES:
 :ID: 1234
@@ -257,6 +258,7 @@ title: "Harbour plan"
 tags: ["sea", "work"]
 ---
 
+#+CAPTION: A crane
 # TODO Inspect the crane #urgent #2024
 See [tides](<tides.org>) and [https://a.example](<https://a.example>).
 ## Code

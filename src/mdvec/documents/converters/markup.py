@@ -14,8 +14,13 @@ _ORG_HEADING = re.compile(r"(\*+)[ \t]+(.*?)(?:[ \t]+:([\w@#%:]+):)?[ \t]*$")
 _ORG_KEYWORD = re.compile(r"#\+(title|author|date|filetags):[ \t]*(.*)", re.IGNORECASE)
 _ORG_BEGIN = re.compile(r"[ \t]*#\+begin_(?:src[ \t]*(\S*)|example|quote|verse).*", re.IGNORECASE)
 _ORG_END = re.compile(r"[ \t]*#\+end_\w+[ \t]*", re.IGNORECASE)
+_ORG_SETTING = re.compile(
+    r"[ \t]*#\+(?:startup|options|property|setupfile|(?:seq_)?todo|(?:latex|html)\w*):", re.IGNORECASE
+)
 _ORG_DRAWER = re.compile(
-    r"^[ \t]*:(?:PROPERTIES|LOGBOOK):[ \t]*\n(?:.*\n)*?[ \t]*:END:[ \t]*\n?", re.MULTILINE | re.IGNORECASE
+    r"^[ \t]*:(?:PROPERTIES|LOGBOOK):[ \t]*\n"
+    r"(?:(?!\*|[ \t]*:(?:END|PROPERTIES|LOGBOOK):).*\n)*+[ \t]*:END:[ \t]*\n?",
+    re.MULTILINE | re.IGNORECASE,
 )
 _ORG_LINK = re.compile(r"\[\[(?:file:)?([^\]\[]+)\](?:\[([^\]\[]+)\])?\]")
 
@@ -27,7 +32,7 @@ _RST_ROLE = re.compile(r":[\w:+-]+:`([^`]+)`")
 
 _ADOC_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?[ \t]*")
 _ADOC_ATTRIBUTE = re.compile(r":(author|revdate|keywords|description):[ \t]*(.*)")
-_ADOC_SOURCE = re.compile(r"\[(?:source|listing)(?:[,%][^,\]]*)*?(?:,[ \t]*(\w+))?[^\]]*\]")
+_ADOC_SOURCE = re.compile(r"\[(?:source|listing)\b[^\],]*(?:,[ \t]*(\w*))?[^\]]*\]")
 _ADOC_FENCE = re.compile(r"(-{4,}|\.{4,}|`{3,})(\w*)[ \t]*")
 _ADOC_LINK = re.compile(r"(?:link:|xref:)?((?:https?://|(?<=link:)|(?<=xref:))[^\s\[\]]+)\[([^\]\n]*)\]")
 
@@ -52,13 +57,11 @@ def _org_lines(lines: Sequence[str], values: dict[str, object]) -> Iterator[str]
         elif keyword := _ORG_KEYWORD.fullmatch(line):
             name, value = keyword[1].lower(), keyword[2].strip()
             tags = [each for each in re.split(r"[:\s]+", value) if each]
-            values["tags" if name == "filetags" else name] = (
-                tags if name == "filetags" else value.strip("<>[]")
-            )
+            values |= {"tags": tags} if name == "filetags" else {name: value.strip("<>[]")}
         elif heading := _ORG_HEADING.fullmatch(line):
             tags = [f" #{each}" for each in (heading[3] or "").split(":") if each]
             yield f"{'#' * min(len(heading[1]), _MAX_LEVEL)} {_org_links(heading[2])}{''.join(tags)}"
-        elif not line.lstrip().startswith("#+"):
+        elif not (_ORG_SETTING.match(line) or _ORG_BEGIN.fullmatch(line) or _ORG_END.fullmatch(line)):
             yield _org_links(line)
 
 

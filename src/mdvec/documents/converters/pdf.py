@@ -153,7 +153,7 @@ def _placed(page: Any, text: str, first: int, last: int) -> _Line:
 
 
 def _is_one_line(before: _Line, line: _Line) -> bool:
-    """Return True if two pieces are beside each other, as around a raised number."""
+    """Return True if two pieces are on one line, as around a raised number."""
     is_level = abs(before.last_baseline - line.baseline) < _LEVEL * before.size
     return is_level and -line.size < line.left - before.right < _PIECE_GAP * before.size
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from mdvec.interfaces.site.names import TAGS, address
+from mdvec.text.links import converter_of, names_other_file
 from mdvec.text.templates import Templates, html_templates
 from mdvec.types.page import Page, PageEntry
 
@@ -26,6 +27,7 @@ WORDS = {
         "tags": "Tags",
         "recent": "Recently changed",
         "all": "All notes",
+        "original": "Open the file",
         "documents": "{} notes",
     },
     "ja": {
@@ -35,6 +37,7 @@ WORDS = {
         "tags": "タグ",
         "recent": "最近の更新",
         "all": "すべてのノート",
+        "original": "元のファイルを開く",
         "documents": "{} 件",
     },
 }
@@ -65,12 +68,14 @@ class SitePage:
 def note_page(page: Page, titles: Mapping[str, str], addresses: SiteAddresses, language: str) -> SitePage:
     """Return the page of a document."""
     sources = dict.fromkeys(link.path for link in page.links.backlinks if link.path in titles)
+    has_original = page.file and converter_of(page.path) and names_other_file(page.path)
     return _page(
         "note.html",
         page.title,
         addresses,
         language,
         page=page,
+        original=addresses.file(page.collection, page.path, "") if has_original else None,
         dates=list(_dates(page.properties)),
         backlinks=[(path, titles[path]) for path in sources],
     )

@@ -1,4 +1,4 @@
-"""A vector index beside the database: searches by meaning without its matrix, and without its HNSW index."""
+"""A vector index of the database: removals are written down from when the first one is attached."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def snapshot(
         exact_up_to: The most vectors of a space that are searched in memory.
         memo: What is known of versions; None where what is read may yet be undone.
         matrices: Those of the store; None inside a transaction that writes.
-        index: The vector index beside the store, if there is one.
+        index: The vector index of the store, if it has one.
     """
     tables = PostgresTables(connection, exact_up_to, memo)
     where = PostgresWhere(tables)

@@ -159,8 +159,8 @@ class PostgresWords(WordTables):
         found: list[int] = []
         for at in range(0, len(ids), _BATCH):
             batch = ids[at : at + _BATCH]
-            kept = {*batch} if covers_whole_collections(where) else self._where.keep_chunks(where, batch)
-            found += [each for each in batch if each in kept]
+            inside = {*batch} if covers_whole_collections(where) else self._where.keep_chunks(where, batch)
+            found += [each for each in batch if each in inside]
             if limit is not None and len(found) >= limit:
                 break
         return [ChunkId(each) for each in found[:limit]]

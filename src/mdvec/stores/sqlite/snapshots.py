@@ -57,7 +57,7 @@ def snapshot(
         connection: Inside the transaction.
         memo: What is known of versions; None where what is read may yet be undone.
         matrices: Those of the store; None inside a transaction that writes.
-        index: The vector index beside the store, if there is one.
+        index: The vector index of the store, if it has one.
     """
     tables = SqliteTables(connection, memo)
     where = SqliteWhere(tables)
