@@ -18,7 +18,6 @@ from mdvec import SearchQuery, Workspace, open_workspace, registry
 from mdvec.embedding.interface import Role
 from mdvec.errors import CollectionNotFoundError, ImportStoppedError, WriterBusyError
 from mdvec.run import Stage
-from mdvec.stores import holders
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.model_report import ModelChangeOutcome
@@ -167,10 +166,9 @@ def test_four_collections_are_worked_on_side_by_side(
 
 
 def test_who_waits_learns_what_for_and_gives_up(
-    workspace: Workspace, pool: ThreadPoolExecutor, embedder: HeldEmbedder, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, pool: ThreadPoolExecutor, embedder: HeldEmbedder
 ) -> None:
     """Which process works on the collection, since when, and how far: while it waits, and in the error."""
-    monkeypatch.setattr(holders, "HEARTBEAT_S", 0.0)  # each batch shows how far it is
     embedder.hold = lambda texts: any("Text 2" in text for text in texts)
     first = pool.submit(workspace.import_collection, "notes")
     assert embedder.waiting.wait(WAIT_S)

@@ -18,7 +18,8 @@ from mdvec.errors import ImportStoppedError, MdvecError, StoreError, WatchError,
 from mdvec.indexing.watch_targets import Target, WatchTimes
 from mdvec.sources.events import watch
 from mdvec.sources.interface import Source, WatchedSource
-from mdvec.stores.interface import Claim, Store
+from mdvec.stores.claims import Claim
+from mdvec.stores.interface import Store
 from mdvec.stores.sharing import SharedWork
 from mdvec.types.collection import Collection
 from mdvec.types.report import ImportReport

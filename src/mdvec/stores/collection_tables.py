@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import ClassVar
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError
-from mdvec.stores.claims import live_holders
 from mdvec.stores.columns import COLLECTION_COLUMNS, collection_of, settings_json, spec_json
 from mdvec.stores.conditions import Sql
 from mdvec.stores.interface import CollectionWriter
@@ -35,9 +33,6 @@ _REASONS = {"collection_id": "bigint", "path": "text", "reason": "text"}
 class CollectionTables(Part, CollectionWriter):
     """The collections of a transaction; a :class:`mdvec.stores.interface.CollectionWriter`."""
 
-    clock: ClassVar[str]
-    """SQL for the time, in milliseconds since 1970."""
-
     @abstractmethod
     def _pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
         """Return how many chunks that are not superseded lack a vector, as a scalar; without a space all."""
@@ -49,9 +44,9 @@ class CollectionTables(Part, CollectionWriter):
             self._tables.memorized("collections", lambda: list(map(collection_of, self._tables.rows(sql))))
         )
 
+    @abstractmethod
     def activities(self) -> list[Activity]:
         """Return what live processes are doing now."""
-        return [holder.activity for holder in live_holders(self._tables.rows, self.clock)]
 
     def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
         """Count what a collection holds; without a space every chunk is pending."""

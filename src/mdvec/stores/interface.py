@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from mdvec.errors import StoreError
+from mdvec.stores.claims import Claim
 from mdvec.stores.records import DamagedRows, DocumentRecord
 from mdvec.stores.view import CollectionView, DocumentView, SpaceView, VectorView, View
 from mdvec.types.change import Exclusion, Move, SourceEntry, Unreadable
@@ -151,13 +152,6 @@ class Writer(View, Protocol):
     @property
     def vectors(self) -> VectorWriter:
         """The vectors, to read and to write."""
-
-
-class Claim(Protocol):
-    """The right of one process to bring one collection, or the whole store, up to date."""
-
-    def report(self, stage: str, done: int, total: int) -> None:
-        """Set the progress of the work; the next batch writes it, for processes that wait."""
 
 
 class Store(Protocol):

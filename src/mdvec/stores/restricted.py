@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.errors import NotAllowedError, StoreError
-from mdvec.stores.interface import Claim, Store, View, Writer
+from mdvec.stores.claims import Claim
+from mdvec.stores.interface import Store, View, Writer
 from mdvec.stores.memo import Known, Memo, Memorizing
 from mdvec.stores.records import DocumentFrequencies
 from mdvec.stores.view import CollectionView, WordView

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection as AnyCollection
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from mdvec.stores.interface import Claim
+from mdvec.stores.claims import Claim
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId, SpaceId, TextHash
 from mdvec.types.store_report import PublishedVersion
@@ -103,24 +103,3 @@ class SharedStore(Protocol):
         Raises:
             StoreError: If there is something else of such a name; nothing is changed.
         """
-
-
-def divide(offers: Mapping[str, Sequence[CollectionId]]) -> dict[str, set[CollectionId]]:
-    """Assign each collection to one of the processes that offer to watch it, evenly.
-
-    The result depends on the offers alone, so every process computes the same.
-
-    Args:
-        offers: By token of the lease, the oldest first.
-
-    Returns:
-        The collections to watch, by token.
-    """
-    shares: dict[str, set[CollectionId]] = {token: set() for token in offers}
-    takers: dict[CollectionId, list[str]] = {}
-    for token, offered in offers.items():
-        for each in offered:
-            takers.setdefault(each, []).append(token)
-    for each in sorted(takers, key=lambda each: (len(takers[each]), each)):
-        shares[min(takers[each], key=lambda token: len(shares[token]))].add(each)
-    return shares

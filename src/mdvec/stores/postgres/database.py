@@ -124,7 +124,7 @@ class PostgresDatabase:
     def __init__(self, address: str, settings: PostgresSettings) -> None:
         self.address = address
         self.settings = settings
-        first = self._connect()
+        first = self.connect()
         with closed_on_error(first), translated(address):
             self.opened: Opened = open_first(first, settings.schema, address)
         self._pool = Pool("the store", first)
@@ -180,7 +180,7 @@ class PostgresDatabase:
     def outside_transactions(self) -> Iterator[Connection]:
         """Lend a connection for commands that run outside of transactions."""
         with translated(self.address):
-            connection = self._pool.take() or self._connect()
+            connection = self._pool.take() or self.connect()
             try:
                 yield connection
             finally:
@@ -194,7 +194,7 @@ class PostgresDatabase:
             A function that waits at most a number of seconds for a commit of any process; it returns False if
             there was none.
         """
-        with translated(self.address), self._connect() as connection:
+        with translated(self.address), self.connect() as connection:
             connection.execute(f"LISTEN {identifier(self.channel)}")
 
             def wait(timeout_s: float) -> bool:
@@ -224,7 +224,7 @@ class PostgresDatabase:
         """Begin a transaction; connections that were lost while they were idle are left behind."""
         while True:
             idle = self._pool.take()
-            connection = idle or self._connect()
+            connection = idle or self.connect()
             try:
                 connection.execute(begin)
             except BaseException as error:
@@ -239,7 +239,8 @@ class PostgresDatabase:
             else:
                 return connection
 
-    def _connect(self) -> Connection:
+    def connect(self) -> Connection:
+        """Open a connection of its own."""
         return connect(self.address, prepared_statements=self.settings.prepared_statements)
 
 

@@ -209,20 +209,19 @@ CREATE TABLE exclusions(
 );
 
 -- Which process brings a collection up to date, and how far it is; without a collection, which processes
--- keep the whole database up to date, and which collections each of them can watch.
+-- keep the whole database up to date, and which collections each of them can watch. A row counts while the
+-- server process ``backend`` has locked the number ``token``.
 CREATE TABLE claims(
-  token text PRIMARY KEY,
+  token bigint PRIMARY KEY,
+  backend integer NOT NULL,
   collection_id bigint UNIQUE REFERENCES collections(id) ON DELETE CASCADE,
   pid integer NOT NULL,
-  process_started double precision NOT NULL,
-  machine text NOT NULL,
   host text NOT NULL,
   purpose text NOT NULL,
   since_ms bigint NOT NULL,
-  heartbeat_ms bigint NOT NULL,
-  stage text NOT NULL,
-  done bigint NOT NULL,
-  total bigint NOT NULL,
+  stage text NOT NULL DEFAULT '',
+  done bigint NOT NULL DEFAULT 0,
+  total bigint NOT NULL DEFAULT 0,
   offered bigint[] NOT NULL DEFAULT '{{}}'
 );
 
@@ -230,7 +229,7 @@ CREATE TABLE claims(
 CREATE TABLE taken(
   space_id bigint NOT NULL REFERENCES spaces(id) ON DELETE CASCADE,
   text_hash bytea NOT NULL,
-  token text NOT NULL REFERENCES claims(token) ON DELETE CASCADE,
+  token bigint NOT NULL REFERENCES claims(token) ON DELETE CASCADE,
   PRIMARY KEY(space_id, text_hash)
 );
 CREATE INDEX taken_token ON taken(token);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mdvec.stores.collection_tables import CollectionTables
 from mdvec.stores.conditions import Sql
 from mdvec.stores.memo import Memo
-from mdvec.stores.postgres.claims import CLOCK
+from mdvec.stores.postgres.claims import ACTIVITIES
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.database import PostgresTables
 from mdvec.stores.postgres.documents import PostgresChunks, PostgresDocuments
@@ -15,6 +15,7 @@ from mdvec.stores.postgres.words import PostgresWords
 from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.vector_tables import AttachedTo, Matrices, SpaceTables
 from mdvec.types.ids import CollectionId, SpaceId
+from mdvec.types.report import Activity
 
 _MISSING = """(SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.document_id AND NOT d.superseded
      WHERE c.collection_id = ? AND NOT EXISTS(
@@ -24,7 +25,9 @@ _MISSING = """(SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.docume
 class PostgresCollections(CollectionTables):
     """The collections of a transaction."""
 
-    clock = CLOCK
+    def activities(self) -> list[Activity]:
+        """Return what live processes are doing now."""
+        return [Activity(*row) for row in self._tables.rows(ACTIVITIES)]
 
     def delete(self, collection_id: CollectionId) -> None:
         """Remove a collection and all it holds."""

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
-from mdvec.stores.holders import HeldClaim
-from mdvec.stores.interface import Claim
+from mdvec.stores.claims import Claim
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.postgres import access
-from mdvec.stores.postgres.claims import SharedClaims
+from mdvec.stores.postgres.claims import RowClaims
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.database import PostgresDatabase, PostgresSettings, PostgresTables
 from mdvec.stores.postgres.hnsw import make_indexes, spaces_without_indexes
@@ -85,7 +84,7 @@ class PostgresStore:
 
     def __init__(self, address: str, *, vector_index: VectorIndex | None = None, **settings: Any) -> None:
         self._database = PostgresDatabase(address, PostgresSettings(**settings))
-        self._claims = SharedClaims(self._database)
+        self._claims = RowClaims(self._database)
         self._memo = Memo()
         self._matrices = Matrices()
         self._exact_up_to = self._database.settings.exact_up_to
@@ -143,9 +142,9 @@ class PostgresStore:
 
     def claim(
         self, collection: Collection | None, purpose: str, *, wait_s: float
-    ) -> AbstractContextManager[HeldClaim]:
+    ) -> AbstractContextManager[Claim]:
         """Claim a collection or the store; see :meth:`mdvec.stores.interface.Store.claim`."""
-        return self._claims.hold(collection, purpose, wait_s=wait_s)
+        return self._claims.hold(Claim(collection, purpose, wait_s), wait_s=wait_s)
 
     def check(self) -> list[StoreError]:
         """Look for rows that contradict each other; the server checks its own files."""
@@ -166,14 +165,14 @@ class PostgresStore:
     def take_texts(self, claim: Claim, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Take texts to embed; see :class:`mdvec.stores.sharing.SharedWork`."""
         with self._writing(claim) as connection:
-            token = claim.holder.token if isinstance(claim, HeldClaim) else ""
+            token = self._claims.token(claim)
             return take_texts(PostgresTables(connection, self._exact_up_to, None), space_id, hashes, token)
 
     def share(
         self, lease: Claim, here: Sequence[CollectionId], missing: Sequence[CollectionId]
     ) -> set[CollectionId]:
         """Return what the holder of a lease watches; see :class:`mdvec.stores.sharing.SharedWork`."""
-        return self._claims.share(lease, here, missing) if isinstance(lease, HeldClaim) else set()
+        return self._claims.share(lease, here, missing)
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return another version as soon as it is announced; see :class:`mdvec.stores.interface.Store`."""
@@ -207,7 +206,7 @@ class PostgresStore:
     @contextmanager
     def _writing(self, claim: Claim | None) -> Iterator[Connection]:
         with self._database.writing() as connection:
-            if isinstance(claim, HeldClaim):
+            if claim is not None:
                 self._claims.confirm(connection, claim)
             yield connection
 

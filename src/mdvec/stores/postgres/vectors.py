@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from mdvec.stores.claims import live_holders
-from mdvec.stores.postgres.claims import CLOCK
+from mdvec.stores.postgres.claims import IS_ALIVE
 from mdvec.stores.postgres.database import PostgresTables
 from mdvec.stores.postgres.halfvec import STORED, as_halfvecs, decode
 from mdvec.stores.records import DamagedRows, PendingText
@@ -130,13 +129,13 @@ class PostgresVectors(VectorTables):
         return DamagedRows()
 
 
-def take_texts(tables: Tables, space_id: SpaceId, hashes: Sequence[TextHash], token: str) -> set[TextHash]:
+def take_texts(tables: Tables, space_id: SpaceId, hashes: Sequence[TextHash], token: int) -> set[TextHash]:
     """Take those of the texts that have no vector and that no live process has; return them."""
     live = [each for each in _live_tokens(tables) if each != token]
     rows = tables.rows(_TAKE, space_id, token, list({*hashes}), space_id, live)
     return {TextHash(row[0]) for row in rows}
 
 
-def _live_tokens(tables: Tables) -> list[str]:
+def _live_tokens(tables: Tables) -> list[int]:
     """Return the tokens of the claims of live processes."""
-    return [holder.token for holder in live_holders(tables.rows, CLOCK)]
+    return [token for (token,) in tables.rows(f"SELECT token FROM claims l WHERE {IS_ALIVE}")]  # noqa: S608

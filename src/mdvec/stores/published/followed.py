@@ -22,7 +22,8 @@ from mdvec.errors import (
 )
 from mdvec.settings import BucketSettings, OwnFolder, Seconds
 from mdvec.stores.awaiting import await_change
-from mdvec.stores.interface import Claim, Store, View
+from mdvec.stores.claims import Claim
+from mdvec.stores.interface import Store, View
 from mdvec.stores.published.copies import LocalCopies
 from mdvec.stores.published.dataset import LocalFile, latest, numbers, read_manifest
 from mdvec.stores.published.places import Place, open_place

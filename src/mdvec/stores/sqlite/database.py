@@ -130,6 +130,16 @@ class SqliteDatabase:
         """True if nothing can be written."""
         return self._access is not Access.WRITE
 
+    def require_writable(self) -> None:
+        """Raise if nothing can be written.
+
+        Raises:
+            ReadOnlyDatabaseError: If the database cannot be written.
+        """
+        if self.read_only:
+            msg = f"{self.path} can only be read"
+            raise ReadOnlyDatabaseError(msg)
+
     @property
     def closed(self) -> bool:
         """True once :meth:`close` was called."""
@@ -165,9 +175,7 @@ class SqliteDatabase:
             WriterBusyError: If another process has it locked for longer.
             RuntimeError: If this thread is writing already.
         """
-        if self.read_only:
-            msg = f"{self.path} can only be read"
-            raise ReadOnlyDatabaseError(msg)
+        self.require_writable()
         with self._writer.alone(), self._borrowed() as connection:
             try:
                 begin_writing(connection, wait_s)
@@ -233,8 +241,3 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def fetch_rows(connection: Connection, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
-    """Run a statement; return its rows, if any."""
-    return list(connection.execute(sql, arguments))

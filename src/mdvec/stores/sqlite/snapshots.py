@@ -6,6 +6,7 @@ from mdvec.stores.collection_tables import CollectionTables
 from mdvec.stores.conditions import Sql
 from mdvec.stores.memo import Memo
 from mdvec.stores.snapshot import Snapshot
+from mdvec.stores.sqlite.claims import FileClaims
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import SqliteTables
 from mdvec.stores.sqlite.documents import SqliteChunks, SqliteDocuments
@@ -14,9 +15,7 @@ from mdvec.stores.sqlite.where import SqliteWhere
 from mdvec.stores.sqlite.words import SqliteWords
 from mdvec.stores.vector_tables import AttachedTo, Matrices, SpaceTables
 from mdvec.types.ids import CollectionId, SpaceId
-
-CLOCK = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)"
-"""The time, in milliseconds since 1970."""
+from mdvec.types.report import Activity
 
 # EXCEPT merges two indexes in order of hash: 7 ms for 72,000 chunks, where looking for each chunk's vector by
 # itself takes 49.
@@ -32,11 +31,19 @@ _WITHOUT_SPACE = """(SELECT count(*) FROM chunks WHERE collection_id = ?)
 class SqliteCollections(CollectionTables):
     """The collections of a transaction."""
 
-    clock = CLOCK
+    def __init__(self, tables: SqliteTables, where: SqliteWhere, claims: FileClaims | None) -> None:
+        super().__init__(tables, where)
+        self._claims = claims
+
+    def activities(self) -> list[Activity]:
+        """Return what live processes are doing now."""
+        return [] if self._claims is None else self._claims.activities(self.all())
 
     def delete(self, collection_id: CollectionId) -> None:
         """Remove a collection and all it holds."""
         self._tables.change("DELETE FROM collections WHERE id = ?", collection_id)
+        if self._claims is not None:
+            self._claims.forget(collection_id)
 
     def _pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
         """Return how many chunks lack a vector, as SQL."""
@@ -47,6 +54,7 @@ class SqliteCollections(CollectionTables):
 
 def snapshot(
     connection: Connection,
+    claims: FileClaims | None = None,
     memo: Memo | None = None,
     matrices: Matrices | None = None,
     index: AttachedTo | None = None,
@@ -55,6 +63,7 @@ def snapshot(
 
     Args:
         connection: Inside the transaction.
+        claims: Those of the store; None where nobody asks for them.
         memo: What is known of versions; None where what is read may yet be undone.
         matrices: Those of the store; None inside a transaction that writes.
         index: The vector index of the store, if it has one.
@@ -72,7 +81,7 @@ def snapshot(
     return Snapshot(
         version=tables.version,
         tables=tables,
-        collections=SqliteCollections(tables, where),
+        collections=SqliteCollections(tables, where, claims),
         documents=documents,
         chunks=chunks,
         words=SqliteWords(tables, where),

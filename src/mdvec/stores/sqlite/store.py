@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
-from mdvec.stores.claims import Claims
-from mdvec.stores.holders import HeldClaim
-from mdvec.stores.interface import Claim
+from mdvec.stores.claims import Claim
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.checksums import REPAIR_HINT, damaged_rows
+from mdvec.stores.sqlite.claims import FileClaims, require_collection
 from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Connection, translated
-from mdvec.stores.sqlite.database import SqliteDatabase, fetch_rows
+from mdvec.stores.sqlite.database import SqliteDatabase
 from mdvec.stores.sqlite.opening import Opening, read_mark, read_spaces
-from mdvec.stores.sqlite.snapshots import CLOCK, snapshot
+from mdvec.stores.sqlite.snapshots import snapshot
 from mdvec.stores.vector_tables import Matrices
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.types.collection import Collection
@@ -71,12 +70,7 @@ class SqliteStore:
     ) -> None:
         self._database = SqliteDatabase(path, Opening(read_only, follow_links, mark))
         self.path = self._database.path
-        self._claims = Claims(
-            lambda: self._database.reading(),
-            lambda wait_s: self._database.writing(wait_s),
-            fetch_rows,
-            clock=CLOCK,
-        )
+        self._claims = FileClaims(self.path)
         self._memo = Memo()
         keeps_spaces = not self.read_only if keeps_spaces is None else keeps_spaces
         self._matrices = Matrices(self.path, read_only=not keeps_spaces)
@@ -145,22 +139,26 @@ class SqliteStore:
         """Open a snapshot."""
         with self._database.reading() as connection:
             index = None if self._attached is None else (self._attached, self._current_version)
-            yield snapshot(connection, self._memo, self._matrices, index)
+            yield snapshot(connection, self._claims, self._memo, self._matrices, index)
 
     @contextmanager
     def write(self, claim: Claim | None = None) -> Iterator[Snapshot]:
         """Open a transaction; see :meth:`mdvec.stores.interface.Store.write`."""
-        held = claim if isinstance(claim, HeldClaim) else None
-        with self._database.writing(BUSY_TIMEOUT_S if held is None else held.wait_s) as connection:
-            if held is not None:
-                self._claims.confirm(connection, held)
-            yield snapshot(connection)
+        with self._database.writing(BUSY_TIMEOUT_S if claim is None else claim.wait_s) as connection:
+            if claim is not None:
+                self._claims.confirm(connection, claim)
+            yield snapshot(connection, self._claims)
 
-    def claim(
-        self, collection: Collection | None, purpose: str, *, wait_s: float
-    ) -> AbstractContextManager[HeldClaim]:
+    @contextmanager
+    def claim(self, collection: Collection | None, purpose: str, *, wait_s: float) -> Iterator[Claim]:
         """Claim a collection or the store; see :meth:`mdvec.stores.interface.Store.claim`."""
-        return self._claims.hold(collection, purpose, wait_s=wait_s)
+        self._database.require_writable()
+        claim = Claim(collection, purpose, wait_s)
+        with self._claims.hold(claim, wait_s=wait_s):
+            if collection is not None:
+                with self._database.reading() as connection:
+                    require_collection(connection, collection)
+            yield claim
 
     @contextmanager
     def vector_index(self) -> Iterator[FollowedIndex | None]:
