@@ -21,7 +21,6 @@ from mdvec.errors import (
 )
 from mdvec.run import Run, Stage
 from mdvec.stores.interface import Store
-from mdvec.stores.sharing import SharedWork
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.types.collection import Collection
 from mdvec.types.report import Activity
@@ -102,7 +101,7 @@ def test_activities_are_the_claims(store: Store, notes: Collection) -> None:
 def test_the_lease_on_a_store_is_a_claim_of_its_own(store: Store, notes: Collection) -> None:
     """One process has it, and claims of collections and their deletion go on meanwhile; it is shown first."""
     with store.claim(None, "watching", wait_s=0) as lease:
-        if isinstance(store, SharedWork):  # its processes divide the collections
+        if store.team is not None:  # its processes divide the collections
             with store.claim(None, "again", wait_s=0):
                 assert len(read(store, lambda view: view.collections.activities())) == 2
         else:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from msgspec.structs import replace
@@ -11,7 +13,7 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.errors import NotAllowedError, StoreError
 from mdvec.stores.claims import Claim
-from mdvec.stores.interface import Store, View, Writer
+from mdvec.stores.interface import Store, Team, View, Writer
 from mdvec.stores.memo import Known, Memo, Memorizing
 from mdvec.stores.records import DocumentFrequencies
 from mdvec.stores.view import CollectionView, WordView
@@ -19,6 +21,7 @@ from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.query import Where
 from mdvec.types.report import Activity, CollectionCounts, FileStatus
+from mdvec.types.store_report import PublishedVersion
 
 PASSED_ON = {
     "documents": frozenset(
@@ -52,6 +55,8 @@ class _SomeMethods:
         part: The part.
         names: The methods.
     """
+
+    index = None
 
     def __init__(self, part: object, names: frozenset[str]) -> None:
         self._part = part
@@ -190,6 +195,17 @@ class RestrictedStore:
         """Open a snapshot of what may be read."""
         with unplaced_errors(), self._store.read() as view:
             yield cast("View", RestrictedView(view, self._names, self._memo.values(view.version)))
+
+    published: PublishedVersion | None = None
+    team: Team | None = None
+
+    def make_vector_indexes(self) -> None:
+        """Refuse: an index would be written."""
+        refuse()
+
+    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:  # noqa: ARG002
+        """Refuse: only the owner publishes."""
+        refuse()
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return the version of the whole store as soon as it is not this one, or when time is over."""

@@ -12,12 +12,12 @@ from mdvec import run
 from mdvec.errors import EmbeddingError, UsageError, WriterBusyError, sentences
 from mdvec.indexing.work import Work
 from mdvec.stores.interface import Store, View, Writer
-from mdvec.stores.vectors.follower import update_vector_index
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec
 from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.database import DatabasePlace
 from mdvec.workspace.stages import Model, ModelPool, Stages, set_only
+from mdvec.workspace.stores import update_vector_index
 
 # What the log says of an import.
 _COUNTS = ("added", "updated", "moved", "deleted", "failed", "embedded_chunks", "pending_chunks")

@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
 from mdvec.stores.claims import Claim
+from mdvec.stores.interface import Team
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.postgres import access
@@ -29,9 +32,10 @@ from mdvec.stores.vectors.index import VectorIndex
 from mdvec.text.addresses import without_password
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId, SpaceId, TextHash
+from mdvec.types.store_report import PublishedVersion
 
 if TYPE_CHECKING:  # needed with a vector index only
-    from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex
+    from mdvec.stores.vectors.follower import AttachedIndex
 
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'"""
@@ -81,6 +85,7 @@ class PostgresStore:
 
     Settings = PostgresSettings
     takes_vector_index: ClassVar[bool] = True
+    published: PublishedVersion | None = None
 
     def __init__(self, address: str, *, vector_index: VectorIndex | None = None, **settings: Any) -> None:
         self._database = PostgresDatabase(address, PostgresSettings(**settings))
@@ -91,6 +96,11 @@ class PostgresStore:
         self._index = vector_index
         with closed_on_error(self._database):
             self._attached = None if vector_index is None else self._attach(vector_index)
+
+    @property
+    def team(self) -> Team:
+        """The store itself."""
+        return self
 
     @property
     def location(self) -> str:
@@ -115,12 +125,6 @@ class PostgresStore:
         with self._database.reading() as connection:
             index = None if self._attached is None else (self._attached, self._current_version)
             yield snapshot(connection, self._exact_up_to, self._memo, self._matrices, index)
-
-    @contextmanager
-    def vector_index(self) -> Iterator[FollowedIndex | None]:
-        """Open a snapshot with the vector index that follows it; None without an index."""
-        with self.read() as view:
-            yield view.vectors.index
 
     def make_vector_indexes(self) -> None:
         """Make the indexes of spaces that have become large; other writers wait meanwhile.
@@ -162,8 +166,12 @@ class PostgresStore:
             names = ", ".join(f"{identifier(schema)}.{identifier(table)}" for table in tables)
             connection.execute(f"VACUUM (FULL, ANALYZE) {names}")
 
+    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:  # noqa: ARG002
+        """Write nothing: the tables are no file."""
+        return ""
+
     def take_texts(self, claim: Claim, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
-        """Take texts to embed; see :class:`mdvec.stores.sharing.SharedWork`."""
+        """Take texts to embed; see :class:`mdvec.stores.interface.Team`."""
         with self._writing(claim) as connection:
             token = self._claims.token(claim)
             return take_texts(PostgresTables(connection, self._exact_up_to, None), space_id, hashes, token)
@@ -171,7 +179,7 @@ class PostgresStore:
     def share(
         self, lease: Claim, here: Sequence[CollectionId], missing: Sequence[CollectionId]
     ) -> set[CollectionId]:
-        """Return what the holder of a lease watches; see :class:`mdvec.stores.sharing.SharedWork`."""
+        """Return what the holder of a lease watches; see :class:`mdvec.stores.interface.Team`."""
         return self._claims.share(lease, here, missing)
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
@@ -180,7 +188,7 @@ class PostgresStore:
             return await_change(self._current_version, version, timeout_s=timeout_s, heard=heard)
 
     def grant(self, collection: Collection, role: str) -> None:
-        """Let a role read a collection; see :class:`mdvec.stores.sharing.SharedStore`."""
+        """Let a role read a collection; see :class:`mdvec.stores.interface.Team`."""
         with self._database.writing() as connection:
             access.grant(connection, self._database.settings.schema, collection.id, role)
 
@@ -190,7 +198,7 @@ class PostgresStore:
             access.revoke(connection, collection.id, role)
 
     def make_views(self, collection: Collection, space_id: SpaceId) -> list[str]:
-        """Show a collection to other programs; see :class:`mdvec.stores.sharing.SharedStore`."""
+        """Show a collection to other programs; see :class:`mdvec.stores.interface.Team`."""
         schema, vector_schema = self._database.settings.schema, self._database.opened.vector_schema
         with self._database.writing() as connection:
             return make_views(connection, schema, vector_schema, collection.id, space_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ from mdvec.errors import (
 from mdvec.settings import BucketSettings, OwnFolder, Seconds
 from mdvec.stores.awaiting import await_change
 from mdvec.stores.claims import Claim
-from mdvec.stores.interface import Store, View
+from mdvec.stores.interface import Store, Team, View
 from mdvec.stores.published.copies import LocalCopies
 from mdvec.stores.published.dataset import LocalFile, latest, numbers, read_manifest
 from mdvec.stores.published.places import Place, open_place
@@ -76,6 +77,7 @@ class PublishedStore:
 
     Settings = PublishedSettings
     takes_cache_dir: ClassVar[bool] = True
+    team: Team | None = None
 
     def __init__(
         self,
@@ -164,6 +166,13 @@ class PublishedStore:
             ReadOnlyDatabaseError: Always.
         """
         self.write()
+
+    def make_vector_indexes(self) -> None:
+        """Do nothing: the version is complete."""
+
+    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:  # noqa: ARG002
+        """Write nothing: what is published again is read from the version."""
+        return ""
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return another version as soon as there is one; see :class:`mdvec.stores.interface.Store`."""

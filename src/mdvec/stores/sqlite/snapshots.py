@@ -6,7 +6,7 @@ from mdvec.stores.collection_tables import CollectionTables
 from mdvec.stores.conditions import Sql
 from mdvec.stores.memo import Memo
 from mdvec.stores.snapshot import Snapshot
-from mdvec.stores.sqlite.claims import FileClaims
+from mdvec.stores.sqlite.claim_files import FileClaims
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import SqliteTables
 from mdvec.stores.sqlite.documents import SqliteChunks, SqliteDocuments

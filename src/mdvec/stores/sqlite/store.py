@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, ClassVar
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
 from mdvec.stores.claims import Claim
+from mdvec.stores.interface import Team
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.checksums import REPAIR_HINT, damaged_rows
-from mdvec.stores.sqlite.claims import FileClaims, require_collection
+from mdvec.stores.sqlite.claim_files import FileClaims, require_collection
 from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Connection, translated
 from mdvec.stores.sqlite.database import SqliteDatabase
 from mdvec.stores.sqlite.opening import Opening, read_mark, read_spaces
@@ -23,9 +24,10 @@ from mdvec.stores.sqlite.snapshots import snapshot
 from mdvec.stores.vector_tables import Matrices
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.types.collection import Collection
+from mdvec.types.store_report import PublishedVersion
 
 if TYPE_CHECKING:  # needed with a vector index only
-    from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex
+    from mdvec.stores.vectors.follower import AttachedIndex
 
 _MAX_PROBLEMS = 20
 # In the file format of FTS5 the upper bits of an id name a segment; larger ones are lists of deleted rows.
@@ -57,6 +59,8 @@ class SqliteStore:
     """
 
     takes_vector_index: ClassVar[bool] = True
+    published: PublishedVersion | None = None
+    team: Team | None = None
 
     def __init__(
         self,
@@ -160,18 +164,15 @@ class SqliteStore:
                     require_collection(connection, collection)
             yield claim
 
-    @contextmanager
-    def vector_index(self) -> Iterator[FollowedIndex | None]:
-        """Open a snapshot with the vector index that follows it; None without an index."""
-        with self.read() as view:
-            yield view.vectors.index
+    def make_vector_indexes(self) -> None:
+        """Do nothing: vectors are searched in memory, or by an index beside the file."""
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return another version as soon as there is one; see :class:`mdvec.stores.interface.Store`."""
         return await_change(self._current_version, version, timeout_s=timeout_s)
 
     def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:
-        """Write collections into a file; see :class:`mdvec.stores.sharing.CopyableStore`."""
+        """Write collections into a file; see :meth:`mdvec.stores.interface.Store.write_copy`."""
         from mdvec.stores.sqlite.copying import write_copy
 
         with self._database.reading() as connection:
