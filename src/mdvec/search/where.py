@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError, did_you_mean, nearest_names
 from mdvec.stores.interface import View
-from mdvec.stores.restricted import RestrictedView
 from mdvec.text.folding import fold_characters, nfc
 from mdvec.text.links import file_key, link_key, resolve
 from mdvec.text.undecodable import spelled
@@ -89,7 +88,7 @@ def readings(
         places: The collections.
         view: The snapshot.
     """
-    on_disk = not isinstance(view, RestrictedView)
+    on_disk = not view.restricted
     yield text, places
     plain = text
     if text.startswith((_SCHEME, _FILE_SCHEME)):

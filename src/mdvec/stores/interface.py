@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from mdvec.errors import StoreError
 from mdvec.stores.claims import Claim
+from mdvec.stores.memo import Readable
 from mdvec.stores.records import DamagedRows, DocumentRecord
 from mdvec.stores.view import CollectionView, DocumentView, SpaceView, VectorView, View
 from mdvec.types.change import Exclusion, Move, SourceEntry, Unreadable
@@ -229,8 +230,13 @@ class Store(Protocol):
     def team(self) -> Team | None:
         """What several machines and users can do with it; None in a store for one machine."""
 
-    def read(self) -> AbstractContextManager[View]:
-        """Open a snapshot."""
+    def read(self, readable: Readable = None) -> AbstractContextManager[View]:
+        """Open a snapshot.
+
+        Args:
+            readable: The collections it shows, whatever ids of others it is given in a ``Where``; None for
+                all. A word that only others hold is as unknown as one that nobody uses.
+        """
 
     def write(self, claim: Claim | None = None) -> AbstractContextManager[Writer]:
         """Open a transaction; keep it short, and compute before it.

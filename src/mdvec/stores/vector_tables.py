@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from mdvec.stores.conditions import Sql
 from mdvec.stores.document_tables import ChunkTables
 from mdvec.stores.interface import VectorWriter
 from mdvec.stores.records import ChunkPlace
@@ -59,7 +60,7 @@ _NO_IDS = {"vectors": 0, "chunks": 0, "names": 0}
 
 # In the order of the index of a space's vectors, so that no more than the sample is read.
 _SAMPLE = """SELECT min(c.id) FROM vectors v CROSS JOIN chunks c ON c.text_hash = v.text_hash
-    WHERE v.space_id = ? GROUP BY v.text_hash ORDER BY v.text_hash LIMIT ?"""
+    WHERE v.space_id = ? {inside} GROUP BY v.text_hash ORDER BY v.text_hash LIMIT ?"""
 
 NEW_EPOCH = "UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'"
 """What is in memory of vectors is of no use any more."""
@@ -117,6 +118,7 @@ class SpaceTables(Part):
 
     def all(self) -> dict[SpaceId, EmbeddingSpace]:
         """Return every space that was opened."""
+        self._where.require_everything()
         rows = self._tables.rows("SELECT id, key FROM spaces ORDER BY id")
         return {SpaceId(space_id): EmbeddingSpace.from_key(key) for space_id, key in rows}
 
@@ -213,11 +215,12 @@ class VectorTables(VectorWriter):
         self._spaces = spaces
         self._matrices = matrices
         self._products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
-        self.index: FollowedIndex | None = None
+        self._index: FollowedIndex | None = None
         if index is not None:
             attached, current_version = index
             journal = ChangeJournal(tables.rows, self.dialect, tables.version, current_version)
-            self.index = FollowedIndex(attached, journal)
+            self._index = FollowedIndex(attached, journal)
+        self.index = self._index if tables.readable is None else None
 
     def nearest_chunks(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
@@ -251,6 +254,7 @@ class VectorTables(VectorWriter):
 
     def count(self, space_id: SpaceId) -> int:
         """Return the number of stored vectors of a space, used or not."""
+        self._where.require_everything()
         ((count,),) = self.tables.rows("SELECT count(*) FROM vectors WHERE space_id = ?", space_id)
         return int(count)
 
@@ -273,7 +277,12 @@ class VectorTables(VectorWriter):
         return self.tables.memorized(("sampled", space_id, count), lambda: self._read_sample(space_id, count))
 
     def _read_sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        return self._chunks.places([row[0] for row in self.tables.rows(_SAMPLE, space_id, count)])
+        inside = Sql("")
+        if self.tables.readable is not None:
+            some = self.tables.one_of("c.collection_id", self._where.all_readable())
+            inside = Sql(f"AND {some.text}", some.arguments)
+        rows = self.tables.rows(_SAMPLE.format(inside=inside.text), space_id, *inside.arguments, count)
+        return self._chunks.places([key for (key,) in rows])
 
     def _nearest_inside(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
@@ -289,7 +298,7 @@ class VectorTables(VectorWriter):
         """Return the nearest of the owners inside, through the index if there is one that can be used."""
         from mdvec.stores.matrix import best_first
 
-        owners = None if self.index is None else self._proposed_by(self.index, query)
+        owners = None if self._index is None else self._proposed_by(self._index, query)
         if owners is None:
             return self._nearest_of_all(query)
         near = self._similarities(query.kind, query.space_id, query.vector.reshape(1, -1), owners)

@@ -257,6 +257,10 @@ class View(Protocol):
         """A number that grows with every commit of any process that changed something."""
 
     @property
+    def restricted(self) -> bool:
+        """True if it shows some collections only, and no place on this machine."""
+
+    @property
     def collections(self) -> CollectionView:
         """The collections of a snapshot."""
 

@@ -12,7 +12,7 @@ from psycopg.pq import TransactionStatus
 from mdvec.errors import ConfigError
 from mdvec.settings import Count, Name, SettingsSection
 from mdvec.stores.conditions import Sql
-from mdvec.stores.memo import Memo
+from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.pool import Pool, WritingThread, closed_on_error
 from mdvec.stores.postgres.connection import Connection, connect, ids_text, stored_text, translated
 from mdvec.stores.postgres.opening import LOCK_TIMEOUT_S, Opened, identifier, lock_writers, open_first
@@ -56,14 +56,17 @@ class PostgresTables(Tables):
         connection: Inside a transaction.
         exact_up_to: The most vectors of a space that are searched in memory.
         memo: What is known of versions; None where what is read may yet be undone.
+        readable: The collections that may be read.
     """
 
-    def __init__(self, connection: Connection, exact_up_to: int, memo: Memo | None) -> None:
+    def __init__(
+        self, connection: Connection, exact_up_to: int, memo: Memo | None, readable: Readable = None
+    ) -> None:
         self.connection = connection
         self.exact_up_to = exact_up_to
         found: dict[str, int] = dict(connection.execute("SELECT key, value FROM meta").fetchall())
         version = found["generation"]
-        super().__init__(version, found["vector_epoch"], None if memo is None else memo.values(version))
+        super().__init__(version, found["vector_epoch"], memo, readable)
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
         """Run a statement that is written as for SQLite; return its rows, if any."""

@@ -145,7 +145,7 @@ class LargeSpaceVectors(PostgresVectors):
 
     def _is_compared_by_server(self, space_id: SpaceId) -> bool:
         """Return True if similarities are computed by the server, and not in memory."""
-        return self.index is not None or self._is_large(space_id)
+        return self._index is not None or self._is_large(space_id)
 
     def _is_large(self, space_id: SpaceId) -> bool:
         def look() -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mdvec.stores.collection_tables import CollectionTables
 from mdvec.stores.conditions import Sql
-from mdvec.stores.memo import Memo
+from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.postgres.claims import ACTIVITIES
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.database import PostgresTables
@@ -25,7 +25,7 @@ _MISSING = """(SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.docume
 class PostgresCollections(CollectionTables):
     """The collections of a transaction."""
 
-    def activities(self) -> list[Activity]:
+    def _activities(self) -> list[Activity]:
         """Return what live processes are doing now."""
         return [Activity(*row) for row in self._tables.rows(ACTIVITIES)]
 
@@ -48,6 +48,7 @@ def snapshot(
     memo: Memo | None = None,
     matrices: Matrices | None = None,
     index: AttachedTo | None = None,
+    readable: Readable = None,
 ) -> Snapshot:
     """Return the parts of a transaction.
 
@@ -57,14 +58,16 @@ def snapshot(
         memo: What is known of versions; None where what is read may yet be undone.
         matrices: Those of the store; None inside a transaction that writes.
         index: The vector index of the store, if it has one.
+        readable: The collections that may be read.
     """
-    tables = PostgresTables(connection, exact_up_to, memo)
+    tables = PostgresTables(connection, exact_up_to, memo, readable)
     where = PostgresWhere(tables)
     documents = PostgresDocuments(tables, where)
     chunks = PostgresChunks(tables, where, documents.texts)
     spaces = SpaceTables(tables, where)
     return Snapshot(
         version=tables.version,
+        restricted=readable is not None,
         tables=tables,
         collections=PostgresCollections(tables, where),
         documents=documents,

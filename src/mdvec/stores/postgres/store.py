@@ -14,7 +14,7 @@ from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
 from mdvec.stores.claims import Claim
 from mdvec.stores.interface import Team
-from mdvec.stores.memo import Memo
+from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.postgres import access
 from mdvec.stores.postgres.claims import RowClaims
@@ -120,11 +120,11 @@ class PostgresStore:
         return self._database.opened.warnings
 
     @contextmanager
-    def read(self) -> Iterator[Snapshot]:
-        """Open a snapshot."""
+    def read(self, readable: Readable = None) -> Iterator[Snapshot]:
+        """Open a snapshot; see :meth:`mdvec.stores.interface.Store.read`."""
         with self._database.reading() as connection:
             index = None if self._attached is None else (self._attached, self._current_version)
-            yield snapshot(connection, self._exact_up_to, self._memo, self._matrices, index)
+            yield snapshot(connection, self._exact_up_to, self._memo, self._matrices, index, readable)
 
     def make_vector_indexes(self) -> None:
         """Make the indexes of spaces that have become large; other writers wait meanwhile.

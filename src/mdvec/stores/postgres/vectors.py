@@ -56,6 +56,7 @@ class PostgresVectors(VectorTables):
         self, space_id: SpaceId, *, after: bytes, limit: int
     ) -> tuple[list[TextHash], NDArray[np.float32]]:
         """Return vectors of a space with the hashes of their texts, in order of hash."""
+        self._where.require_everything()
         rows = self.tables.connection.execute(
             f"""SELECT v.text_hash, {STORED} FROM vectors v WHERE v.space_id = %s AND v.text_hash > %s
             ORDER BY v.text_hash LIMIT %s""",  # noqa: S608 - constants
@@ -80,6 +81,7 @@ class PostgresVectors(VectorTables):
 
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""
+        self._where.require_everything()
         rows = self.tables.connection.execute(
             "SELECT text_hash FROM vectors WHERE space_id = %s AND text_hash = ANY(%s::bytea[])",
             (space_id, list(hashes)),

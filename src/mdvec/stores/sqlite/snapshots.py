@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mdvec.stores.collection_tables import CollectionTables
 from mdvec.stores.conditions import Sql
-from mdvec.stores.memo import Memo
+from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.claim_files import FileClaims
 from mdvec.stores.sqlite.connection import Connection
@@ -35,7 +35,7 @@ class SqliteCollections(CollectionTables):
         super().__init__(tables, where)
         self._claims = claims
 
-    def activities(self) -> list[Activity]:
+    def _activities(self) -> list[Activity]:
         """Return what live processes are doing now."""
         return [] if self._claims is None else self._claims.activities(self.all())
 
@@ -58,6 +58,7 @@ def snapshot(
     memo: Memo | None = None,
     matrices: Matrices | None = None,
     index: AttachedTo | None = None,
+    readable: Readable = None,
 ) -> Snapshot:
     """Return the parts of a transaction.
 
@@ -67,8 +68,9 @@ def snapshot(
         memo: What is known of versions; None where what is read may yet be undone.
         matrices: Those of the store; None inside a transaction that writes.
         index: The vector index of the store, if it has one.
+        readable: The collections that may be read.
     """
-    tables = SqliteTables(connection, memo)
+    tables = SqliteTables(connection, memo, readable)
     where = SqliteWhere(tables)
     documents = SqliteDocuments(tables, where)
     chunks = SqliteChunks(tables, where, documents.texts)
@@ -80,6 +82,7 @@ def snapshot(
         vectors = SqliteIndexedVectors
     return Snapshot(
         version=tables.version,
+        restricted=readable is not None,
         tables=tables,
         collections=SqliteCollections(tables, where, claims),
         documents=documents,

@@ -12,7 +12,7 @@ from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
 from mdvec.stores.claims import Claim
 from mdvec.stores.interface import Team
-from mdvec.stores.memo import Memo
+from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.checksums import REPAIR_HINT, damaged_rows
@@ -139,11 +139,11 @@ class SqliteStore:
         )
 
     @contextmanager
-    def read(self) -> Iterator[Snapshot]:
-        """Open a snapshot."""
+    def read(self, readable: Readable = None) -> Iterator[Snapshot]:
+        """Open a snapshot; see :meth:`mdvec.stores.interface.Store.read`."""
         with self._database.reading() as connection:
             index = None if self._attached is None else (self._attached, self._current_version)
-            yield snapshot(connection, self._claims, self._memo, self._matrices, index)
+            yield snapshot(connection, self._claims, self._memo, self._matrices, index, readable)
 
     @contextmanager
     def write(self, claim: Claim | None = None) -> Iterator[Snapshot]:

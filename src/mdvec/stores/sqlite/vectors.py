@@ -44,6 +44,7 @@ class SqliteVectors(VectorTables):
         self, space_id: SpaceId, *, after: bytes, limit: int
     ) -> tuple[list[TextHash], NDArray[np.float32]]:
         """Return vectors as they are stored, in order of hash."""
+        self._where.require_everything()
         from mdvec.stores.matrix import decode
 
         sql = """SELECT text_hash, vector FROM vectors WHERE space_id = ? AND text_hash > ?
@@ -55,6 +56,7 @@ class SqliteVectors(VectorTables):
 
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""
+        self._where.require_everything()
         rows = self.tables.connection.execute(
             """SELECT v.text_hash FROM json_each(?) j
             CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = unhex(j.value)""",
