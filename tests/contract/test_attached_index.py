@@ -77,7 +77,7 @@ def full(
 def no_scan(monkeypatch: pytest.MonkeyPatch, store_kind: str) -> None:
     """Fail when the vectors of the store are searched instead of the index."""
     if store_kind == "postgres":
-        from mdvec.stores.postgres.hnsw import LargeSpaceVectors as Searched
+        from mdvec.stores.postgres.vectors import PostgresVectors as Searched
     else:
         from mdvec.stores.sqlite.indexed import (  # type: ignore[assignment] # one name for both
             SqliteIndexedVectors as Searched,

@@ -86,15 +86,6 @@ def test_a_living_holder_is_named(path: Path, store: SqliteStore, notes: Collect
             pass
 
 
-def test_waiting_for_the_holder(path: Path, store: SqliteStore, notes: Collection) -> None:
-    """The claim passes on as soon as its holder is done."""
-    with another_process(path) as holder:
-        assert holder.stdin is not None
-        threading.Timer(0.3, lambda: holder.communicate("go\n")).start()
-        with store.claim(notes, "again", wait_s=60):
-            assert holder.wait(5) == 0
-
-
 @pytest.mark.parametrize("reaped", [True, False])
 def test_a_killed_holder_is_taken_over(
     path: Path, store: SqliteStore, notes: Collection, *, reaped: bool

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.clock import now_ms
-from mdvec.errors import WriterBusyError
+from mdvec.errors import CollectionNotFoundError, WriterBusyError
 from mdvec.types.collection import Collection
 from mdvec.types.report import Activity
 
@@ -23,20 +23,32 @@ class Claim:
     """A claim of this process. It holds while a lock does that ends with the process.
 
     Attributes:
-        collection: The collection; None for the lease on the store.
+        collection_id: The collection; None for the lease on the store.
         activity: The work, for people who wait.
         wait_s: How long to wait for transactions of other processes, in seconds.
     """
 
     def __init__(self, collection: Collection | None, purpose: str, wait_s: float) -> None:
         name = "" if collection is None else collection.name
-        self.collection = collection
+        self.collection_id = None if collection is None else collection.id
         self.activity = Activity(name, purpose, os.getpid(), platform.node(), now_ms())
         self.wait_s = max(wait_s, _MOMENT_S)
+        self._shown: Activity | None = None
+
+    def due(self) -> Activity | None:
+        """Return the work that others have to be shown now; None if they know it."""
+        if self._shown is self.activity:
+            return None
+        self._shown = self.activity
+        return self._shown
 
     def report(self, stage: str, done: int, total: int) -> None:
         """Set the progress of the work; the next transaction shows it to processes that wait."""
         self.activity = replace(self.activity, stage=stage, done=done, total=total)
+
+    def deleted(self) -> CollectionNotFoundError:
+        """Return the error for a collection that was deleted, say by the process that was waited for."""
+        return CollectionNotFoundError(f"the collection {self.activity.collection!r} was deleted")
 
     def lost(self) -> WriterBusyError:
         """Return the error of a writer whose claim does not hold any more."""

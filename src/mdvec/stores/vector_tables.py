@@ -20,7 +20,7 @@ from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex, NearestQ
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.journal import TABLES, ChangeJournal, Dialect
 from mdvec.stores.where_tables import Part, WhereTables
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.query import Where
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
 
@@ -54,6 +54,9 @@ _NEW_OWNERS = """SELECT {owner}, v.id FROM {table} o
 # Of chunks or names that were there before their vectors.
 _OLD_OWNERS = """SELECT {owner}, v.id FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.text_hash
     WHERE {unindexed}v.space_id = ? AND v.id > ? AND {unindexed}o.id <= ? ORDER BY v.id"""
+
+_PAGE = """SELECT v.text_hash, {vector} FROM vectors v WHERE v.space_id = ? AND v.text_hash > ?
+    ORDER BY v.text_hash LIMIT ?"""
 
 _OWNERS = {VectorKind.TEXT: "o.id", VectorKind.NAME: "o.document_id"}
 _NO_IDS = {"vectors": 0, "chunks": 0, "names": 0}
@@ -257,6 +260,17 @@ class VectorTables(VectorWriter):
         self._where.require_everything()
         ((count,),) = self.tables.rows("SELECT count(*) FROM vectors WHERE space_id = ?", space_id)
         return int(count)
+
+    def page(
+        self, space_id: SpaceId, *, after: bytes, limit: int
+    ) -> tuple[list[TextHash], NDArray[np.float32]]:
+        """Return vectors of a space with the hashes of their texts, in order of hash."""
+        from mdvec.stores.matrix import rows_of, widened
+
+        self._where.require_everything()
+        found = self.tables.rows(_PAGE.format(vector=self.dialect.vector), space_id, after, limit)
+        rows = rows_of([row[1] for row in found], self.dialect.dtype, self._spaces.dimension(space_id))
+        return [TextHash(row[0]) for row in found], widened(rows)
 
     def drop_unused(self, *, keep: int = 0) -> int:
         """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``."""

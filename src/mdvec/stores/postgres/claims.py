@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from mdvec import run
-from mdvec.errors import CollectionNotFoundError, StoreError
+from mdvec.errors import StoreError
 from mdvec.stores.claims import Claim, wait_for_claim
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.database import PostgresDatabase
@@ -51,13 +51,11 @@ class _Held:
     Attributes:
         token: The number that is locked, unique to the claim.
         connection: Holds the lock in an open transaction.
-        shown: The work that the row says.
     """
 
-    def __init__(self, connection: Connection, shown: Activity) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.token = secrets.randbits(62)
         self.connection = connection
-        self.shown = shown
 
     def lock(self) -> int | None:
         """Lock the number; return the connection's process on the server, None if another one has it."""
@@ -107,13 +105,11 @@ class RowClaims:
             if (backend := held.lock()) is None:
                 raise claim.lost()
             connection.execute("UPDATE claims SET backend = %s WHERE token = %s", (backend, held.token))
-        if held.shown is not claim.activity:
-            shown = claim.activity
+        if (shown := claim.due()) is not None:
             connection.execute(
                 "UPDATE claims SET stage = %s, done = %s, total = %s WHERE token = %s",
                 (shown.stage, shown.done, shown.total, held.token),
             )
-            held.shown = shown
 
     def token(self, claim: Claim) -> int:
         """Return the number of a claim in its row; 0 without one."""
@@ -148,7 +144,7 @@ class RowClaims:
         with self._database.reading() as connection:  # waiting must not write
             if (busy := _holder(connection, claim)) is not None:
                 return busy
-        held = _Held(self._database.connect(), claim.activity)
+        held = _Held(self._database.connect())
         try:
             with self._database.writing() as connection:
                 busy = _holder(connection, claim)
@@ -178,23 +174,20 @@ class RowClaims:
 
 def _holder(connection: Connection, claim: Claim) -> Activity | None:
     """Return the work of a live process that excludes a claim."""
-    if claim.collection is None:
-        return None
-    row = connection.execute(_OF_COLLECTION, (claim.collection.id,)).fetchone()
+    row = connection.execute(_OF_COLLECTION, (claim.collection_id,)).fetchone()
     return None if row is None else Activity(*row)
 
 
 def _write(connection: Connection, claim: Claim, token: int, backend: int | None) -> None:
     """Write the row of a claim instead of those of dead processes."""
-    collection, activity = claim.collection, claim.activity
-    key = None if collection is None else collection.id
-    exists = connection.execute("SELECT 1 FROM collections WHERE id = %s", (key,)).fetchone()
-    if collection is not None and exists is None:
-        msg = f"the collection {collection.name!r} was deleted"
-        raise CollectionNotFoundError(msg)
+    key, activity = claim.collection_id, claim.activity
+    exists = "SELECT 1 FROM collections WHERE id = %s"
+    if key is not None and not connection.execute(exists, (key,)).rowcount:
+        raise claim.deleted()
     connection.execute(
         f"DELETE FROM claims l WHERE collection_id IS NOT DISTINCT FROM %s::bigint AND NOT {IS_ALIVE}", (key,)
     )
+    claim.due()
     about = (activity.pid, activity.host, activity.purpose, activity.since_ms)
     connection.execute(_TAKE, (token, backend, key, *about))
 

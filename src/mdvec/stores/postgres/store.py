@@ -4,38 +4,57 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mdvec.errors import DamagedDatabaseError, StoreError
+from mdvec.errors import ConfigError, DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
 from mdvec.stores.claims import Claim
+from mdvec.stores.collection_tables import CollectionTables
+from mdvec.stores.conditions import Sql
 from mdvec.stores.interface import Team
 from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.pool import closed_on_error
-from mdvec.stores.postgres import access
-from mdvec.stores.postgres.claims import RowClaims
+from mdvec.stores.postgres.claims import ACTIVITIES, RowClaims
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.database import PostgresDatabase, PostgresSettings, PostgresTables
-from mdvec.stores.postgres.hnsw import make_indexes, spaces_without_indexes
+from mdvec.stores.postgres.documents import PostgresChunks, PostgresDocuments
 from mdvec.stores.postgres.opening import identifier
 from mdvec.stores.postgres.postings import ENTRIES, ENTRY_BYTES
-from mdvec.stores.postgres.snapshots import snapshot
-from mdvec.stores.postgres.vectors import take_texts
+from mdvec.stores.postgres.schema import grant, revoke
+from mdvec.stores.postgres.vectors import (
+    PostgresVectors,
+    make_indexes,
+    spaces_without_indexes,
+    take_texts,
+)
 from mdvec.stores.postgres.views import make_views
+from mdvec.stores.postgres.where import PostgresWhere
+from mdvec.stores.postgres.words import PostgresWords
 from mdvec.stores.snapshot import Snapshot
-from mdvec.stores.vector_tables import Matrices
+from mdvec.stores.vector_tables import AttachedTo, Matrices, SpaceTables
 from mdvec.stores.vectors.index import VectorIndex
+from mdvec.stores.vectors.journal import ATTACHED
 from mdvec.text.addresses import without_password
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId, SpaceId, TextHash
+from mdvec.types.report import Activity
 from mdvec.types.store_report import PublishedVersion
 
 if TYPE_CHECKING:  # needed with a vector index only
     from mdvec.stores.vectors.follower import AttachedIndex
+
+_MISSING = """(SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.document_id AND NOT d.superseded
+     WHERE c.collection_id = ? AND NOT EXISTS(
+        SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = c.text_hash))"""
+
+
+_MAY_READ_ALL = """SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c
+    WHERE c.oid = 'chunks'::regclass"""
 
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'"""
@@ -65,6 +84,62 @@ _CHECKS = {
         WHERE vector_dims(v.vector) <> s.dimension
         OR l2_norm(v.vector) <> 0 AND abs(l2_norm(v.vector) - 1) > {_LENGTH_TOLERANCE}""",
 }
+
+
+class PostgresCollections(CollectionTables):
+    """The collections of a transaction."""
+
+    def _activities(self) -> list[Activity]:
+        """Return what live processes are doing now."""
+        return [Activity(*row) for row in self._tables.rows(ACTIVITIES)]
+
+    def delete(self, collection_id: CollectionId) -> None:
+        """Remove a collection and all it holds."""
+        self._tables.change(
+            "DELETE FROM postings WHERE term_id IN (SELECT id FROM terms WHERE collection_id = ?)",
+            collection_id,
+        )
+        self._tables.change("DELETE FROM collections WHERE id = ?", collection_id)
+
+    def _pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
+        """Return how many chunks lack a vector, as SQL."""
+        return Sql(_MISSING, (collection_id, space_id))
+
+
+def snapshot(
+    connection: Connection,
+    exact_up_to: int,
+    memo: Memo | None = None,
+    matrices: Matrices | None = None,
+    index: AttachedTo | None = None,
+    readable: Readable = None,
+) -> Snapshot:
+    """Return the parts of a transaction.
+
+    Args:
+        connection: Inside the transaction.
+        exact_up_to: The most vectors of a space that are searched in memory.
+        memo: What is known of versions; None where what is read may yet be undone.
+        matrices: Those of the store; None inside a transaction that writes.
+        index: The vector index of the store, if it has one.
+        readable: The collections that may be read.
+    """
+    tables = PostgresTables(connection, exact_up_to, memo, readable)
+    where = PostgresWhere(tables)
+    documents = PostgresDocuments(tables, where)
+    chunks = PostgresChunks(tables, where, documents.texts)
+    spaces = SpaceTables(tables, where)
+    return Snapshot(
+        version=tables.version,
+        restricted=readable is not None,
+        tables=tables,
+        collections=PostgresCollections(tables, where),
+        documents=documents,
+        chunks=chunks,
+        words=PostgresWords(tables, where),
+        spaces=spaces,
+        vectors=PostgresVectors(tables, where, chunks, spaces, matrices, index),
+    )
 
 
 class PostgresStore:
@@ -190,12 +265,12 @@ class PostgresStore:
     def grant(self, collection: Collection, role: str) -> None:
         """Let a role read a collection; see :class:`mdvec.stores.interface.Team`."""
         with self._database.writing() as connection:
-            access.grant(connection, self._database.settings.schema, collection.id, role)
+            grant(connection, self._database.settings.schema, collection.id, role)
 
     def revoke(self, collection: Collection, role: str) -> None:
         """Revoke the right to read a collection."""
         with self._database.writing() as connection:
-            access.revoke(connection, collection.id, role)
+            revoke(connection, collection.id, role)
 
     def make_views(self, collection: Collection, space_id: SpaceId) -> list[str]:
         """Show a collection to other programs; see :class:`mdvec.stores.interface.Team`."""
@@ -220,16 +295,35 @@ class PostgresStore:
 
     def _attach(self, index: VectorIndex) -> AttachedIndex:
         """Make the database write down removals."""
-        from mdvec.stores.postgres.indexed import attach, is_attached
         from mdvec.stores.vectors.follower import AttachedIndex
 
         with self._database.reading() as connection:
-            known = is_attached(connection)
+            known = _is_attached(connection)
         if not known:
             with self._database.writing() as connection:
-                attach(connection)
+                _attach_index(connection)
         return AttachedIndex(index)
 
     def _current_version(self) -> int:
         with self._database.reading() as connection:
             return PostgresTables(connection, self._exact_up_to, None).version
+
+
+def _is_attached(connection: Connection) -> bool:
+    """Return True if removals are written down.
+
+    Raises:
+        ConfigError: If the role may not read every collection: an index would lack the others, and show
+            those that it may not read any more.
+    """
+    if not connection.execute(_MAY_READ_ALL).fetchall()[0][0]:
+        msg = "a vector index beside the database needs a role that may read every collection"
+        raise ConfigError(msg, hint="Leave out [store] vectors, or connect as the owner of the tables.")
+    return connection.execute(ATTACHED).fetchone() is not None
+
+
+def _attach_index(connection: Connection) -> None:
+    """Write down removals from now on, inside a transaction."""
+    connection.execute(
+        "INSERT INTO meta VALUES ('vector_index', %s) ON CONFLICT DO NOTHING", (secrets.randbits(62),)
+    )

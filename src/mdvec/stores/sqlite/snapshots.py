@@ -43,7 +43,7 @@ class SqliteCollections(CollectionTables):
         """Remove a collection and all it holds."""
         self._tables.change("DELETE FROM collections WHERE id = ?", collection_id)
         if self._claims is not None:
-            self._claims.forget(collection_id)
+            self._claims.remove(collection_id)
 
     def _pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
         """Return how many chunks lack a vector, as SQL."""

@@ -159,9 +159,8 @@ class SqliteStore:
         self._database.require_writable()
         claim = Claim(collection, purpose, wait_s)
         with self._claims.hold(claim, wait_s=wait_s):
-            if collection is not None:
-                with self._database.reading() as connection:
-                    require_collection(connection, collection)
+            with self._database.reading() as connection:
+                require_collection(connection, claim)
             yield claim
 
     def make_vector_indexes(self) -> None:
