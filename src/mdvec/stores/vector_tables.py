@@ -287,7 +287,7 @@ class VectorTables(VectorWriter):
             raise ValueError(msg)
 
     def sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        """Return one chunk for each of the texts with the smallest hashes."""
+        """Return one chunk for each of the texts with the smallest hashes, and one of several like texts."""
         return self.tables.memorized(("sampled", space_id, count), lambda: self._read_sample(space_id, count))
 
     def _read_sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
@@ -296,7 +296,13 @@ class VectorTables(VectorWriter):
             some = self.tables.one_of("c.collection_id", self._where.all_readable())
             inside = Sql(f"AND {some.text}", some.arguments)
         rows = self.tables.rows(_SAMPLE.format(inside=inside.text), space_id, *inside.arguments, count)
-        return self._chunks.places([key for (key,) in rows])
+        ids = [ChunkId(key) for (key,) in rows]
+        skeletons = self._chunks.skeletons(ids)
+        places = {place.id: place for place in self._chunks.places(ids)}
+        first: dict[tuple[CollectionId, bytes | ChunkId], ChunkPlace] = {}
+        for each in ids:
+            first.setdefault((places[each].collection_id, skeletons.get(each, each)), places[each])
+        return sorted(first.values())
 
     def _nearest_inside(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
