@@ -95,7 +95,7 @@ def locked(path: Path, *, wait_s: float) -> Iterator[bool]:
         yield held
 
 
-def take(path: Path) -> FileIO | None:
+def take(path: Path, mode: int = 0o600) -> FileIO | None:
     """Lock a file for this purpose alone, made if it is not there; return None if it is held.
 
     Raises:
@@ -103,13 +103,15 @@ def take(path: Path) -> FileIO | None:
     """
     flags = os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     while True:
-        file = FileIO(os.open(path, flags, 0o600), "r+b")
+        file = FileIO(os.open(path, flags, mode), "r+b")
         with ExitStack() as unless_taken:
             unless_taken.callback(file.close)
             _refuse_links(file)
             if not try_to_lock(file):
                 return None
             if is_at(file, path):  # else it was removed meanwhile
+                with suppress(OSError):  # of another user, who has set it
+                    path.chmod(mode)
                 _held.add(file)
                 unless_taken.pop_all()
                 return file

@@ -217,7 +217,8 @@ def test_processes_that_start_at_once_share_an_index(folder: Path, home: Path) -
     for process in processes:
         _, said = process.communicate()
         assert (process.returncode, said) == (0, b"")
-    assert sorted(each.name for each in (folder / ".mdvec").iterdir()) == [".gitignore", "index.sqlite"]
+    files = [".gitignore", "index.sqlite", "index.sqlite-claim-1"]
+    assert sorted(each.name for each in (folder / ".mdvec").iterdir()) == files
 
 
 def test_an_index_that_cannot_be_set_aside_is_not_used(

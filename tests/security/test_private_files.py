@@ -71,7 +71,7 @@ def test_what_is_shared_with_a_group_stays_shared(mdvec: Mdvec, tmp_path: Path, 
     assert modes(place) == {".": "750", "team.sqlite": "600"}
     index.chmod(0o640)
     assert mdvec("import", "-n", "notes", "--database", index).code == 0
-    assert modes(place) == {".": "750", "team.sqlite": "640"}
+    assert modes(place) == {".": "750", "team.sqlite": "640", "team.sqlite-claim-1": "640"}
 
 
 def test_the_text_of_a_deleted_note_is_gone(mdvec: Mdvec, home: Path, folder: Path) -> None:

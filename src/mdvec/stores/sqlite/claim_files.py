@@ -91,7 +91,7 @@ class FileClaims:
         path = self._file(claim.collection_id)
         for _ in range(_ATTEMPTS):
             with _translated(path):
-                file = locks.take(path)
+                file = locks.take(path, self._path.stat().st_mode & 0o666)  # whoever may write the database
             if file is not None:
                 self._held[claim] = file
                 _show(file, claim)
