@@ -155,7 +155,7 @@ def _pending(store: Any, collection: Any, space_id: Any) -> list[Any]:
 def search(name: str, size: int, folder: Path, address: str) -> dict[str, Any]:
     """Search a store that was filled, and return milliseconds, memory, and what was found."""
     from mdvec.search.query_vectors import SearchedCollection
-    from mdvec.search.search import search as find
+    from mdvec.search.search import find
     from mdvec.testing.embedder import HashingEmbedder
     from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
     from mdvec.types.space import EmbeddingSpace

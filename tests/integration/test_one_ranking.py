@@ -12,7 +12,7 @@ from tests.postgres_server import open_postgres
 from mdvec.config.schema import Config, StoreSettings
 from mdvec.indexing.transfer import copy_store
 from mdvec.search.query_vectors import SearchedCollection
-from mdvec.search.search import search
+from mdvec.search.search import find
 from mdvec.stores.interface import Store
 from mdvec.stores.published.followed import PublishedSettings
 from mdvec.stores.vectors.follower import update_vector_index
@@ -71,7 +71,7 @@ def answers(store: Store) -> Hits:
             filters = Filters(path="ja/**") if number % 3 == 2 else Filters()
             mode = SearchMode.DENSE if number % 5 == 4 else SearchMode.HYBRID
             query = SearchQuery(text, mode, limit=10, filters=filters, min_score=0.0)
-            found = search(query, Where(collections, filters), searched, view)
+            found = find(query, Where(collections, filters), searched, view)
             hits.append([(chunk.path, chunk.ordinal) for _, chunk in found.shown.hits])
     return hits
 

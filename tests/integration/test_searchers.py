@@ -17,11 +17,11 @@ from tests.waiting import HANG_S, wait_until
 from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.documents import conversion
 from mdvec.errors import CollectionNotFoundError
+from mdvec.search.search import Search
 from mdvec.types.hit import SearchResult
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import ImportOptions
 from mdvec.workspace import Workspace, open_workspace, searchers
-from mdvec.workspace.search import Search
 from mdvec.workspace.searchers import Searchers
 from mdvec.workspace.serving import answering_elsewhere, use_processes
 
@@ -106,7 +106,6 @@ from pathlib import Path
 from mdvec.documents import conversion
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import open_workspace, searchers, serving
-from mdvec.workspace.search import Search
 searchers._OVERLAPS_PER_START = 1
 if __name__ == "__main__":
     search = Search(SearchQuery("x", mode=SearchMode.LEXICAL), {})

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from mdvec import run
 from mdvec.errors import ImportStoppedError, MdvecError
 from mdvec.processes import end_with_parent
+from mdvec.search.search import Search
 from mdvec.types.hit import SearchResult
-from mdvec.workspace.search import Search
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

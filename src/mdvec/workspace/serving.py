@@ -18,6 +18,7 @@ from msgspec.structs import asdict, replace
 from mdvec import run
 from mdvec.config.schema import Config
 from mdvec.machine import available_cores
+from mdvec.search.search import Search
 from mdvec.stores.interface import Store
 from mdvec.stores.restricted import RestrictedStore, refuse, unplaced_errors
 from mdvec.types.collection import Collection
@@ -27,7 +28,6 @@ from mdvec.types.report import ImportMode, ImportOptions, ImportReport, ListedDo
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.database import DatabasePlace
 from mdvec.workspace.pages import Browse
-from mdvec.workspace.search import Search
 from mdvec.workspace.searchers import Answering, MakeAnswering, Searchers
 from mdvec.workspace.workspace import Workspace, workspace_at
 

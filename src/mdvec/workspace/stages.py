@@ -26,10 +26,12 @@ from mdvec.errors import (
 )
 from mdvec.indexing.work import Recipe
 from mdvec.machine import available_cores
+from mdvec.search.query_vectors import SearchedCollection
 from mdvec.settings import settings_kind
 from mdvec.sources.interface import Source, SourceFactory
 from mdvec.stores.interface import View
 from mdvec.text.tokens import estimate_token_ends
+from mdvec.types.change import SourceEntry
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
 from mdvec.types.document import Document
 from mdvec.types.ids import SpaceId
@@ -121,6 +123,18 @@ class Model(Struct, frozen=True):
             return None  # no service gets a request for the length of vectors before there is one
         space = self.space
         return None if space is None else view.spaces.find(space)
+
+    def problem_in(self, collection: Collection, space_id: SpaceId | None, view: View) -> MdvecError | None:
+        """Return why a collection cannot be searched by meaning; None if it can, or holds no vector yet."""
+        if self.problem is not None or space_id is not None or self.made is None:
+            return self.problem
+        if collection.embedding is None and not view.collections.counts(collection.id, None).chunks:
+            return None
+        try:  # no vector yet, or a model whose files are gone, or whose server is away
+            view.spaces.find(self.made.space)
+        except (ConfigError, EmbeddingError) as error:
+            return error
+        return None
 
     def counts(self, collection: Collection, view: View) -> CollectionCounts:
         """Count what a collection holds; chunks are pending that a search by this model misses."""
@@ -332,6 +346,7 @@ class Stages:
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
         self._config = config
         self.models = ModelPool(config, embedder)
+        self._differs: dict[SourceSpec, Callable[[SourceEntry], bool]] = {}
 
     def model(self, collection: Collection) -> Model:
         """Return the model whose vectors a collection is searched by.
@@ -340,6 +355,16 @@ class Stages:
             ConfigError: If the configuration decides, and names a model that does not exist.
         """
         return self.models.for_(collection.embedding)
+
+    def searched(self, collection: Collection, view: View) -> SearchedCollection:
+        """Return a collection as it is searched."""
+        model = self.model(collection)
+        space_id = model.space_id(collection, view)
+        problem = model.problem_in(collection, space_id, view)
+        if collection.source not in self._differs:  # made once: its patterns are parsed then
+            self._differs[collection.source] = self.source(collection.source).differs
+        differs = self._differs[collection.source]
+        return SearchedCollection(collection, model.embedder, space_id, problem, differs)
 
     def next_model(self, collection: Collection) -> Model | None:
         """Return the model that a collection is changing to."""
