@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 import msgspec
 from msgspec.structs import replace
@@ -45,11 +45,13 @@ from mdvec.workspace.importing import import_into, recorded_import
 from mdvec.workspace.models import Models
 from mdvec.workspace.pages import Browse, Pages
 from mdvec.workspace.reading import find
-from mdvec.workspace.searchers import Searchers
 from mdvec.workspace.sections import Sections
 from mdvec.workspace.stages import Stages, set_only
 from mdvec.workspace.status import describe_all, explaining
 from mdvec.workspace.stores import Stores
+
+if TYPE_CHECKING:
+    from mdvec.processes import SpareProcesses
 
 # An import ends with its batch, which takes a moment; what it has not committed then is done again.
 _END_WAIT_S = 1.0
@@ -78,7 +80,7 @@ class Workspace:
 
     may_write = True
     readable: frozenset[str] | None = None
-    searchers: Searchers | None = None
+    searchers: SpareProcesses[Search, SearchResult] | None = None
 
     def __init__(self, collections: Collections, config: Config) -> None:
         self._collections = collections
