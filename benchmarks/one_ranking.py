@@ -30,7 +30,7 @@ from mdvec.stores.interface import Store
 from mdvec.stores.vectors.follower import update_vector_index
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
-from mdvec.workspace.opening import open_store
+from mdvec.workspace.database import open_store
 
 NAMES = ("sqlite-vec", "lancedb", "chroma", "postgres", "postgres-hnsw")
 QUESTIONS = 100

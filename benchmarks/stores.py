@@ -55,7 +55,7 @@ FIGURES = {
 def open_named(name: str, folder: Path, address: str) -> Any:
     """Open a store by the name that it has in the results."""
     from mdvec.config.schema import Config, StoreSettings
-    from mdvec.workspace.opening import open_store
+    from mdvec.workspace.database import open_store
 
     if name == "postgres":
         return open_store(address)

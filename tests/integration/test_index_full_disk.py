@@ -23,7 +23,7 @@ from mdvec.stores.vectors.follower import update_vector_index
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import open_workspace
-from mdvec.workspace.opening import open_store
+from mdvec.workspace.database import open_store
 
 folder, name, limit = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 database, config = folder / "index.sqlite", Config(store=StoreSettings(vectors=name))

@@ -19,7 +19,7 @@ from mdvec.stores.vectors.follower import update_vector_index
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
-from mdvec.workspace.opening import open_store
+from mdvec.workspace.database import open_store
 
 DOCS = Path(__file__).parents[1] / "data" / "astro_docs"
 QUESTIONS = 20

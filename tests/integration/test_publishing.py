@@ -33,7 +33,7 @@ from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchQuery
 from mdvec.types.report import ImportOptions
 from mdvec.workspace import Workspace, open_workspace
-from mdvec.workspace.opening import open_store
+from mdvec.workspace.database import open_store
 
 EMBEDDER = HashingEmbedder()
 UPDATE = ImportOptions()

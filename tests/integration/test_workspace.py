@@ -39,7 +39,7 @@ from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Comparison, Expansion, Filters, PropertyCondition, SearchMode
 from mdvec.types.report import ImportOptions
-from mdvec.workspace.opening import open_store
+from mdvec.workspace.database import open_store
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Vector

@@ -45,7 +45,7 @@ from mdvec.types.report import (
 )
 from mdvec.workspace.collections import PUBLISH_AGAIN, Collections
 from mdvec.workspace.database import DatabasePlace
-from mdvec.workspace.importing import configured_otherwise
+from mdvec.workspace.models import configured_otherwise
 from mdvec.workspace.stages import Model, Stages
 
 # Folders that sync clients copy file by file: a database and its log must not be copied apart.

@@ -40,8 +40,7 @@ from mdvec.types.report import (
 from mdvec.workspace import reading
 from mdvec.workspace.collections import CollectionChanges, Collections, Folders, Registration
 from mdvec.workspace.database import DOCS_COLLECTION, DatabasePlace, WorkspaceDatabase
-from mdvec.workspace.freshness import FirstIndex, Freshness
-from mdvec.workspace.importing import import_into, recorded_import
+from mdvec.workspace.importing import FirstIndex, Freshness, import_into, recorded_import
 from mdvec.workspace.models import Models
 from mdvec.workspace.pages import Browse, Pages
 from mdvec.workspace.reading import find
@@ -98,7 +97,9 @@ class Workspace:
         self._guard = threading.Lock()
         self._runs: list[run.Run] = []
         self._closed = False
-        self.models = Models(collections, self._stages, config.prices, running=self._running)
+        self.models = Models(
+            collections, self._stages, config.prices, importing=self.import_collection, running=self._running
+        )
         self.sections = Sections(collections, self.import_collection)
         self.freshness = Freshness(collections, self._stages, config, self.import_collection)
         self.stores = Stores(collections, self._stages, config)

@@ -41,7 +41,7 @@ from mdvec.types.report import (
 )
 from mdvec.types.store_report import MovedStore, RebuiltIndex, SpaceSize, StoreContents, StoreDescription
 from mdvec.workspace import FolderChoice, Workspace, open_workspace
-from mdvec.workspace.freshness import Freshness
+from mdvec.workspace.importing import Freshness
 from mdvec.workspace.models import Models
 from mdvec.workspace.pages import Browse
 from mdvec.workspace.stores import Stores
