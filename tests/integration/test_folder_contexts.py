@@ -9,7 +9,7 @@ import pytest
 
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.errors import UsageError
-from mdvec.indexing import changes
+from mdvec.indexing import plan
 from mdvec.interfaces import present
 from mdvec.interfaces.cli.search import hits_text
 from mdvec.interfaces.mcp import wording
@@ -84,7 +84,7 @@ def test_a_collection_takes_so_many_files(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those nearest to the root; the status names the others."""
-    monkeypatch.setattr(changes, "_MAX_CONTEXT_FILES", 1)
+    monkeypatch.setattr(plan, "_MAX_CONTEXT_FILES", 1)
     (tmp_path / "notes" / CONTEXT_FILE).write_text("Root.", encoding="utf-8")
     workspace.import_collection("notes", UPDATE)
     assert workspace.collection("notes").folder_contexts == (FolderContext("", "Root.", from_file=True),)

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder
-from mdvec.indexing.changes import Changes
 from mdvec.indexing.embed import names_at_once, probes
+from mdvec.indexing.plan import Changes
 from mdvec.indexing.prepare import Prepared, prepared
 from mdvec.stores.interface import View
 from mdvec.stores.records import PendingText, first_names

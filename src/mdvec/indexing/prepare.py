@@ -17,7 +17,7 @@ from mdvec.chunking.metadata import metadata_chunk
 from mdvec.documents.conversion import convert
 from mdvec.documents.encodings import Decoded, decode
 from mdvec.errors import FileTooLargeError, UnreadableFileError
-from mdvec.indexing.changes import Changes, sized
+from mdvec.indexing.plan import Changes, sized
 from mdvec.indexing.work import BINARY_RULE, POINTER_RULE, Recipe
 from mdvec.processes import submitted, worker_pool
 from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names

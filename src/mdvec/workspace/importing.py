@@ -167,8 +167,7 @@ class Freshness:
         settings = self._config.watch
         if not (force or settings.enabled):
             return
-        from mdvec.indexing.watch import Watcher
-        from mdvec.indexing.watch_targets import WatchTimes
+        from mdvec.indexing.watch import Watcher, WatchTimes
 
         self._collections.chosen(names)
         times = WatchTimes(
@@ -259,7 +258,7 @@ class Freshness:
         return ""
 
     def _differs(self, collection: Collection, source: Source) -> bool:
-        from mdvec.indexing.changes import contexts_of_files, find_changes
+        from mdvec.indexing.plan import contexts_of_files, find_changes
 
         recipe = self._stages.recipe(collection.chunking, self._stages.cutting_model(collection))
         changes = find_changes(collection, store=self._collections.store(), source=source, recipe=recipe)

@@ -77,8 +77,8 @@ class Models:
             ImportStoppedError: If the run is cancelled.
         """
         from mdvec.config.known_models import price_of
-        from mdvec.indexing.changes import find_changes
         from mdvec.indexing.estimate import look_ahead
+        from mdvec.indexing.plan import find_changes
 
         with self._running():
             collection, store = self._collections.named(name), self._collections.store()

@@ -20,7 +20,7 @@ from mdvec.errors import (
     StoreError,
     UnreadableFileError,
 )
-from mdvec.indexing.changes import known_without_text, make_plan
+from mdvec.indexing.plan import known_without_text, make_plan
 from mdvec.indexing.prepare import text_or_rule
 from mdvec.indexing.work import Recipe
 from mdvec.machine import available_cores, can_open_files, is_out_of_files
