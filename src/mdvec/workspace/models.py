@@ -77,7 +77,7 @@ class Models:
             ImportStoppedError: If the run is cancelled.
         """
         from mdvec.config.known_models import price_of
-        from mdvec.indexing.estimate import look_ahead
+        from mdvec.indexing.estimate import estimate_import
         from mdvec.indexing.plan import find_changes
 
         with self._running():
@@ -91,26 +91,19 @@ class Models:
             source, recipe = self._stages.source(collection.source), self._stages.recipe(chunking, model)
             changes = find_changes(collection, store=store, source=source, recipe=recipe, options=options)
             rebuild = options.mode is ImportMode.REPLACE
-            outlook = look_ahead(collection, changes, embedder, space_id, rebuild=rebuild)
+            found = estimate_import(collection, changes, embedder, space_id, rebuild=rebuild)
         problems = () if model.problem is None else (sentences(model.problem, model.problem.hint),)
         try:
             spec = model.pinned()
         except (ConfigError, EmbeddingError):
             spec = model.spec
         price = price_of(spec, self._prices)
-        return ImportEstimate(
-            collection=collection.name,
+        return replace(
+            found,
             model=str(spec),
-            documents=outlook.documents,
-            chunks=outlook.chunks,
-            names=outlook.names,
-            tokens=outlook.tokens,
-            exact=embedder.tokens.is_exact and not outlook.is_sampled,
-            requests=outlook.requests,
-            usd=None if price is None else outlook.tokens * price.usd_per_million_tokens / 1_000_000,
+            usd=None if price is None else found.tokens * price.usd_per_million_tokens / 1_000_000,
             price=price,
-            seconds=outlook.seconds,
-            warnings=(*problems, *outlook.unreadable, *self._stages.size_warnings(chunking, model)),
+            warnings=(*problems, *found.warnings, *self._stages.size_warnings(chunking, model)),
         )
 
     def load(self) -> EmbeddingSpace:
