@@ -170,15 +170,12 @@ class Freshness:
         from mdvec.indexing.watch import Watcher, WatchTimes
 
         self._collections.chosen(names)
-        times = WatchTimes(
-            settings.interval_s, settings.repository_interval_s, concurrency=settings.concurrency
-        )
         options = ImportOptions(accept_pending=True, wait_s=0)
         watcher = Watcher(
             self._collections.store,
             lambda: list(self._sources(names)),
             lambda name: self._import(name, options),
-            times,
+            WatchTimes(settings.interval_s, settings.repository_interval_s, concurrency=settings.concurrency),
         )
         watcher.start()
         self._watchers.append(watcher)
@@ -242,10 +239,8 @@ class Freshness:
             command = self._collections.place.import_command([name], ImportMode.UPDATE)
             if left:
                 return f"changed documents of {name} that are not read yet: {left:,}; '{command}' reads them"
-            budget_ms = self._config.search.sync_budget_ms
-            return (
-                f"{name} may have changed: looking took longer than {budget_ms} ms ([search] sync_budget_ms)"
-            )
+            budget = f"{self._config.search.sync_budget_ms} ms ([search] sync_budget_ms)"
+            return f"{name} may have changed: looking took longer than {budget}"
         except ReadOnlyDatabaseError:
             return ""
         except WriterBusyError as error:
@@ -263,15 +258,12 @@ class Freshness:
         recipe = self._stages.recipe(collection.chunking, self._stages.cutting_model(collection))
         changes = find_changes(collection, store=self._collections.store(), source=source, recipe=recipe)
         plan = changes.plan
-        if changes.folder_contexts != contexts_of_files(collection):
-            return True
-        return bool(plan.new or plan.changed or plan.moved or plan.deleted or plan.touched)
+        differing = plan.new or plan.changed or plan.moved or plan.deleted or plan.touched
+        return bool(differing) or changes.folder_contexts != contexts_of_files(collection)
 
 
 class BackgroundImport:
     """An import in its own thread, so that searches can answer from what is already indexed.
-
-    It may be started again after it has ended.
 
     Attributes:
         latest: The current step, the units done of it, their number (0 when unknown), and more for people;
@@ -285,6 +277,7 @@ class BackgroundImport:
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
         self._run = run.Run()
+        self._working = self._again = False
         self.latest: tuple[run.Stage, int, int, str] | None = None
         self._warnings: tuple[str, ...] = ()
         self.error: Exception | None = None
@@ -298,27 +291,27 @@ class BackgroundImport:
     @property
     def running(self) -> bool:
         """True if it is at work."""
-        return self._thread is not None and self._thread.is_alive()
+        return self._working
 
     @property
     def cancelled(self) -> bool:
         """True if :meth:`cancel` was called."""
         return self._run.cancelled
 
-    def start(self) -> bool:
-        """Begin, unless it is at work; return whether this call began it."""
+    def start(self) -> None:
+        """Begin; what is at work already begins once more when it has ended, for what is new since."""
         with self._guard:
-            if self.running:
-                return False
+            self._again = True
+            if self._working:
+                return
+            self._working = True
             self.error = self.latest = None
             self.started_at = time.monotonic()
             self._run = run.Run(self._note, run.current().on_step)
-            context = contextvars.copy_context()
             self._thread = threading.Thread(
-                target=context.run, args=(self._import,), name="mdvec-index", daemon=True
+                target=contextvars.copy_context().run, args=(self._import,), name="mdvec-index", daemon=True
             )
             self._thread.start()
-            return True
 
     def wait(self, is_enough: Callable[[], bool], *, until: float) -> None:
         """Wait until enough is done, the import has ended, or time is up; report how far it is meanwhile.
@@ -337,9 +330,9 @@ class BackgroundImport:
             self.join(_LOOK_EVERY_S)
 
     def take_warnings(self) -> tuple[str, ...]:
-        """Return the warnings of an import that has ended, once."""
+        """Return the warnings of imports that have ended, each once."""
         warnings, self._warnings = self._warnings, ()
-        return warnings
+        return tuple(dict.fromkeys(warnings))
 
     def cancel(self) -> None:
         """Ask it to stop."""
@@ -351,14 +344,20 @@ class BackgroundImport:
             self._thread.join(most_s)
 
     def _import(self) -> None:
-        try:
-            with run.bound(self._run):
-                self._warnings = self._work().warnings
-        except ImportStoppedError:
-            pass
-        except Exception as error:  # noqa: BLE001 - reported to the search that waits, or the next one
-            self.error = error
-            self._warnings = (f"indexing has ended early: {error}",)
+        while True:
+            with self._guard:
+                if not self._again or self._run.cancelled:
+                    self._working = False
+                    return
+                self._again = False
+            try:
+                with run.bound(self._run):
+                    self._warnings += self._work().warnings
+            except ImportStoppedError:
+                pass
+            except Exception as error:  # noqa: BLE001 - reported to the search that waits, or the next one
+                self.error = error
+                self._warnings += (f"indexing has ended early: {error}",)
 
     def _note(self, stage: run.Stage, done: int, total: int, detail: str = "", /) -> None:
         self.latest = stage, done, total, detail
