@@ -24,7 +24,7 @@ from mdvec.stores.interface import Store
 from mdvec.stores.restricted import RestrictedStore, refuse, unplaced_errors
 from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchResult
-from mdvec.types.query import Filters, SearchQuery
+from mdvec.types.query import Filters
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport, ListedDocument, WorkspaceStatus
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.database import DatabasePlace
@@ -152,9 +152,13 @@ class RestrictedWorkspace(Workspace):
         ]
         return replace(status, collections=tuple(shown))
 
-    def _search(self, query: SearchQuery, **options: Any) -> SearchResult:
-        """Return an answer without the places of files."""
-        result = super()._search(query, **options)
+    def answer(self, asked: Search) -> SearchResult:
+        """Return an answer without the places of files.
+
+        Raises:
+            MdvecError: As in a whole workspace.
+        """
+        result = super().answer(asked)
         return replace(result, hits=tuple(replace(each, file=None) for each in result.hits))
 
     def add_collection(self, *_: Any, **__: Any) -> Collection:

@@ -107,7 +107,7 @@ class Workspace:
         self.browse = Browse(
             collections,
             self._versions,
-            lambda query, path: self._search(query, wait_for_vectors=False, related_to=path),
+            lambda query, path: self.search(query, wait_for_vectors=False, related_to=path),
         )
         self.folders = Folders(collections)
 
@@ -235,7 +235,9 @@ class Workspace:
             del given[name]
         return msgspec.structs.replace(self._config.search, **given)
 
-    def search(self, query: SearchQuery, *, wait_for_vectors: bool | None = None) -> SearchResult:
+    def search(
+        self, query: SearchQuery, *, wait_for_vectors: bool | None = None, related_to: str | None = None
+    ) -> SearchResult:
         """Answer a query.
 
         Args:
@@ -244,6 +246,8 @@ class Workspace:
                 runs on behind the search, which waits for the text alone; :meth:`close` stops it. None waits
                 for the vectors of a small folder; those of a large one are made from the second search on,
                 ten seconds long before each.
+            related_to: Path of the document of the one collection whose text is the query; it is not found
+                itself, and nothing in its text is an operator.
 
         Returns:
             The hits, and how complete the index behind them is.
@@ -254,11 +258,6 @@ class Workspace:
             DocumentNotFoundError: If it filters by links to a document that is not there.
             EmbedderUnavailableError: If its mode is ``dense`` and there is no model.
         """
-        return self._search(query, wait_for_vectors=wait_for_vectors)
-
-    def _search(
-        self, query: SearchQuery, *, wait_for_vectors: bool | None, related_to: str | None = None
-    ) -> SearchResult:
         with _recorded(query, plain=self._config.log.queries) as record:
             warnings: tuple[str, ...] = ()
             if self._first_index is not None:
