@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.workspaces import workspace_of, written
 
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.errors import UsageError
@@ -24,13 +25,11 @@ UPDATE = ImportOptions()
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     """A collection with a note in a folder of a folder."""
-    folder = tmp_path / "notes" / "trips" / "japan"
-    folder.mkdir(parents=True)
-    (folder / "kyoto.md").write_text("# Kyoto\n\nTemples.\n", encoding="utf-8")
-    (folder.parent / CONTEXT_FILE).write_text("Where we\nwent.\x1b[31m\n", encoding="utf-8")
-    with open_workspace(database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as opened:
-        opened.add_collection("notes", "", str(tmp_path / "notes"))
-        opened.import_collection("notes")
+    files = {
+        "trips/japan/kyoto.md": "# Kyoto\n\nTemples.\n",
+        f"trips/{CONTEXT_FILE}": "Where we\nwent.\x1b[31m\n",
+    }
+    with workspace_of(tmp_path / "i.sqlite", {"notes": written(tmp_path / "notes", files)}) as opened:
         yield opened
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.postgres_server import open_postgres
+from tests.workspaces import workspace_of
 
 from mdvec.config.schema import Config, StoreSettings
 from mdvec.indexing.transfer import copy_store
@@ -38,9 +39,8 @@ Hits = list[list[tuple[str, int]]]
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The documentation of Astro in English and Japanese, indexed."""
     path = tmp_path_factory.mktemp("astro") / "index.sqlite"
-    with open_workspace(database=path, embedder=EMBEDDER) as workspace:
-        workspace.add_collection("docs", "Astro", str(DOCS / "tree"))
-        workspace.import_collection("docs")
+    with workspace_of(path, {"docs": DOCS / "tree"}, embedder=EMBEDDER, description="Astro"):
+        pass
     return path
 
 

@@ -19,6 +19,7 @@ import pytest
 from tests.integration.chaos import Chaos
 from tests.postgres_server import new_schema, shared_server
 from tests.waiting import HANG_S, wait_until
+from tests.workspaces import workspace_of
 
 from mdvec import SearchQuery, Workspace, open_workspace, run
 from mdvec.config.schema import Config, SearchSettings, WatchSettings
@@ -446,9 +447,7 @@ def test_the_database_among_the_documents_is_no_change(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "a.md").write_text("text\n")
-    with open_workspace(CONFIG, database=docs / "index.sqlite", embedder=HashingEmbedder()) as workspace:
-        workspace.add_collection(NAME, "", str(docs))
-        workspace.import_collection(NAME)
+    with workspace_of(docs / "index.sqlite", {NAME: docs}, CONFIG) as workspace:
         workspace.freshness.watch()
         wait_for_sweep(workspace)
         time.sleep(1.5)
@@ -569,9 +568,7 @@ def opened(store: str, docs: Path, place: Path) -> Iterator[Workspace]:
         database = shared_server()
         settings = {"store.postgres": PostgresSettings(schema=new_schema())}
         config = msgspec.structs.replace(CONFIG, extension_sections=settings)
-    with open_workspace(config, database=database, embedder=HashingEmbedder()) as workspace:
-        workspace.add_collection(NAME, "", str(docs))
-        workspace.import_collection(NAME)
+    with workspace_of(database, {NAME: docs}, config) as workspace:
         yield workspace
 
 
