@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mdvec.errors import DocumentNotFoundError, UsageError
-from mdvec.search.where import narrowed, not_found, readings, spellings
+from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
-from mdvec.text.links import link_key, resolve
-from mdvec.types.collection import Collection
+from mdvec.stores.restricted import RestrictedView
+from mdvec.text.folding import nfc
+from mdvec.text.links import file_key, link_key, resolve
+from mdvec.text.undecodable import spelled
+from mdvec.types.collection import DEFAULT_SOURCE, Collection
 from mdvec.types.document import Lines, Link, LinkKind
 from mdvec.types.ids import CollectionId
-from mdvec.types.links import Versions
+from mdvec.types.links import PlacedLink
 from mdvec.types.query import Filters, Where
 
 # Spaces at either end of a file's name.
@@ -25,6 +28,9 @@ _UNSEEN = re.compile(r"(?:(?<=/)|\A)\s+|\s+(?=\.\w+\Z|\Z)")
 _LINES = re.compile(r"(?::|#L)(\d{1,9})(?:[-:]L?(\d{1,9}))?:?")
 _WIKILINK = re.compile(r"!?\[\[(?P<target>[^\[\]|]+)(?:\|[^\[\]]*)?\]\](?P<lines>\S*)")
 _MAX_NAMED = 5
+_MAX_NEAR = 3
+_SCHEME = "mdvec://"
+_FILE_SCHEME = "file://"
 
 
 class Reference(Struct, frozen=True):
@@ -85,19 +91,52 @@ def find_reference(text: str, places: Sequence[Collection], view: View) -> Refer
     raise not_found(text, places, view)
 
 
-def where_of(
-    filters: Filters, places: Sequence[Collection], versions: Mapping[CollectionId, Versions], view: View
-) -> Where:
-    """Return which documents meet some conditions; ``linked_to`` may name its document as any door prints it.
+def readings(
+    text: str, places: Sequence[Collection], view: View
+) -> Iterator[tuple[str, Sequence[Collection]]]:
+    """Yield the paths that a text may stand for, each with the collections it may be in.
 
-    Raises:
-        DocumentNotFoundError: If there is no document that is to be linked to.
+    Those who may read only some collections give no absolute paths: what is found would tell where files are.
+
+    Args:
+        text: A path; or one with its collection, an address, or the absolute path of a file.
+        places: The collections.
+        view: The snapshot.
     """
-    if filters.linked_to is not None:
-        with suppress(DocumentNotFoundError, UsageError):  # then the text itself, as a link names it
-            path = find_reference(filters.linked_to, places, view).document.path
-            filters = replace(filters, linked_to=path)
-    return narrowed(filters, places, versions, view)
+    on_disk = not isinstance(view, RestrictedView)
+    yield text, places
+    plain = text
+    if text.startswith((_SCHEME, _FILE_SCHEME)):
+        scheme = _SCHEME if text.startswith(_SCHEME) else _FILE_SCHEME
+        plain = unquote_to_bytes(text.removeprefix(scheme)).decode("utf-8", "replace")
+    for place in places:
+        for joint in ("/", ": ", ":"):
+            before = f"{place.name}{joint}"
+            if plain[: len(before)].casefold() == before.casefold():
+                yield plain[len(before) :], (place,)
+        root = place.source.location
+        if on_disk and place.source.kind == DEFAULT_SOURCE and Path(plain).is_absolute():
+            for absolute in dict.fromkeys((plain, str(Path(plain).resolve()))):
+                if absolute.startswith(f"{root.rstrip('/')}/"):
+                    yield absolute[len(root.rstrip("/")) + 1 :], (place,)
+
+
+def spellings(path: str) -> tuple[str, ...]:
+    r"""Return the possible paths: as written, in canonical form, and with ``/`` for ``\``."""
+    path = spelled(path)
+    wanted = nfc(path).removeprefix("./")
+    return tuple(dict.fromkeys((path, wanted, wanted.replace("\\", "/"))))
+
+
+def backlinks_of(collection_id: CollectionId, path: str, view: View) -> list[PlacedLink]:
+    """Return the links to the document at a path, without those that name an older version."""
+    key = file_key(path)
+    candidates = view.documents.with_file_names(collection_id, [key]).get(key, {})
+    return [
+        each
+        for each in view.documents.links_to(collection_id, key)
+        if each.link.kind is not LinkKind.PREVIOUS and resolve(each.link, each.path, candidates) == path
+    ]
 
 
 def without_brackets(text: str) -> str:
@@ -157,3 +196,42 @@ def _only(text: str, found: Sequence[Reference]) -> Reference:
     more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
     msg = f"{text!r} is the name of more than one document: {', '.join(named)}{more}"
     raise UsageError(msg, hint="Give the whole path of one of them.")
+
+
+def not_found(path: str, collections: Sequence[Collection], view: View) -> DocumentNotFoundError:
+    """Return the error for a missing document; its hint names what has such a title, alias or path."""
+    wanted = spellings(path)[-1]
+    listed = [
+        (collection.name, item) for collection in collections for item in view.documents.known(collection.id)
+    ]
+    known = [item for _, item in listed]
+    near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)]
+    near = near or _called(wanted, Where(tuple(each.id for each in collections)), len(known), view)
+    near = near or nearest_names(wanted, known, most=3)
+    if not near and "/" not in wanted:  # a note's name alone
+        names = {file_key(item): item for item in known}
+        near = [names[name] for name in nearest_names(file_key(wanted), names, most=3)]
+    near = near or sorted(
+        item for item in known if wanted and f"/{wanted}".casefold() in f"/{item}".casefold()
+    )
+    places = ", ".join(item.name for item in collections) or "any collection"
+    # A path that several collections have needs the name of one.
+    nearest = list(dict.fromkeys(near))[:_MAX_NEAR]
+    named = [
+        f"{name}/{item}" if known.count(item) > 1 else item
+        for each in nearest
+        for name, item in listed
+        if item == each
+    ]
+    hint = f"Did you mean {', '.join(named[:_MAX_NEAR])}?" if named else None
+    return DocumentNotFoundError(f"no document {spelled(path)!r} in {places}", hint=hint)
+
+
+def _called(name: str, where: Where, count: int, view: View) -> list[str]:
+    """Return the paths of the documents with a title, or else an alias that begins with it."""
+    listed = view.documents.newest(where, limit=count)
+    titled = [each.path for each in listed if nfc(each.title).casefold() == name.casefold()]
+    if titled or not name:
+        return titled
+    aliased = replace(where, filters=Filters(alias_prefix=name))
+    return [each.path for each in view.documents.newest(aliased, limit=3)]

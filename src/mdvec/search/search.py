@@ -37,8 +37,7 @@ from mdvec.search.meaning import QuerySpace, find_by_meaning, measure_meaning
 from mdvec.search.passages import Ranked, RankedPassage, joined_passages, single_chunks
 from mdvec.search.probability import level_of, probabilities
 from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_word
-from mdvec.search.references import where_of
-from mdvec.search.where import unmet
+from mdvec.search.where import narrowed, unmet
 from mdvec.search.words import Words, find_by_words
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace
@@ -147,7 +146,7 @@ def search(
     collections = [each.collection for each in searched]
     # 1. Check the query, and find out which chunks its filters allow.
     query, warnings = clean(asked.query)
-    allowed = where_of(query.filters, collections, versions, view) if searched else Where(())
+    allowed = narrowed(query.filters, collections, versions, view) if searched else Where(())
     where = _without(allowed, asked.related_to, collections, view)
     # 2. to 12. Find the passages.
     found = find(query, where, searched, view, is_document=asked.related_to is not None)

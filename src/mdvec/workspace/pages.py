@@ -16,7 +16,6 @@ from mdvec.documents.properties import updated_ns
 from mdvec.errors import DocumentNotFoundError
 from mdvec.search.filters import clean_filters
 from mdvec.search.hits import file_of, is_stale
-from mdvec.search.references import where_of
 from mdvec.search.where import narrowed, unmet
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
@@ -350,7 +349,7 @@ class Browse:
         places = self._collections.chosen(tuple(names), view)
         cleaned = clean_filters(filters)
         replaced = self._versions.of((each.id for each in places), view)
-        return cleaned, where_of(cleaned, places, replaced, view)
+        return cleaned, narrowed(cleaned, places, replaced, view)
 
     def outline(self, path: str, *, collection: str | None = None) -> Outline:
         """Return the sections of a document, without their text.

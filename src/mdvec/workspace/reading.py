@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
 from mdvec.search.filters import MAX_DEPTH
-from mdvec.search.references import Reference, find_reference, without_brackets
-from mdvec.search.where import backlinks_of
+from mdvec.search.references import Reference, backlinks_of, find_reference, without_brackets
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.links import link_key, linked_path, names_other_file, resolve

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mdvec.clock import now_ms
 from mdvec.errors import CollectionExistsError, UsageError
-from mdvec.search.where import spellings
+from mdvec.search.references import spellings
 from mdvec.stores.interface import View, Writer
 from mdvec.stores.records import StoredDocument
 from mdvec.text.folding import nfc
