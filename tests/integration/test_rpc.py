@@ -166,7 +166,7 @@ def test_an_error_of_a_driver_does_not_end_the_embedding(
 
 
 def worker_lives() -> bool:
-    return any(each.name == "mdvec-pushed" for each in threading.enumerate())
+    return any(each.name == "mdvec-index" for each in threading.enumerate())
 
 
 def test_a_socket_takes_connections_after_a_failure() -> None:

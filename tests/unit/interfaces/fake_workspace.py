@@ -41,7 +41,7 @@ from mdvec.types.report import (
 )
 from mdvec.types.store_report import MovedStore, RebuiltIndex, SpaceSize, StoreContents, StoreDescription
 from mdvec.workspace import FolderChoice, Workspace, open_workspace
-from mdvec.workspace.freshness import Freshness
+from mdvec.workspace.importing import Freshness
 from mdvec.workspace.models import Models
 from mdvec.workspace.pages import Browse
 from mdvec.workspace.stores import Stores
@@ -421,7 +421,9 @@ class FakeWorkspace(Workspace):
         config = self.opened.get("config")
         return config.search if isinstance(config, Config) else SearchSettings()
 
-    def search(self, query: SearchQuery, *, wait_for_vectors: bool | None = None) -> SearchResult:
+    def search(
+        self, query: SearchQuery, *, wait_for_vectors: bool | None = None, related_to: str | None = None
+    ) -> SearchResult:
         """Answer what it is told to."""
         with run.current().step("dense", hits=50):
             self._note("search", query=query, wait_for_vectors=wait_for_vectors)
