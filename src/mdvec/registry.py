@@ -75,7 +75,6 @@ _BUILTIN = {
     "doors": {
         "mcp-stdio": "mdvec.interfaces.mcp.stdio:serve_stdio",
         "rpc-stdio": "mdvec.interfaces.rpc.lines:serve_rpc_stdio",
-        "rpc-socket": "mdvec.interfaces.rpc.lines:serve_rpc_socket",
         "http": "mdvec.interfaces.http.app:serve_http",
         "site": "mdvec.interfaces.site.build:build_site",
         "site-preview": "mdvec.interfaces.site.preview:preview_site",

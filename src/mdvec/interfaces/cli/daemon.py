@@ -82,7 +82,7 @@ def start(session: Session, address: str | None, token_file: Path | None) -> Non
 @click.pass_context
 def run(ctx: click.Context, address: str | None, token_file: Path | None) -> None:
     """Run it in the foreground, for a service manager."""
-    from mdvec.interfaces.cli.served import methods
+    from mdvec.interfaces.cli.served import commands
 
     session: Session = ctx.obj
     place = _place(session)
@@ -96,7 +96,7 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
             config,
             options,
             place,
-            methods,
+            commands,
             docs_dir=session.docs_dir,
             env=session.env,
             any_port=address is None,
@@ -126,6 +126,8 @@ def stop(session: Session) -> None:
 @click.pass_context
 def status(ctx: click.Context) -> None:
     """Show whether it is running, and where; exit with 1 if it is not."""
+    import msgspec
+
     from mdvec.interfaces.daemon import control
     from mdvec.interfaces.daemon.place import settings_id, why_not
     from mdvec.interfaces.present import moment
@@ -138,13 +140,17 @@ def status(ctx: click.Context) -> None:
     problem = "" if info is None else why_not(info, settings_id(config, session.docs_dir))
     if session.output == "json":
         shown = {"running": info is not None, "used": info is not None and not problem, "log": str(log)}
-        write_json({**shown, "problem": problem or None, "daemon": info})
+        known = {} if info is None else msgspec.structs.asdict(info)
+        known.pop("token", None)
+        write_json({**shown, "problem": problem or None, "daemon": known or None})
     elif info is None:
         write("the daemon is not running\n")
     else:
         write(
             f"process: {info.pid}, mdvec {info.version}, since {moment(info.started_ms)}\n"
-            f"database: {info.database}\nHTTP: {info.url}\nsocket: {info.socket}\nlog: {log}\n"
+            f"database: {info.database}\nHTTP: {info.url}\n"
+            + (f"socket: {info.socket}\n" if info.socket else "")
+            + f"log: {log}\n"
         )
         if problem:
             warn(f"commands do not use the daemon: {problem}")
@@ -223,19 +229,12 @@ def _log(place: DaemonPlace, config: Config) -> Path:
 
 def running_daemon(session: Session) -> DaemonInfo | None:
     """Return what the daemon of a session's database says about itself; None when none runs."""
-    if sys.platform == "win32":
-        return None
     from mdvec.interfaces.daemon import control
 
     return control.running(_place(session))
 
 
 def _place(session: Session) -> DaemonPlace:
-    if sys.platform == "win32":
-        from mdvec.interfaces.daemon.place import DaemonError
-
-        msg = "there is no daemon on Windows: Python has no Unix sockets there"
-        raise DaemonError(msg, hint=f"Run 'mdvec serve --http {USUAL_ADDRESS}' instead.")
     from mdvec.interfaces.daemon.place import place_of
 
     return place_of(session.database_place(session.load_config().config))

@@ -53,13 +53,19 @@ class WebDoor:
 
 
 def build_app(
-    workspace: Workspace, config: Config, options: ServerOptions, port: int, *, on_bug: OnBug
+    workspace: Workspace,
+    config: Config,
+    options: ServerOptions,
+    port: int,
+    *,
+    on_bug: OnBug,
+    more: Sequence[WebDoor] = (),
 ) -> ASGIApp:
-    """Return the application of all web doors behind one guard.
+    """Return the application of all web doors, and more, behind one guard.
 
     Each token that may read only some collections has its own doors, to a workspace with no others.
     """
-    doors = _doors(workspace, config, options, on_bug)
+    doors = [*_doors(workspace, config, options, on_bug), *more]
     restricted = {
         each.digest: _doors(RestrictedWorkspace(workspace, each.collections), config, options, on_bug)
         for each in options.rights
