@@ -20,8 +20,8 @@ from mdvec.interfaces import wire
 from mdvec.interfaces.cli.commands import cli
 from mdvec.interfaces.cli.common_options import CommonOption
 from mdvec.interfaces.encoding import to_json
+from mdvec.interfaces.rpc.dispatcher import with_snake_case
 from mdvec.interfaces.rpc.methods import all_methods
-from mdvec.interfaces.rpc.params import with_snake_case
 from mdvec.settings import BucketSettings
 from mdvec.types.document import DocumentState
 from mdvec.types.folder_context import FolderContext

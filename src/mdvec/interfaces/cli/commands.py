@@ -30,7 +30,7 @@ TARGETS = {
     "status": "mdvec.interfaces.cli.status:status",
     "store": "mdvec.interfaces.cli.store:store",
     "publish": "mdvec.interfaces.cli.store:publish",
-    "open": "mdvec.interfaces.cli.opening:open_",
+    "open": "mdvec.interfaces.cli.daemon:open_",
     "serve": "mdvec.interfaces.cli.serving:serve",
     "watch": "mdvec.interfaces.cli.serving:watch",
     "rpc": "mdvec.interfaces.cli.serving:rpc",

@@ -1,19 +1,22 @@
-"""``mdvec daemon``."""
+"""``mdvec daemon``, and ``mdvec open``, which opens its page."""
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
-from collections.abc import Iterator
+import webbrowser
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import click
 
-from mdvec.errors import UsageError
-from mdvec.interfaces.cli.common_options import EXISTING_FILE, CommandGroup, format_option
-from mdvec.interfaces.cli.serving import USUAL_ADDRESS, load_door, opened_for_http
+from mdvec.errors import ListenError, UsageError
+from mdvec.interfaces.cli.common_options import EXISTING_FILE, Command, CommandGroup, format_option
+from mdvec.interfaces.cli.serving import USUAL_ADDRESS, load_door, opened_for_http, serve_over_http
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
 from mdvec.interfaces.errors import EXIT_FAILED
@@ -21,9 +24,10 @@ from mdvec.text.addresses import without_password
 
 if TYPE_CHECKING:
     from mdvec.config import Config
-    from mdvec.interfaces.daemon.place import DaemonInfo, DaemonPlace
+    from mdvec.interfaces.daemon.place import DaemonPlace
 
 _LAST_LINES = 20
+_ANY_PORT = "127.0.0.1:0"
 
 _http_option = click.option(
     "--http",
@@ -222,16 +226,49 @@ def uninstall(session: Session) -> None:
     note(f"next, if it runs: {unit.stop}")
 
 
+@click.command("open", cls=Command)
+@click.argument("query", nargs=-1)
+@click.option(
+    "--http",
+    "address",
+    metavar="HOST:PORT",
+    help=f"Where to serve it.  [default: {USUAL_ADDRESS}, or a free port]",
+)
+@click.option("--no-browser", is_flag=True, help="Only serve the page.")
+@click.pass_context
+def open_(ctx: click.Context, /, query: tuple[str, ...], address: str | None, no_browser: bool) -> None:
+    """Search and read in a browser.
+
+    Opens the page of the daemon if it is running, else serves it until Ctrl-C. Words after the command are
+    searched at once.
+    """
+    from mdvec.interfaces.daemon import control
+
+    session: Session = ctx.obj
+    browse: Callable[[str], object] = str if no_browser else webbrowser.open
+    page = "/?" + urlencode({"q": " ".join(query)}) if query else "/"
+
+    def visit(url: str) -> None:
+        # A browser in the terminal returns when it is closed.
+        threading.Thread(target=browse, args=(url + page,), daemon=True).start()
+
+    info = control.running(_place(session)) if address is None else None
+    if info is not None:
+        note(f"the daemon serves the page at {info.url}{page}")
+        browse(info.url + page)
+        return
+    try:
+        code = serve_over_http(session, address or USUAL_ADDRESS, visit=visit)
+    except ListenError:
+        if address is not None:
+            raise
+        code = serve_over_http(session, _ANY_PORT, visit=visit)
+    ctx.exit(code)
+
+
 def _log(place: DaemonPlace, config: Config) -> Path:
     """Return the file of a daemon's log."""
     return place.log if config.log.file is None else Path(config.log.file)
-
-
-def running_daemon(session: Session) -> DaemonInfo | None:
-    """Return what the daemon of a session's database says about itself; None when none runs."""
-    from mdvec.interfaces.daemon import control
-
-    return control.running(_place(session))
 
 
 def _place(session: Session) -> DaemonPlace:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -24,14 +24,14 @@ from mcp_types import (
 )
 
 from mdvec.errors import did_you_mean
-from mdvec.interfaces import document_lists, requests, wire
+from mdvec.interfaces import wire
 from mdvec.interfaces.mcp import schemas
 from mdvec.interfaces.mcp.paging import MAX_DESCRIPTION_CHARS
+from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.printing import one_line, shown
+from mdvec.interfaces.requests import AgentSearchRequest, CollectionRequest, NoArguments
 from mdvec.text.scripts import holds_unspaced
 from mdvec.types.collection import RESERVED_NAMES, Collection
-from mdvec.types.hit import SearchResult
-from mdvec.types.report import Passage
 
 Context = ServerRequestContext[None, Any]
 """The context of a request, from the SDK."""
@@ -45,26 +45,14 @@ _WRITING = ToolAnnotations(
 )
 
 
-class GeneralTool(msgspec.Struct, frozen=True):
-    """A tool that every agent sees.
+class AgentTool(Operation, frozen=True):
+    """An operation as agents see it: its text is what they choose it by.
 
     Attributes:
-        name: Of the tool.
         title: For people.
-        text: For the agent, which chooses by it.
-        request: Its arguments.
-        answer: Its structured content.
-        takes: The arguments it takes of its request; all when empty.
-        fixed: Fields of the request that it decides itself.
     """
 
-    name: str
-    title: str
-    text: str
-    request: type[msgspec.Struct]
-    answer: type[msgspec.Struct]
-    takes: tuple[str, ...] = ()
-    fixed: Mapping[str, object] = {}
+    title: str = ""
 
 
 _SEARCH_TEXT = (
@@ -78,24 +66,24 @@ _TAGS_TEXT = "List the tags, most used first."
 _STATUS_TEXT = "List the collections and their state."
 _REINDEX_TEXT = "Bring the index up to date with changed files."
 
+
+def _tool(name: str, title: str, text: str, operation: str, **agents: object) -> AgentTool:
+    """Return an operation under the name of its tool, with what is different for agents."""
+    [known] = [each for each in OPERATIONS if each.name == operation]
+    words = {"name": name, "title": title, "text": text}
+    return AgentTool(**msgspec.structs.asdict(known) | words | agents)
+
+
 _TOOLS = (
-    GeneralTool("search", "Search the notes", _SEARCH_TEXT, requests.AgentSearchRequest, SearchResult),
-    GeneralTool("get_doc", "Read a document", _READ_TEXT, requests.DocumentRequest, Passage),
-    GeneralTool(
-        "list_docs",
-        "List documents",
-        _LIST_TEXT,
-        requests.AgentSearchRequest,
-        document_lists.Documents,
-        takes=schemas.FILTERS,
-        fixed={"query": ""},
+    _tool("search", "Search the notes", _SEARCH_TEXT, "search", request=AgentSearchRequest),
+    _tool("get_doc", "Read a document", _READ_TEXT, "get"),
+    _tool(
+        "list_docs", "List documents", _LIST_TEXT, "list", request=AgentSearchRequest, takes=schemas.FILTERS
     ),
-    GeneralTool(
-        "get_outline", "Outline and links", _OUTLINE_TEXT, requests.OutlineRequest, document_lists.Map
-    ),
-    GeneralTool("list_tags", "List tags", _TAGS_TEXT, requests.CollectionRequest, wire.Tags),
-    GeneralTool("reindex", "Update the index", _REINDEX_TEXT, requests.CollectionRequest, wire.Reindexed),
-    GeneralTool("status", "State of the index", _STATUS_TEXT, requests.NoArguments, wire.Status),
+    _tool("get_outline", "Outline and links", _OUTLINE_TEXT, "outline", answer=wire.Map),
+    _tool("list_tags", "List tags", _TAGS_TEXT, "tags", request=CollectionRequest),
+    _tool("reindex", "Update the index", _REINDEX_TEXT, "reindex"),
+    _tool("status", "State of the index", _STATUS_TEXT, "status", request=NoArguments),
 )
 GENERAL_TOOLS = {each.name: each for each in _TOOLS}
 """The tools that do not depend on the collections, by name, in the order an agent needs them."""
@@ -175,7 +163,7 @@ def _general_tools(collections: Sequence[_Named], limit: int, *, named: bool) ->
             input_schema=schemas.input_schema(each.request, each.takes, limit=limit),
             # The schemas of what agents read as text are not sent: tokens count.
             output_schema=schemas.output_schema(each.answer) if is_search else None,
-            annotations=_WRITING if each.name == "reindex" else _READING,
+            annotations=_WRITING if each.changes else _READING,
         )
 
 
@@ -190,7 +178,7 @@ def _collection_tool(name: str, description: str) -> Tool:
         title=f"Search {name}",
         # Without one a model would have to guess from the name alone what the tool does.
         description=_described(name, description) or f"Find passages in the collection {name}.",
-        input_schema=schemas.input_schema(requests.AgentSearchRequest, ("query", "limit", "per_document")),
+        input_schema=schemas.input_schema(AgentSearchRequest, ("query", "limit", "per_document")),
         annotations=_READING,
     )
 
