@@ -278,7 +278,7 @@ def _place(session: Session) -> DaemonPlace:
 
 
 def _command(session: Session, address: str | None, token_file: Path | None) -> list[str]:
-    from mdvec.interfaces.http.address import parse_address
+    from mdvec.interfaces.http.options import parse_address
 
     if address is not None:
         parse_address(address)  # a mistake is one here, not in the daemon's log

@@ -54,8 +54,7 @@ def token_variable(url: str | None, name: str | None, env: Mapping[str, str]) ->
     Raises:
         UsageError: If the URL or the name cannot be used.
     """
-    from mdvec.interfaces.http.address import Authority
-    from mdvec.interfaces.http.options import TOKEN_VARIABLE
+    from mdvec.interfaces.http.options import TOKEN_VARIABLE, Authority
 
     if url is None:
         if name is not None:

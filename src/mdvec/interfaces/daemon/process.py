@@ -24,10 +24,9 @@ from mdvec.errors import ListenError
 from mdvec.interfaces.daemon.client import COMMAND_PATH
 from mdvec.interfaces.daemon.place import DaemonError, DaemonInfo, DaemonPlace, settings_id, socket_path
 from mdvec.interfaces.errors import bug_listener
-from mdvec.interfaces.http.address import Authority
 from mdvec.interfaces.http.app import WebDoor, build_app, url_of
 from mdvec.interfaces.http.guard import MAX_REQUESTS, problem
-from mdvec.interfaces.http.options import ServerOptions
+from mdvec.interfaces.http.options import Authority, ServerOptions
 from mdvec.interfaces.http.rights import bearer_token, right_of_token, rights_of
 from mdvec.interfaces.http.server import bind, serve
 from mdvec.locks import locked

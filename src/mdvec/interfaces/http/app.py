@@ -14,9 +14,8 @@ from starlette.types import ASGIApp, Lifespan
 
 from mdvec import registry
 from mdvec.interfaces.errors import OnBug, bug_listener
-from mdvec.interfaces.http.address import Authority
 from mdvec.interfaces.http.guard import Refusal, guarded, serving
-from mdvec.interfaces.http.options import ServerOptions
+from mdvec.interfaces.http.options import Authority, ServerOptions
 from mdvec.interfaces.http.server import bind, serve
 from mdvec.workspace import RestrictedWorkspace
 

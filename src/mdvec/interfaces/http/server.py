@@ -19,7 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from mdvec import run
 from mdvec.errors import ListenError, OutOfFilesError
 from mdvec.interfaces.exit import EXIT_CODES, exit_soon
-from mdvec.interfaces.http.address import Authority
+from mdvec.interfaces.http.options import Authority
 from mdvec.machine import is_out_of_files
 
 # Connections that wait to be accepted.

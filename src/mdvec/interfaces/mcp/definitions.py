@@ -22,16 +22,92 @@ from mcp_types import (
     Tool,
     ToolAnnotations,
 )
+from msgspec import Struct
 
 from mdvec.errors import did_you_mean
-from mdvec.interfaces import wire
-from mdvec.interfaces.mcp import schemas
+from mdvec.interfaces import requests, wire
+from mdvec.interfaces.encoding import JsonObject, schema_of
+from mdvec.interfaces.mcp.fence import NOTICE_KEY
 from mdvec.interfaces.mcp.paging import MAX_DESCRIPTION_CHARS
 from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.printing import one_line, shown
 from mdvec.interfaces.requests import AgentSearchRequest, CollectionRequest, NoArguments
 from mdvec.text.scripts import holds_unspaced
 from mdvec.types.collection import RESERVED_NAMES, Collection
+
+# From here on, the counts of an object in a list are described together: their names say enough.
+_MANY_COUNTS = 4
+
+FILTERS = (
+    *("collections", "tags", "tag_match", "path", "where", "updated_since", "updated_until", "linked_to"),
+    "limit",
+)
+"""The arguments of a search that choose documents."""
+
+
+def input_schema(kind: type[Struct], only: Sequence[str] = (), *, limit: int | None = None) -> JsonObject:
+    """Return the schema of a tool's arguments.
+
+    Args:
+        kind: The request.
+        only: The arguments that are taken of it; all when empty.
+        limit: Hits when a client names no number; None where a collection may have a number of its own.
+    """
+    schema = schema_of(kind, "mcp")
+    properties = {name: _argument(schema["properties"][name]) for name in only or schema["properties"]}
+    if limit is not None and "limit" in properties:
+        properties["limit"]["default"] = min(limit, requests.MAX_HITS)
+    required = [name for name in schema["required"] if name in properties]
+    needed = {"required": required} if required else {}
+    return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
+
+
+def output_schema(kind: type[Struct]) -> JsonObject:
+    """Return the schema of a tool's answer, without descriptions: the names say enough."""
+    answer = schema_of(kind, "mcp")
+    return _result({**answer, "properties": {NOTICE_KEY: {"type": "string"}, **answer["properties"]}})
+
+
+def _argument(node: JsonObject) -> JsonObject:
+    """Return the schema of an argument: null stands for one that is left out, so it need not be allowed."""
+    [value] = [each for each in node.get("anyOf", [node]) if each != {"type": "null"}]
+    described = {"description": node["description"]} if "description" in node else {}
+    named = {"type": "string"} if "enum" in value else {}  # some clients take no property without a type
+    return {
+        **named,
+        **{key: each for key, each in value.items() if key not in ("default", "description")},
+        **described,
+    }
+
+
+def _result(node: JsonObject) -> JsonObject:
+    if "anyOf" in node:
+        [value] = [_result(each) for each in node["anyOf"] if each != {"type": "null"}]
+        return {**value, "type": [value["type"], "null"]}
+    if node.get("type") == "array":
+        items = _together(_result(node["items"]))
+        return {"type": "array", "items": items} if items != {"type": "string"} else {"type": "array"}
+    if node.get("type") == "object":
+        properties = {name: _result(each) for name, each in node["properties"].items()}
+        # As nothing else is allowed, their number requires all of them, in fewer tokens than ``required``.
+        return {
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": False,
+            "minProperties": len(properties),
+        }
+    if "enum" in node:
+        return {"type": "string"}  # an agent reads the word itself
+    return {key: each for key, each in node.items() if key not in ("default", "description")}
+
+
+def _together(node: JsonObject) -> JsonObject:
+    count = {"type": "integer"}
+    others = {name: each for name, each in node.get("properties", {}).items() if each != count}
+    if node.get("minProperties", 0) - len(others) < _MANY_COUNTS:
+        return node
+    return {**node, "properties": others, "additionalProperties": count}
+
 
 Context = ServerRequestContext[None, Any]
 """The context of a request, from the SDK."""
@@ -77,9 +153,7 @@ def _tool(name: str, title: str, text: str, operation: str, **agents: object) ->
 _TOOLS = (
     _tool("search", "Search the notes", _SEARCH_TEXT, "search", request=AgentSearchRequest),
     _tool("get_doc", "Read a document", _READ_TEXT, "get"),
-    _tool(
-        "list_docs", "List documents", _LIST_TEXT, "list", request=AgentSearchRequest, takes=schemas.FILTERS
-    ),
+    _tool("list_docs", "List documents", _LIST_TEXT, "list", request=AgentSearchRequest, takes=FILTERS),
     _tool("get_outline", "Outline and links", _OUTLINE_TEXT, "outline", answer=wire.Map),
     _tool("list_tags", "List tags", _TAGS_TEXT, "tags", request=CollectionRequest),
     _tool("reindex", "Update the index", _REINDEX_TEXT, "reindex"),
@@ -160,9 +234,9 @@ def _general_tools(collections: Sequence[_Named], limit: int, *, named: bool) ->
             name=each.name,
             title=each.title,
             description=each.text + (_places(collections) if is_search and named else ""),
-            input_schema=schemas.input_schema(each.request, each.takes, limit=limit),
+            input_schema=input_schema(each.request, each.takes, limit=limit),
             # The schemas of what agents read as text are not sent: tokens count.
-            output_schema=schemas.output_schema(each.answer) if is_search else None,
+            output_schema=output_schema(each.answer) if is_search else None,
             annotations=_WRITING if each.changes else _READING,
         )
 
@@ -178,7 +252,7 @@ def _collection_tool(name: str, description: str) -> Tool:
         title=f"Search {name}",
         # Without one a model would have to guess from the name alone what the tool does.
         description=_described(name, description) or f"Find passages in the collection {name}.",
-        input_schema=schemas.input_schema(AgentSearchRequest, ("query", "limit", "per_document")),
+        input_schema=input_schema(AgentSearchRequest, ("query", "limit", "per_document")),
         annotations=_READING,
     )
 

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from mdvec.errors import did_you_mean, sentences
 from mdvec.interfaces import operations, requests, wire
-from mdvec.interfaces.errors import OnBug
+from mdvec.interfaces.errors import OnBug, hint_for_client, text_for_client
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.mcp.definitions import GENERAL_TOOLS, Context, tool_definitions
 from mdvec.interfaces.mcp.fence import marked_json
@@ -39,7 +39,6 @@ from mdvec.interfaces.mcp.paging import (
 from mdvec.interfaces.mcp.threads import CallProgress, Threads
 from mdvec.interfaces.parsing import parse
 from mdvec.interfaces.printing import shown
-from mdvec.interfaces.steps import hint_for_client, text_for_client
 from mdvec.types.collection import Collection
 from mdvec.types.query import SearchQuery
 from mdvec.types.report import TagCount, WorkspaceStatus

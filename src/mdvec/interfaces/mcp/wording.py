@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces.encoding import iso_time
-from mdvec.interfaces.errors import Failure, OnBug, shortened, translate_for_client
+from mdvec.interfaces.errors import Failure, OnBug, hint_for_client, shortened, translate_for_client
 from mdvec.interfaces.mcp.fence import Data, marked
 from mdvec.interfaces.mcp.places import place_of
 from mdvec.interfaces.present import (
@@ -21,7 +21,6 @@ from mdvec.interfaces.present import (
     weaker_line,
 )
 from mdvec.interfaces.printing import one_line
-from mdvec.interfaces.steps import hint_for_client
 from mdvec.interfaces.wire import Documents, Map
 from mdvec.text.quantity import quantity
 from mdvec.types.collection import RESERVED_NAMES, Collection

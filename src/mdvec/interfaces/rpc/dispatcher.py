@@ -19,9 +19,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from mdvec.errors import ImportStoppedError, InvalidArgumentsError, UsageError
-from mdvec.interfaces.errors import OnBug, translate_for_client
+from mdvec.interfaces.errors import OnBug, hint_for_client, translate_for_client
 from mdvec.interfaces.parsing import parse, problem_of
-from mdvec.interfaces.steps import hint_for_client
 from mdvec.interfaces.streams import decode_json
 from mdvec.run import ProgressListener, Run, Stage, bound
 

@@ -16,10 +16,10 @@ from msgspec import Meta, Struct
 
 from mdvec.interfaces import operations
 from mdvec.interfaces.encoding import JsonObject, to_json
+from mdvec.interfaces.errors import hint_for_client
 from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.requests import NoArguments, SearchRequest
 from mdvec.interfaces.rpc.dispatcher import PREFIX, InvalidParamsError, Method
-from mdvec.interfaces.steps import hint_for_client
 from mdvec.types.hit import SCORE_DIGITS
 from mdvec.types.query import Expansion
 from mdvec.types.section import FoundSection, IndexedSection
