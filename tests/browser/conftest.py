@@ -14,7 +14,7 @@ import uvicorn
 
 from mdvec import Workspace, open_workspace
 from mdvec.config import Config
-from mdvec.interfaces.http.app import build_app
+from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import Authority, server_options
 from mdvec.interfaces.http.server import bind
 from mdvec.testing.embedder import HashingEmbedder

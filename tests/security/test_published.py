@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from mdvec.config import Config
 from mdvec.errors import DamagedDatabaseError, OtherVersionError
-from mdvec.interfaces.http.app import build_app
+from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.stores.published.dataset import publish
 from mdvec.stores.published.followed import PublishedSettings

@@ -95,7 +95,7 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
         config,
         options,
     ):
-        code: int = load_door("daemon")(
+        code = load_door(_process)(
             workspace,
             config,
             options,
@@ -264,6 +264,12 @@ def open_(ctx: click.Context, /, query: tuple[str, ...], address: str | None, no
             raise
         code = serve_over_http(session, _ANY_PORT, visit=visit)
     ctx.exit(code)
+
+
+def _process() -> Callable[..., int]:
+    from mdvec.interfaces.daemon.process import run_daemon
+
+    return run_daemon
 
 
 def _log(place: DaemonPlace, config: Config) -> Path:

@@ -21,11 +21,11 @@ from mdvec import __version__
 from mdvec.clock import now_ms
 from mdvec.config.trust import make_private_folder
 from mdvec.errors import ListenError
+from mdvec.interfaces.app import build_app, url_of
 from mdvec.interfaces.daemon.client import COMMAND_PATH
 from mdvec.interfaces.daemon.place import DaemonError, DaemonInfo, DaemonPlace, settings_id, socket_path
 from mdvec.interfaces.errors import bug_listener
-from mdvec.interfaces.http.app import WebDoor, build_app, url_of
-from mdvec.interfaces.http.guard import MAX_REQUESTS, problem
+from mdvec.interfaces.http.guard import MAX_REQUESTS, WebDoor, problem
 from mdvec.interfaces.http.options import Authority, ServerOptions
 from mdvec.interfaces.http.rights import bearer_token, right_of_token, rights_of
 from mdvec.interfaces.http.server import bind, serve

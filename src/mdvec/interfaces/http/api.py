@@ -16,8 +16,7 @@ from mdvec import __version__
 from mdvec.errors import InvalidArgumentsError, UsageError, sentences
 from mdvec.interfaces.encoding import JsonObject, to_json
 from mdvec.interfaces.errors import OnBug, hint_for_client, translate_for_client
-from mdvec.interfaces.http.app import WebDoor
-from mdvec.interfaces.http.guard import MAX_REQUESTS, problem, status_of
+from mdvec.interfaces.http.guard import MAX_REQUESTS, WebDoor, problem, status_of
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.parsing import parse

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from mdvec.interfaces.errors import OnBug
-from mdvec.interfaces.http.app import WebDoor
+from mdvec.interfaces.http.guard import WebDoor
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.http.rights import LOGIN_PATH, right_of_token, start_session
 from mdvec.interfaces.web.document_page import DocumentPage
