@@ -10,11 +10,10 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.config import Config
-from mdvec.config.presets import Preset
 from mdvec.config.schema import SearchSettings
 from mdvec.errors import CollectionNotFoundError
 from mdvec.run import Stage
-from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
+from mdvec.types.collection import Collection, EmbeddingSpec, SourceSpec
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.ids import CollectionId
 from mdvec.types.links import DocumentLinks
@@ -309,63 +308,6 @@ class FakeWorkspace(Workspace):
             if each.name == name:
                 return each
         raise CollectionNotFoundError
-
-    def add_collection(
-        self,
-        name: str,
-        description: str,
-        location: str | Path,
-        *,
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        chunking: ChunkingSpec | None = None,
-        embedding: EmbeddingSpec | None = None,
-        search: SearchDefaults | None = None,
-        preset: Preset | None = None,
-    ) -> Collection:
-        """Remember the call; settings only when they are given."""
-        settings = {"chunking": chunking, "embedding": embedding, "search": search, "preset": preset}
-        self._note(
-            "add",
-            name=name,
-            description=description,
-            location=location,
-            include=include,
-            exclude=exclude,
-            **{key: value for key, value in settings.items() if value is not None},
-        )
-        return replace(COLLECTION, name=name, description=description)
-
-    def update_collection(
-        self,
-        name: str,
-        *,
-        description: str | None = None,
-        location: str | Path | None = None,
-        include: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        chunking: ChunkingSpec | None = None,
-        search: SearchDefaults | None = None,
-        enabled: bool | None = None,
-        new_name: str | None = None,
-    ) -> Collection:
-        """Remember the call."""
-        given = {
-            "description": description,
-            "location": location,
-            "include": include,
-            "exclude": exclude,
-            "chunking": chunking,
-            "search": search,
-            "enabled": enabled,
-            "new_name": new_name,
-        }
-        self._note("update", name=name, **{key: value for key, value in given.items() if value is not None})
-        return COLLECTION
-
-    def delete_collection(self, name: str, *, wait_s: float = 60.0) -> None:
-        """Remember the call."""
-        self._note("delete", name=name)
 
     def import_collection(
         self,
