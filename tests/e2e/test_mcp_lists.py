@@ -174,13 +174,3 @@ def test_nothing_else_can_be_read(agent: Agent, uri: str) -> None:
         read_text(agent, uri)
     assert caught.value.error.code == types.INVALID_PARAMS
     assert caught.value.error.data["uri"] == uri
-
-
-@pytest.mark.parametrize(
-    "path", ["../secret.md", "/etc/passwd", "link.md", "many/001.md\0", "many/../../secret.md"]
-)
-def test_get_doc_reads_nothing_else_either(agent: Agent, path: str) -> None:
-    """A path that leaves the folder, or is none, names no document."""
-    told = agent.failure("get_doc", path=path)
-    assert SECRET not in told
-    assert "code: document_not_found" in told
