@@ -1,8 +1,10 @@
-"""``mdvec serve``, ``mdvec rpc`` and ``mdvec watch``."""
+"""``mdvec serve``, ``rpc`` and ``watch``, and ``mdvec token``, which makes tokens for a server."""
 
 from __future__ import annotations
 
 import gc
+import hashlib
+import secrets
 import signal
 import sys
 import threading
@@ -14,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.common_options import EXISTING_FILE, Command
+from mdvec.interfaces.cli.common_options import EXISTING_FILE, Command, CommandGroup, format_option
 from mdvec.interfaces.cli.filters import folder_options, names_option
 from mdvec.interfaces.cli.session import Session
-from mdvec.interfaces.cli.terminal import note, warn
+from mdvec.interfaces.cli.terminal import note, warn, write, write_json
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 USUAL_ADDRESS = "127.0.0.1:8765"
 """Where a server listens over HTTP when no address is named. The page may be among people's bookmarks."""
 
+_TOKEN_BYTES = 32
 _SIGNALS_S = 0.5
 """Seconds between two looks of a waiting command at the signals that have come."""
 
@@ -119,6 +122,37 @@ def watch(session: Session, names: tuple[str, ...]) -> None:
             pass
         finally:
             signal.signal(signal.SIGTERM, before)
+
+
+@click.command(cls=CommandGroup)
+def token() -> None:
+    """Make tokens for a server over HTTP."""
+
+
+@token.command()
+@names_option("A collection that it may read; may be repeated.", required=True)
+@format_option("text", "json")
+@click.pass_obj
+def new(session: Session, names: tuple[str, ...]) -> None:
+    """Make a token that may read some collections, and print it once.
+
+    Add the lines below it to the configuration of the server, which keeps nothing but a hash of the token.
+    """
+    from mdvec.config.syntax import toml_value
+
+    with session.open() as (workspace, _):
+        collections = list(dict.fromkeys(workspace.collection(name).name for name in names))
+    made = secrets.token_urlsafe(_TOKEN_BYTES)
+    entry: dict[str, object] = {
+        "hash": hashlib.sha256(made.encode()).hexdigest(),
+        "collections": collections,
+    }
+    if session.output == "json":
+        write_json({"token": made, **entry})
+        return
+    lines = "".join(f"{key} = {toml_value(value)}\n" for key, value in entry.items())
+    write(f"# token: {made}\n\n[[access.tokens]]\n{lines}")
+    note("the token is shown only this once; add [[access.tokens]] to the configuration of the server")
 
 
 def _mcp() -> Callable[..., int]:
