@@ -38,12 +38,10 @@ from mdvec.types.report import (
     TagCount,
     WorkspaceStatus,
 )
-from mdvec.types.store_report import MovedStore, RebuiltIndex, SpaceSize, StoreContents, StoreDescription
 from mdvec.workspace import FolderChoice, Workspace, open_workspace
 from mdvec.workspace.freshness import Freshness
 from mdvec.workspace.models import Models
 from mdvec.workspace.pages import Browse
-from mdvec.workspace.stores import Stores
 
 HIT = SearchHit(
     rank=1,
@@ -205,38 +203,6 @@ class FakeFreshness(Freshness):
         """Do nothing."""
 
 
-class FakeStores(Stores):
-    """The store of a fake workspace."""
-
-    def __init__(self, workspace: FakeWorkspace) -> None:
-        self._workspace = workspace
-
-    def describe(self) -> StoreDescription:
-        """Return a store."""
-        self._workspace._note("describe")
-        return StoreDescription(
-            name="sqlite",
-            location="/nowhere/index.sqlite",
-            size_bytes=1_234_567,
-            collections=1,
-            documents=10,
-            chunks=60,
-            spaces=(SpaceSize("builtin:e5@1:384:t1", 70),),
-            vector_index="/nowhere/index.sqlite.lancedb",
-            problems=("3 rows are missing",),
-        )
-
-    def move(self, target: str) -> MovedStore:
-        """Return what a target holds."""
-        self._workspace._note("move", target=target)
-        return MovedStore(f"/nowhere/{target}", StoreContents(1, 10, 60, 70, "ab" * 32))
-
-    def rebuild_vector_index(self) -> RebuiltIndex:
-        """Return an index."""
-        self._workspace._note("rebuild_vector_index")
-        return RebuiltIndex("/nowhere/index.sqlite.sqlite-vec", 12_345)
-
-
 class FakeWorkspace(Workspace):
     """Set its public fields to what it is to answer; read ``calls`` for what it was asked.
 
@@ -247,7 +213,6 @@ class FakeWorkspace(Workspace):
         whole = open_workspace(database=Path("/nowhere/index.sqlite"))
         super().__init__(whole._collections, Config())
         self.browse = FakeBrowse(self)
-        self.stores = FakeStores(self)
         self.calls: list[tuple[str, dict[str, object]]] = []
         self.models: FakeModels = FakeModels(self._note)
         self.freshness: FakeFreshness = FakeFreshness(self._note)

@@ -374,36 +374,6 @@ def test_store_ls_names_what_can_be_chosen(mdvec: Mdvec) -> None:
     assert "sqlite-vec" in mdvec("store", "ls").out
 
 
-def test_store_show_describes_the_store(mdvec: Mdvec) -> None:
-    """``store show`` prints place, size, counts, vectors and the index with its problems."""
-    out = mdvec("store", "show").out
-    assert out.splitlines() == [
-        "sqlite: /nowhere/index.sqlite, 1.2 MB",
-        "1 collection, 10 documents, 60 chunks",
-        "70 vectors of builtin:e5@1:384:t1",
-        "vector index: /nowhere/index.sqlite.lancedb",
-        "  3 rows are missing",
-    ]
-    assert json.loads(mdvec("store", "show", "--format", "json").out)["chunks"] == 60
-
-
-def test_store_move_names_the_next_step(mdvec: Mdvec) -> None:
-    """``store move`` prints what was compared and what to set."""
-    out = mdvec("store", "move", "new.sqlite").out
-    assert "holds the same 10 documents, 60 chunks and 70 vectors (checksum abababababab)" in out
-    assert "location = '/nowhere/new.sqlite'" in out
-    assert json.loads(mdvec("store", "move", "x", "--format", "json").out)["contents"]["vectors"] == 70
-
-
-def test_store_rebuild_names_the_index_and_counts(mdvec: Mdvec) -> None:
-    """``store rebuild`` prints where the vector index is and how many vectors it holds."""
-    assert mdvec("store", "rebuild").out == "/nowhere/index.sqlite.sqlite-vec: 12,345 vectors\n"
-    assert json.loads(mdvec("store", "rebuild", "--format", "json").out) == {
-        "location": "/nowhere/index.sqlite.sqlite-vec",
-        "vectors": 12_345,
-    }
-
-
 def test_documents_are_listed_for_people_and_programs(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """A table by time, one object, lines, or what ``get`` takes; options are those of a search."""
     document = ListedDocument("notes", "a.md", "京都", 9, 1_777_627_800 * 10**9, file="/notes/a.md")
