@@ -7,7 +7,7 @@ them.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ from mdvec.search.passages import Ranked, RankedPassage, joined_passages, single
 from mdvec.search.probability import level_of, probabilities
 from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_word
 from mdvec.search.where import narrowed, unmet
-from mdvec.search.words import Words, find_by_words
+from mdvec.search.words import SAMPLE_CHUNKS, Words, find_by_words
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace
 from mdvec.text.scripts import is_unspaced_query
@@ -236,7 +236,8 @@ def find(
     # 3. Embed the query in each space, and look for its words meanwhile.
     with embedding(meant.typed, query.mode, searched, view) as wait_for_vectors:
         depth = first_depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * query.limit)
-        words = _words(query.mode, text, where, view, depth)
+        find_words = _words_finder(query.mode, text, where, searched, view)
+        words = find_words(depth)
         vectors = wait_for_vectors()
     # 4. to 8. Rank candidates, deeper if one long document fills the first ones.
     while True:
@@ -254,7 +255,7 @@ def find(
         if ranking.is_complete or enough:
             break
         depth *= _DEPTH_GROWTH
-        words = _words(query.mode, text, where, view, depth)
+        words = find_words(depth)
     # 11. Estimate for each passage how probably it answers, and leave out those that hardly do.
     probable = probabilities(passages, ranking.candidates, words)
     confidence = level_of(probable[0]) if probable else Confidence.NONE
@@ -368,8 +369,15 @@ def _best_first(
     return sorted(order, key=lambda at: (-evidence[at], tie_breaks.get(at, ())))
 
 
-def _words(mode: SearchMode, text: str, where: Where, view: View, depth: int) -> Words:
-    return Words() if mode is SearchMode.DENSE else find_by_words(text, view, where=where, limit=depth)
+def _words_finder(
+    mode: SearchMode, text: str, where: Where, searched: Sequence[SearchedCollection], view: View
+) -> Callable[[int], Words]:
+    """Return the search by words to a depth."""
+    if mode is SearchMode.DENSE:
+        return lambda _: Words()
+    spaces = dict.fromkeys(each.space_id for each in searched if each.space_id is not None)
+    sample = [place.id for space in spaces for place in view.vectors.sample(space, SAMPLE_CHUNKS)]
+    return lambda depth: find_by_words(text, view, where=where, limit=depth, sample=sample)
 
 
 def _newest(query: SearchQuery, where: Where, view: View) -> list[RankedPassage]:
