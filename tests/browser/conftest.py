@@ -15,9 +15,8 @@ from tests.workspaces import workspace_of, written
 
 from mdvec import Workspace
 from mdvec.config import Config
-from mdvec.interfaces.http.address import Authority
-from mdvec.interfaces.http.app import build_app
-from mdvec.interfaces.http.options import server_options
+from mdvec.interfaces.app import build_app
+from mdvec.interfaces.http.options import Authority, server_options
 from mdvec.interfaces.http.server import bind
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from tests.workspaces import workspace_of, written
 from mdvec import Workspace, open_workspace
 from mdvec.config import Config
 from mdvec.config.schema import DocumentSettings, SearchSettings
-from mdvec.interfaces.http.app import build_app
+from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.http.rights import COOKIE
 from mdvec.interfaces.present import moment

@@ -13,7 +13,7 @@ from tests.workspaces import workspace_of
 
 from mdvec.config import Config
 from mdvec.errors import DamagedDatabaseError, OtherVersionError
-from mdvec.interfaces.http.app import build_app
+from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.stores.published.dataset import publish
 from mdvec.stores.published.followed import PublishedSettings

@@ -26,7 +26,7 @@ from mdvec import Workspace, open_workspace
 from mdvec.config import Config
 from mdvec.config.schema import AccessToken, SearchSettings
 from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError, NotAllowedError
-from mdvec.interfaces.http.app import build_app
+from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.http.rights import COOKIE, start_session
 from mdvec.interfaces.rpc.methods import all_methods
