@@ -260,7 +260,13 @@ def find(
     probable = probabilities(passages, ranking.candidates, words)
     confidence = level_of(probable[0]) if probable else Confidence.NONE
     most = 1 if query.min_score and confidence is Confidence.NONE else len(passages)  # the best guess
-    plausible = [at for at, each in enumerate(probable[:most]) if each >= query.min_score]
+    least = [*accumulate(probable, min)]
+    # A folded passage is counted by another one, and must not take the place of one that was left out.
+    plausible = [
+        at
+        for at, each in enumerate(passages[:most])
+        if (least if each.best.is_folded else probable)[at] >= query.min_score
+    ]
     # 12. Show the text of the first ones. Evidence orders hits, so that no score is higher than one before.
     scores = [*accumulate((probable[at] for at in plausible), min)]
     with run.current().step("show", hits=min(len(plausible), query.limit)):
