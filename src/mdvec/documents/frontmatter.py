@@ -47,8 +47,11 @@ _KEY = re.compile(r"""^["']?\w[\w .-]{0,60}["']?[ \t]*:(?:[ \t]|$)""", re.MULTIL
 _PLACEHOLDER = re.compile(
     r"^([ \t]*(?:- +|[\w][\w .-]{0,60}:[ \t]+))([^\n\"'#]*\{\{[^\n\"'#]*\}\}[^\n\"'#]*)$", re.MULTILINE
 )
-# Tags as their authors write them; to YAML, they are comments.
-_HASH = re.compile(r"^([ \t]*(?:-[ \t]+|tags?:[ \t]+))(#[^\s#][^\n]*)$", re.MULTILINE | re.IGNORECASE)
+# Tags, and numbers in titles, as their authors write them; to YAML, they are comments.
+_HASH = re.compile(
+    r"^([ \t]*(?:-|tags?:)[ \t]+(?=#)|title:[ \t]+(?![#\"'|>]))([^\n]*?(?<!\S)#[^\s#][^\n]*)$",
+    re.MULTILINE | re.IGNORECASE,
+)
 # The first line of a property in a block that is repaired, and the lines of Logseq's properties.
 _ENTRY = re.compile(
     r"""^["']?(?P<key>[^\s"'#:：-][^:：\n"']{0,60})["']?[ \t]*"""

@@ -9,6 +9,22 @@ from mdvec.types.document import Link, LinkKind
 WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n]+)\]\]")
 """A wikilink or an embed. File names in Obsidian contain no brackets, so neither does a target."""
 
+# How Hugo and Jekyll name the file that a Markdown link leads to.
+_SHORTCODE = re.compile(
+    r"(?<=\]\()(?:\{\{[^{}\n]*\}\})?(?:\{\{[<%]\s*(?:rel)?ref\s+(?:path=)?|\{%-?\s*(?:link|post_url)\s+)"
+    r"[\"']?/?(?P<target>[^\s\"'{}<>]+)[^{}\n]*\}\}?(?=\))"
+)
+
+
+def with_plain_addresses(text: str) -> str:
+    """Write the targets of Hugo's and Jekyll's links as addresses, in as many bytes."""
+    return _SHORTCODE.sub(_plain_address, text) if "]({" in text else text
+
+
+def _plain_address(found: re.Match[str]) -> str:
+    blank = len(found[0].encode()) - len(found["target"].encode()) - len("<>")
+    return f"<{found['target']}{' ' * blank}>"
+
 
 def wikilink(match: re.Match[str], *, line: int) -> Link:
     """Parse a wikilink.

@@ -13,7 +13,7 @@ import pyromark
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mdvec.documents.links import WIKILINK, markdown_link, wikilink
+from mdvec.documents.links import WIKILINK, markdown_link, wikilink, with_plain_addresses
 from mdvec.documents.tags import INLINE_TAG, is_inline_tag
 from mdvec.documents.tree import Heading
 from mdvec.types.document import Block, BlockKind, Link
@@ -117,6 +117,7 @@ def _events(body: str, content_start: int) -> Iterable[tuple[Any, Mapping[str, i
     text = body[content_start:]
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()  # without lone surrogates
+    text = with_plain_addresses(text)
     if "$$" in text:
         text = _FORMULA.sub(lambda formula: formula[0].translate(_FORMULA_SIGNS), text)
     if "!!! " in text or "??? " in text or "???+ " in text or '=== "' in text:
@@ -312,14 +313,21 @@ class _Reader:
             elif tag not in _CONTAINERS:
                 kind = BlockKind.FENCE if is_fence else _KINDS.get(tag, BlockKind.OTHER)
                 self.spans.append((kind, first, last))
-        elif is_fence or (tag == "Item" and len(self._open) == 1):
+        elif is_fence or (tag == "Item" and len(self._open) == 1) or self._is_own_heading(tag):
             first, last = self._places.lines(start, end)
             if self._item_start < first:
                 self.spans.append((BlockKind.OTHER, self._item_start, first))
                 self._item_start = first
-            if is_fence:
-                self.spans.append((BlockKind.FENCE, self._item_start, last))
+            if tag != "Item":
+                kind = BlockKind.FENCE if is_fence else BlockKind.HEADING
+                self.spans.append((kind, self._item_start, last))
                 self._item_start = last
+            if tag == "Heading":
+                self._open_heading(first, last, int(details["level"][1:]))
+
+    def _is_own_heading(self, tag: str) -> bool:
+        """Return True for a heading outside all others, or in an item of the outline that a page of Logseq is."""
+        return tag == "Heading" and self._open in ([], ["List", "Item"])
 
     def _find_html_headings(self, first: int, last: int) -> None:
         for found in _HTML_HEADING.finditer(self._body, first, last):
@@ -338,7 +346,7 @@ class _Reader:
 
     def _close(self, tag: str, end: int) -> None:
         match tag:
-            case "Heading" if not self._open:
+            case "Heading" if self._is_own_heading(tag):
                 text = "".join(self._texts.pop())
                 self.headings[-1] = replace(self.headings[-1], text=one_line(text))
                 self._heading_end = math.inf

@@ -28,6 +28,7 @@ _NO_PROSE = re.compile(
     r"!?\[(?:[^\[\]]|!?\[[^\[\]]*\](?:\([^()\n]*\))?){0,200}+\]\([^()\n]*\)|<[^<>]*>|^(?:import|export)\b.*$",
     re.MULTILINE,
 )
+_ITEM_HEADING = re.compile(r"[ ]{0,3}(?:[-*+]|\d+[.)])[ \t]+#")
 _LEAD_PARAGRAPHS, _LEAD_CHARS = 5, 1_000  # that are looked at above a heading
 _MIN_PROSE = 40  # characters; less is a label
 # The number and the time above each cue of a transcript (WebVTT, SubRip). Without them, cues are sentences.
@@ -146,8 +147,10 @@ def _title(path: str, frontmatter: Mapping[str, object], heading: str) -> tuple[
 
 
 def _own_heading(body: str, content: MarkdownContent) -> str:
-    """Return the first heading of level 1; below prose it is the name of a section alone."""
+    """Return the first heading of level 1; below prose and in a list it is the name of a section alone."""
     first = next((each for each in content.headings if each.level == 1 and each.text), None)
+    if first is not None and _ITEM_HEADING.match(body, first.start):
+        return ""  # it names a part of an outline
     if first is None:
         return ""
     above = (each for each in content.blocks if each.end <= first.start and each.kind is BlockKind.PARAGRAPH)

@@ -19,7 +19,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 
 from mdvec.documents.inline import add_inline_rules, plain_parts, with_marks
 from mdvec.documents.line_breaks import is_hard_wrapped
-from mdvec.documents.links import WIKILINK, wikilink
+from mdvec.documents.links import WIKILINK, wikilink, with_plain_addresses
 from mdvec.documents.sanitising import sanitised
 from mdvec.documents.targets import Job, Targets, slug
 from mdvec.text.highlight import match_spans
@@ -77,7 +77,7 @@ def render_plain(text: str, *, marked: Marked | None = None) -> RenderedDocument
 
 
 def _html(text: str, job: Job) -> str:
-    return str(_parser().render(text, {"job": job}))
+    return str(_parser().render(with_plain_addresses(text), {"job": job}))
 
 
 @functools.cache

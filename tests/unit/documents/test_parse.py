@@ -81,7 +81,7 @@ def test_headings_make_a_tree_with_positions() -> None:
         "<div>\n# no\n</div>\n",
         "<!--\n# no\n\nNo\n==\n-->\n",
         "> # no\n",
-        "- # no\n",
+        "- a\n  - # no\n",
         "#no\n",
         "\\# no\n",
         "####### no\n",
