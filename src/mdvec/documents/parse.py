@@ -133,6 +133,7 @@ def _plain_document(path: str, text: str) -> Document:
         sections=build_sections((), content_start=0, length=len(text)),
         blocks=tuple(Block(BlockKind.PARAGRAPH, *match.span()) for match in _PARAGRAPH.finditer(text)),
         is_plain=True,
+        updated_ns=updated_ns(path, {}),
         comments=tuple(cues),
     )
 

@@ -24,20 +24,36 @@ _DATED_NAME = re.compile(
     |oct(?:ober)?|nov(?:ember)?|dec(?:ember)?
     |mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:rs(?:day)?)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?
     |daily|weekly|monthly|diary|journal|notes?|week|w\d{1,2}|q[1-4])(?![^\W_])
-    |[月火水木金土日](?:曜日?)?|[年第週]|日記|日報|週報|月報
+    |日記|日報|週報|月報|[月火水木金土日](?:曜日?)?|[年第週]
     |[-_./,()（）\s]
     )++""",
     re.IGNORECASE | re.VERBOSE,
 )
+_DATED_PATH = re.compile(r"(?:^|/)(?:_posts/(\d{4}-\d\d-\d\d)-|(\d{4}/\d\d/\d\d)(?:\.[a-z]+)?$)")
+_SUFFIX = re.compile(r"\.[A-Za-z]+$")
 _PREVIOUS_LINE = re.compile(r"""^["']?previous["']?[ \t]*[:=]""", re.IGNORECASE)
-# Keys that people and plug-ins write at every change come first, then those of the document's own date.
-CREATED_KEYS = ("date", "created", "date created", "created at", "published")
-"""The properties with the date of a document, folded."""
-
-_UPDATED_KEYS = (
-    *("updated", "modified", "date modified", "last modified", "lastmod", "date updated", "last updated"),
-    *("updated at", "modified at", *CREATED_KEYS),
+_AT = r"(?: (?:at|on|date|time))?"
+CREATED_KEYS = tuple(
+    map(
+        re.compile,
+        (
+            rf"date|(?:date )?created{_AT}|creation (?:date|time)|ctime|作成日時?|日付",
+            rf"(?:date )?(?:published|posted){_AT}|(?:publish|pub|post|publication) date|公開日時?|投稿日時?",
+        ),
+    )
 )
+"""The folded names of properties with the date of a document."""
+
+# What people and programs write at every change comes first.
+_UPDATED_KEYS = (
+    re.compile(rf"(?:date |last )?updated{_AT}|last update|(?:最終)?更新日?時?"),
+    re.compile(
+        rf"(?:date |last )?(?:modified|edited|changed|revised){_AT}|lastmod|mtime"
+        r"|(?:modification|revision) date|(?:最終)?変更日時?"
+    ),
+    *CREATED_KEYS,
+)
+_NEW_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")  # as in "pubDate"
 _BETWEEN_WORDS = re.compile(r"[-_\s]+")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH_NAME = rf"(?P<name>{'|'.join(_MONTHS)})[a-z]*\.?"
@@ -46,13 +62,18 @@ _DATES = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
         rf"(?<!\d){_YEAR}[-/._]{_MONTH}[-/._]{_DAY}(?!\d)",
+        rf"{_YEAR}-{_MONTH}\Z",
         rf"{_YEAR}年\s*{_MONTH}月\s*{_DAY}日",
+        rf"(?P<era>令和|平成|昭和|\b[RHS])\s?(?P<year>\d{{1,2}}|元)(?:年\s*|\.){_MONTH}(?:月\s*|\.){_DAY}(?!\d)",
         r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<month>[01]\d)(?P<day>[0-3]\d)(?=$|T?\d{4}|\D)",
         rf"(?<!\d){_DAY}\.{_MONTH}\.{_YEAR}(?!\d)",
         rf"\b{_MONTH_NAME}\s+{_DAY}(?:st|nd|rd|th)?,?\s+{_YEAR}(?!\d)",
-        rf"(?<!\d){_DAY}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH_NAME},?\s+{_YEAR}(?!\d)",
+        rf"(?<!\d){_DAY}(?:st|nd|rd|th)?[-\s]\s*(?:of\s+)?{_MONTH_NAME},?[-\s]\s*{_YEAR}(?!\d)",
+        rf"\b{_MONTH_NAME}\s+{_DAY}\s+[\d:]{{5,8}}\s+(?:[A-Z]{{3,4}}\s+)?{_YEAR}(?!\d)",
+        rf"(?<!\d){_YEAR}\s+{_MONTH_NAME}\s+{_DAY}(?!\d)",
     )
 )
+_ERAS = {"令和": 2018, "R": 2018, "平成": 1988, "H": 1988, "昭和": 1925, "S": 1925}
 _TIME = re.compile(
     r"\D{0,4}(?P<hour>\d{1,2})[:時]?(?P<minute>\d\d)(?:[:分]?(?P<second>\d\d)(?:[.,]\d+)?)?秒?"
     r"\s*(?P<half>[ap]m)?\s*(?P<zone>Z|[-+]\d\d:?\d\d)?",
@@ -97,10 +118,10 @@ def property_links(
     places = _lines_of([target for target, _, _ in parts], lines[max(first, 1) - 1 : last], max(first, 1))
     for (target, fragment, shown), where in zip(parts, places, strict=True):
         links.append(Link(LinkKind.PREVIOUS, target, fragment, shown, where))
-    if _is_dated(path):
+    if _dated_name(path):
         links = [
             replace(link, kind=LinkKind.WIKI)
-            if link.kind is LinkKind.PREVIOUS and _is_dated(link.target)
+            if link.kind is LinkKind.PREVIOUS and _dated_name(link.target)
             else link
             for link in links
         ]
@@ -120,14 +141,28 @@ def updated_ns(path: str, frontmatter: Mapping[str, object]) -> int | None:
     dated = first_moment(frontmatter, _UPDATED_KEYS)
     if dated is not None:
         return dated
-    return _moment(path.rpartition("/")[2].removesuffix(".md")) if _is_dated(path) else None
+    return _moment(_dated_name(path))
 
 
-def first_moment(frontmatter: Mapping[str, object], keys: Sequence[str]) -> int | None:
-    """Return the first date of some keys of frontmatter, in nanoseconds since 1970; None without one."""
-    values = {_BETWEEN_WORDS.sub(" ", key.strip().casefold()): value for key, value in frontmatter.items()}
-    moments = (_moment(text) for key in keys for text in scalars(values.get(key)))
-    return next((each for each in moments if each is not None), None)
+def first_moment(frontmatter: Mapping[str, object], keys: Sequence[re.Pattern[str]]) -> int | None:
+    """Return the date of the first of some keys that has one, in nanoseconds since 1970; None without any.
+
+    The last date of a list counts.
+    """
+    names = {key: _folded(key) for key in frontmatter}
+    for form in keys:
+        for key, name in names.items():
+            if form.fullmatch(name) and (moments := [*filter(None, map(_moment, _texts(frontmatter[key])))]):
+                return max(moments)
+    return None
+
+
+def _folded(key: str) -> str:
+    return _BETWEEN_WORDS.sub(" ", _NEW_WORD.sub(" ", key.strip()).casefold())
+
+
+def _texts(value: object) -> Iterator[str]:
+    return scalars(value.get("date") if isinstance(value, Mapping) else value)  # Docusaurus
 
 
 def unread_dates(frontmatter: Mapping[str, object]) -> list[str]:
@@ -135,15 +170,18 @@ def unread_dates(frontmatter: Mapping[str, object]) -> list[str]:
     return [
         f"the date of {key.strip()!r} is not read; write it as 2026-05-31"
         for key, value in frontmatter.items()
-        if _BETWEEN_WORDS.sub(" ", key.strip().casefold()) in _UPDATED_KEYS
-        for text in scalars(value)
+        if any(form.fullmatch(_folded(key)) for form in _UPDATED_KEYS)
+        for text in _texts(value)
         if _DIGIT.search(text) and "{{" not in text and "<%" not in text and _moment(text) is None
     ]
 
 
-def _is_dated(path: str) -> bool:
-    name = path.rpartition("/")[2].removesuffix(".md")
-    return _DATED_NAME.fullmatch(name) is not None
+def _dated_name(path: str) -> str:
+    """Return the name of a daily note, or the date in that of a post (Jekyll); empty for others."""
+    if found := _DATED_PATH.search(path):
+        return found[1] or found[2]
+    name = _SUFFIX.sub("", path.rpartition("/")[2])
+    return name if _DATED_NAME.fullmatch(name) else ""
 
 
 def _lines_of_previous(lines: list[str]) -> tuple[int, int]:
@@ -245,7 +283,8 @@ def _written(text: str) -> datetime | None:
     parts = found.groupdict()
     month = _MONTHS.index(parts["name"].lower()) + 1 if parts.get("name") else int(parts["month"])
     time = _TIME.match(text, found.end())
-    day = datetime(int(parts["year"]), month, int(parts["day"]), tzinfo=UTC)
+    year = 1 if parts["year"] == "元" else int(parts["year"])
+    day = datetime(year + _ERAS.get(parts.get("era") or "", 0), month, int(parts.get("day") or 1), tzinfo=UTC)
     return day + (_time_of_day(time) if time else timedelta())
 
 
