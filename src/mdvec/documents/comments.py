@@ -1,4 +1,4 @@
-"""What readers do not see: ``%% … %%``, ``<!-- … -->``, ``{/* … */}`` in MDX, and Logseq's block properties."""
+"""What readers do not see: ``%% … %%``, ``<!-- … -->``, ``{/* … */}`` in MDX, states of Logseq's blocks."""
 
 from __future__ import annotations
 

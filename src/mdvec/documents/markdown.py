@@ -326,7 +326,7 @@ class _Reader:
                 self._open_heading(first, last, int(details["level"][1:]))
 
     def _is_own_heading(self, tag: str) -> bool:
-        """Return True for a heading outside all others, or in an item of the outline that a page of Logseq is."""
+        """Return True for a heading that is in nothing else, or in an item of an outline (Logseq)."""
         return tag == "Heading" and self._open in ([], ["List", "Item"])
 
     def _find_html_headings(self, first: int, last: int) -> None:

@@ -6,6 +6,8 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from mdvec.documents.canvas import CANVAS_SUFFIX, canvas_text
 from mdvec.documents.comments import blank_out, find_comments, has_comments
 from mdvec.documents.drawings import DRAWING_SUFFIX, drawing_comments, is_drawing
@@ -22,6 +24,8 @@ _DATA = re.compile(
     r"(data:[\w.+-]+/[^\s\"'()<>,]{1,80}+,)[^\s\"'()<>]{100,}+|(\bd=[\"'])(?=[Mm])[^\"'()<>]{100,}+"
 )
 _NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{32}$")
+# The properties of a page of a database, as Notion exports them.
+_NOTION_PROPERTIES = re.compile(r"# [^\n]+\n\n((?:[^\s:#][^:\n]{0,60}:[ \t]+[^\n]+\n)+)(?:\n|\Z)")
 _UNBROKEN = re.compile(r"([!-~]{60})[!-~]{940,}+")
 # Links, images and HTML, such as badges, and the imports of MDX.
 _NO_PROSE = re.compile(
@@ -66,6 +70,9 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
     elif suffix not in MARKDOWN_SUFFIXES and suffix not in CONVERTERS:
         return _plain_document(path, text)
     front = read_frontmatter(text)
+    if (found := _NOTION_PROPERTIES.match(text)) and _NOTION_ID.search(_stem_and_suffix(path)[0]):
+        pairs = (line.partition(":") for line in found[1].splitlines())
+        front = replace(front, values={key: value.strip() for key, _, value in pairs})
     start = front.content_start
     if is_drawing(front.values):
         comments = drawing_comments(text, start)

@@ -144,7 +144,8 @@ class DocumentTables(Part, DocumentWriter):
         """Return the document at a path."""
         found = self._tables.rows(
             f"""SELECT d.id, k.name, d.locator, d.title, {self.body_column}, d.content_start, t.frontmatter,
-            t.comments, d.sha256, d.mtime_ns, d.size, d.dirty_since_ms IS NOT NULL, d.indexed_at_ms, d.warnings
+            t.comments, d.sha256, d.mtime_ns, d.size, d.dirty_since_ms IS NOT NULL, d.indexed_at_ms,
+            d.warnings
             FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
             CROSS JOIN contents t ON t.document_id = d.id
             WHERE d.collection_id = ? AND d.path = ?""",
