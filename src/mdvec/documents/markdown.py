@@ -242,6 +242,7 @@ class _Reader:
         self._muted = 0  # number of open elements whose text is ignored
         self._begins_line = False
         self._item_start = 0  # of the part of a top container that has no block yet
+        self._is_in_heading = False
         self._heading_end: float = math.inf  # where the anchor at a heading's end begins
 
     def take_all(self, events: Iterable[tuple[Any, Mapping[str, int]]]) -> None:
@@ -313,7 +314,7 @@ class _Reader:
             elif tag not in _CONTAINERS:
                 kind = BlockKind.FENCE if is_fence else _KINDS.get(tag, BlockKind.OTHER)
                 self.spans.append((kind, first, last))
-        elif is_fence or (tag == "Item" and len(self._open) == 1) or self._is_own_heading(tag):
+        elif is_fence or (tag == "Item" and len(self._open) == 1) or self._is_own_heading(tag, start):
             first, last = self._places.lines(start, end)
             if self._item_start < first:
                 self.spans.append((BlockKind.OTHER, self._item_start, first))
@@ -325,9 +326,12 @@ class _Reader:
             if tag == "Heading":
                 self._open_heading(first, last, int(details["level"][1:]))
 
-    def _is_own_heading(self, tag: str) -> bool:
-        """Return True for a heading that is in nothing else, or in an item of an outline (Logseq)."""
-        return tag == "Heading" and self._open in ([], ["List", "Item"])
+    def _is_own_heading(self, tag: str, start: int) -> bool:
+        """Return True for a heading in the text itself, an item of an outline (Logseq), or an admonition."""
+        if tag != "Heading" or self._open not in ([], ["List", "Item"], ["BlockQuote"]):
+            return False
+        first, last = self._places.lines(start, start)
+        return not self._open[-1:] == ["BlockQuote"] or self._body[first:last].lstrip()[:1] != ">"
 
     def _find_html_headings(self, first: int, last: int) -> None:
         for found in _HTML_HEADING.finditer(self._body, first, last):
@@ -342,14 +346,14 @@ class _Reader:
     def _open_heading(self, first: int, last: int, level: int) -> None:
         self.headings.append(Heading(level, "", first))
         self._texts.append([])
-        self._heading_end = _anchor_start(self._body, first, last)
+        self._heading_end, self._is_in_heading = _anchor_start(self._body, first, last), True
 
     def _close(self, tag: str, end: int) -> None:
         match tag:
-            case "Heading" if self._is_own_heading(tag):
+            case "Heading" if self._is_in_heading:
                 text = "".join(self._texts.pop())
                 self.headings[-1] = replace(self.headings[-1], text=one_line(text))
-                self._heading_end = math.inf
+                self._heading_end, self._is_in_heading = math.inf, False
             case "CodeBlock" | "HtmlBlock" | "Wikilink":
                 self._muted -= 1
             case "Link":

@@ -12,6 +12,7 @@ from mdvec.documents.canvas import CANVAS_SUFFIX, canvas_text
 from mdvec.documents.comments import blank_out, find_comments, has_comments
 from mdvec.documents.drawings import DRAWING_SUFFIX, drawing_comments, is_drawing
 from mdvec.documents.frontmatter import read_frontmatter
+from mdvec.documents.links import text_first
 from mdvec.documents.markdown import MarkdownContent, code_blocks, one_line, read_markdown
 from mdvec.documents.properties import property_links, unread_dates, updated_ns
 from mdvec.documents.tags import distinct_tags, frontmatter_aliases, frontmatter_tags
@@ -93,7 +94,10 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
         frontmatter=front.values,
         tags=distinct_tags([*frontmatter_tags(front.values), *content.tags]),
         aliases=frontmatter_aliases(front.values),
-        links=(*property_links(path, text[:start], front.values, versions=versions), *content.links),
+        links=(
+            *property_links(path, text[:start], front.values, versions=versions),
+            *(text_first(link, path, front.values) for link in content.links),
+        ),
         sections=build_sections(content.headings, content_start=start, length=len(body)),
         blocks=content.blocks,
         warnings=(*front.warnings, *unread_dates(front.values)),
@@ -149,7 +153,7 @@ def _title(path: str, frontmatter: Mapping[str, object], heading: str) -> tuple[
     named = next((value for key, value in frontmatter.items() if key.strip().casefold() == "title"), None)
     if isinstance(named, (str, int, float)) and not isinstance(named, bool):
         title = one_line(str(named))
-        if title and "{{" not in title:  # of a template
+        if title and "{{" not in title and "<%" not in title:  # of a template
             return title, TitleSource.FRONTMATTER
     return (heading, TitleSource.HEADING) if heading else (_file_title(path), TitleSource.FILE_NAME)
 

@@ -11,8 +11,8 @@ from mdvec.types.document import Link, LinkKind
 
 # One letter and a colon is a drive, not a scheme.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
-# The folder of a site's contents, as Zola and Docusaurus write it.
-_SITE_ROOT = re.compile(r"^@(?:site)?/")
+# The folder of a site's contents, as Zola and Docusaurus write it, or a vault of Dendron's.
+_ROOT = re.compile(r"^(?:@(?:site)?|dendron://[^/]+)/")
 MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx", ".mdown", ".qmd", ".rmd")
 """How the names of Markdown files end."""
 
@@ -80,11 +80,12 @@ def linked_path(link: Link) -> str | None:
         A path, possibly partial or relative; empty for a place in the document itself; None for an external
         address.
     """
-    if _SCHEME.match(link.target) and (link.kind is LinkKind.MARKDOWN or "://" in link.target):
+    target = _ROOT.sub("", link.target)
+    if _SCHEME.match(target) and (link.kind is LinkKind.MARKDOWN or "://" in target):
         return None
     # A file's name may contain a percent sign; a Markdown link spells it %25.
-    target = unquote(link.target) if link.kind is LinkKind.MARKDOWN else link.target
-    return nfc(_SITE_ROOT.sub("", target.replace("\\", "/"))).strip()
+    target = unquote(target) if link.kind is LinkKind.MARKDOWN else target
+    return nfc(target.replace("\\", "/")).strip()
 
 
 def link_key(link: Link) -> str:
