@@ -331,7 +331,7 @@ class _Reader:
         if tag != "Heading" or self._open not in ([], ["List", "Item"], ["BlockQuote"]):
             return False
         first, last = self._places.lines(start, start)
-        return not self._open[-1:] == ["BlockQuote"] or self._body[first:last].lstrip()[:1] != ">"
+        return self._open != ["BlockQuote"] or self._body[first:last].lstrip()[:1] != ">"
 
     def _find_html_headings(self, first: int, last: int) -> None:
         for found in _HTML_HEADING.finditer(self._body, first, last):

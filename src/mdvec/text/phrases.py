@@ -12,6 +12,7 @@ from itertools import pairwise
 from mdvec.text.folding import VARIANTS, fold_name
 from mdvec.text.prose import without_marks
 from mdvec.text.scripts import UNSPACED, holds_unspaced
+from mdvec.text.spellings import LINE_END
 
 _WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
 _HAN = re.compile("[\u4e00-\u9fff]")
@@ -42,6 +43,10 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
 
     def holds(text: str) -> bool:
         text = without_marks(text)
+        whole = LINE_END.sub("", text) if "-\n" in text else text
+        return is_in(text) or (whole != text and is_in(whole))
+
+    def is_in(text: str) -> bool:
         if text.isascii() and longest not in text.lower():
             return False
         if not characters.issubset(text):

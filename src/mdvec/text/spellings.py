@@ -9,7 +9,9 @@ from mdvec.text.scripts import HAN, KATAKANA, UNSPACED, compiled
 
 _WORD_OR_NUMBER = rf"[^\W_{UNSPACED}]+"
 _HYPHENATED = rf"(?<![\w-]){_WORD_OR_NUMBER}(?:-{_WORD_OR_NUMBER})+(?![\w-])"
-_LINE_END = re.compile(r"-\n[ \t>]*")
+LINE_END = re.compile(r"(?<=[^\W\d_])-\n[ \t>]*(?=[^\W\d_])")
+"""Parts a word that is wrapped."""
+
 # U.S.A., and 1,234,567.
 _POINTED = r"(?<![\w.])(?:[A-Z]\.){2,}|(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])"
 # Japanese is wrapped anywhere, and foreign names are written with and without ・ between their parts.
@@ -47,7 +49,7 @@ def other_spellings(text: str) -> list[str]:
     found: list[str] = []
     if "-" in text:
         # A line may end after a hyphen, as in texts that were taken from PDF files.
-        words = [word for word in _LINE_END.sub("-", text).split() if "-" in word]
+        words = [word for word in LINE_END.sub("-", text).split() if "-" in word]
         found += [each.replace("-", "") for each in compiled(_HYPHENATED).findall(" ".join(words))]
     if "." in text or "," in text:
         found += [each.replace(".", "").replace(",", "") for each in compiled(_POINTED).findall(text)]
