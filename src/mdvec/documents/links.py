@@ -23,7 +23,7 @@ _SHORTCODE = re.compile(
 
 def with_plain_addresses(text: str) -> str:
     """Write the targets of Hugo's and Jekyll's links as addresses, in as many bytes."""
-    return _SHORTCODE.sub(_plain_address, text) if "]({" in text else text
+    return _SHORTCODE.sub(_plain_address, text)
 
 
 def _plain_address(found: re.Match[str]) -> str:

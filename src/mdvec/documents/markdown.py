@@ -117,7 +117,8 @@ def _events(body: str, content_start: int) -> Iterable[tuple[Any, Mapping[str, i
     text = body[content_start:]
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()  # without lone surrogates
-    text = with_plain_addresses(text)
+    if "]({" in text:
+        text = with_plain_addresses(text)
     if "$$" in text:
         text = _FORMULA.sub(lambda formula: formula[0].translate(_FORMULA_SIGNS), text)
     if "!!! " in text or "??? " in text or "???+ " in text or '=== "' in text:
@@ -314,7 +315,11 @@ class _Reader:
             elif tag not in _CONTAINERS:
                 kind = BlockKind.FENCE if is_fence else _KINDS.get(tag, BlockKind.OTHER)
                 self.spans.append((kind, first, last))
-        elif is_fence or (tag == "Item" and len(self._open) == 1) or self._is_own_heading(tag, start):
+        elif (
+            is_fence
+            or (tag == "Item" and len(self._open) == 1)
+            or (tag == "Heading" and self._is_divided(start))
+        ):
             first, last = self._places.lines(start, end)
             if self._item_start < first:
                 self.spans.append((BlockKind.OTHER, self._item_start, first))
@@ -326,12 +331,12 @@ class _Reader:
             if tag == "Heading":
                 self._open_heading(first, last, int(details["level"][1:]))
 
-    def _is_own_heading(self, tag: str, start: int) -> bool:
-        """Return True for a heading in the text itself, an item of an outline (Logseq), or an admonition."""
-        if tag != "Heading" or self._open not in ([], ["List", "Item"], ["BlockQuote"]):
-            return False
+    def _is_divided(self, start: int) -> bool:
+        """Return True if a heading is in an item of an outline (Logseq), or in an admonition."""
+        if self._open != ["BlockQuote"]:
+            return self._open == ["List", "Item"]
         first, last = self._places.lines(start, start)
-        return self._open != ["BlockQuote"] or self._body[first:last].lstrip()[:1] != ">"
+        return self._body[first:last].lstrip()[:1] != ">"
 
     def _find_html_headings(self, first: int, last: int) -> None:
         for found in _HTML_HEADING.finditer(self._body, first, last):

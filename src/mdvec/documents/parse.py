@@ -84,6 +84,9 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
         comments = ()
     body = blank_out(text, comments)
     content = read_markdown(body, content_start=start)
+    links = content.links
+    if "|" in body:
+        links = tuple(text_first(link, path, front.values) for link in links)
     title, title_source = _title(path, front.values, _own_heading(body, content))
     return Document(
         path=path,
@@ -94,10 +97,7 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
         frontmatter=front.values,
         tags=distinct_tags([*frontmatter_tags(front.values), *content.tags]),
         aliases=frontmatter_aliases(front.values),
-        links=(
-            *property_links(path, text[:start], front.values, versions=versions),
-            *(text_first(link, path, front.values) for link in content.links),
-        ),
+        links=(*property_links(path, text[:start], front.values, versions=versions), *links),
         sections=build_sections(content.headings, content_start=start, length=len(body)),
         blocks=content.blocks,
         warnings=(*front.warnings, *unread_dates(front.values)),

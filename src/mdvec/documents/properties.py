@@ -53,6 +53,7 @@ _UPDATED_KEYS = (
     ),
     *CREATED_KEYS,
 )
+_DATE_KEY = re.compile("|".join(f"(?:{each.pattern})" for each in _UPDATED_KEYS))
 _NEW_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")  # as in "pubDate"
 _BETWEEN_WORDS = re.compile(r"[-_\s]+")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -141,7 +142,8 @@ def updated_ns(path: str, frontmatter: Mapping[str, object]) -> int | None:
     dated = first_moment(frontmatter, _UPDATED_KEYS)
     if dated is not None:
         return dated
-    return _moment(_dated_name(path))
+    name = _dated_name(path)
+    return _moment(name) if name else None
 
 
 def first_moment(frontmatter: Mapping[str, object], keys: Sequence[re.Pattern[str]]) -> int | None:
@@ -149,31 +151,33 @@ def first_moment(frontmatter: Mapping[str, object], keys: Sequence[re.Pattern[st
 
     The last date of a list counts.
     """
-    names = {key: _folded(key) for key in frontmatter}
+    dated = _dated(frontmatter)
     for form in keys:
-        for key, name in names.items():
-            if form.fullmatch(name) and (moments := [*filter(None, map(_moment, _texts(frontmatter[key])))]):
+        for _, name, texts in dated:
+            if form.fullmatch(name) and (moments := [*filter(None, map(_moment, texts))]):
                 return max(moments)
     return None
-
-
-def _folded(key: str) -> str:
-    return _BETWEEN_WORDS.sub(" ", _NEW_WORD.sub(" ", key.strip()).casefold())
-
-
-def _texts(value: object) -> Iterator[str]:
-    return scalars(value.get("date") if isinstance(value, Mapping) else value)  # Docusaurus
 
 
 def unread_dates(frontmatter: Mapping[str, object]) -> list[str]:
     """Return a warning for each property of the last change whose date cannot be read."""
     return [
         f"the date of {key.strip()!r} is not read; write it as 2026-05-31"
-        for key, value in frontmatter.items()
-        if any(form.fullmatch(_folded(key)) for form in _UPDATED_KEYS)
-        for text in _texts(value)
+        for key, _, texts in _dated(frontmatter)
+        for text in texts
         if _DIGIT.search(text) and "{{" not in text and "<%" not in text and _moment(text) is None
     ]
+
+
+def _dated(frontmatter: Mapping[str, object]) -> list[tuple[str, str, list[str]]]:
+    """Return keys that may have dates, in their own and in their folded form, and their texts."""
+    found: list[tuple[str, str, list[str]]] = []
+    for key, value in frontmatter.items():
+        name = _BETWEEN_WORDS.sub(" ", _NEW_WORD.sub(" ", key.strip()).casefold())
+        if _DATE_KEY.fullmatch(name):
+            value = value.get("date") if isinstance(value, Mapping) else value
+            found.append((key, name, [*scalars(value)]))
+    return found
 
 
 def _dated_name(path: str) -> str:

@@ -9,7 +9,8 @@ texts differ in any way; these are known by their names.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 from mdvec.search.passages import Ranked, RankedPassage
 from mdvec.stores.records import StoredChunk
@@ -74,11 +75,14 @@ def without_copies(
     Returns:
         The passages that are left, and for the best chunk of an original the number of its copies.
     """
-    paths = {each.path for each in chunks.values()}
+    paths = {*map(attrgetter("path"), chunks.values())}
     members: dict[tuple[CollectionId, str], list[RankedPassage]] = {}
     for passage, _ in scored:
         chunk = chunks[passage.best.place.id]
-        members.setdefault((chunk.collection_id, _original(chunk.path, paths)), []).append(passage)
+        name = _NUMBERED.sub("", chunk.path)
+        if name == chunk.path or name not in paths:
+            name = _COPY.sub("", chunk.path)
+        members.setdefault((chunk.collection_id, name), []).append(passage)
     original_of: dict[ChunkId, RankedPassage] = {}
     for family in members.values():
         # The original has the shortest name; if a copy is equal to it, either may be here.
@@ -94,11 +98,6 @@ def without_copies(
         if shown is not passage:
             counts[shown.best.place.id] = counts.get(shown.best.place.id, 0) + 1
     return [*left.values()], counts
-
-
-def _original(path: str, paths: Container[str]) -> str:
-    plain = _NUMBERED.sub("", path)
-    return plain if plain != path and plain in paths else _COPY.sub("", path)
 
 
 def _is_copy(chunk: StoredChunk, original: StoredChunk) -> bool:

@@ -43,22 +43,17 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
 
     def holds(text: str) -> bool:
         text = without_marks(text)
-        whole = LINE_END.sub("", text) if "-\n" in text else text
-        return is_in(text) or (whole != text and is_in(whole))
-
-    def is_in(text: str) -> bool:
-        if text.isascii() and longest not in text.lower():
-            return False
-        if not characters.issubset(text):
-            return False
-        text = _joined(fold_name(text)) if is_joined else fold_name(text)
-        start = text.find(folded)
-        while start >= 0:
-            end = start + len(folded)
-            cut_before = starts_whole and start and _WORD_END.match(text, start - 1)
-            if not cut_before and not (ends_whole and _WORD_END.match(text, end)):
-                return True
-            start = text.find(folded, start + 1)
+        for form in dict.fromkeys((text, LINE_END.sub("", text))):
+            if (form.isascii() and longest not in form.lower()) or not characters.issubset(form):
+                continue
+            words = _joined(fold_name(form)) if is_joined else fold_name(form)
+            start = words.find(folded)
+            while start >= 0:
+                end = start + len(folded)
+                cut_before = starts_whole and start and _WORD_END.match(words, start - 1)
+                if not cut_before and not (ends_whole and _WORD_END.match(words, end)):
+                    return True
+                start = words.find(folded, start + 1)
         return False
 
     return holds

@@ -52,7 +52,7 @@ def other_spellings(text: str) -> list[str]:
         words = [word for word in LINE_END.sub("-", text).split() if "-" in word]
         found += [each.replace("-", "") for each in compiled(_HYPHENATED).findall(" ".join(words))]
     if "." in text or "," in text:
-        found += [each.replace(".", "").replace(",", "") for each in compiled(_POINTED).findall(text)]
+        found += " ".join(compiled(_POINTED).findall(text)).replace(".", "").replace(",", "").split()
     if compiled(_TWO_SPACED_OUT).search(text):
         found += ["".join(each.split()) for each in compiled(_SPACED_OUT).findall(text)]
     if not text.isascii():

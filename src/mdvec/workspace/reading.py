@@ -192,9 +192,8 @@ def _lines_of_place(document: StoredDocument, name: str) -> Lines | None:
 
 def _lines_of_block(parsed: Document, name: str) -> Lines | None:
     """Return the lines of the block that ends in an id (Obsidian); an id alone belongs to the block above."""
-    found = (
-        re.search(rf"(?<!\S){re.escape(name)}[ \t]*$", parsed.body, re.MULTILINE) if name[:1] == "^" else None
-    )
+    sign = re.compile(rf"(?<!\S){re.escape(name)}[ \t]*$", re.MULTILINE)
+    found = sign.search(parsed.body, parsed.content_start) if name[:1] == "^" else None
     if found is None:
         return None
     spans = [(each.start, each.end) for each in parsed.blocks if each.start <= found.start()]
