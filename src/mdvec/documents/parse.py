@@ -27,6 +27,11 @@ _DATA = re.compile(
 _NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{32}$")
 # The properties of a page of a database, as Notion exports them.
 _NOTION_PROPERTIES = re.compile(r"# [^\n]+\n\n((?:[^\s:#][^:\n]{0,60}:[ \t]+[^\n]+\n)+)(?:\n|\Z)")
+# Encoded data in lines, as in mails and certificates; lists of hashes are no such data.
+_WRAPPED = re.compile(
+    r"^(?=[^\n]*[G-Z])(?=[^\n]*[g-z])([A-Za-z0-9+/]{60})[A-Za-z0-9+/]*\n(?:[A-Za-z0-9+/]{60,}\n){8,}+[A-Za-z0-9+/=]*",
+    re.MULTILINE,
+)
 _UNBROKEN = re.compile(r"([!-~]{60})[!-~]{940,}+")
 # Links, images and HTML, such as badges, and the imports of MDX.
 _NO_PROSE = re.compile(
@@ -64,7 +69,7 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
     Returns:
         The document. Every text gives one; its warnings name what was odd.
     """
-    text = _UNBROKEN.sub(_beginning_of_run, _DATA.sub(_beginning, text))
+    text = _UNBROKEN.sub(_beginning_of_run, _WRAPPED.sub(_beginning, _DATA.sub(_beginning, text)))
     suffix = _stem_and_suffix(path)[1].lower()
     if suffix == CANVAS_SUFFIX:
         text = canvas_text(text)

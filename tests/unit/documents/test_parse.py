@@ -268,6 +268,8 @@ def test_blocks_tell_fences_from_the_rest() -> None:
         (f'<img src="data:image/png;base64,{"iVBO" * 99}"> y', '<img src="data:image/png;base64,…"> y'),
         (f"[i]: data:image/gif;base64,{'R0lG' * 99}\n\ny", "[i]: data:image/gif;base64,…\n\ny"),
         (f'<path d="{PATH_LINE * 50}"/> y', f'<path d="…{LINE_END * 50}"/> y'),
+        (f"a\n\n{('iVBO' * 19 + chr(10)) * 30}iV==\n\ny", f"a\n\n{'iVBO' * 15}…{chr(10) * 30}\n\ny"),
+        (("0af9" * 16 + "\n") * 30, ("0af9" * 16 + "\n") * 30),  # a list of hashes
         ("a1b2" * 300, "a1b2" * 15 + "…"),
         ("var a=b(c);" * 100, ("var a=b(c);" * 100)),
         (f"x{'f(a){return(b)};' * 100} y", f"x{('f(a){return(b)};' * 4)[:59]}… y"),
@@ -489,6 +491,7 @@ def test_a_file_of_signs_takes_linear_time(part: str) -> None:
         ("x.md", "", "data:a/b;"),
         ("x.md", "", "#a b c d e.f "),
         ("x.md", "[a](", "{{ a "),
+        ("x.md", "", f"{'aZ' * 40}\n"),
         ("x.md", "", "- # a\n"),
         ("x.txt", "1\n00:00 --> ", "0:00 --> "),
     ],
