@@ -35,7 +35,7 @@ from tests.contract.attached_world import (
 from tests.contract.store_world import searched_in
 
 from mdvec.errors import StoreError
-from mdvec.search.search import search
+from mdvec.search.search import find
 from mdvec.stores.records import first_names
 from mdvec.stores.vectors import follower
 from mdvec.stores.vectors.follower import NearestQuery
@@ -158,7 +158,7 @@ def test_the_same_answers(full: World) -> None:
                 searched = searched_in(
                     full.space_id(), view.collections.all(), {query.text: vector}.__getitem__
                 )
-                found = search(query, full.where(filters), searched, view, is_document=True)
+                found = find(query, full.where(filters), searched, view, is_document=True)
                 hits.append({chunk.id for _, chunk in found.shown.hits})
         same += len(hits[0] & hits[1])
         total += len(hits[1])

@@ -26,7 +26,7 @@ from mdvec.errors import (
     StoreUnavailableError,
     WriterBusyError,
 )
-from mdvec.search.search import search
+from mdvec.search.search import find
 from mdvec.stores.postgres import hnsw, opening
 from mdvec.stores.postgres.postings import ENTRY_BYTES
 from mdvec.text.hashing import text_hash
@@ -389,7 +389,7 @@ def test_a_warm_search_is_one_transaction_and_few_statements(monkeypatch: pytest
         seen.clear()
         with store.read() as view:
             searched = searched_in(space_id, [notes], {"word7 all": vector}.__getitem__)
-            found = search(SearchQuery("word7 all"), Where((notes.id,)), searched, view)
+            found = find(SearchQuery("word7 all"), Where((notes.id,)), searched, view)
             assert found.shown.hits
     assert [seen.count(word) for word in ("BEGIN", "COMMIT", "SET")] == [1, 1, 1]
     assert 5 < len(seen) - 2 <= 22

@@ -20,12 +20,13 @@ from starlette.responses import Response
 from starlette.testclient import TestClient
 from tests.unit.interfaces.mcp.agent import talk
 from tests.waiting import HANG_S
+from tests.workspaces import workspace_of, written
 
 from mdvec import Workspace, open_workspace
 from mdvec.config import Config
 from mdvec.config.schema import AccessToken, SearchSettings
 from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError, NotAllowedError
-from mdvec.interfaces.http.app import build_app
+from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.http.rights import COOKIE, start_session
 from mdvec.interfaces.rpc.methods import all_methods
@@ -77,9 +78,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folders of two collections."""
     made = tmp_path_factory.mktemp("rights")
     for place, notes in (("open", OPEN), ("hidden-source", SECRET)):
-        for path, text in notes.items():
-            (made / place / path).parent.mkdir(parents=True, exist_ok=True)
-            (made / place / path).write_text(text, encoding="utf-8")
+        written(made / place, notes)
     (made / "hidden-source" / "merger.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     return made
 
@@ -99,9 +98,9 @@ def whole(folder: Path) -> Iterator[Workspace]:
 def without(folder: Path) -> Iterator[Workspace]:
     """The same without the other collection: whatever is answered here, may be known."""
     place = folder / "without" / "index.sqlite"
-    with open_workspace(CONFIG, database=place, embedder=HashingEmbedder()) as made:
-        made.add_collection("handbook", "What everybody may read", str(folder / "open"))
-        made.import_collection("handbook")
+    with workspace_of(
+        place, {"handbook": folder / "open"}, CONFIG, description="What everybody may read"
+    ) as made:
         yield made
 
 
@@ -275,9 +274,8 @@ def test_a_damaged_database_is_not_named(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "plan.md").write_text("# Plan\n\nThe launch.\n")
     place = tmp_path / "index.sqlite"
-    with open_workspace(CONFIG, database=place, embedder=HashingEmbedder()) as whole:
-        whole.add_collection("handbook", "", str(tmp_path / "notes"))
-        whole.import_collection("handbook")
+    with workspace_of(place, {"handbook": tmp_path / "notes"}, CONFIG) as whole:
+        pass
     content = place.read_bytes()
     place.write_bytes(content[:4096] + bytes(len(content) - 4096))
     damaged = open_workspace(CONFIG, database=place, embedder=HashingEmbedder())

@@ -15,7 +15,7 @@ MAX_CODE_LINES = 40_000
 MIN_MEDIAN_LINES = 130
 MAX_MODULES = 25
 # All doors call it, so its modules are listed in its docstring; in folders below it they would be hidden.
-MAX_MODULES_OF = {"workspace": 16}
+MAX_MODULES_OF = {"workspace": 12}
 MIN_LINES_FOR_ONE_USER = 30
 # Methods of the port of the stores, in all and in one of its parts.
 MAX_PORT = 82

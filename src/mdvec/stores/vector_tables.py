@@ -269,11 +269,17 @@ class VectorTables(VectorWriter):
             raise ValueError(msg)
 
     def sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        """Return one chunk for each of the texts with the smallest hashes."""
+        """Return one chunk for each of the texts with the smallest hashes, and one of several like texts."""
         return self.tables.memorized(("sampled", space_id, count), lambda: self._read_sample(space_id, count))
 
     def _read_sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        return self._chunks.places([row[0] for row in self.tables.rows(_SAMPLE, space_id, count)])
+        ids = [ChunkId(row[0]) for row in self.tables.rows(_SAMPLE, space_id, count)]
+        skeletons = self._chunks.skeletons(ids)
+        places = {place.id: place for place in self._chunks.places(ids)}
+        first: dict[tuple[CollectionId, bytes | ChunkId], ChunkPlace] = {}
+        for each in ids:
+            first.setdefault((places[each].collection_id, skeletons.get(each, each)), places[each])
+        return sorted(first.values())
 
     def _nearest_inside(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int

@@ -211,8 +211,9 @@ class VectorView(Protocol):
     def sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         """Return a sample of the chunks with a vector, in order of id.
 
-        These are one chunk each for the ``count`` texts with the smallest hashes. So equal documents give an
-        equal sample, and a new one changes little of it.
+        These are one chunk each for the ``count`` texts with the smallest hashes; of like texts, which have
+        the same skeleton, the first alone. So equal documents give an equal sample, and a new one changes
+        little of it.
         """
 
     def count(self, space_id: SpaceId) -> int:

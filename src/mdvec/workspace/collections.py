@@ -155,6 +155,12 @@ class Collections:
             f"Nothing is indexed yet. Run '{self.place.import_command(new, ImportMode.NEW)}'." if new else ""
         )
 
+    def completed_by(self, names: Sequence[str], effect: str) -> str:
+        """Return what completes some collections; see :class:`mdvec.search.advice.Commands`."""
+        if self.is_published:
+            return PUBLISH_AGAIN
+        return f"'{self.place.import_command(names, ImportMode.UPDATE)}' {effect}"
+
     # --- writing -------------------------------------------------------------------------------
 
     def add(

@@ -20,7 +20,7 @@ from mdvec.errors import (
     StoreError,
     UnreadableFileError,
 )
-from mdvec.indexing.changes import known_without_text, make_plan
+from mdvec.indexing.plan import known_without_text, make_plan
 from mdvec.indexing.prepare import text_or_rule
 from mdvec.indexing.work import Recipe
 from mdvec.machine import available_cores, can_open_files, is_out_of_files
@@ -45,7 +45,7 @@ from mdvec.types.report import (
 )
 from mdvec.workspace.collections import PUBLISH_AGAIN, Collections
 from mdvec.workspace.database import DatabasePlace
-from mdvec.workspace.importing import configured_otherwise
+from mdvec.workspace.models import configured_otherwise
 from mdvec.workspace.stages import Model, Stages
 
 # Folders that sync clients copy file by file: a database and its log must not be copied apart.

@@ -18,7 +18,7 @@ from mdvec.text.addresses import scheme_of
 from mdvec.text.quantity import quantity
 from mdvec.types.report import ImportMode
 from mdvec.types.store_report import MovedStore, PublishReport, RebuiltIndex, SpaceSize, StoreDescription
-from mdvec.workspace.opening import open_database, open_store
+from mdvec.workspace.database import open_database, open_store
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
