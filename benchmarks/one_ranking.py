@@ -27,10 +27,10 @@ from mdvec.indexing.transfer import copy_store
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.search.search import find
 from mdvec.stores.interface import Store
-from mdvec.stores.vectors.follower import update_vector_index
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
 from mdvec.workspace.database import open_store
+from mdvec.workspace.stores import update_vector_index
 
 NAMES = ("sqlite-vec", "lancedb", "chroma", "postgres", "postgres-hnsw")
 QUESTIONS = 100

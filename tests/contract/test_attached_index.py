@@ -77,7 +77,7 @@ def full(
 def no_scan(monkeypatch: pytest.MonkeyPatch, store_kind: str) -> None:
     """Fail when the vectors of the store are searched instead of the index."""
     if store_kind == "postgres":
-        from mdvec.stores.postgres.hnsw import LargeSpaceVectors as Searched
+        from mdvec.stores.postgres.vectors import PostgresVectors as Searched
     else:
         from mdvec.stores.sqlite.indexed import (  # type: ignore[assignment] # one name for both
             SqliteIndexedVectors as Searched,
@@ -412,7 +412,8 @@ def test_threads(full: World) -> None:
 
 def rebuild(world: World) -> int | None:
     """Rebuild the index; return how many vectors it holds."""
-    with world.store.vector_index() as index:
+    with world.store.read() as view:
+        index = view.vectors.index
         return None if index is None else index.rebuild()
 
 
@@ -421,13 +422,14 @@ def test_rebuild(full: World) -> None:
     assert rebuild(full) == held(full) == 2_250
     full.delete("8.md")
     assert rebuild(full) == held(full) == 2_250 - CHUNKS_PER_DOCUMENT - 1
-    with full.exact.vector_index() as index:
-        assert index is None
+    with full.exact.read() as view:
+        assert view.vectors.index is None
 
 
 def test_update(full: World) -> None:
     """An update applies all that was missed, however much that is."""
-    with full.store.vector_index() as index:
+    with full.store.read() as view:
+        index = view.vectors.index
         assert index is not None
         assert index.update() == held(full) == 2_250
         assert index.problem() == ""

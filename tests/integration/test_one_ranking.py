@@ -16,11 +16,11 @@ from mdvec.search.query_vectors import SearchedCollection
 from mdvec.search.search import find
 from mdvec.stores.interface import Store
 from mdvec.stores.published.followed import PublishedSettings
-from mdvec.stores.vectors.follower import update_vector_index
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
 from mdvec.workspace.database import open_store
+from mdvec.workspace.stores import update_vector_index
 
 DOCS = Path(__file__).parents[1] / "data" / "astro_docs"
 QUESTIONS = 20

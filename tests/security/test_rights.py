@@ -30,10 +30,7 @@ from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.http.rights import COOKIE, start_session
 from mdvec.interfaces.rpc.methods import all_methods
-from mdvec.stores.interface import View
-from mdvec.stores.restricted import PASSED_ON, RestrictedCollections
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.stores.view import ChunkView, CollectionView, DocumentView, SpaceView, VectorView
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.hit import Correction
 from mdvec.types.query import Filters, SearchQuery
@@ -141,23 +138,6 @@ def bearer(token: str) -> dict[str, str]:
 
 
 # --- the seam ----------------------------------------------------------------------------------
-
-
-def test_every_method_of_a_view_is_decided_on() -> None:
-    """Whoever adds a method to the port decides whether a restricted view has it."""
-    parts = {"documents": DocumentView, "chunks": ChunkView, "spaces": SpaceView, "vectors": VectorView}
-    # Whole spaces of vectors, and what only imports need.
-    left_out = {"spaces": {"all"}, "vectors": {"page", "count", "known", "pending", "pending_names"}}
-    left_out["vectors"].add("count_pending_names")
-    assert PASSED_ON.keys() == parts.keys()
-    for part, port in parts.items():
-        assert PASSED_ON[part] | left_out.get(part, set()) == {*methods_of(port)}
-    assert {*parts, "version", "collections", "words"} == {*methods_of(View)}
-    assert {*methods_of(CollectionView)} == {*methods_of(RestrictedCollections)}
-
-
-def methods_of(port: type) -> list[str]:
-    return [name for name in vars(port) if not name.startswith("_")]
 
 
 def test_another_collection_is_like_none(narrow: Workspace) -> None:

@@ -19,8 +19,8 @@ from mdvec import run
 from mdvec.errors import ImportStoppedError, MdvecError, StoreError, WatchError, WriterBusyError
 from mdvec.sources.events import watch, why_no_events
 from mdvec.sources.interface import Source, WatchedSource
-from mdvec.stores.interface import Claim, Store
-from mdvec.stores.sharing import SharedWork
+from mdvec.stores.claims import Claim
+from mdvec.stores.interface import Store
 from mdvec.types.collection import Collection
 from mdvec.types.report import ImportReport
 
@@ -236,7 +236,7 @@ class Watcher:
             if now >= list_at:
                 with self._store().read() as view:
                     found = view.version
-                if found != version or isinstance(self._store(), SharedWork):
+                if found != version or self._store().team is not None:
                     self._list_collections(lease)
                     version = found if self._notice_dirty() else -1
                 self._notice_replaced()
@@ -271,13 +271,13 @@ class Watcher:
         self, every: Sequence[tuple[Collection, Source]], lease: Claim
     ) -> Sequence[tuple[Collection, Source]]:
         """Return what this process is to watch, and not another one."""
-        store = self._store()
-        if not isinstance(store, SharedWork):
+        team = self._store().team
+        if team is None:
             return every
         missing = [
             each.id for each, source in every if isinstance(source, WatchedSource) and not source.is_here()
         ]
-        mine = store.share(lease, [each.id for each, _ in every if each.id not in missing], missing)
+        mine = team.share(lease, [each.id for each, _ in every if each.id not in missing], missing)
         names = [each.name for each, _ in every if each.id in mine]
         if names != self._share:
             self._share = names

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
-from mdvec.stores.restricted import RestrictedView
 from mdvec.text.folding import nfc
 from mdvec.text.links import file_key, link_key, resolve
 from mdvec.text.undecodable import spelled
@@ -103,7 +102,7 @@ def readings(
         places: The collections.
         view: The snapshot.
     """
-    on_disk = not isinstance(view, RestrictedView)
+    on_disk = not view.restricted
     yield text, places
     plain = text
     if text.startswith((_SCHEME, _FILE_SCHEME)):

@@ -12,7 +12,6 @@ from mdvec import registry
 from mdvec.clock import now_ms
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError, SourceMissingError, UsageError
 from mdvec.stores.interface import Store, View
-from mdvec.stores.sharing import FollowingStore
 from mdvec.text.folding import nfc
 from mdvec.text.undecodable import spelled
 from mdvec.types.collection import (
@@ -93,7 +92,7 @@ class Collections:
     @property
     def is_published(self) -> bool:
         """Whether they are a published copy, which cannot be imported here."""
-        return isinstance(self.database.store(), FollowingStore)
+        return self.database.store().published is not None
 
     # --- reading -------------------------------------------------------------------------------
 

@@ -23,7 +23,6 @@ from mdvec.errors import (
 )
 from mdvec.indexing.work import Work
 from mdvec.sources.interface import Source, WatchedSource
-from mdvec.stores.vectors.follower import update_vector_index
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
 from mdvec.types.query import SearchMode, SearchQuery
@@ -32,6 +31,7 @@ from mdvec.workspace.collections import Collections
 from mdvec.workspace.database import DOCS_COLLECTION
 from mdvec.workspace.models import chunking_of, model_warnings, pinned_model, resume_change
 from mdvec.workspace.stages import Stages
+from mdvec.workspace.stores import update_vector_index
 
 if TYPE_CHECKING:
     from mdvec.indexing.watch import Watcher

@@ -79,7 +79,7 @@ PAGES = [*Path(__file__).parents[3].joinpath("docs").rglob("*.md")]
         "# With an id {#id .class}\n",
         "> # Quoted #tag\n\n- # Listed [[Note]]\n\nSetext\n===\n",
         "# H &amp; <b>i</b> \\* ![j](k.png)\n",
-        *(pytest.param(page.read_text("utf-8"), id=page.name) for page in PAGES),
+        *(pytest.param(page.read_text("utf-8"), id=f"{page.parent.name}-{page.name}") for page in PAGES),
     ],
 )
 def test_headings_links_and_tags_are_those_of_the_index(text: str) -> None:

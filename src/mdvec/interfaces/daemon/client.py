@@ -18,7 +18,7 @@ COMMANDS = ("search", "get", "ls", "related", "tags", "status")
 COMMAND_PATH = "/command"
 """Where a daemon runs a command line, see :class:`mdvec.interfaces.cli.served.CommandLine`."""
 
-_REFUSING = {"--no-daemon", "--verbose"}
+_REFUSING = {"--help", "-h", "--no-daemon", "--verbose"}
 _PASSED_PREFIX = "MDVEC_"
 _PASSED_NAMES = ("NO_COLOR", "TERM")
 _CONNECT_TIMEOUT_S = 2.0
