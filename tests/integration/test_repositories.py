@@ -312,6 +312,18 @@ def test_what_only_moved_or_is_cut_anew_is_not_fetched(on_github: Workspace, ser
     assert [chunk.text for chunk in on_github.chunks()] == cut_anew
 
 
+def test_what_was_guessed_is_said_again_when_it_is_cut_anew(
+    on_github: Workspace, server: GithubServer
+) -> None:
+    """The stored text does not show it, so the file is fetched."""
+    server.commit({**_FILES, "old.txt": "東京都庁舎の\n".encode("cp932")[:-3]})
+    assert any("is a guess: shift_jis" in each for each in _update(on_github).warnings)
+    server.calls()
+    report = on_github.import_collection(NAME, ImportOptions(max_tokens=8))
+    assert any("is a guess: shift_jis" in each for each in report.warnings)
+    assert server.calls() == ["commits", "blobs"]
+
+
 def test_an_estimate_fetches_nothing_that_is_here(on_github: Workspace, server: GithubServer) -> None:
     """Neither what is cut anew, nor the binary file that looks new every time."""
     assert on_github.models.estimate(NAME, ImportOptions(max_tokens=8)).documents == 3

@@ -1,4 +1,4 @@
-"""Comments, which are for the author only: ``%% … %%``, ``<!-- … -->``, and ``{/* … */}`` in MDX."""
+"""What readers do not see: ``%% … %%``, ``<!-- … -->``, ``{/* … */}`` in MDX, states of Logseq's blocks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ Span = tuple[int, int]
 
 _DELIMITER = "%%"
 _CLOSINGS = {"<!--": "-->", "{/*": "*/}"}
+# Logseq writes the state of a block below it, and shows it to nobody.
+_BLOCK_STATE = r"^[ \t]+(?:id|collapsed|logseq\.[\w.-]+)::[ \t][^\n]*"
 # An escaped character is not a delimiter.
-_MARK = re.compile(r"\\[\\`%<]|`+|%%|<!--|\{/\*")
+_MARK = re.compile(rf"\\[\\`%<]|`+|%%|<!--|\{{/\*|{_BLOCK_STATE}", re.MULTILINE)
 _RUN = re.compile(r"`+")
 _BLANK_LINE = re.compile(r"\n(?=[ \t]*(?:\n|\Z))")
 # White space between the beginning of a line and its first mark; CommonMark knows only spaces and tabs.
@@ -27,7 +29,7 @@ _Part = tuple[int, Span]  # where its line starts, and where it is
 
 def has_comments(text: str) -> bool:
     """Return True if a text may contain a comment; a fast check."""
-    return any(each in text for each in (_DELIMITER, *_CLOSINGS))
+    return any(each in text for each in (_DELIMITER, *_CLOSINGS, ":: "))
 
 
 def find_comments(text: str, start: int, code: Sequence[Span]) -> tuple[Comment, ...]:
@@ -68,6 +70,8 @@ def find_comments(text: str, start: int, code: Sequence[Span]) -> tuple[Comment,
             else:
                 position = closing + len(sign)
                 comments.append(Comment(match.start(), text[match.start() : position]))
+        elif match[0][0].isspace():
+            comments.append(Comment(match.start(), match[0]))
         elif match[0][0] == "`":
             position = _end_of_code_span(match, runs[len(match[0])], lines)
     return tuple(comments)

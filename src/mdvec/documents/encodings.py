@@ -2,7 +2,8 @@
 
 Tried in this order: byte order marks; zero bytes, which mean UTF-16 or UTF-32 without a mark; the escape
 sequences of ISO-2022-JP; strict UTF-8, which other encodings hardly ever satisfy by chance; UTF-8 with
-damage; EUC-JP and Shift_JIS, by how Japanese the result reads; windows-1252.
+damage; EUC-JP and Shift_JIS, by how Japanese the result reads; without kana also the encodings of Korean and
+Chinese; windows-1252.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections import Counter
 
 from msgspec import Struct
 
-from mdvec.documents.jis import decode_iso_2022_jp, decode_japanese, guess_encoding
+from mdvec.documents.jis import decode_iso_2022_jp, decode_japanese, guess_encoding, japanese_likeness
 
 _REPLACEMENT = "\ufffd"
 
@@ -40,6 +41,17 @@ _NOT_CONTROLS = bytes(set(range(256)) - set(_CONTROLS))
 _ASCII = bytes(range(128))
 _TWO_BYTE_ESCAPE = re.compile(rb"\x1b(?:\$[@B]|\$\([@BD]|\(I)")
 _KANA = re.compile("[ぁ-ヿｦ-ﾟ]")
+# Encodings of pairs of bytes: first and last byte of the signs, last one of the everyday characters, and the
+# least share of these. In Chinese one character in four is where Japanese has rare kanji; Korean uses only a
+# part of the places of everyday kanji.
+_PAIR = re.compile(rb"([\x81-\xfe])[\x40-\x7e\x80-\xfe]")
+_PAIRED = (
+    ("cp949", 0xA1, 0xAF, 0xC8, 0.99),
+    ("gb18030", 0xA1, 0xAF, 0xD7, 0.9),
+    ("big5", 0xA1, 0xA3, 0xC6, 0.9),
+)
+_MIN_PAIRS = 12
+_MIN_JAPANESE = 0.9
 _LONG_RUN_BEYOND_ASCII = re.compile(rb"[\x80-\xff]{3,}")
 _UNDEFINED_IN_WINDOWS_1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 
@@ -174,10 +186,14 @@ def _decode_legacy(raw: bytes) -> Decoded | None:
     if valid > 2 * damaged:
         return _finish(raw.decode("utf-8", "replace"), "utf-8")
     japanese = guess_encoding(sample)
-    if japanese is not None:
-        found = _finish(decode_japanese(raw, japanese), japanese.value)
-        # Chinese and Korean encodings have other characters at the places of kanji, and hardly any kana.
-        return found if _KANA.search(found.text) else _guessed(found.text, found.encoding)
+    found = _finish(decode_japanese(raw, japanese), japanese.value) if japanese else None
+    # Chinese and Korean encodings have other characters at the places of kanji, and hardly any kana.
+    if found is not None and _KANA.search(found.text):
+        return found
+    if other := _chinese_or_korean(sample, "" if found is None else found.text[:_SAMPLE_BYTES]):
+        return _guessed(_normalise(raw.decode(other, "replace")), other)
+    if found is not None:
+        return _guessed(found.text, found.encoding)
     if valid >= damaged:
         return _finish(raw.decode("utf-8", "replace"), "utf-8")
     if _is_western(sample) and not _UNDEFINED_IN_WINDOWS_1252.search(raw):
@@ -185,6 +201,27 @@ def _decode_legacy(raw: bytes) -> Decoded | None:
     if len(raw.translate(None, _ASCII)) <= _MAX_LOST_SHARE * len(raw):
         return _finish(raw.decode("utf-8", "replace"), "utf-8")
     return None
+
+
+def _chinese_or_korean(sample: bytes, japanese: str) -> str:
+    """Return the encoding in which nearly all characters are everyday ones; empty if there is none.
+
+    Args:
+        sample: Whole lines.
+        japanese: How they read in Japanese without kana; empty if they do not.
+    """
+    leads = [pair[0] for pair in _PAIR.findall(sample)]
+    for encoding, first_sign, last_sign, last, share in _PAIRED:
+        letters = [lead for lead in leads if not first_sign <= lead <= last_sign]
+        everyday = sum(last_sign < lead <= last for lead in letters)
+        is_japanese = encoding != "cp949" and japanese_likeness(japanese) >= _MIN_JAPANESE
+        if len(letters) >= _MIN_PAIRS and everyday >= share * len(letters) and not is_japanese:
+            try:
+                sample.decode(encoding)
+            except UnicodeDecodeError:
+                continue
+            return encoding
+    return ""
 
 
 def _is_western(sample: bytes) -> bool:

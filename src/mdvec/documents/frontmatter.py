@@ -36,19 +36,26 @@ _MAX_KEY_CHARS = 80
 # tomllib takes cubic time for a key such as a.a.a.a; no ordinary line has so many dots.
 _MAX_DOTS_IN_TOML_LINE = 500
 
-_YAML_OPENING = re.compile(r"---[ \t]*\n")
+_YAML_OPENING = re.compile(r"(?:[ \t]*\n){0,9}---(?:ya?ml|json)?[ \t]*\n")
 _YAML_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
 _TOML_OPENING = re.compile(r"\+\+\+[ \t]*\n")
 _TOML_CLOSING = re.compile(r"^\+\+\+[ \t]*$", re.MULTILINE)
 # A line that looks like metadata even when the whole does not parse.
 _KEY = re.compile(r"""^["']?\w[\w .-]{0,60}["']?[ \t]*:(?:[ \t]|$)""", re.MULTILINE)
 
+# Properties that nothing else in a text begins with, as people write them who leave the space out.
+_KNOWN_KEYS = re.compile(
+    r"(?:(?:title|tags?|alias(?:es)?|date|created|updated)[ \t]*[:：]|[ \t]+\S|-[ \t]).*", re.IGNORECASE
+)
 # A line whose value is a template placeholder; to YAML it is a broken mapping.
 _PLACEHOLDER = re.compile(
     r"^([ \t]*(?:- +|[\w][\w .-]{0,60}:[ \t]+))([^\n\"'#]*\{\{[^\n\"'#]*\}\}[^\n\"'#]*)$", re.MULTILINE
 )
-# Tags as their authors write them; to YAML, they are comments.
-_HASH = re.compile(r"^([ \t]*(?:-[ \t]+|tags?:[ \t]+))(#[^\s#][^\n]*)$", re.MULTILINE | re.IGNORECASE)
+# Tags, and numbers in titles, as their authors write them; to YAML, they are comments.
+_HASH = re.compile(
+    r"^([ \t]*(?:-|tags?:)[ \t]+(?=#)|title:[ \t]+(?![#\"'|>]))([^\n]*?(?<!\S)#[^\s#][^\n]*)$",
+    re.MULTILINE | re.IGNORECASE,
+)
 # The first line of a property in a block that is repaired, and the lines of Logseq's properties.
 _ENTRY = re.compile(
     r"""^["']?(?P<key>[^\s"'#:：-][^:：\n"']{0,60})["']?[ \t]*"""
@@ -172,7 +179,9 @@ def _read_values(source: str, content_start: int) -> Frontmatter:
         if node is None:
             return Frontmatter({}, content_start)
         if not isinstance(node, yaml.MappingNode):
-            return Frontmatter()
+            lines = filter(str.strip, source.splitlines())
+            is_known = all(map(_KNOWN_KEYS.fullmatch, lines)) and not source[:1].isspace()
+            return Frontmatter(_repaired(source), content_start) if is_known else Frontmatter()
         warnings = _duplicate_keys(node)
         values = _json_mapping(loader.construct_document(node))
     except (_RefusedError, yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:

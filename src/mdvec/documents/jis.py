@@ -66,8 +66,8 @@ def guess_encoding(sample: bytes) -> JapaneseEncoding | None:
         if length >= _MIN_HALF_WIDTH_CHARS or _REPLACEMENT in euc:
             return JapaneseEncoding.SHIFT_JIS
     likeness, text, encoding = max(
-        (_likeness(euc), euc, JapaneseEncoding.EUC_JP),
-        (_likeness(shift_jis), shift_jis, JapaneseEncoding.SHIFT_JIS),
+        (japanese_likeness(euc), euc, JapaneseEncoding.EUC_JP),
+        (japanese_likeness(shift_jis), shift_jis, JapaneseEncoding.SHIFT_JIS),
     )
     is_long = len(_BEYOND_ASCII.findall(text)) > _MAX_CHARS_WITHOUT_KANA
     needed = _MIN_LIKENESS_WITHOUT_KANA if is_long and not _KANA.search(text) else _MIN_LIKENESS
@@ -148,7 +148,7 @@ def _is_half_width_kana(text: str) -> bool:
     return sum(map(len, _HALF_WIDTH_RUN.findall(text))) >= _HALF_WIDTH_SHARE * total
 
 
-def _likeness(text: str) -> float:
+def japanese_likeness(text: str) -> float:
     """Return the mean weight of the characters outside ASCII: at most 1, negative for rubbish."""
     counts = Counter(_BEYOND_ASCII.findall(text))
     total = counts.total()

@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+from msgspec.structs import replace
 
 from mdvec.types.document import Link, LinkKind
 
 WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n]+)\]\]")
 """A wikilink or an embed. File names in Obsidian contain no brackets, so neither does a target."""
+
+_DENDRON = frozenset({"id", "desc"})
+
+# How Hugo and Jekyll name the file that a Markdown link leads to.
+_SHORTCODE = re.compile(
+    r"(?<=\]\()(?:\{\{[^{}\n]*\}\})?(?:\{\{[<%]\s*(?:rel)?ref\s+(?:path=)?|\{%-?\s*(?:link|post_url)\s+)"
+    r"[\"']?/?(?P<target>[^\s\"'{}<>]+)[^{}\n]*\}\}?(?=\))"
+)
+
+
+def with_plain_addresses(text: str) -> str:
+    """Write the targets of Hugo's and Jekyll's links as addresses, in as many bytes."""
+    return _SHORTCODE.sub(_plain_address, text)
+
+
+def _plain_address(found: re.Match[str]) -> str:
+    blank = len(found[0].encode()) - len(found["target"].encode()) - len("<>")
+    return f"<{found['target']}{' ' * blank}>"
 
 
 def wikilink(match: re.Match[str], *, line: int) -> Link:
@@ -21,6 +42,19 @@ def wikilink(match: re.Match[str], *, line: int) -> Link:
     target, fragment = split_fragment(address.rstrip("\\"))
     kind = LinkKind.EMBED if match[1] else LinkKind.WIKI
     return Link(kind, target, fragment, text.strip(), line)
+
+
+def text_first(link: Link, path: str, frontmatter: Mapping[str, object]) -> Link:
+    """Return a link of a document as Dendron means it, if that wrote it: ``[[text|target]]``.
+
+    All of its notes have an ``id`` and a ``desc``; the names of others may look like its names.
+    """
+    first = path.rpartition("/")[2].partition(".")[0]
+    is_its_name = link.text.startswith(f"{first}.") and " " not in link.text and " " in link.target
+    if not link.text or link.kind is not LinkKind.WIKI or not ({*frontmatter} >= _DENDRON or is_its_name):
+        return link
+    target, fragment = split_fragment(link.text)
+    return replace(link, target=target, fragment=fragment, text=link.target)
 
 
 def markdown_link(address: str, *, line: int) -> Link:

@@ -13,7 +13,7 @@ import pyromark
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mdvec.documents.links import WIKILINK, markdown_link, wikilink
+from mdvec.documents.links import WIKILINK, markdown_link, wikilink, with_plain_addresses
 from mdvec.documents.tags import INLINE_TAG, is_inline_tag
 from mdvec.documents.tree import Heading
 from mdvec.types.document import Block, BlockKind, Link
@@ -119,6 +119,8 @@ def _events(body: str, content_start: int) -> Iterable[tuple[Any, Mapping[str, i
     text = body[content_start:]
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()  # without lone surrogates
+    if "]({" in text:
+        text = with_plain_addresses(text)
     if "$$" in text:
         text = _FORMULA.sub(lambda formula: formula[0].translate(_FORMULA_SIGNS), text)
     if "!!! " in text or "??? " in text or "???+ " in text or '=== "' in text:
@@ -243,6 +245,7 @@ class _Reader:
         self._muted = 0  # number of open elements whose text is ignored
         self._begins_line = False
         self._item_start = 0  # of the part of a top container that has no block yet
+        self._is_in_heading = False
         self._heading_end: float = math.inf  # where the anchor at a heading's end begins
 
     def take_all(self, events: Iterable[tuple[Any, Mapping[str, int]]]) -> None:
@@ -314,14 +317,28 @@ class _Reader:
             elif tag not in _CONTAINERS:
                 kind = BlockKind.FENCE if is_fence else _KINDS.get(tag, BlockKind.OTHER)
                 self.spans.append((kind, first, last))
-        elif is_fence or (tag == "Item" and len(self._open) == 1):
+        elif (
+            is_fence
+            or (tag == "Item" and len(self._open) == 1)
+            or (tag == "Heading" and self._is_divided(start))
+        ):
             first, last = self._places.lines(start, end)
             if self._item_start < first:
                 self.spans.append((BlockKind.OTHER, self._item_start, first))
                 self._item_start = first
-            if is_fence:
-                self.spans.append((BlockKind.FENCE, self._item_start, last))
+            if tag != "Item":
+                kind = BlockKind.FENCE if is_fence else BlockKind.HEADING
+                self.spans.append((kind, self._item_start, last))
                 self._item_start = last
+            if tag == "Heading":
+                self._open_heading(first, last, int(details["level"][1:]))
+
+    def _is_divided(self, start: int) -> bool:
+        """Return True if a heading is in an item of an outline (Logseq), or in an admonition."""
+        if self._open != ["BlockQuote"]:
+            return self._open == ["List", "Item"]
+        first, last = self._places.lines(start, start)
+        return self._body[first:last].lstrip()[:1] != ">"
 
     def _find_html_headings(self, first: int, last: int) -> None:
         for found in _HTML_HEADING.finditer(self._body, first, last):
@@ -336,14 +353,14 @@ class _Reader:
     def _open_heading(self, first: int, last: int, level: int) -> None:
         self.headings.append(Heading(level, "", first))
         self._texts.append([])
-        self._heading_end = _anchor_start(self._body, first, last)
+        self._heading_end, self._is_in_heading = _anchor_start(self._body, first, last), True
 
     def _close(self, tag: str, end: int) -> None:
         match tag:
-            case "Heading" if not self._open:
+            case "Heading" if self._is_in_heading:
                 text = _FOOTNOTE.sub("", "".join(self._texts.pop()))
                 self.headings[-1] = replace(self.headings[-1], text=one_line(text))
-                self._heading_end = math.inf
+                self._heading_end, self._is_in_heading = math.inf, False
             case "CodeBlock" | "HtmlBlock" | "Wikilink" | "Footnote":
                 self._muted -= 1
             case "Link":

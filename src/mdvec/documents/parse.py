@@ -6,10 +6,13 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from mdvec.documents.canvas import CANVAS_SUFFIX, canvas_text
 from mdvec.documents.comments import blank_out, find_comments, has_comments
 from mdvec.documents.drawings import DRAWING_SUFFIX, drawing_comments, is_drawing
 from mdvec.documents.frontmatter import read_frontmatter
+from mdvec.documents.links import text_first
 from mdvec.documents.markdown import MarkdownContent, code_blocks, one_line, read_markdown
 from mdvec.documents.properties import property_links, updated_ns
 from mdvec.documents.tags import distinct_tags, frontmatter_aliases, frontmatter_tags
@@ -23,12 +26,20 @@ _DATA = re.compile(
     r"(data:[\w.+-]+/[^\s\"'()<>,]{1,80}+,)[^\s\"'()<>]{100,}+|(\bd=[\"'])(?=[Mm])[^\"'()<>]{100,}+"
 )
 _NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{32}$")
+# The properties of a page of a database, as Notion exports them.
+_NOTION_PROPERTIES = re.compile(r"# [^\n]+\n\n((?:[^\s:#][^:\n]{0,60}:[ \t]+[^\n]+\n)+)(?:\n|\Z)")
+# Encoded data in lines, as in mails and certificates; lists of hashes are no such data.
+_WRAPPED = re.compile(
+    r"^(?=[^\n]*[G-Z])(?=[^\n]*[g-z])([A-Za-z0-9+/]{60})[A-Za-z0-9+/]*\n(?:[A-Za-z0-9+/]{60,}\n){8,}+[A-Za-z0-9+/=]*",
+    re.MULTILINE,
+)
 _UNBROKEN = re.compile(r"([!-~]{60})[!-~]{940,}+")
 # Links, images and HTML, such as badges, and the imports of MDX.
 _NO_PROSE = re.compile(
     r"!?\[(?:[^\[\]]|!?\[[^\[\]]*\](?:\([^()\n]*\))?){0,200}+\]\([^()\n]*\)|<[^<>]*>|^(?:import|export)\b.*$",
     re.MULTILINE,
 )
+_ITEM_HEADING = re.compile(r"[ ]{0,3}(?:[-*+]|\d+[.)])[ \t]+#")
 _LEAD_PARAGRAPHS, _LEAD_CHARS = 5, 1_000  # that are looked at above a heading
 _MIN_PROSE = 40  # characters; less is a label
 # The number and the time above each cue of a transcript (WebVTT, SubRip). Without them, cues are sentences.
@@ -59,13 +70,16 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
     Returns:
         The document. Every text gives one; its warnings name what was odd.
     """
-    text = _UNBROKEN.sub(_beginning_of_run, _DATA.sub(_beginning, text))
+    text = _UNBROKEN.sub(_beginning_of_run, _WRAPPED.sub(_beginning, _DATA.sub(_beginning, text)))
     suffix = _stem_and_suffix(path)[1].lower()
     if suffix == CANVAS_SUFFIX:
         text = canvas_text(text)
     elif suffix not in MARKDOWN_SUFFIXES and suffix not in CONVERTERS:
         return _plain_document(path, text)
     front = read_frontmatter(text)
+    if (found := _NOTION_PROPERTIES.match(text)) and _NOTION_ID.search(_stem_and_suffix(path)[0]):
+        pairs = (line.partition(":") for line in found[1].splitlines())
+        front = replace(front, values={key: value.strip() for key, _, value in pairs})
     start = front.content_start
     if is_drawing(front.values):
         comments = drawing_comments(text, start)
@@ -76,6 +90,9 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
         comments = ()
     body = blank_out(text, comments)
     content = read_markdown(body, content_start=start)
+    links = content.links
+    if "|" in body:
+        links = tuple(text_first(link, path, front.values) for link in links)
     title, title_source = _title(path, front.values, _own_heading(body, content))
     return Document(
         path=path,
@@ -86,7 +103,7 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
         frontmatter=front.values,
         tags=distinct_tags([*frontmatter_tags(front.values), *content.tags]),
         aliases=frontmatter_aliases(front.values),
-        links=(*property_links(path, text[:start], front.values, versions=versions), *content.links),
+        links=(*property_links(path, text[:start], front.values, versions=versions), *links),
         sections=build_sections(content.headings, content_start=start, length=len(body)),
         blocks=content.blocks,
         warnings=(*front.warnings, *unread_dates(front.values)),
@@ -133,6 +150,7 @@ def _plain_document(path: str, text: str) -> Document:
         sections=build_sections((), content_start=0, length=len(text)),
         blocks=tuple(Block(BlockKind.PARAGRAPH, *match.span()) for match in _PARAGRAPH.finditer(text)),
         is_plain=True,
+        updated_ns=updated_ns(path, {}),
         comments=tuple(cues),
     )
 
@@ -141,14 +159,16 @@ def _title(path: str, frontmatter: Mapping[str, object], heading: str) -> tuple[
     named = next((value for key, value in frontmatter.items() if key.strip().casefold() == "title"), None)
     if isinstance(named, (str, int, float)) and not isinstance(named, bool):
         title = one_line(str(named))
-        if title and "{{" not in title:  # of a template
+        if title and "{{" not in title and "<%" not in title:  # of a template
             return title, TitleSource.FRONTMATTER
     return (heading, TitleSource.HEADING) if heading else (_file_title(path), TitleSource.FILE_NAME)
 
 
 def _own_heading(body: str, content: MarkdownContent) -> str:
-    """Return the first heading of level 1; below prose it is the name of a section alone."""
+    """Return the first heading of level 1; below prose and in a list it is the name of a section alone."""
     first = next((each for each in content.headings if each.level == 1 and each.text), None)
+    if first is not None and _ITEM_HEADING.match(body, first.start):
+        return ""  # it names a part of an outline
     if first is None:
         return ""
     above = (each for each in content.blocks if each.end <= first.start and each.kind is BlockKind.PARAGRAPH)

@@ -23,11 +23,13 @@ _DATED_NAME = re.compile(
     |oct(?:ober)?|nov(?:ember)?|dec(?:ember)?
     |mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:rs(?:day)?)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?
     |daily|weekly|monthly|diary|journal|notes?|week|w\d{1,2}|q[1-4])(?![^\W_])
-    |[月火水木金土日](?:曜日?)?|[年第週]|日記|日報|週報|月報
+    |日記|日報|週報|月報|[月火水木金土日](?:曜日?)?|[年第週]
     |[-_./,()（）\s]
     )++""",
     re.IGNORECASE | re.VERBOSE,
 )
+_DATED_PATH = re.compile(r"(?:^|/)(?:_posts/(\d{4}-\d\d-\d\d)-|(\d{4}/\d\d/\d\d)(?:\.[a-z]+)?$)")
+_SUFFIX = re.compile(r"\.[A-Za-z]+$")
 _PREVIOUS_LINE = re.compile(r"""^["']?previous["']?[ \t]*[:=]""", re.IGNORECASE)
 # Each name whose spelling differs from its value, such as "\\u00e9", costs a search of all lines.
 _MAX_UNSEEN_NAMES = 64
@@ -64,10 +66,10 @@ def property_links(
     places = _lines_of([target for target, _, _ in parts], lines[max(first, 1) - 1 : last], max(first, 1))
     for (target, fragment, shown), where in zip(parts, places, strict=True):
         links.append(Link(LinkKind.PREVIOUS, target, fragment, shown, where))
-    if _is_dated(path):
+    if _dated_name(path):
         links = [
             replace(link, kind=LinkKind.WIKI)
-            if link.kind is LinkKind.PREVIOUS and _is_dated(link.target)
+            if link.kind is LinkKind.PREVIOUS and _dated_name(link.target)
             else link
             for link in links
         ]
@@ -87,12 +89,16 @@ def updated_ns(path: str, frontmatter: Mapping[str, object]) -> int | None:
     dated = first_moment(frontmatter, UPDATED_KEYS)
     if dated is not None:
         return dated
-    return moment_of(path.rpartition("/")[2].removesuffix(".md")) if _is_dated(path) else None
+    name = _dated_name(path)
+    return moment_of(name) if name else None
 
 
-def _is_dated(path: str) -> bool:
-    name = path.rpartition("/")[2].removesuffix(".md")
-    return _DATED_NAME.fullmatch(name) is not None
+def _dated_name(path: str) -> str:
+    """Return the name of a daily note, or the date in that of a post (Jekyll); empty for others."""
+    if found := _DATED_PATH.search(path):
+        return found[1] or found[2]
+    name = _SUFFIX.sub("", path.rpartition("/")[2])
+    return name if _DATED_NAME.fullmatch(name) else ""
 
 
 def _lines_of_previous(lines: list[str]) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 
 from mdvec.documents.inline import add_inline_rules, plain_parts, with_marks
 from mdvec.documents.line_breaks import is_hard_wrapped
-from mdvec.documents.links import WIKILINK, wikilink
+from mdvec.documents.links import WIKILINK, wikilink, with_plain_addresses
 from mdvec.documents.markdown import ATTRIBUTES
 from mdvec.documents.sanitising import sanitised
 from mdvec.documents.targets import Job, Targets, slug
@@ -36,6 +36,7 @@ _PLAIN_BLOCK = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)
 # The parser takes quadratic time in the markup characters of a paragraph; one with more is shown as text.
 _MAX_SIGNS = 3_000
 _SIGNS = re.compile(r"[!#$%&*+:<=>@\[\\\]^_`{}~-]")
+_LEVEL_IN_ITEM = 2  # of a block in an item of a list at the top
 # Blocks of text; blocks that contain others are not marked as a whole.
 _LEAVES = frozenset(
     {"paragraph_open", "heading_open", "fence", "code_block", "tr_open", "math_block", "embed"}
@@ -78,7 +79,7 @@ def render_plain(text: str, *, marked: Marked | None = None) -> RenderedDocument
 
 
 def _html(text: str, job: Job) -> str:
-    return str(_parser().render(text, {"job": job}))
+    return str(_parser().render(with_plain_addresses(text), {"job": job}))
 
 
 @functools.cache
@@ -246,6 +247,7 @@ def _place(state: StateCore) -> None:
     query = job.marked.query if job.marked else ""
     sections: list[int] = []  # where those of the passage begin
     texts: dict[int, str] = {}
+    outer = ""  # the block that is open at the top
     for index, token in enumerate(state.tokens):
         if token.map is None or token.nesting < 0:
             continue
@@ -257,8 +259,9 @@ def _place(state: StateCore) -> None:
             texts[index] = token.content if inside else ""
             continue
         token.attrSet("data-line", str(first))
+        outer = outer if token.level else token.type
         if token.type == "heading_open":
-            _set_heading_id(token, state.tokens[index + 1], job)
+            _set_heading_id(token, state.tokens[index + 1], job, outer)
         if inside and token.type in _LEAVES:
             # The paragraph of a tight list is not written: its item is marked.
             block = state.tokens[index - 1] if token.hidden else token
@@ -284,12 +287,13 @@ def _overlaps(first: int, last: int, marked: Marked) -> bool:
     return first <= marked.last and last >= marked.first
 
 
-def _set_heading_id(token: Token, inline: Token, job: Job) -> None:
+def _set_heading_id(token: Token, inline: Token, job: Job, outer: str) -> None:
     text = " ".join("".join(plain_parts(inline.children or ())).split())
     name = slug(text) or "section"
     number = job.anchors.get(name, 0)
     job.anchors[name] = number + 1
     anchor = f"{name}-{number}" if number else name
     token.attrSet("id", anchor)
-    if not token.level:  # as in the index, what is quoted is no heading of the document
+    # As in the index: what is quoted, or in a nested list, is no heading of the document.
+    if token.level == (_LEVEL_IN_ITEM if outer.endswith("list_open") else 0):
         job.outline.append(OutlineHeading(int(token.tag[1]), text, f"{ANCHOR_PREFIX}{anchor}"))

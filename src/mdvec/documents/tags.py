@@ -14,8 +14,8 @@ _TAG = (
     r"[^\s\x00-\x1f!-,.:-@\[-^`{-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\u2000-\u200b\u200e-\u206f\u2e00-\u2e7f"
     r"\u3001-\u3004\u3008-\u3020\u3030\u303d\uff01-\uff0e\uff1a-\uff20\uff3b-\uff3e\uff40\uff5b-\uff65\ufeff]+"
 )
-INLINE_TAG = re.compile(rf"#({_TAG})")
-"""A candidate for an inline tag; :func:`is_inline_tag` decides."""
+INLINE_TAG = re.compile(rf"#({_TAG}(?:(?:[ .]{_TAG}){{1,5}}(?=(?<! .)#(?!\w)))?)")
+"""A candidate for an inline tag; :func:`is_inline_tag` decides. Bear closes those of several words."""
 
 # Characters that may stand right before an inline tag; Japanese is written without spaces.
 _BEFORE = frozenset("、。，．・（「『【")

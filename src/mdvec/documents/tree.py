@@ -10,7 +10,7 @@ from mdvec.types.document import Section
 
 
 class Heading(Struct, frozen=True, gc=False):
-    """A heading of the document's own (one inside a list or a quotation opens no section).
+    """A heading of the document's own (one inside a quotation or a nested list opens no section).
 
     Attributes:
         level: 1-6.

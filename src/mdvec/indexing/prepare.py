@@ -132,7 +132,8 @@ def _read(changes: Changes, entry: SourceEntry) -> _Task:
     if entry.content_hash is not None and entry.path in changes.stored:
         with changes.store.read() as view:
             stored = view.documents.find(changes.collection_id, changes.stored[entry.path])
-        if stored is not None and stored.body:  # why there is no text, only the file can say
+        # Only the file can say why there is no text, or what was lost or guessed in it.
+        if stored is not None and stored.body and not stored.warnings:
             text = with_comments(stored.body, stored.comments)
             return _Task(sized(entry, stored.size), text, contexts)
     raw = changes.source.read(entry)

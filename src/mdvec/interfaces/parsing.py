@@ -55,7 +55,8 @@ def parse(
     """Parse arguments into the request that they mean.
 
     Args:
-        given: By name, as a client sent them. Null is taken as an argument that is left out.
+        given: By name, as a client sent them. Null is taken as an argument that is left out, as is an empty
+            text where no text is wanted.
         kind: The request.
         only: The arguments that are taken; all when empty.
         fixed: Fields that the door decides.
@@ -75,8 +76,10 @@ def parse(
             # To look for what was meant takes time, and of thousands nothing is shown.
             problems.append(_unknown(name, taken) if len(problems) < _MAX_PROBLEMS else name)
             continue
-        if sent is None and not (name in needed and _NULL in schema[name].get("anyOf", ())):
-            continue  # many clients send what they leave out so
+        if _is_left_out(sent, schema[name]) and not (
+            name in needed and _NULL in schema[name].get("anyOf", ())
+        ):
+            continue
         needed.discard(name)
         value = _meant(sent, schema[name])
         try:
@@ -193,6 +196,15 @@ def _meant(value: object, schema: JsonObject) -> object:
             return {name: _meant(each, inside.get(name, {})) for name, each in value.items()}
         case _:
             return value
+
+
+def _is_left_out(value: object, schema: JsonObject) -> bool:
+    """Return True for null, as many clients write what they leave out; some write an empty text, or its name.
+
+    Where any text may be meant, null alone is none.
+    """
+    is_any_text = any(each.get("type") == "string" and "enum" not in each for each in _variants(schema))
+    return value is None or (value in ("", "null") and not is_any_text)
 
 
 def _list_in(value: object) -> list[object]:

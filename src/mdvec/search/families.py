@@ -10,15 +10,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 from mdvec.search.passages import Ranked, RankedPassage
 from mdvec.stores.records import StoredChunk
 from mdvec.types.ids import ChunkId, CollectionId
 
-# Of Syncthing, of browsers and file managers, and of Dropbox and Nextcloud in English and Japanese.
+# Of Syncthing, OneDrive and browsers; of Dropbox, Nextcloud, Synology and others; of file managers.
 _COPY = re.compile(
-    r"(?:\.sync-conflict-[\w-]+| \(\d\)| \([^()/]*(?:conflicted copy|競合コピー)[^()/]*\))(?=\.[^./]+\Z)"
+    r"(?:\.sync-conflict-[\w-]+|~\d{8}-\d{6}|-(?:DESKTOP|LAPTOP)-\w+| \(\d\)"
+    r"|[ ._](?:conflict(?:ed copy)?|conf\([^()/]+\)"
+    r"|[(\[][^()\[\]/]*(?:conflict|konflikt|conflit|競合)[^()\[\]/]*[)\]])"
+    r"|(?: -)? (?:copy|コピー|kopie|copie)(?: \d)?| ?のコピー(?: ?\d)?)(?=\.[^./]+\Z)",
+    re.IGNORECASE,
 )
+# Of iCloud and Bear, and of many a chapter: a copy only beside a file without the number.
+_NUMBERED = re.compile(r" \d(?=\.[^./]+\Z)")
 _WORD = re.compile(r"\w+")
 _SAME_WORDS = 0.5
 
@@ -68,10 +75,14 @@ def without_copies(
     Returns:
         The passages that are left, and for the best chunk of an original the number of its copies.
     """
+    paths = {*map(attrgetter("path"), chunks.values())}
     members: dict[tuple[CollectionId, str], list[RankedPassage]] = {}
     for passage, _ in scored:
         chunk = chunks[passage.best.place.id]
-        members.setdefault((chunk.collection_id, _COPY.sub("", chunk.path)), []).append(passage)
+        name = _NUMBERED.sub("", chunk.path)
+        if name == chunk.path or name not in paths:
+            name = _COPY.sub("", chunk.path)
+        members.setdefault((chunk.collection_id, name), []).append(passage)
     original_of: dict[ChunkId, RankedPassage] = {}
     for family in members.values():
         # The original has the shortest name; if a copy is equal to it, either may be here.

@@ -36,6 +36,10 @@ DEFAULT_EXCLUDED_DIRECTORIES: tuple[str, ...] = (
         ".Spotlight-V100",
         ".fseventsd",
         "$RECYCLE.BIN",
+        "#recycle",
+        "@eaDir",
+        "__MACOSX",
+        "lost+found",
         ".stversions",
     ),
     *(".mdvec", ".rag-index", ".search-docs"),
@@ -44,6 +48,10 @@ DEFAULT_EXCLUDED_DIRECTORIES: tuple[str, ...] = (
 
 VAULT_FOLDER = ".obsidian"
 """The extensions in an Obsidian vault besides notes."""
+
+# Logseq's own files, with a backup of each page.
+_LOGSEQ = "logseq"
+_LOGSEQ_FOLDERS = frozenset({_LOGSEQ, "pages"})
 
 DEFAULT_MAX_FILE_BYTES = 10_000_000
 """The largest file that is indexed by default."""
@@ -131,6 +139,8 @@ class Selection(Struct, frozen=True):
 
     def for_root(self, names: Collection[str]) -> Selection:
         """Return the selection for a folder, given the names of its contents."""
+        if _LOGSEQ_FOLDERS.issubset(names):
+            return replace(self, exclude=(*self.exclude, Glob.parse(f"{_LOGSEQ}/")))
         return replace(self, is_vault=True) if VAULT_FOLDER in names else self
 
     def name_rule(self, name: str) -> str | None:

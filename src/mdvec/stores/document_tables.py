@@ -144,7 +144,8 @@ class DocumentTables(Part, DocumentWriter):
         """Return the document at a path."""
         found = self._tables.rows(
             f"""SELECT d.id, k.name, d.locator, d.title, {self.body_column}, d.content_start, t.frontmatter,
-            t.comments, d.sha256, d.mtime_ns, d.size, d.dirty_since_ms IS NOT NULL, d.indexed_at_ms
+            t.comments, d.sha256, d.mtime_ns, d.size, d.dirty_since_ms IS NOT NULL, d.indexed_at_ms,
+            d.warnings
             FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
             CROSS JOIN contents t ON t.document_id = d.id
             WHERE d.collection_id = ? AND d.path = ?""",
@@ -154,7 +155,7 @@ class DocumentTables(Part, DocumentWriter):
         if not found:
             return None
         document_id, collection, locator, title, body, start, frontmatter, comments, *rest = found[0]
-        content_hash, mtime_ns, size, dirty, indexed_at_ms = rest
+        content_hash, mtime_ns, size, dirty, indexed_at_ms, warnings = rest
         labels = self._tables.rows(
             "SELECT kind, display FROM labels WHERE document_id = ? ORDER BY position", document_id
         )
@@ -176,6 +177,7 @@ class DocumentTables(Part, DocumentWriter):
             size=size,
             dirty=bool(dirty),
             indexed_at_ms=indexed_at_ms,
+            warnings=tuple(warnings.splitlines()),
         )
 
     def facts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, DocumentFacts]:

@@ -103,6 +103,7 @@ class StoredDocument(Struct, frozen=True):
         size: As last seen.
         dirty: Whether it is marked as changed since it was indexed.
         indexed_at_ms: When it was written, in milliseconds since 1970.
+        warnings: Messages about what was odd in it.
     """
 
     id: DocumentId
@@ -122,6 +123,7 @@ class StoredDocument(Struct, frozen=True):
     size: int
     dirty: bool
     indexed_at_ms: int
+    warnings: tuple[str, ...] = ()
 
 
 class StoredChunk(Struct, frozen=True):

@@ -34,8 +34,9 @@ _RADICALS = (
     "⻎辶⻏邑⻐钅⻑長⻒镸⻓长⻔门⻕𨸏⻖阝⻗雨⻘青⻙韦⻚页⻛风⻜飞⻝食⻞𩙿⻟飠⻠饣⻡𩠐⻢马⻣骨⻤鬼⻥鱼⻦鸟"
     "⻧卤⻨麦⻩黄⻪黾⻫斉⻬齐⻭歯⻮齿⻯竜⻰龙⻱龜⻲亀"
 )
-# Letters that Unicode does not decompose, and their usual spelling without the stroke or the ligature.
-_LETTERS = "øołlđdħhŧtıi"
+# Letters that Unicode does not decompose, and their usual spelling without the stroke or the ligature; those
+# of Persian that look like Arabic ones, and Arabic ones that are often written without their points.
+_LETTERS = "øołlđdħhŧtıiةهىيیيکك"
 _LIGATURES = {"æ": "ae", "œ": "oe", "ð": "d", "þ": "th"}
 
 

@@ -11,6 +11,8 @@ from mdvec.types.document import Link, LinkKind
 
 # One letter and a colon is a drive, not a scheme.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
+# The folder of a site's contents, as Zola and Docusaurus write it, or a vault of Dendron's.
+_ROOT = re.compile(r"^(?:@(?:site)?|dendron://[^/]+)/")
 MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx", ".mdown", ".qmd", ".rmd")
 """How the names of Markdown files end."""
 
@@ -51,12 +53,12 @@ def file_key(path: str) -> str:
     """Return the key that a file and the links to its name share.
 
     Args:
-        path: A path, or the target of a link; only what follows the last ``/`` counts.
+        path: A path, or the target of a link; only the last name in it counts.
 
     Returns:
         The name without the suffix of a document, in NFC and case folded; of a Zettelkasten note, its id.
     """
-    name = _without_suffix(_folded(path).rpartition("/")[2].strip())
+    name = _without_suffix(_folded(path).rstrip("/").rpartition("/")[2].strip())
     note_id = _NOTE_ID.match(name)
     return note_id[0] if note_id else name
 
@@ -78,10 +80,11 @@ def linked_path(link: Link) -> str | None:
         A path, possibly partial or relative; empty for a place in the document itself; None for an external
         address.
     """
-    if _SCHEME.match(link.target) and (link.kind is LinkKind.MARKDOWN or "://" in link.target):
+    target = _ROOT.sub("", link.target)
+    if _SCHEME.match(target) and (link.kind is LinkKind.MARKDOWN or "://" in target):
         return None
     # A file's name may contain a percent sign; a Markdown link spells it %25.
-    target = unquote(link.target) if link.kind is LinkKind.MARKDOWN else link.target
+    target = unquote(target) if link.kind is LinkKind.MARKDOWN else target
     return nfc(target.replace("\\", "/")).strip()
 
 
@@ -94,10 +97,11 @@ def resolve(link: Link, from_path: str, candidates: Collection[str]) -> str | No
     """Find the document that a link leads to.
 
     A path that starts with ``./`` or ``../`` is relative to the document's folder, one with ``/`` to the
-    root. Any other is matched against the ends of paths. Of the documents that match, the one at exactly that
-    path from the root comes first, then those below the document's own folder, then the one with the shortest
-    path. A Markdown link, and a link to an older version, is first tried relative to the document's folder:
-    so Markdown means it everywhere, and older versions often share their names with others elsewhere.
+    root, or in Markdown, to a folder that is the root of a web site. Any other is matched against the ends of
+    paths. Of the documents that match, the one at exactly that path from the root comes first, then those
+    below the document's own folder, then the one with the shortest path. A Markdown link, and a link to an
+    older version, is first tried relative to the document's folder: so Markdown means it everywhere, and
+    older versions often share their names with others elsewhere.
 
     Case does not count, except between paths that are equal otherwise. The suffix may be left out; Markdown
     then comes before plain text. Aliases are not targets, as in Obsidian.
@@ -132,6 +136,9 @@ def resolve(link: Link, from_path: str, candidates: Collection[str]) -> str | No
         if spelled_out in candidates:
             return spelled_out
     fitting = [path for path in candidates if _ends_so(path, wanted, whole=rooted)]
+    if not fitting and link.kind is LinkKind.MARKDOWN and link.target.startswith("/"):
+        # The root of a web site is often a folder of its repository.
+        fitting = [path for path in candidates if _ends_so(path, wanted, whole=False)]
     return min(fitting, key=lambda path: _order(path, wanted, folder, beside), default=None)
 
 

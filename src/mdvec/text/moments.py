@@ -6,16 +6,31 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-# Keys that people and plug-ins write at every change come first, then those of the document's own date.
-CREATED_KEYS = ("date", "created", "date created", "created at", "published")
-"""The properties with the date of a document, folded."""
-
-UPDATED_KEYS = (
-    *("updated", "modified", "date modified", "last modified", "lastmod", "date updated", "last updated"),
-    *("updated at", "modified at", *CREATED_KEYS),
+_AT = r"(?: (?:at|on|date|time))?"
+CREATED_KEYS = tuple(
+    map(
+        re.compile,
+        (
+            rf"date|(?:date )?created{_AT}|creation (?:date|time)|ctime|作成日時?|日付",
+            rf"(?:date )?(?:published|posted){_AT}|(?:publish|pub|post|publication) date|公開日時?|投稿日時?",
+        ),
+    )
 )
-"""The properties with the time of the last change, folded."""
+"""The folded names of properties with the date of a document."""
 
+# What people and programs write at every change comes first.
+UPDATED_KEYS = (
+    re.compile(rf"(?:date |last )?updated{_AT}|last update|(?:最終)?更新日?時?"),
+    re.compile(
+        rf"(?:date |last )?(?:modified|edited|changed|revised){_AT}|lastmod|mtime"
+        r"|(?:modification|revision) date|(?:最終)?変更日時?"
+    ),
+    *CREATED_KEYS,
+)
+"""The folded names of properties with the time of the last change."""
+
+_DATE_KEY = re.compile("|".join(f"(?:{each.pattern})" for each in UPDATED_KEYS))
+_NEW_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")  # as in "pubDate"
 _BETWEEN_WORDS = re.compile(r"[-_\s]+")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH_NAME = rf"(?P<name>{'|'.join(_MONTHS)})[a-z]*\.?"
@@ -24,13 +39,18 @@ _DATES = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
         rf"(?<!\d){_YEAR}[-/._]{_MONTH}[-/._]{_DAY}(?!\d)",
+        rf"{_YEAR}-{_MONTH}\Z",
         rf"{_YEAR}年\s*{_MONTH}月\s*{_DAY}日",
+        rf"(?P<era>令和|平成|昭和|\b[RHS])\s?(?P<year>\d{{1,2}}|元)(?:年\s*|\.){_MONTH}(?:月\s*|\.){_DAY}(?!\d)",
         r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<month>[01]\d)(?P<day>[0-3]\d)(?=$|T?\d{4}|\D)",
         rf"(?<!\d){_DAY}\.{_MONTH}\.{_YEAR}(?!\d)",
         rf"\b{_MONTH_NAME}\s+{_DAY}(?:st|nd|rd|th)?,?\s+{_YEAR}(?!\d)",
-        rf"(?<!\d){_DAY}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH_NAME},?\s+{_YEAR}(?!\d)",
+        rf"(?<!\d){_DAY}(?:st|nd|rd|th)?[-\s]\s*(?:of\s+)?{_MONTH_NAME},?[-\s]\s*{_YEAR}(?!\d)",
+        rf"\b{_MONTH_NAME}\s+{_DAY}\s+[\d:]{{5,8}}\s+(?:[A-Z]{{3,4}}\s+)?{_YEAR}(?!\d)",
+        rf"(?<!\d){_YEAR}\s+{_MONTH_NAME}\s+{_DAY}(?!\d)",
     )
 )
+_ERAS = {"令和": 2018, "R": 2018, "平成": 1988, "H": 1988, "昭和": 1925, "S": 1925}
 _TIME = re.compile(
     r"\D{0,4}(?P<hour>\d{1,2})[:時]?(?P<minute>\d\d)(?:[:分]?(?P<second>\d\d)(?:[.,]\d+)?)?秒?"
     r"\s*(?P<half>[ap]m)?\s*(?P<zone>Z|[-+]\d\d:?\d\d)?",
@@ -42,22 +62,38 @@ _LAST_NS = 2**63 - 1  # times of documents are stored in 64 bits
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def first_moment(frontmatter: Mapping[str, object], keys: Sequence[str]) -> int | None:
-    """Return the first date of some keys of frontmatter, in nanoseconds since 1970; None without one."""
-    values = {_BETWEEN_WORDS.sub(" ", key.strip().casefold()): value for key, value in frontmatter.items()}
-    moments = (moment_of(text) for key in keys for text in scalars(values.get(key)))
-    return next((each for each in moments if each is not None), None)
+def first_moment(frontmatter: Mapping[str, object], keys: Sequence[re.Pattern[str]]) -> int | None:
+    """Return the date of the first of some keys that has one, in nanoseconds since 1970; None without any.
+
+    The last date of a list counts.
+    """
+    dated = _dated(frontmatter)
+    for form in keys:
+        for _, name, texts in dated:
+            if form.fullmatch(name) and (moments := [*filter(None, map(moment_of, texts))]):
+                return max(moments)
+    return None
 
 
 def unread_dates(frontmatter: Mapping[str, object]) -> list[str]:
     """Return a warning for each property of the last change whose date cannot be read."""
     return [
         f"the date of {key.strip()!r} is not read; write it as 2026-05-31"
-        for key, value in frontmatter.items()
-        if _BETWEEN_WORDS.sub(" ", key.strip().casefold()) in UPDATED_KEYS
-        for text in scalars(value)
+        for key, _, texts in _dated(frontmatter)
+        for text in texts
         if _DIGIT.search(text) and "{{" not in text and "<%" not in text and moment_of(text) is None
     ]
+
+
+def _dated(frontmatter: Mapping[str, object]) -> list[tuple[str, str, list[str]]]:
+    """Return keys that may have dates, in their own and in their folded form, and their texts."""
+    found: list[tuple[str, str, list[str]]] = []
+    for key, value in frontmatter.items():
+        name = _BETWEEN_WORDS.sub(" ", _NEW_WORD.sub(" ", key.strip()).casefold())
+        if _DATE_KEY.fullmatch(name):
+            value = value.get("date") if isinstance(value, Mapping) else value
+            found.append((key, name, [*scalars(value)]))
+    return found
 
 
 def scalars(value: object) -> Iterator[str]:
@@ -102,7 +138,8 @@ def _written(text: str) -> datetime | None:
     parts = found.groupdict()
     month = _MONTHS.index(parts["name"].lower()) + 1 if parts.get("name") else int(parts["month"])
     time = _TIME.match(text, found.end())
-    day = datetime(int(parts["year"]), month, int(parts["day"]), tzinfo=UTC)
+    year = 1 if parts["year"] == "元" else int(parts["year"])
+    day = datetime(year + _ERAS.get(parts.get("era") or "", 0), month, int(parts.get("day") or 1), tzinfo=UTC)
     return day + (_time_of_day(time) if time else timedelta())
 
 

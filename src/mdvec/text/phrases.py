@@ -12,6 +12,7 @@ from itertools import pairwise
 from mdvec.text.folding import VARIANTS, fold_name
 from mdvec.text.prose import without_marks
 from mdvec.text.scripts import UNSPACED, holds_unspaced
+from mdvec.text.spellings import LINE_END
 
 _WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
 _HAN = re.compile("[\u4e00-\u9fff]")
@@ -42,18 +43,17 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
 
     def holds(text: str) -> bool:
         text = without_marks(text)
-        if text.isascii() and longest not in text.lower():
-            return False
-        if not characters.issubset(text):
-            return False
-        text = _joined(fold_name(text)) if is_joined else fold_name(text)
-        start = text.find(folded)
-        while start >= 0:
-            end = start + len(folded)
-            cut_before = starts_whole and start and _WORD_END.match(text, start - 1)
-            if not cut_before and not (ends_whole and _WORD_END.match(text, end)):
-                return True
-            start = text.find(folded, start + 1)
+        for form in dict.fromkeys((text, LINE_END.sub("", text))):
+            if (form.isascii() and longest not in form.lower()) or not characters.issubset(form):
+                continue
+            words = _joined(fold_name(form)) if is_joined else fold_name(form)
+            start = words.find(folded)
+            while start >= 0:
+                end = start + len(folded)
+                cut_before = starts_whole and start and _WORD_END.match(words, start - 1)
+                if not cut_before and not (ends_whole and _WORD_END.match(words, end)):
+                    return True
+                start = words.find(folded, start + 1)
         return False
 
     return holds

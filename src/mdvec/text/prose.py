@@ -32,13 +32,15 @@ _STYLED = re.compile(
 )
 _STYLE = re.compile(r"(?<=[\s\"'])(?:class|className|id|style|rel|target)=(?:\"[^\"\n]*\"|'[^'\n]*'|[\w-]+)")
 
-# Markup that no reader sees inside a word: readings above kanji, inline tags, emphasis and links in scripts
+# Markup that no reader sees inside a word: readings above kanji, inline tags, emphasis, links in scripts
 # without spaces, and character references.
 _MARK_IN_WORD = re.compile(r"[<&]|\]\]|\]\(|\*\*|~~|==|\w\*\w")
 _INSIDE_WORDS = (
     r"<r[tp]\b[^<>\n]*>[^<>\n]*</r[tp]>"
     r"|</?(?:ruby|rb|b|i|u|s|em|strong|span|mark|sub|sup|small|font|wbr)\b[^<>\n]*>"
     rf"|(?<=[{UNSPACED}])(?:\*{{1,3}}|~~|==)(?=[{UNSPACED}])"
+    r"|(?<=[^\W\d_])(?P<sign>\*\*|~~|==)(?P<inside>[^\W\d_]+)(?P=sign)"
+    r"|(?<![\w*~=])(?P<opening>\*\*?|~~|==)(?P<start>[^\W\d_]+)(?P=opening)(?=[^\W\d_])"
     rf"|(?<=[{UNSPACED}])\[\[?(?P<after>[^\[\]|\n]+)\](?:\]|\([^()\n]*\))"
     rf"|\[\[?(?P<before>[^\[\]|\n]+)\](?:\]|\([^()\n]*\))(?=[{UNSPACED}])"
     r"|(?P<reference>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});)"
@@ -136,7 +138,8 @@ def _seen(found: re.Match[str]) -> str:
     # The standard also reads the beginning of a longer name as one, such as "&not" in "&nothing;".
     if reference[1:2] == "#" or reference[1:] in html5:
         return html.unescape(reference).replace("\n", " ")  # lines stay lines
-    return found["after"] or found["before"] or reference
+    shown = ("after", "before", "inside", "start")
+    return next(filter(None, map(found.__getitem__, shown)), reference)
 
 
 def skeletons(texts: Sequence[str], names: Iterable[str]) -> list[str]:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from mdvec.text.folding import compatible
-from mdvec.text.scripts import HAN, KATAKANA, SPACED_WORD, UNSPACED, compiled
+import re
 
-_HYPHENATED = rf"(?<![\w-]){SPACED_WORD}(?:-{SPACED_WORD})+(?![\w-])"
+from mdvec.text.folding import compatible
+from mdvec.text.scripts import HAN, KATAKANA, UNSPACED, compiled
+
+_WORD_OR_NUMBER = rf"[^\W_{UNSPACED}]+"
+_HYPHENATED = rf"(?<![\w-]){_WORD_OR_NUMBER}(?:-{_WORD_OR_NUMBER})+(?![\w-])"
+LINE_END = re.compile(r"(?<=[^\W\d_])-\n[ \t>]*(?=[^\W\d_])")
+"""Parts a word that is wrapped."""
+
+# U.S.A., and 1,234,567.
+_POINTED = r"(?<![\w.])(?:[A-Z]\.){2,}|(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])"
+# Japanese is wrapped anywhere, and foreign names are written with and without ・ between their parts.
+_PARTED = rf"([{HAN}{KATAKANA}])(?:・|\n[ \t\u3000>]*)(?=([{HAN}{KATAKANA}]))"
 
 # Kana that end a verb inside a compound: 打ち合わせ is also written 打合わせ, 打ち合せ and 打合せ. Particles,
 # which stand between words, are no such kana.
@@ -32,19 +42,22 @@ def other_spellings(text: str) -> list[str]:
     """Return other spellings of words of a text, in no particular order.
 
     Returns:
-        ``email`` for ``e-mail``, ``打合`` for ``打ち合わせ``, ``ねこ`` for ``ネコ``, ``Summary`` for
-        ``S u m m a r y``, and a word for each pictogram.
+        ``email`` for ``e-mail``, ``USA`` for ``U.S.A.``, ``打合`` for ``打ち合わせ``, ``ねこ`` for ``ネコ``,
+        ``Summary`` for ``S u m m a r y``, and a word for each pictogram.
     """
     text = compatible(text)
     found: list[str] = []
     if "-" in text:
         # A line may end after a hyphen, as in texts that were taken from PDF files.
-        words = [word for word in text.replace("-\n", "-").split() if "-" in word]
+        words = [word for word in LINE_END.sub("-", text).split() if "-" in word]
         found += [each.replace("-", "") for each in compiled(_HYPHENATED).findall(" ".join(words))]
+    if "." in text or "," in text:
+        found += " ".join(compiled(_POINTED).findall(text)).replace(".", "").replace(",", "").split()
     if compiled(_TWO_SPACED_OUT).search(text):
         found += ["".join(each.split()) for each in compiled(_SPACED_OUT).findall(text)]
     if not text.isascii():
         found += map("".join, compiled(_OKURIGANA).findall(text))
+        found += map("".join, compiled(_PARTED).findall(text))
         found += [each.translate(_TO_HIRAGANA) for each in compiled(_SHORT_KATAKANA).findall(text)]
         found += [f"u{ord(each):x}" for each in compiled(_PICTOGRAM).findall(text)]
     return found

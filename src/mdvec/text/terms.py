@@ -16,7 +16,7 @@ from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED, compiled
 from mdvec.text.spellings import other_spellings
 from mdvec.text.words import STEMMER_VERSION, STOP_WORDS, is_english, stem
 
-TERMS_VERSION = f"7-{STEMMER_VERSION}"
+TERMS_VERSION = f"8-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that outdated indexes are recognised."""
 
 MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"

@@ -17,7 +17,7 @@ from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.links import link_key, linked_path, names_other_file, resolve
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.collection import Collection
-from mdvec.types.document import Lines, Link, LinkKind, Section, places_of, with_comments
+from mdvec.types.document import Document, Lines, Link, LinkKind, Section, places_of, with_comments
 from mdvec.types.ids import DocumentId
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink, Versions
 from mdvec.types.outline import Outline, OutlineSection
@@ -114,8 +114,8 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
         document: The document.
         wanted: The heading, without regard to case, ``#`` marks and surrounding space, plain or with markup;
             with headings above it and the title before it with ``›`` between, as hits show them; or the
-            anchor of a link to it. The first such section counts. Of a file that was converted also a place,
-            such as ``page 7`` or ``page=7``.
+            anchor of a link to it. The first such section counts. Also the id of a block (``^id``), and of a
+            file that was converted a place, such as ``page 7`` or ``page=7``.
 
     Returns:
         Its first and last line.
@@ -141,7 +141,7 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
         ),
         next(by_link, None),
     )
-    if section is None and (lines := _lines_of_place(document, name)):
+    if section is None and (lines := _lines_of_place(document, name) or _lines_of_block(parsed, name)):
         return lines
     if section is None:
         msg = f"{document.path} has no section {wanted!r}"
@@ -161,6 +161,19 @@ def _lines_of_place(document: StoredDocument, name: str) -> Lines | None:
             first = document.body.count("\n", 0, start) + 1
             return first, first + document.body[start:end].rstrip().count("\n")
     return None
+
+
+def _lines_of_block(parsed: Document, name: str) -> Lines | None:
+    """Return the lines of the block that ends in an id (Obsidian); an id alone belongs to the block above."""
+    sign = re.compile(rf"(?<!\S){re.escape(name)}[ \t]*$", re.MULTILINE)
+    found = sign.search(parsed.body, parsed.content_start) if name[:1] == "^" else None
+    if found is None:
+        return None
+    spans = [(each.start, each.end) for each in parsed.blocks if each.start <= found.start()]
+    alone = len(spans) > 1 and parsed.body[slice(*spans[-1])].strip() == name
+    start, end = spans[-2 if alone else -1]
+    first = parsed.body.count("\n", 0, start) + 1
+    return first, first + parsed.body[start:end].rstrip().count("\n")
 
 
 def _id_of(section: Section, body: str) -> str:

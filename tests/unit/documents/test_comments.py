@@ -38,6 +38,8 @@ from mdvec.types.document import with_comments
         ("{/* hidden */} <Tab>shown</Tab> {/* two\n\nlines */}", "<Tab>shown</Tab>"),
         ("`{/* shown */}` {/* never closed", "`{/* shown */}` {/* never closed"),
         ("<!-- never closed {/* hidden */}", "<!-- never closed"),
+        ("- a\n  id:: 64f1c2aa\n  collapsed:: true\n\t- b\n\t  logseq.order-list-type:: number", "- a - b"),
+        ("id:: shown\n- a\n  ident:: shown", "id:: shown - a ident:: shown"),
     ],
 )
 def test_comments_are_blanked_and_nothing_else_is(text: str, shown: str) -> None:

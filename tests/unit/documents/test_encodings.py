@@ -193,10 +193,28 @@ def test_western_text_is_not_japanese(text: str) -> None:
     ],
 )
 def test_text_without_kana_is_perhaps_not_japanese(text: str, encoding: str, is_guess: bool) -> None:
-    """Korean and Chinese encodings cannot be told from Japanese without kana, which is said."""
+    """Encodings of Korean and Chinese have other characters there; the warning says that it is a guess."""
     decoded = decode(text.encode(encoding))
     assert decoded is not None
     assert decoded.warning.startswith("the encoding is a guess: ") is is_guess
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "found"),
+    [
+        ("이 폴더에는 모든 자료가 있습니다. 매일 밤 백업을 합니다.\n", "euc-kr", "cp949"),
+        ("我们在这个文件夹里保存了所有的资料，每天晚上备份数据。\n", "gb18030", "gb18030"),
+        ("我們在這個資料夾裡保存了所有的資料，每天晚上備份。\n", "big5", "big5"),
+        ("東京都千代田区永田町 国会議事堂 参議院議員会館 渡邉麒麟\n", "euc-jp", "euc-jp"),
+        ("東京都千代田区永田町 国会議事堂 参議院議員会館 渡邉麒麟\n", "cp932", "shift_jis"),
+    ],
+)
+def test_without_kana_the_everyday_characters_decide(text: str, encoding: str, found: str) -> None:
+    """Each encoding has them at other places; what is found is a guess."""
+    decoded = decode(text.encode(encoding))
+    assert decoded is not None
+    assert (decoded.text, decoded.encoding) == (text, found)
+    assert decoded.warning.startswith(f"the encoding is a guess: {found}")
 
 
 def test_a_bad_byte_in_a_long_ascii_text_is_replaced() -> None:

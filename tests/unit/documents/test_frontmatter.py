@@ -142,17 +142,32 @@ def test_toml_that_is_none_is_found_as_text() -> None:
     [
         ('{\n  "title": "A",\n  "tags": ["b"]\n}\nText', {"title": "A", "tags": ["b"]}),
         ("title:: A\ntags:: b, [[c d]]\n\nText", {"title": "A", "tags": "b, [[c d]]"}),
+        ('---json\n{"title": "A"}\n---\nText', {"title": "A"}),
+        ("\n  \n---\ntitle: A\n---\nText", {"title": "A"}),
+        ("---\ntitle:A\ntags：b、c\n---\nText", {"title": "A", "tags": "b、c"}),
+        ("---\ntitle: Part #2 of #3\n---\nText", {"title": "Part #2 of #3"}),
+        ("---\ntitle: Part # two\nn: 1 #x\n---\nText", {"title": "Part", "n": 1}),
     ],
 )
-def test_json_of_hugo_and_properties_of_logseq_are_frontmatter(text: str, values: object) -> None:
-    """The text starts after them."""
+def test_other_programs_write_frontmatter_in_other_ways(text: str, values: object) -> None:
+    """JSON, lines of properties, blank lines before, no space after a colon, numbers in titles."""
     front = read_frontmatter(text)
     assert front.values == values
     assert text[front.content_start :] == "Text"
 
 
 @pytest.mark.parametrize(
-    "text", ["{{< include a >}}\n", "{a}\n", '{"a": 1} text\n', "[1]\n", "a::b\n", "::\n"]
+    "text",
+    [
+        "---\nDate：now\nand words\n---\n",
+        "--- a: b\n---\n",
+        "{{< include a >}}\n",
+        "{a}\n",
+        '{"a": 1} text\n',
+        "[1]\n",
+        "a::b\n",
+        "::\n",
+    ],
 )
 def test_other_texts_that_begin_likewise_are_content(text: str) -> None:
     """None of these is written by the programs meant."""

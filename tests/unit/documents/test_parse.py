@@ -81,7 +81,7 @@ def test_headings_make_a_tree_with_positions() -> None:
         "<div>\n# no\n</div>\n",
         "<!--\n# no\n\nNo\n==\n-->\n",
         "> # no\n",
-        "- # no\n",
+        "- a\n  - # no\n",
         "#no\n",
         "\\# no\n",
         "####### no\n",
@@ -170,6 +170,8 @@ def test_frontmatter_lists_tags_in_many_ways(frontmatter: str, tags: tuple[str, 
         ("- #item\n\n> #quote\n\n| #cell |\n|-|\n", ("item", "quote", "cell")),
         ("#A #a", ("A",)),
         ("## H\n{: #id}\n\n# T { #other }\n", ()),
+        ("#two words# #work/a 2026#, #v4.0_b# #日 本#", ("two words", "work/a 2026", "v4.0_b", "日")),
+        ("#one and C# #two #three a#", ("one", "two", "three")),
         ("## #\n#- #/ ##", ()),
     ],
 )
@@ -266,6 +268,8 @@ def test_blocks_tell_fences_from_the_rest() -> None:
         (f'<img src="data:image/png;base64,{"iVBO" * 99}"> y', '<img src="data:image/png;base64,…"> y'),
         (f"[i]: data:image/gif;base64,{'R0lG' * 99}\n\ny", "[i]: data:image/gif;base64,…\n\ny"),
         (f'<path d="{PATH_LINE * 50}"/> y', f'<path d="…{LINE_END * 50}"/> y'),
+        (f"a\n\n{('iVBO' * 19 + chr(10)) * 30}iV==\n\ny", f"a\n\n{'iVBO' * 15}…{chr(10) * 30}\n\ny"),
+        (("0af9" * 16 + "\n") * 30, ("0af9" * 16 + "\n") * 30),  # a list of hashes
         ("a1b2" * 300, "a1b2" * 15 + "…"),
         ("var a=b(c);" * 100, ("var a=b(c);" * 100)),
         (f"x{'f(a){return(b)};' * 100} y", f"x{('f(a){return(b)};' * 4)[:59]}… y"),
@@ -308,8 +312,60 @@ def test_admonitions_and_tabs_hold_text() -> None:
     )
     document = parse_document("x.md", text)
     assert [link.target for link in document.links] == ["one", "two.md", "three", "no code of its own"]
+    headings = '=== "Tab"\n\n    ## Inside {#x}\n\n    text\n\n> ## quoted\n'
+    assert [each.heading for each in parse_document("x.md", headings).sections] == ["", "Inside"]
     assert document.tags == ("tag",)
     assert parse_document("x.md", "Title\n===\n\n    [[no]]\n").links == ()
+
+
+def test_headings_of_an_outline_open_sections() -> None:
+    """A page of Logseq is a list. Such a heading is no title, and its line a block of its own."""
+    document = parse_document("x.md", "- # One\n\t- text\n\t- ## inner\n- two\n- ## Three #t\n  more\n")
+    assert [(each.level, each.heading) for each in document.sections[1:]] == [(1, "One"), (2, "Three #t")]
+    assert document.title == "x"
+    assert document.tags == ("t",)
+    blocks = [document.body[each.start : each.end] for each in document.blocks]
+    assert blocks == ["- # One", "\t- text\n\t- ## inner", "- two", "- ## Three #t", "  more"]
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ('[é]({{< ref "é/b.md#x" >}}) t', "é/b.md"),
+        ('[a]({{% relref path="/b" lang="ja" %}})', "b"),
+        ("[a]({% link _posts/2026-01-02-b.md %})", "_posts/2026-01-02-b.md"),
+        ("[a]({{ site.baseurl }}{% post_url 2026-01-02-b %})", "2026-01-02-b"),
+    ],
+)
+def test_links_of_site_generators_name_files(text: str, target: str) -> None:
+    """Hugo and Jekyll write them as calls."""
+    [link] = parse_document("x.md", text).links
+    assert (link.kind, link.target) == (LinkKind.MARKDOWN, target)
+
+
+def test_dendron_writes_the_text_of_a_link_first() -> None:
+    """All of its notes have an id and a description; a target that begins like the note is a name, too."""
+    text = "[[The plan|proj.plan#h]] [[plain]] [[Plan]]"
+    note = parse_document("proj.a.md", f"---\nid: x\ndesc: ''\n---\n{text} [[b|c]]")
+    assert [(each.target, each.fragment, each.text) for each in note.links] == [
+        ("proj.plan", "h", "The plan"),
+        ("plain", "", ""),
+        ("Plan", "", ""),
+        ("c", "", "b"),
+    ]
+    assert parse_document("proj.a.md", text).links[0].target == "proj.plan"
+    for path, target in (("a.md", "The plan"), ("proj.a.md", "Plan")):
+        assert parse_document(path, f"[[{target}|proj.plan]]").links[0].target == target
+
+
+def test_pages_of_notion_have_properties_below_their_title() -> None:
+    """The text stays as it is; others may begin so without meaning it."""
+    text = "# Page\n\nTags: a, b c\nCreated: January 5, 2026 3:04 PM\n\nText\n"
+    page = parse_document(f"Page {'0af9' * 8}.md", text)
+    assert page.tags == ("a", "b c")
+    assert page.updated_ns is not None
+    assert page.body == text
+    assert parse_document("Page.md", text).tags == ()
 
 
 def test_tags_of_several_words_are_links_of_logseq() -> None:
@@ -433,6 +489,10 @@ def test_a_file_of_signs_takes_linear_time(part: str) -> None:
         ("x.md", "[", "a b "),
         ("x.md", "[", "![a]"),
         ("x.md", "", "data:a/b;"),
+        ("x.md", "", "#a b c d e.f "),
+        ("x.md", "[a](", "{{ a "),
+        ("x.md", "", f"{'aZ' * 40}\n"),
+        ("x.md", "", "- # a\n"),
         ("x.txt", "1\n00:00 --> ", "0:00 --> "),
     ],
 )

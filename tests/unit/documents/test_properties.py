@@ -154,6 +154,14 @@ TOKYO = timezone(timedelta(hours=9))
         ("1 May 2026 12:05 AM", datetime(2026, 5, 1, 0, 5, tzinfo=UTC)),
         ("01.05.2026", datetime(2026, 5, 1, tzinfo=UTC)),
         ("2026年5月1日", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("令和8年5月1日", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("H元.5.1", datetime(1989, 5, 1, tzinfo=UTC)),
+        ("Fri May  1 09:30:15 JST 2026", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("1-May-2026", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("2026 May 1", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("2026-05", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("[2026-04-30, 2026-05-01]", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("{date: 2026-05-01, author: me}", datetime(2026, 5, 1, tzinfo=UTC)),
         ("2026年5月1日 9時30分", datetime(2026, 5, 1, 9, 30, tzinfo=UTC)),
         ("1777627800", datetime(2026, 5, 1, 9, 30, tzinfo=UTC)),
         ("1777627800123", datetime(2026, 5, 1, 9, 30, 0, 123000, tzinfo=UTC)),
@@ -176,6 +184,12 @@ def test_dates_are_read_as_people_write_them(value: str, moment: datetime) -> No
         "last-modified",
         "lastmod",
         "last_updated",
+        "lastUpdated",
+        "Last edited time",
+        "更新日",
+        "pubDate",
+        "created_time",
+        "作成日",
     ],
 )
 def test_many_keys_say_when_a_document_was_updated(key: str) -> None:
@@ -206,6 +220,10 @@ def test_other_keys_and_values_say_nothing(frontmatter: str) -> None:
         ("journal/1970-01-02.md", "created: 1970-01-03", 2),
         ("journals/1970_01_02.md", "n: 1", 1),  # Logseq
         ("1970-01-02 Plan.md", "n: 1", None),
+        ("_posts/1970-01-02-plan.md", "n: 1", 1),  # Jekyll
+        ("daily/1970/01/02.md", "n: 1", 1),
+        ("日記 1970-01-02.md", "n: 1", 1),
+        ("1970-01-02.txt", "", 1),
         ("x.md", "date: 1970-01-03\nlastmod: 1970-01-04", 3),
         ("x.md", "created: 1970-01-02", 1),
     ],

@@ -124,7 +124,7 @@ def test_numbers_are_read_as_people_write_them(text: str, number: float) -> None
     )
 
 
-@pytest.mark.parametrize("text", ["nan", "inf", "1e999", "0x10", "1_000", "٣", "", "9" * 1000])
+@pytest.mark.parametrize("text", ["nan", "inf", "1e999", "0x10", "1_000", "٣", " ", "9" * 1000])
 def test_what_is_no_number_stays_a_text(text: str) -> None:
     """Python would read some of them."""
     with pytest.raises(InvalidArgumentsError, match="`max_tokens` must be a whole number"):
@@ -135,6 +135,14 @@ def test_null_stands_for_an_argument_that_is_left_out() -> None:
     """Many clients send all arguments, those without a value as null."""
     arguments = {"query": "x", "limit": None, "tags": None, "threshold": None, "collection": None}
     assert parse(arguments, requests.SearchRequest) == requests.SearchRequest(query="x")
+
+
+@pytest.mark.parametrize("nothing", ["", "null"])
+def test_so_does_an_empty_text_where_no_text_is_wanted(nothing: str) -> None:
+    """Some clients send all arguments so; a text may be meant as it is."""
+    arguments = {"query": "x", "limit": nothing, "tags": nothing, "mode": nothing}
+    assert parse(arguments, requests.SearchRequest) == requests.SearchRequest(query="x")
+    assert parse({"query": nothing}, requests.SearchRequest).query == nothing
 
 
 def test_all_problems_are_told_in_the_order_of_the_arguments() -> None:

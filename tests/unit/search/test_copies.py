@@ -54,6 +54,13 @@ def shown(notes: dict[str, str]) -> tuple[list[tuple[str, float]], list[int]]:
         "a (1).md",
         "a (Anna's conflicted copy 2025-01-03).md",
         "a (Annaの競合コピー 2025-01-03).md",
+        "a (SFConflict anna 2025-01-03-10-11-12).md",
+        "a_conf(Jan-03-101112-2025).md",
+        "a-DESKTOP-AB12CD.md",
+        "a - Copy.md",
+        "a copy 2.md",
+        "a のコピー.md",
+        "a 2.md",
     ],
 )
 def test_an_original_takes_the_place_of_its_copies(copy: str) -> None:
@@ -66,6 +73,12 @@ def test_copies_without_their_original_are_one() -> None:
     """The original is folded where it is equal to a copy."""
     notes = {"a.sync-conflict-20250101-120000-ABCDEFG.md": TEXT, "a (1).md": TEXT}
     assert shown(notes) == ([("a (1).md", 0.9)], [1])
+
+
+def test_a_number_alone_makes_no_copy() -> None:
+    """Parts of a series are called so; iCloud adds the number to the name of another file."""
+    notes = {"part 1.md": TEXT, "part 2.md": TEXT}
+    assert shown(notes) == ([("part 1.md", 0.9), ("part 2.md", 0.8)], [])
 
 
 def test_another_text_of_such_a_name_is_no_copy() -> None:

@@ -49,7 +49,7 @@ def test_other_extensions_are_named(name: str, rule: str) -> None:
     "name",
     [
         *(".git", "node_modules", "__pycache__", ".venv", ".mdvec", ".obsidian", ".trash", ".vscode"),
-        *(".Trash-1000", ".dropbox.cache"),
+        *(".Trash-1000", ".dropbox.cache", "#recycle", "@eaDir"),
     ],
 )
 def test_folders_of_programs_are_not_entered(name: str) -> None:
@@ -105,3 +105,11 @@ def test_include_keeps_what_matches() -> None:
 def test_sizes_are_for_people(size: int, limit: int, text: str) -> None:
     """A size is given in the unit that suits it."""
     assert too_large(size, limit) == text
+
+
+def test_the_own_files_of_logseq_are_left_out_of_its_graph() -> None:
+    """They include a backup of each page; elsewhere such a folder has documents."""
+    graph = _selection().for_root({"journals", "logseq", "pages"})
+    assert graph.exclude_rule("logseq/") == "--exclude: logseq/"
+    assert graph.exclude_rule("pages/logseq/") is None
+    assert _selection().for_root({"docs", "logseq"}).exclude_rule("logseq/") is None

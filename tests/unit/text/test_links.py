@@ -79,6 +79,18 @@ def test_pages_of_logseq_and_ids_of_notes_are_names(target: str, path: str | Non
     assert resolve(link, "", [each for each in notes if file_key(each) == link_key(link)]) == path
 
 
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [("/guide/setup", "docs/guide/setup.md"), ("/guide/setup/", "docs/guide/setup.md"), ("/a", "a.md")],
+)
+def test_the_root_of_a_site_may_be_a_folder(target: str, path: str) -> None:
+    """An address from there leads to a file of that path; one at the root of the folder comes first."""
+    notes = ("docs/guide/setup.md", "other/setup.md", "docs/a.md", "a.md")
+    link = Link(LinkKind.MARKDOWN, target)
+    assert resolve(link, "x.md", [each for each in notes if file_key(each) == link_key(link)]) == path
+    assert resolve(Link(LinkKind.WIKI, "/guide/setup"), "x.md", notes) is None
+
+
 @pytest.mark.parametrize("kind", [LinkKind.MARKDOWN, LinkKind.PREVIOUS])
 def test_markdown_links_and_versions_count_from_their_folder(kind: LinkKind) -> None:
     """The document beside comes before the one at that path from the root, and that before others."""
@@ -124,6 +136,9 @@ def test_a_link_that_spells_out_a_path_does_not_look_at_the_others(link: Link, p
         (LinkKind.WIKI, "obsidian://open", None),
         (LinkKind.WIKI, "か\u3099", "が"),
         (LinkKind.WIKI, "a\\b", "a/b"),
+        (LinkKind.WIKI, "dendron://vault/a.b", "a.b"),
+        (LinkKind.MARKDOWN, "@/blog/a.md", "blog/a.md"),
+        (LinkKind.MARKDOWN, "@site/docs/a.md", "docs/a.md"),
     ],
 )
 def test_what_a_link_names(kind: LinkKind, target: str, path: str | None) -> None:

@@ -31,6 +31,8 @@ from mdvec.text.phrases import is_heading, phrase_finder
         ("高橋さん", "髙橋さん"),
         ("社長", "社⻑"),
         ("resume", "the résumé"),
+        ("embedding of", "the embed-\n> ding of passages"),
+        ("well known", "a well-\nknown text"),
     ],
 )
 def test_held(phrase: str, text: str) -> None:

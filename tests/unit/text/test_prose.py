@@ -113,6 +113,8 @@ def test_an_address_begins_with_its_scheme(text: str, addresses: list[str]) -> N
     ("text", "seen"),
     [
         ("東**京**都 と 大*阪*府", "東京都 と 大阪府"),
+        ("**C**reate, *U*pdate, un**believ**able, ==high==light", "Create, Update, unbelievable, highlight"),
+        ("2**10, a**b, x==y, **bold** words", "2**10, a**b, x==y, **bold** words"),
         ("[東京](x)タワーと[[京都]]の塔", "東京タワーと京都の塔"),
         ("<ruby>東<rp>(</rp><rt>とう</rt><rp>)</rp>京<rt>きょう</rt></ruby>都", "東京都"),
         ("H<sub>2</sub>O un<b>believ</b>able", "H2O unbelievable"),

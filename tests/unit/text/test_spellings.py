@@ -16,6 +16,14 @@ from mdvec.text.terms import query_terms
         ("an email", "e-mail"),
         ("well-\nknown", "well known"),
         ("well-\nknown", "wellknown"),
+        ("GPT-4", "gpt4"),
+        ("GPT4", "gpt-4"),
+        ("ISBN 978-4-87311-778-2", "9784873117782"),
+        ("1,234,567円", "1234567"),
+        ("in the U.S.A.", "USA"),
+        ("a trans-\n  formation", "transformation"),
+        ("証明書を発\n行する", "発行"),
+        ("マーク・トウェイン", "クト"),
         ("A N N U A L report", "annual"),
         ("検 索 エ ン ジ ン", "検索"),
         ("打ち合わせの記録", "打合せ"),
@@ -48,7 +56,7 @@ def test_kana_find_each_other_only_where_nothing_else_is_known() -> None:
         "私の本を山で読む",  # particles
         "サーバーとネットワーク",  # foreign words: long, or with a long vowel
         "1 2 3 4 5 and a b c",
-        "2024-05-01, -x, a--b",
+        "-x, a--b, 1,5 and 12,34",
         "見る人と話した人",
     ],
 )

@@ -67,3 +67,15 @@ def test_a_section_is_named_as_the_document_has_it(wanted: str) -> None:
     identifier = "the-id" if wanted == "the-id" else "basic-usage"
     document = _stored(f"# Title\n\ntext\n\n## Basic *usage* {{#{identifier}}}\n\nmore\n")
     assert lines_of_section(document, wanted) == (5, 7)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "lines"), [("^boards", (5, 6)), ("^one", (8, 8)), ("^two", (9, 10)), ("^quote", (12, 12))]
+)
+def test_a_block_is_named_by_its_id(wanted: str, lines: tuple[int, int]) -> None:
+    """It is at the end of the block, or alone below it, as Obsidian writes it."""
+    front = "---\na: b ^boards\n---\n\n"
+    body = f"{front}The boards\nare here. ^boards\n\n- one ^one\n- two\n  more ^two\n\n> quote\n\n^quote\n"
+    assert lines_of_section(_stored(body), wanted) == lines
+    with pytest.raises(DocumentNotFoundError):
+        lines_of_section(_stored(body), "^none")
