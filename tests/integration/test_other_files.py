@@ -7,14 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 from tests import files
 
 from mdvec import SearchQuery, Workspace, open_workspace, registry
+from mdvec.config import Config
 from mdvec.documents import conversion
 from mdvec.documents.conversion import convert
 from mdvec.documents.encodings import Decoded
 from mdvec.errors import DocumentNotFoundError, UnreadableFileError
 from mdvec.interfaces.encoding import to_json
+from mdvec.interfaces.http.app import build_app
+from mdvec.interfaces.http.options import server_options
 from mdvec.sources import selection
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.change import NEEDS_FILES
@@ -41,7 +45,8 @@ def docs(tmp_path: Path) -> Path:
         "minutes.docx": files.docx(),
         "plan.pptx": files.pptx(),
         "stock.xlsx": files.xlsx({"Stock": [["part", "count"], ["bolts", 12]]}),
-        "tides.html": b"<title>Tides</title><h1>Tides</h1><p>High water at noon.",
+        "tides.html": b"<title>Tides</title><h1>Tides</h1><p>High water at noon."
+        b"<h2 id=sea>Waves</h2><p>The rough sea.",
         "book.epub": files.epub(["<h1>Storm</h1><p>A gale in October.</p>"], title="Winds"),
         "notes.ipynb": files.ipynb([{"cell_type": "markdown", "source": "# Gulls\nThey nest on roofs."}]),
         "plain.md": b"# Plain\n\nA plain note.",
@@ -59,10 +64,16 @@ def workspace(docs: Path, tmp_path: Path) -> Iterator[Workspace]:
         yield opened
 
 
+def client_of(workspace: Workspace) -> TestClient:
+    bugs: list[Exception] = []
+    app = build_app(workspace, Config(), server_options("127.0.0.1:8471", env={}), 8471, on_bug=bugs.append)
+    return TestClient(app, base_url="http://127.0.0.1:8471")
+
+
 @pytest.mark.parametrize(
     ("query", "path", "place"),
     [
-        ("Word11", "manual.pdf", "page 4"),
+        ("Word11", "manual.pdf", "page 5"),
         ("paint the crane green", "minutes.docx", ""),
         ("Mia colour", "plan.pptx", "slide 1"),
         ("ships in May", "plan.pptx", "slide 2"),
@@ -127,6 +138,37 @@ def test_a_page_is_read_by_its_number(workspace: Workspace, named: str) -> None:
     assert "<!-- place: page 1 -->" not in page
     with pytest.raises(DocumentNotFoundError, match="page=99"):
         workspace.read("manual.pdf#page=99")
+
+
+def test_the_page_leads_to_the_original_at_its_place(workspace: Workspace, docs: Path) -> None:
+    """A PDF file at the page of the passage; a browser runs nothing of a web page, and saves other kinds."""
+    [hit] = workspace.search(SearchQuery("Word11", mode=SearchMode.LEXICAL, limit=1)).hits
+    with client_of(workspace) as client:
+        shown = client.get(f"/doc/docs/{hit.path}?lines={hit.start_line}-{hit.end_line}&q=Word11").text
+        assert 'href="/original/docs/manual.pdf#page=5"' in shown
+        assert (
+            'href="/original/docs/tides.html#sea"' in client.get("/doc/docs/tides.html?lines=9-12&q=sea").text
+        )
+        assert "/original/" not in client.get("/doc/docs/plain.md").text
+        answers = {
+            name: client.get(f"/original/docs/{name}") for name in ("manual.pdf", "tides.html", "plan.pptx")
+        }
+        assert client.get("/original/docs/plain.md").status_code == 404
+        assert client.get("/original/docs/..%2Fdocs%2Fmanual.pdf").status_code == 404
+    for name, answer in answers.items():
+        assert answer.content == (docs / name).read_bytes()
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answers["manual.pdf"].headers["content-type"] == "application/pdf"
+    assert "sandbox" in answers["tides.html"].headers["content-security-policy"]
+    assert answers["plan.pptx"].headers["content-disposition"].startswith("attachment")
+
+
+def test_a_section_of_a_web_page_is_known_by_its_anchor(workspace: Workspace) -> None:
+    """In hits, and for whoever reads it by its link."""
+    [hit] = workspace.search(SearchQuery("rough sea", mode=SearchMode.LEXICAL, limit=1)).hits
+    assert (hit.path, hit.place) == ("tides.html", "#sea")
+    assert "rough" in workspace.read("tides.html#sea").text
 
 
 def test_a_file_is_converted_once(workspace: Workspace, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

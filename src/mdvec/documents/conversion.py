@@ -13,13 +13,15 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import IO, cast
 
 from mdvec import registry
 from mdvec.documents.encodings import Decoded
 from mdvec.errors import UnreadableFileError
 from mdvec.text.hashing import content_hash
+from mdvec.text.highlight import matched_words
 from mdvec.text.links import converter_of
 from mdvec.types.document import Comment
 
@@ -87,6 +89,31 @@ def place_at(comments: Iterable[Comment], start: int) -> str:
         The place; empty in a document that was not converted.
     """
     return next((place for begins, place in reversed([*places_of(comments)]) if begins <= start), "")
+
+
+def place_with_words(
+    query: str, comments: Sequence[Comment], start: int, text: str, best: int | None = None
+) -> str:
+    """Return the place of the original that has most of the words of a query.
+
+    Args:
+        query: Their query.
+        comments: Those of a document, in order.
+        start: Where a part of the document begins.
+        text: That part.
+        best: Position of the character whose place it is if no other one has more words; ``start`` when None.
+
+    Returns:
+        The place; empty in a document that was not converted.
+    """
+    found, most = place_at(comments, start if best is None else best), 0
+    begins = [(at, place) for at, place in places_of(comments) if at < start + len(text)]
+    for (at, place), (following, _) in pairwise([*begins, (start + len(text), "")]):
+        words = matched_words(query, text[max(0, at - start) : max(0, following - start)])
+        count = sum(map(len, words))
+        if count > most or (count == most and place == found):
+            found, most = place, count
+    return found
 
 
 _lock = threading.Lock()

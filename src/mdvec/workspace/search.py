@@ -12,11 +12,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec import run
-from mdvec.documents.conversion import place_at
+from mdvec.documents.conversion import place_with_words
 from mdvec.documents.properties import CREATED_KEYS, first_moment
 from mdvec.errors import ConfigError, EmbeddingError, MdvecError
 from mdvec.search.filters import clean
-from mdvec.search.hits import best_line
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.search.search import search as find
 from mdvec.search.where import unmet
@@ -24,7 +23,7 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import DocumentFacts, StoredChunk
 from mdvec.stores.versions import VersionCache
 from mdvec.text.boilerplate import without_boilerplate
-from mdvec.text.highlight import match_spans
+from mdvec.text.highlight import matched_words
 from mdvec.text.quantity import quantity
 from mdvec.types.collection import Collection
 from mdvec.types.folder_context import contexts_above
@@ -186,19 +185,16 @@ def _located(
 
 
 def _place(query: str, hit: SearchHit, said: DocumentFacts) -> str:
-    """Return the place of the original that holds the line of a hit with most words of a query."""
-    return place_at(said.comments, hit.start + (best_line(query, hit.text) or 0))
+    """Return the place that a hit names: that of its best chunk unless another one has more words."""
+    above = hit.text.split("\n")[: max(0, hit.chunk_line - hit.start_line)]
+    chunk = hit.start + sum(len(line) + 1 for line in above)
+    return place_with_words(query, said.comments, hit.start, hit.text, chunk)
 
 
 def _own_text(query: str, text: str, shared: Sequence[str]) -> str:
     """Return a text without the lines that many documents share, unless these hold words of the query."""
     rest = without_boilerplate(text, shared)
-    return text if rest == text or _matched(query, rest) != _matched(query, text) else rest
-
-
-def _matched(query: str, text: str) -> set[str]:
-    """Return the different words of a query in a text."""
-    return {text[start:end].casefold() for start, end in match_spans(query, text)}
+    return text if rest == text or matched_words(query, rest) != matched_words(query, text) else rest
 
 
 def _too_long(query: SearchQuery, left_out: int) -> tuple[str, ...]:
