@@ -141,6 +141,7 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--repositories", type=Path, metavar="DIR", help="take the files from clones in it")
+    parser.add_argument("--embed-cache", type=Path, metavar="DIR", help="keep the index here")
     parser.add_argument("--misses", metavar="HALF", help="print the questions of this half that are missed")
     parser.add_argument("--output", type=Path, default=RESULTS / "other_files.json", metavar="F")
     arguments = parser.parse_args()
@@ -148,11 +149,22 @@ def main() -> None:
     if arguments.repositories:
         collect(files, arguments.repositories, arguments.folder)
     with temporary_folder() as temporary:
-        database = temporary / "files.sqlite"
+        database = (arguments.embed_cache or temporary) / "files.sqlite"
         command = (sys.executable, "-m", "mdvec", "--database", str(database))
-        added = (*command, "tool", "add", "-n", _NAME, "-s", str(arguments.folder.resolve()), "-d", "real files")
-        subprocess.run(added, check=True)
-        subprocess.run((*command, "import"), check=True)
+        added = (
+            *command,
+            "tool",
+            "add",
+            "-n",
+            _NAME,
+            "-s",
+            str(arguments.folder.resolve()),
+            "-d",
+            "real files",
+        )
+        if not database.exists():
+            subprocess.run(added, check=True)
+        subprocess.run((*command, "import", "--mode", "replace"), check=True)
         with open_workspace(Config(), database=database) as workspace:
             asked = ask(files, workspace)
     result = groups(asked)
