@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import zipfile
 from collections.abc import Iterator
+from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -206,6 +209,35 @@ def test_without_the_extra_files_are_left_out(
     assert f"8 files not searched: {NEEDS_FILES}" in notes
 
 
+def _with_entities(raw: bytes, member: str) -> bytes:
+    """Return a file of Office in which a part defines entities that expand to a billion letters."""
+    with zipfile.ZipFile(BytesIO(raw)) as opened:
+        members = {name: opened.read(name) for name in opened.namelist()}
+    names = "abcdefghij"
+    nested = (f'<!ENTITY {name} "{f"&{inner};" * 10}">' for inner, name in pairwise(names))
+    entities = f'<!DOCTYPE z [<!ENTITY a "aaaaaaaaaa">{"".join(nested)}]>'
+    declaration, end, rest = members[member].decode().rpartition("?>")
+    root, close, last = rest.rpartition("</")
+    members[member] = f"{declaration}{end}{entities}{root}&j;{close}{last}".encode()
+    return files.archive(members)
+
+
+@pytest.mark.parametrize(
+    ("path", "raw"),
+    [
+        ("a.docx", _with_entities(files.docx(), "word/document.xml")),
+        ("a.pptx", _with_entities(files.pptx(), "ppt/slides/slide1.xml")),
+        ("a.html", b"<div>" * 3_000 + b"x"),
+        ("a.epub", files.epub(["<div>" * 3_000 + "x"])),
+        ("a.ipynb", b"[" * 100_000),
+    ],
+)
+def test_bombs_of_markup_say_that_they_are_damaged(path: str, raw: bytes) -> None:
+    """Entities in entities, and elements in elements; the process goes on."""
+    assert convert(path, raw).warning
+    assert convert("b.ipynb", files.ipynb([{"cell_type": "markdown", "source": "text"}])).text
+
+
 @pytest.mark.harness
 @pytest.mark.parametrize(
     ("path", "raw"),
@@ -217,6 +249,16 @@ def test_without_the_extra_files_are_left_out(
         ("a.html", b"<title>T</title><nav>x</nav><table><tr><td>1</table><p>" + SENTENCE.encode() * 5),
         ("a.epub", files.epub(["<h1>Storm</h1><p>A gale.</p>"], title="Winds")),
         ("a.ipynb", files.ipynb([{"cell_type": "code", "source": "1", "outputs": [{"text": "1"}]}])),
+        ("a.org", b"#+TITLE: T\n* Tides :sea:\n#+BEGIN_SRC c\nx\n#+END_SRC\n" + SENTENCE.encode()),
+        ("a.rst", b"Tides\n=====\n\n.. code:: c\n\n   x\n\n`a <b>`_ " + SENTENCE.encode()),
+        ("a.adoc", b"= Tides\n:author: Mia\n\n[source,c]\n----\nx\n----\n" + SENTENCE.encode()),
+        (
+            "b.pdf",
+            files.drawn_pdf(
+                [(50 + 90 * (at % 4), 700 - 12 * (at // 4), 9, f"cell {at}") for at in range(40)],
+                lines=[(40, 690 - 12 * at, 400, 690 - 12 * at) for at in range(10)],
+            ),
+        ),
     ],
 )
 def test_no_damaged_file_ends_an_import(path: str, raw: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

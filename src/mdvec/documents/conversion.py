@@ -106,12 +106,13 @@ def place_with_words(
     Returns:
         The place; empty in a document that was not converted.
     """
-    found, most = place_at(comments, start if best is None else best), 0
-    begins = [(at, place) for at, place in places_of(comments) if at < start + len(text)]
-    for (at, place), (following, _) in pairwise([*begins, (start + len(text), "")]):
-        words = matched_words(query, text[max(0, at - start) : max(0, following - start)])
+    usual = place_at(comments, start if best is None else best)
+    begins = [(0, ""), *((at, place) for at, place in places_of(comments) if at < start + len(text))]
+    found, most = usual, 0
+    for (at, place), (end, _) in pairwise([*begins, (start + len(text), "")]):
+        words = matched_words(query, text[max(0, at - start) : max(0, end - start)])
         count = sum(map(len, words))
-        if count > most or (count == most and place == found):
+        if count > most or (count == most and place == usual):
             found, most = place, count
     return found
 

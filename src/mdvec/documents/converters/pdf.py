@@ -51,6 +51,7 @@ _MAX_SEGMENTS = 5_000  # of a page; a drawing has more
 _SHORT_LINE = 0.85
 _SHORTER_LINE = 0.6
 _WIDE_LINES = 5  # the widest fifth of the lines of a page has the width of the text
+_LINES_OF_A_COLUMN = 50  # enough to know how wide it is
 
 _MAX_HEADING_CHARS = 120
 _EDGE_LINES = 2  # at the top and at the bottom of a page, that may be a running head
@@ -390,7 +391,9 @@ def _begins(paragraph: Sequence[Line], line: Line, gap: float, width: float) -> 
         return bool(_SENTENCE_END.search(above.text))
     if distance > max(gap, line.size) + _PARAGRAPH_GAP * line.size:
         return True
-    column = max(each.right for each in paragraph) - min(each.left for each in paragraph)
+    column = max(each.right for each in paragraph[-_LINES_OF_A_COLUMN:]) - min(
+        each.left for each in paragraph[-_LINES_OF_A_COLUMN:]
+    )
     above_width = above.right - above.left
     is_short = above_width < _SHORT_LINE * max(column, line.right - line.left)
     is_indented = len(paragraph) > 1 and line.left > above.left + _INDENT * line.size
@@ -400,7 +403,7 @@ def _begins(paragraph: Sequence[Line], line: Line, gap: float, width: float) -> 
 
 def _join(before: str, after: str, between: str = "") -> str:
     """Join two lines: without the hyphen at the end of the first, without a space in Japanese."""
-    if _HYPHEN_AT_END.search(before) and after[:1].islower():
+    if _HYPHEN_AT_END.search(before[-2:]) and after[:1].islower():
         return f"{before[:-1]}{between}{after}"
     space = "" if _meet_without_space(before, after) else " "
     return f"{before}{space}{between}{after}"

@@ -28,6 +28,8 @@ _LEAST_SIDE = 3  # pieces of a column
 _PROSE_WIDTH = 20  # of a piece of text; cells are narrower
 _LEAST_HOPS = 3
 _HOP_SHARE = 0.08
+_MAX_ARRANGED = 800  # pieces of a page; more are a drawing, as are more rules
+_MAX_RULES = 300
 _RULE_GAP = 3.0  # points between two rules that are one
 _LEAST_RULED_ROWS = 2
 _FRAMED_SHARE = 0.2  # of the cells, with several columns in them
@@ -70,7 +72,8 @@ class Rule(NamedTuple):
 
 def arranged_vertically(pieces: Sequence[Line]) -> list[Line]:
     """Return the lines of a page of vertical text, whose pieces are as if it were turned, in their order."""
-    return [_one_line(row) for row in _rows(_in_columns(pieces))]
+    kept = _in_columns(pieces) if len(pieces) <= _MAX_ARRANGED else pieces
+    return [_one_line(row) for row in _rows(kept)]
 
 
 def arranged(pieces: Sequence[Line], rules: Sequence[Rule]) -> list[Line]:
@@ -83,7 +86,7 @@ def arranged(pieces: Sequence[Line], rules: Sequence[Rule]) -> list[Line]:
     kept = [piece for at, piece in enumerate(pieces) if not _is_ruby(pieces, at)]
     for grid in _grids(rules):
         kept = _with_ruled_table(kept, grid)
-    if _hops(kept) > max(_LEAST_HOPS, _HOP_SHARE * len(kept)):
+    if len(kept) <= _MAX_ARRANGED and _hops(kept) > max(_LEAST_HOPS, _HOP_SHARE * len(kept)):
         kept = _in_columns(kept)
     rows = [*_rows(kept)]
     found: list[Line] = []
@@ -248,8 +251,8 @@ class _Grid(NamedTuple):
 
 def _grids(rules: Sequence[Rule]) -> Iterator[_Grid]:
     """Yield the grids that rules make which cross or touch each other."""
-    left = list(rules)
-    while left:
+    left = _joined(rules)
+    while left and len(left) <= _MAX_RULES:
         group, waiting = [], [left.pop()]
         while waiting:
             rule = waiting.pop()
@@ -261,6 +264,17 @@ def _grids(rules: Sequence[Rule]) -> Iterator[_Grid]:
         ys = _places(rule.at for rule in group if rule.is_level)[::-1]
         if len(xs) > 2 and len(ys) > 2:
             yield _Grid(xs, ys, group)
+
+
+def _joined(rules: Sequence[Rule]) -> list[Rule]:
+    """Return rules with those that go on in each other as one, as the borders of neighbouring cells do."""
+    found: list[Rule] = []
+    for rule in sorted(rules, key=lambda rule: (rule.is_level, round(rule.at), rule.start)):
+        if found and rule.is_level == found[-1].is_level and _touch(found[-1], rule):
+            found[-1] = found[-1]._replace(end=max(found[-1].end, rule.end))
+        else:
+            found.append(rule)
+    return found
 
 
 def _touch(rule: Rule, other: Rule) -> bool:
