@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 from tests import files
+from tests.workspaces import workspace_of
 
 from mdvec import SearchQuery, Workspace, open_workspace, registry
 from mdvec.config import Config
@@ -19,8 +20,8 @@ from mdvec.documents import conversion
 from mdvec.documents.conversion import convert
 from mdvec.documents.encodings import Decoded
 from mdvec.errors import DocumentNotFoundError, UnreadableFileError
+from mdvec.interfaces.app import build_app
 from mdvec.interfaces.encoding import to_json
-from mdvec.interfaces.http.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.sources import selection
 from mdvec.testing.embedder import HashingEmbedder
@@ -61,9 +62,7 @@ def docs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def workspace(docs: Path, tmp_path: Path) -> Iterator[Workspace]:
-    with open_workspace(database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as opened:
-        opened.add_collection("docs", "", str(docs))
-        opened.import_collection("docs")
+    with workspace_of(tmp_path / "i.sqlite", {"docs": docs}) as opened:
         yield opened
 
 

@@ -13,19 +13,13 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import IO, cast
 
 from mdvec import registry
 from mdvec.documents.encodings import Decoded
 from mdvec.errors import UnreadableFileError
 from mdvec.text.hashing import content_hash
-from mdvec.text.highlight import matched_words
 from mdvec.text.links import converter_of
-from mdvec.types.document import Comment
-
-_PLACE = "place: "
 
 _TIMEOUT_S = 120.0
 _SECONDS_A_MB = 2.0
@@ -64,57 +58,6 @@ def convert(path: str, raw: bytes) -> Decoded:
         reason = "takes too long to convert" if process.has_expired else "ends its converter"
         _given_up[content_hash(raw)] = reason
     raise UnreadableFileError(reason)
-
-
-def places_of(comments: Iterable[Comment]) -> Iterator[tuple[int, str]]:
-    """Yield where a part of the original begins, and its name, such as ``page 7``.
-
-    Args:
-        comments: Those of a document that was converted; those of another one mark nothing.
-    """
-    for comment in comments:
-        text = comment.text.removeprefix("<!--").removesuffix("-->").strip()
-        if text.startswith(_PLACE):
-            yield comment.start, text.removeprefix(_PLACE)
-
-
-def place_at(comments: Iterable[Comment], start: int) -> str:
-    """Return the name of the place of the original that holds a character.
-
-    Args:
-        comments: Those of a document, in order.
-        start: Position of the character.
-
-    Returns:
-        The place; empty in a document that was not converted.
-    """
-    return next((place for begins, place in reversed([*places_of(comments)]) if begins <= start), "")
-
-
-def place_with_words(
-    query: str, comments: Sequence[Comment], start: int, text: str, best: int | None = None
-) -> str:
-    """Return the place of the original that has most of the words of a query.
-
-    Args:
-        query: Their query.
-        comments: Those of a document, in order.
-        start: Where a part of the document begins.
-        text: That part.
-        best: Position of the character whose place it is if no other one has more words; ``start`` when None.
-
-    Returns:
-        The place; empty in a document that was not converted.
-    """
-    usual = place_at(comments, start if best is None else best)
-    begins = [(0, ""), *((at, place) for at, place in places_of(comments) if at < start + len(text))]
-    found, most = usual, 0
-    for (at, place), (end, _) in pairwise([*begins, (start + len(text), "")]):
-        words = matched_words(query, text[max(0, at - start) : max(0, end - start)])
-        count = sum(map(len, words))
-        if count > most or (count == most and place == usual):
-            found, most = place, count
-    return found
 
 
 _lock = threading.Lock()

@@ -1,7 +1,7 @@
 """One import, from the source to searchable vectors.
 
-The way of a changed file: :mod:`mdvec.indexing.changes` finds it in the source and
-:mod:`mdvec.indexing.plan` says what became of it; :mod:`mdvec.indexing.prepare` parses and cuts it;
+The way of a changed file: :mod:`mdvec.indexing.plan` finds it in the source and says what became of it;
+:mod:`mdvec.indexing.prepare` parses and cuts it;
 :mod:`mdvec.indexing.write` commits its text, found by words from then on; :mod:`mdvec.indexing.embed`
 makes the vectors that are missing. :func:`run_import` calls them in this order.
 """
@@ -16,9 +16,8 @@ from msgspec.structs import replace
 from mdvec.clock import now_ms
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import CollectionNotEmptyError, DamagedDatabaseError
-from mdvec.indexing.changes import Changes, find_changes, with_contexts_of_files
 from mdvec.indexing.embed import EmbedOutcome, embed_pending, known_boilerplate
-from mdvec.indexing.plan import altered
+from mdvec.indexing.plan import Changes, altered, find_changes, with_contexts_of_files
 from mdvec.indexing.prepare import Processes
 from mdvec.indexing.pushed import refresh_pushed
 from mdvec.indexing.work import Recipe, Work
