@@ -60,6 +60,23 @@ def pdf(
     return written.getvalue()
 
 
+def drawn_pdf(
+    texts: Sequence[tuple[float, float, float, str]],
+    *,
+    lines: Sequence[tuple[float, float, float, float]] = (),
+) -> bytes:
+    """Return a PDF page with texts in this order: left, baseline, size and text of each; and with lines."""
+    pdfmetrics.registerFont(UnicodeCIDFont(JAPANESE))
+    written = BytesIO()
+    canvas = Canvas(written)
+    for left, baseline, size, text in texts:
+        canvas.setFont("Helvetica" if text.isascii() else JAPANESE, size)
+        canvas.drawString(left, baseline, text)
+    canvas.lines(lines)
+    canvas.save()
+    return written.getvalue()
+
+
 def scanned_pdf(pages: int = 2) -> bytes:
     """Return a PDF file of pages without text."""
     written = BytesIO()

@@ -13,12 +13,13 @@ from tests.fakes.git_repository import GitRepository
 from tests.fakes.github_server import REPOSITORY, GithubServer
 from tests.fakes.s3_server import S3Server
 
-from mdvec.errors import SourceMissingError, UnreadableFileError
+from mdvec.errors import FileTooLargeError, SourceMissingError, UnreadableFileError
 from mdvec.sources.folder import FolderSource
 from mdvec.sources.git.git_source import GitSource
 from mdvec.sources.github.github_source import GithubSource
 from mdvec.sources.interface import Source
 from mdvec.sources.s3 import S3Source
+from mdvec.sources.selection import DEFAULT_MAX_FILE_BYTES
 from mdvec.text.hashing import content_hash
 from mdvec.types.change import SourceEntry
 
@@ -113,6 +114,18 @@ def test_read_returns_the_bytes_as_they_are(make: Make) -> None:
         raw = source.read(entry)
         assert raw == _FILES[entry.path]
         assert entry.size in {len(raw), 0}
+
+
+def test_a_converted_file_may_be_larger_than_a_text(make: Make) -> None:
+    """Also the same bytes under both names: the text is left out or refused, the other is read."""
+    content = b"x" * (DEFAULT_MAX_FILE_BYTES + 1)
+    source = make({"a.pdf": content, "b.md": content})
+    entries = {entry.path: entry for entry in source.list().entries}
+    source.prefetch([*entries.values()])
+    assert source.read(entries["a.pdf"]) == content
+    if "b.md" in entries:
+        with pytest.raises(FileTooLargeError, match="larger than 10 MB"):
+            source.read(entries["b.md"])
 
 
 def test_a_content_has_one_name(make: Make) -> None:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import random
+import zipfile
 from collections.abc import Iterator
+from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 from tests import files
 from tests.workspaces import workspace_of
 
 from mdvec import SearchQuery, Workspace, open_workspace, registry
+from mdvec.config import Config
 from mdvec.documents import conversion
 from mdvec.documents.conversion import convert
 from mdvec.documents.encodings import Decoded
 from mdvec.errors import DocumentNotFoundError, UnreadableFileError
+from mdvec.interfaces.app import build_app
 from mdvec.interfaces.encoding import to_json
+from mdvec.interfaces.http.options import server_options
 from mdvec.sources import selection
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.change import NEEDS_FILES
@@ -42,7 +49,8 @@ def docs(tmp_path: Path) -> Path:
         "minutes.docx": files.docx(),
         "plan.pptx": files.pptx(),
         "stock.xlsx": files.xlsx({"Stock": [["part", "count"], ["bolts", 12]]}),
-        "tides.html": b"<title>Tides</title><h1>Tides</h1><p>High water at noon.",
+        "tides.html": b"<title>Tides</title><h1>Tides</h1><p>High water at noon."
+        b"<h2 id=sea>Waves</h2><p>The rough sea.",
         "book.epub": files.epub(["<h1>Storm</h1><p>A gale in October.</p>"], title="Winds"),
         "notes.ipynb": files.ipynb([{"cell_type": "markdown", "source": "# Gulls\nThey nest on roofs."}]),
         "plain.md": b"# Plain\n\nA plain note.",
@@ -58,10 +66,16 @@ def workspace(docs: Path, tmp_path: Path) -> Iterator[Workspace]:
         yield opened
 
 
+def client_of(workspace: Workspace) -> TestClient:
+    bugs: list[Exception] = []
+    app = build_app(workspace, Config(), server_options("127.0.0.1:8471", env={}), 8471, on_bug=bugs.append)
+    return TestClient(app, base_url="http://127.0.0.1:8471")
+
+
 @pytest.mark.parametrize(
     ("query", "path", "place"),
     [
-        ("Word11", "manual.pdf", "page 4"),
+        ("Word11", "manual.pdf", "page 5"),
         ("paint the crane green", "minutes.docx", ""),
         ("Mia colour", "plan.pptx", "slide 1"),
         ("ships in May", "plan.pptx", "slide 2"),
@@ -128,6 +142,37 @@ def test_a_page_is_read_by_its_number(workspace: Workspace, named: str) -> None:
         workspace.read("manual.pdf#page=99")
 
 
+def test_the_page_leads_to_the_original_at_its_place(workspace: Workspace, docs: Path) -> None:
+    """A PDF file at the page of the passage; a browser runs nothing of a web page, and saves other kinds."""
+    [hit] = workspace.search(SearchQuery("Word11", mode=SearchMode.LEXICAL, limit=1)).hits
+    with client_of(workspace) as client:
+        shown = client.get(f"/doc/docs/{hit.path}?lines={hit.start_line}-{hit.end_line}&q=Word11").text
+        assert 'href="/original/docs/manual.pdf#page=5"' in shown
+        assert (
+            'href="/original/docs/tides.html#sea"' in client.get("/doc/docs/tides.html?lines=9-12&q=sea").text
+        )
+        assert "/original/" not in client.get("/doc/docs/plain.md").text
+        answers = {
+            name: client.get(f"/original/docs/{name}") for name in ("manual.pdf", "tides.html", "plan.pptx")
+        }
+        assert client.get("/original/docs/plain.md").status_code == 404
+        assert client.get("/original/docs/..%2Fdocs%2Fmanual.pdf").status_code == 404
+    for name, answer in answers.items():
+        assert answer.content == (docs / name).read_bytes()
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answers["manual.pdf"].headers["content-type"] == "application/pdf"
+    assert "sandbox" in answers["tides.html"].headers["content-security-policy"]
+    assert answers["plan.pptx"].headers["content-disposition"].startswith("attachment")
+
+
+def test_a_section_of_a_web_page_is_known_by_its_anchor(workspace: Workspace) -> None:
+    """In hits, and for whoever reads it by its link."""
+    [hit] = workspace.search(SearchQuery("rough sea", mode=SearchMode.LEXICAL, limit=1)).hits
+    assert (hit.path, hit.place) == ("tides.html", "#sea")
+    assert "rough" in workspace.read("tides.html#sea").text
+
+
 def test_a_file_is_converted_once(workspace: Workspace, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until its bytes change: not by another import, and not when it is cut anew."""
     converted: list[str] = []
@@ -163,6 +208,35 @@ def test_without_the_extra_files_are_left_out(
     assert f"8 files not searched: {NEEDS_FILES}" in notes
 
 
+def _with_entities(raw: bytes, member: str) -> bytes:
+    """Return a file of Office in which a part defines entities that expand to a billion letters."""
+    with zipfile.ZipFile(BytesIO(raw)) as opened:
+        members = {name: opened.read(name) for name in opened.namelist()}
+    names = "abcdefghij"
+    nested = (f'<!ENTITY {name} "{f"&{inner};" * 10}">' for inner, name in pairwise(names))
+    entities = f'<!DOCTYPE z [<!ENTITY a "aaaaaaaaaa">{"".join(nested)}]>'
+    declaration, end, rest = members[member].decode().rpartition("?>")
+    root, close, last = rest.rpartition("</")
+    members[member] = f"{declaration}{end}{entities}{root}&j;{close}{last}".encode()
+    return files.archive(members)
+
+
+@pytest.mark.parametrize(
+    ("path", "raw"),
+    [
+        ("a.docx", _with_entities(files.docx(), "word/document.xml")),
+        ("a.pptx", _with_entities(files.pptx(), "ppt/slides/slide1.xml")),
+        ("a.html", b"<div>" * 3_000 + b"x"),
+        ("a.epub", files.epub(["<div>" * 3_000 + "x"])),
+        ("a.ipynb", b"[" * 100_000),
+    ],
+)
+def test_bombs_of_markup_say_that_they_are_damaged(path: str, raw: bytes) -> None:
+    """Entities in entities, and elements in elements; the process goes on."""
+    assert convert(path, raw).warning
+    assert convert("b.ipynb", files.ipynb([{"cell_type": "markdown", "source": "text"}])).text
+
+
 @pytest.mark.harness
 @pytest.mark.parametrize(
     ("path", "raw"),
@@ -174,6 +248,16 @@ def test_without_the_extra_files_are_left_out(
         ("a.html", b"<title>T</title><nav>x</nav><table><tr><td>1</table><p>" + SENTENCE.encode() * 5),
         ("a.epub", files.epub(["<h1>Storm</h1><p>A gale.</p>"], title="Winds")),
         ("a.ipynb", files.ipynb([{"cell_type": "code", "source": "1", "outputs": [{"text": "1"}]}])),
+        ("a.org", b"#+TITLE: T\n* Tides :sea:\n#+BEGIN_SRC c\nx\n#+END_SRC\n" + SENTENCE.encode() * 40),
+        ("a.rst", b"Tides\n=====\n\n.. code:: c\n\n   x\n\n`a <b>`_ " + SENTENCE.encode() * 40),
+        ("a.adoc", b"= Tides\n:author: Mia\n\n[source,c]\n----\nx\n----\n" + SENTENCE.encode() * 40),
+        (
+            "b.pdf",
+            files.drawn_pdf(
+                [(50 + 90 * (at % 4), 700 - 12 * (at // 4), 9, f"cell {at}") for at in range(40)],
+                lines=[(40, 690 - 12 * at, 400, 690 - 12 * at) for at in range(10)],
+            ),
+        ),
     ],
 )
 def test_no_damaged_file_ends_an_import(path: str, raw: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -491,6 +491,7 @@ def over_http(http: TestClient, _: Workspace, token: str, step: int = 1) -> Answ
         *(f"/doc/{name}/{path}" for name in NAMES for path in ("vault.md", "plan.md", "merger/zanzibar.md")),
         *(f"/similar/{name}/{path}" for name in NAMES for path in ("vault.md", "plan.md")),
         *(f"/file/{name}/merger.png" for name in NAMES),
+        *(f"/original/{name}/{path}" for name in NAMES for path in ("vault.md", "merger.png")),
         "/file/handbook/../hidden-source/merger.png",
         "/doc/handbook/..%2Fhidden-source%2Fvault.md",
     ]

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,14 +22,14 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.boilerplate import without_boilerplate
 from mdvec.text.folding import normalise
-from mdvec.text.highlight import match_spans
+from mdvec.text.highlight import match_spans, matched_words
 from mdvec.text.moments import CREATED_KEYS, first_moment
 from mdvec.text.plain import plain_text
 from mdvec.text.prose import FENCE
 from mdvec.text.terms import word_terms
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
-from mdvec.types.document import place_at
+from mdvec.types.document import Comment, place_at, places_of
 from mdvec.types.folder_context import contexts_above
 from mdvec.types.hit import SearchHit
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
@@ -242,7 +243,6 @@ def with_files(
         place, said = places[chunk.collection_id], facts[chunk.document_id]
         replaced = versions[chunk.collection_id]
         created = first_moment(said.frontmatter, CREATED_KEYS)
-        line = hit.start + (best_line(query, hit.text) or 0) if said.comments else 0
         yield replace(
             hit,
             chunk_text=_own_text(query, hit.chunk_text, place.collection.boilerplate.frequent),
@@ -255,7 +255,7 @@ def with_files(
             updated_ms=said.changed_ns // _NS_PER_MS or None,
             created_ms=None if created is None else created // _NS_PER_MS,
             tags=said.tags,
-            place=place_at(said.comments, line),
+            place=_place(query, hit, said.comments),
         )
 
 
@@ -276,9 +276,37 @@ def is_stale(known: StoredChunk | StoredDocument, differs: Callable[[SourceEntry
 def _own_text(query: str, text: str, shared: Sequence[str]) -> str:
     """Return a text without the lines that many documents share, unless these hold words of the query."""
     rest = without_boilerplate(text, shared)
-    return text if rest == text or _matched(query, rest) != _matched(query, text) else rest
+    return text if rest == text or matched_words(query, rest) != matched_words(query, text) else rest
 
 
-def _matched(query: str, text: str) -> set[str]:
-    """Return the different words of a query in a text."""
-    return {text[start:end].casefold() for start, end in match_spans(query, text)}
+def _place(query: str, hit: SearchHit, comments: Sequence[Comment]) -> str:
+    """Return the place that a hit names: that of its best chunk unless another one has more words."""
+    above = hit.text.split("\n")[: max(0, hit.chunk_line - hit.start_line)]
+    chunk = hit.start + sum(len(line) + 1 for line in above)
+    return place_with_words(query, comments, hit.start, hit.text, chunk)
+
+
+def place_with_words(
+    query: str, comments: Sequence[Comment], start: int, text: str, best: int | None = None
+) -> str:
+    """Return the place of the original that has most of the words of a query.
+
+    Args:
+        query: Their query.
+        comments: Those of a document, in order.
+        start: Where a part of the document begins.
+        text: That part.
+        best: Position of the character whose place it is if no other one has more words; ``start`` when None.
+
+    Returns:
+        The place; empty in a document that was not converted.
+    """
+    usual = place_at(comments, start if best is None else best)
+    begins = [(0, ""), *((at, place) for at, place in places_of(comments) if at < start + len(text))]
+    found, most = usual, 0
+    for (at, place), (end, _) in pairwise([*begins, (start + len(text), "")]):
+        words = matched_words(query, text[max(0, at - start) : max(0, end - start)])
+        count = sum(map(len, words))
+        if count > most or (count == most and place == usual):
+            found, most = place, count
+    return found

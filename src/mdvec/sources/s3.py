@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # searching opens sources too, without any request
 
 _DEFAULTS = ScanSettings()
 _AHEAD = 16  # objects that are fetched before they are read, at the same time
+_AHEAD_BYTES = 64_000_000  # of all of them, which are in memory
 _NOT_FOUND = 404
 
 
@@ -67,7 +68,7 @@ class S3Source(Source):
         self._settings = bucket
         self._etags: dict[str, str] = {}
         self._waiting: deque[SourceEntry] = deque()
-        self._fetching: dict[str, Future[bytes | None]] = {}
+        self._fetching: dict[str, tuple[int, Future[bytes | None]]] = {}  # with the size of the object
 
     @staticmethod
     def parse(location: str) -> str:
@@ -112,7 +113,7 @@ class S3Source(Source):
             UnreadableFileError: If it is gone, or has changed since it was listed.
             SourceError: If the bucket cannot be read.
         """
-        fetching = self._fetching.pop(entry.locator, None)
+        _, fetching = self._fetching.pop(entry.locator, (0, None))
         self._fetch_ahead()
         with _translated():
             raw = self._fetch(entry) if fetching is None else fetching.result()
@@ -137,8 +138,11 @@ class S3Source(Source):
 
     def _fetch_ahead(self) -> None:
         while self._waiting and len(self._fetching) < _AHEAD:
+            ahead = sum(size for size, _ in self._fetching.values())
+            if ahead and ahead + self._waiting[0].size > _AHEAD_BYTES:
+                break
             entry = self._waiting.popleft()
-            self._fetching[entry.locator] = self._pool.submit(self._fetch, entry)
+            self._fetching[entry.locator] = (entry.size, self._pool.submit(self._fetch, entry))
 
     def _fetch(self, entry: SourceEntry) -> bytes | None:
         return self._bucket.get(entry.locator, etag=self._etags.get(entry.locator, ""))

@@ -42,6 +42,11 @@ def match_spans(query: str, text: str) -> list[tuple[int, int]]:
     return merged
 
 
+def matched_words(query: str, text: str) -> set[str]:
+    """Return the different words of a query in a text."""
+    return {text[start:end].casefold() for start, end in match_spans(query, text)}
+
+
 @lru_cache(maxsize=16)  # an answer looks for one query in many texts
 def _wanted(query: str) -> tuple[frozenset[str], tuple[str, ...], tuple[Operator, ...]]:
     """Return the terms of words, the terms that match anywhere, and the quoted phrases of a query."""

@@ -27,6 +27,13 @@ IMAGE_TYPES = {
 }
 """The suffixes of the images that are shown, with their media types."""
 
+ORIGINAL_TYPES = {
+    ".pdf": "application/pdf",
+    **dict.fromkeys((".html", ".htm"), "text/html"),
+    ".xhtml": "application/xhtml+xml",
+}
+"""The suffixes of the originals that a browser shows, with their media types; others are saved."""
+
 
 class PageEntry(Struct, frozen=True):
     """A document in a list of pages.
@@ -106,6 +113,7 @@ class Page(Struct, frozen=True):
         stale: The file has changed (or gone) since it was indexed.
         file: Absolute path of its file; None for a document that is no file here.
         links: Its links, the links to it, and its versions.
+        place: The part of the original that holds the marked passage, such as ``page 7``.
     """
 
     collection: str
@@ -120,3 +128,4 @@ class Page(Struct, frozen=True):
     stale: bool
     file: str | None
     links: DocumentLinks
+    place: str = ""

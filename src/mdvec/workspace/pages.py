@@ -15,13 +15,21 @@ from msgspec.structs import replace
 from mdvec.documents.properties import updated_ns
 from mdvec.errors import DocumentNotFoundError
 from mdvec.search.filters import clean_filters
-from mdvec.search.hits import file_of, is_stale
+from mdvec.search.hits import file_of, is_stale, place_with_words
 from mdvec.search.where import narrowed, unmet
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
 from mdvec.stores.versions import VersionCache
 from mdvec.text.globs import compile_glob
-from mdvec.text.links import file_key, is_markdown, link_key, linked_path, names_other_file, resolve
+from mdvec.text.links import (
+    converter_of,
+    file_key,
+    is_markdown,
+    link_key,
+    linked_path,
+    names_other_file,
+    resolve,
+)
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
 from mdvec.types.document import Link, LinkKind
@@ -108,6 +116,7 @@ class Pages:
             updated_ns=updated_ns(document.path, document.frontmatter) or document.mtime_ns,
             stale=is_stale(document, self._stages.source(place.source).differs),
             file=file_of(document, place),
+            place=_place(document, marked),
             links=links,
         )
 
@@ -143,6 +152,21 @@ class Pages:
             raise _no_file(path, collection)
         return self.file(collection, path, from_path), kind
 
+    def original(self, path: str, collection: str) -> bytes:
+        """Return the bytes of a document that was converted, from the folder of its collection.
+
+        Raises:
+            CollectionNotFoundError: If there is no such collection.
+            DocumentNotFoundError: If there is no such document, or it is not of this machine or a text.
+            UnreadableFileError: If it cannot be read.
+        """
+        with self._collections.store().read() as view:
+            found = find(path, collection, self._collections, view)
+        document, place = found.document, found.collection
+        if file_of(document, place) is None or not converter_of(document.path):
+            raise _no_file(path, collection)
+        return self._stages.source(place.source).read(SourceEntry(document.path, document.locator, 0, 0))
+
     def file(self, collection: str, path: str, from_path: str = "") -> bytes:
         """Return a file from the folder of a collection, such as an image or a PDF.
 
@@ -169,6 +193,16 @@ class Pages:
                         named.setdefault(file_key(each.path), {})[each.path] = None
                 self._files[place.id] = view.version, named
             return named
+
+
+def _place(document: StoredDocument, marked: Marked | None) -> str:
+    if marked is None or not document.comments:
+        return ""
+    lines = document.body.splitlines(keepends=True)
+    start = sum(map(len, lines[: marked.first - 1]))
+    return place_with_words(
+        marked.query, document.comments, start, "".join(lines[marked.first - 1 : marked.last])
+    )
 
 
 def _no_file(path: str, collection: str) -> DocumentNotFoundError:

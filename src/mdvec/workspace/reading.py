@@ -153,11 +153,11 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
 
 
 def _lines_of_place(document: StoredDocument, name: str) -> Lines | None:
-    """Return the lines of a page, a slide or a cell of the original; None if there is no such place."""
+    """Return the lines of a page, a slide, a cell or an anchor of the original; None if there is none."""
     wanted = name.replace("=", " ").casefold()
     places = [*places_of(document.comments), (len(document.body), "")]
     for (start, place), (end, _) in pairwise(places):
-        if place.casefold() == wanted:
+        if place.casefold().lstrip("#") in (wanted, name.casefold()):
             first = document.body.count("\n", 0, start) + 1
             return first, first + document.body[start:end].rstrip().count("\n")
     return None

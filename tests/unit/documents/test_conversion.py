@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from mdvec.documents import conversion
 from mdvec.documents.conversion import convert
 from mdvec.documents.encodings import Decoded
 from mdvec.errors import UnreadableFileError
+from mdvec.search.hits import place_with_words
 from mdvec.text.links import CONVERTERS, converter_of
 from mdvec.types.document import Comment, place_at
 
@@ -123,6 +125,18 @@ def test_the_place_of_a_character() -> None:
     ]
     assert place_at((), 5) == ""
     assert place_at(comments[2:], 5) == ""
+
+
+def test_the_place_with_most_words_of_a_query() -> None:
+    """That of the best chunk if no other one has more; text before the first mark has none."""
+    text = "calm\n<!-- place: page 1 --> tides\n<!-- place: page 2 --> tides and moon\n"
+    comments = tuple(Comment(found.start(), found[0]) for found in re.finditer("<!--.*?-->", text))
+    places = {
+        query: place_with_words(query, comments, 0, text) for query in ("moon", "calm", "tides", "storm")
+    }
+    assert places == {"moon": "page 2", "calm": "", "tides": "page 1", "storm": ""}
+    assert place_with_words("tides", comments, 0, text, best=60) == "page 2"
+    assert place_with_words("calm", comments, 28, text[28:]) == "page 1"
 
 
 def test_converters_by_name() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests import files
 
 from mdvec.documents.converters import NotConvertedError, plain, table
@@ -12,6 +16,7 @@ from mdvec.documents.converters.markup import convert_adoc, convert_org, convert
 from mdvec.documents.converters.notebook import convert_notebook
 from mdvec.documents.converters.office import convert_docx, convert_pptx, convert_spreadsheet
 from mdvec.documents.converters.pdf import convert_pdf
+from mdvec.documents.converters.pdf_layout import Line, Rule, arranged
 from mdvec.documents.converters.web import convert_epub, convert_html
 
 SENTENCE = "The harbour crane must be inspected every spring, before the first ships arrive from the north. "
@@ -84,6 +89,118 @@ def test_short_lines_stay_lines() -> None:
     """Of an address or a form, which no sentence ends."""
     raw = files.pdf([("BodyText", SENTENCE * 4), ("BodyText", "Harbour master<br/>Quay 3<br/>Oslo")])
     assert lines_of(convert_pdf(raw))[1:] == ["Harbour master", "Quay 3", "Oslo"]
+
+
+def test_columns_that_the_file_has_line_by_line_are_read_one_after_the_other() -> None:
+    """As forms of tax offices have them."""
+    left = [f"The left column has its line {number} here" for number in range(6)]
+    right = [f"and the right one its line {number} there." for number in range(6)]
+    texts = [(x, 700 - 14 * at, 10, lines[at]) for at in range(6) for x, lines in ((50, left), (320, right))]
+    assert " ".join(lines_of(convert_pdf(files.drawn_pdf(texts)))) == " ".join((*left, *right))
+
+
+def test_rows_of_a_table_keep_their_cells() -> None:
+    """Columns are between gutters; a word that stands alone is the rest of its cell, or a row of its own."""
+    rows = [
+        ("Port", "Tide", "Depth"),
+        ("Kobe", "1.4 m", "12 m"),
+        ("Sakai", "", "9 m"),
+        ("Bari", "0.3 m", "11 m"),
+    ]
+    texts = [
+        (x, 700 - 14 * at, 10, cell)
+        for at, row in enumerate(rows)
+        for x, cell in zip((50, 200, 300), row, strict=True)
+        if cell
+    ]
+    assert lines_of(convert_pdf(files.drawn_pdf(texts))) == [
+        *("| Port | Tide | Depth |", "|---|---|---|", "| Kobe | 1.4 m | 12 m |"),
+        *("| Sakai |  | 9 m |", "| Bari | 0.3 m | 11 m |"),
+    ]
+
+
+def test_rules_say_what_a_cell_is() -> None:
+    """Lines without a rule between them are one; a short cell over several rows is said in each."""
+    texts = [
+        *((60, 685, 10, "Town"), (160, 685, 10, "School")),
+        *((60, 665, 10, "Harbour Road"), (60, 653, 10, "and Quay"), (160, 645, 10, "North")),
+        (60, 625, 10, "Hill"),
+    ]
+    level = [(50, y, 250, y) for y in (700, 680, 620)] + [(50, 640, 150, 640)]
+    upright = [(x, 620, x, 700) for x in (50, 150, 250)]
+    assert lines_of(convert_pdf(files.drawn_pdf(texts, lines=[*level, *upright]))) == [
+        *("| Town | School |", "|---|---|", "| Harbour Road and Quay | North |", "| Hill | North |"),
+    ]
+
+
+def test_a_frame_around_text_is_no_table() -> None:
+    """Whatever is in it stays lines."""
+    texts = [(60, 690 - 14 * at, 10, f"Framed sentence number {at} of the harbour.") for at in range(3)]
+    lines = [(50, y, 400, y) for y in (710, 640)] + [(x, 640, x, 710) for x in (50, 400)]
+    assert "|" not in convert_pdf(files.drawn_pdf(texts, lines=lines))
+
+
+def test_ruby_is_no_text() -> None:
+    """The words that it explains are found; small kana elsewhere are text."""
+    texts = [(100, 700, 12, "山路"), (100, 712, 6, "やまみち"), (124, 700, 12, "を登りながら、こう考えた。")]
+    text = convert_pdf(files.drawn_pdf([*texts, (100, 600, 6, "ちゅう")]))
+    assert lines_of(text) == ["山路を登りながら、こう考えた。", "ちゅう"]
+
+
+def test_vertical_text_is_read_from_the_right() -> None:
+    """From the top down, whatever the order of the file; a horizontal running head is not in it."""
+    columns = ["山路を登りながらこう考えた。", "智に働けば角が立つ。", "情に棹させば流される。"]
+    texts = [
+        (400 - 20 * at, 700 - 12 * down, 12, letter)
+        for at, column in reversed([*enumerate(columns)])
+        for down, letter in enumerate(column)
+    ]
+    text = convert_pdf(files.drawn_pdf([(60, 760, 9, "The three-cornered world"), *texts]))
+    head, *rest = lines_of(text)
+    assert (head, "".join(rest)) == ("The three-cornered world", "".join(columns))
+
+
+def test_letters_that_are_set_apart_are_a_word() -> None:
+    """As in titles and in cells of Japanese tables; also without spaces around signs."""
+    text = convert_pdf(
+        files.drawn_pdf([(100, 700, 12, "氏　名"), (100, 600, 12, "直進（ 右折） し、 止まる")])
+    )
+    assert lines_of(text) == ["氏名", "直進（右折）し、止まる"]
+
+
+@given(
+    st.lists(
+        st.builds(
+            Line,
+            text=st.text("ab 山やまみち", min_size=1).filter(str.strip),
+            size=st.sampled_from([5.0, 10.0, 20.0]),
+            left=st.integers(0, 30).map(lambda step: 20.0 * step),
+            baseline=st.integers(0, 30).map(lambda step: 20.0 * step),
+            right=st.just(0.0),
+            last_baseline=st.just(0.0),
+        ),
+        max_size=12,
+    ),
+    st.lists(
+        st.builds(
+            Rule,
+            is_level=st.booleans(),
+            at=st.integers(0, 30).map(lambda step: 20.0 * step + 5),
+            start=st.sampled_from([0.0, 100.0, 300.0]),
+            end=st.sampled_from([100.0, 300.0, 600.0]),
+        ),
+        max_size=12,
+    ),
+)
+def test_no_layout_loses_a_letter(pieces: list[Line], rules: list[Rule]) -> None:
+    """However they are placed, all letters are in the lines; but for ruby, which is small and kana alone."""
+    placed = [
+        piece._replace(right=piece.left + 10 * len(piece.text), last_baseline=piece.baseline)
+        for piece in pieces
+    ]
+    text = "".join(line.text for line in arranged(placed, rules))
+    kept = "".join(piece.text for piece in placed if piece.size > 5)
+    assert Counter(kept.replace(" ", "")) - Counter(text) == Counter()
 
 
 def test_metadata_of_a_pdf() -> None:
@@ -176,6 +293,20 @@ def test_web_pages() -> None:
     assert convert_html(raw) == (
         '---\ntitle: "Tides"\n---\n\n# Tides\n\nHigh at **noon**, see [moon](moon.html).\n'
     )
+
+
+def test_sections_of_a_web_page_have_their_anchors() -> None:
+    """The id of a heading, of the section that it begins, or of a target in it; none in a table."""
+    raw = b"""<title>T</title><h1>T</h1><section id="tides"><h2>A</h2></section><h2 id="waves">B</h2>
+    <h3><a name="wind_1*2">C</a></h3><h3>D</h3><table><tr><td><h4 id="cell">E</h4></table>"""
+    assert re.findall(r"place: (\S+) -->\n#+ (\w)", convert_html(raw)) == [
+        *(("#tides", "A"), ("#waves", "B"), ("#wind_1*2", "C")),
+    ]
+
+
+def test_ruby_of_a_web_page_is_no_text() -> None:
+    """It would be in the middle of words."""
+    assert "智に働けば" in convert_html("<p><ruby>智<rp>(<rt>ち<rp>)</ruby>に働けば".encode())
 
 
 def test_books() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
@@ -15,6 +16,8 @@ _CORE_NAMES = {
     "t": "http://purl.org/dc/terms/",
 }
 _MAX_UNPACKED_BYTES = 500_000_000
+_XML_SUFFIXES = (".xml", ".rels")
+_PROLOGUE_BYTES = 2_000  # entities are defined at the beginning
 _STYLES = "p[style-name='Title'] => h1:fresh"
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 
@@ -126,13 +129,19 @@ def _checked(raw: bytes, kind: str) -> dict[str, object]:
     if raw.startswith(_OLE):
         msg = "is encrypted, or of an old version of Office; save it anew without a password"
         raise NotConvertedError(msg)
+    from mdvec.documents.converters.web import refuse_entities
+
     try:
         with zipfile.ZipFile(BytesIO(raw)) as archive:
             if sum(each.file_size for each in archive.infolist()) > _MAX_UNPACKED_BYTES:
                 msg = f"unpacks to more than {_MAX_UNPACKED_BYTES // 1_000_000} MB"
                 raise NotConvertedError(msg)
+            for part in archive.infolist():
+                if part.filename.endswith(_XML_SUFFIXES):
+                    with archive.open(part) as opened:
+                        refuse_entities(opened.read(_PROLOGUE_BYTES))
             return _metadata(archive) if _CORE in archive.namelist() else {}
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
         msg = f"is not {kind}, or damaged"
         raise NotConvertedError(msg) from error
 

@@ -21,6 +21,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
 from mdvec.documents.converters import NotConvertedError, frontmatter, place_mark, plain
+from mdvec.documents.converters.pdf_layout import Line, Rule, arranged, arranged_vertically
 from mdvec.text.folding import fold_name
 from mdvec.text.scripts import UNSPACED, compiled
 
@@ -31,20 +32,26 @@ _MAX_LEVEL = 6
 
 # Of the letters of the text around.
 _HEADING_SIZE = 1.15
-_RUBY_SIZE = 0.62
 # Of the height of a line.
 _PARAGRAPH_GAP = 0.4
 _COLUMN_JUMP = 2.0
 _INDENT = 1.2
-# Of the size of a letter: pieces of one line, and the space between two words.
-_LEVEL = 0.45
-_PIECE_GAP = 3.0
-_WORD_GAP = 0.15
+# Of the size of a letter: a gap in a line that words do not have, and the step from letter to letter down.
+_PIECE_GAP = 1.0
+_BACK = 3.0  # to another column
+_VERTICAL_STEP = 2.0
+_LETTERS_ACROSS = 4  # in one place of vertical text, such as a number
+_LEAST_VERTICAL = 4
+_FAR = 10_000.0  # a running head is beyond the columns of vertical text
+# Rules of tables, in points.
+_THIN = 3.0
+_MAX_SEGMENTS = 5_000  # of a page; a drawing has more
 # Of the width of the text: a line that ends before is the last one of its paragraph, if a sentence ends
 # there; a shorter one in any case, as in forms and addresses.
 _SHORT_LINE = 0.85
 _SHORTER_LINE = 0.6
 _WIDE_LINES = 5  # the widest fifth of the lines of a page has the width of the text
+_LINES_OF_A_COLUMN = 50  # enough to know how wide it is
 
 _MAX_HEADING_CHARS = 120
 _EDGE_LINES = 2  # at the top and at the bottom of a page, that may be a running head
@@ -64,23 +71,17 @@ _BROKEN = re.compile(r"[\ufffe\x02](\w?)")
 _HYPHEN_AT_END = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]\Z")
 
 
-class _Line(NamedTuple):
-    text: str
-    size: float
-    left: float
-    baseline: float
-    right: float
-    last_baseline: float  # PDFium joins lines where a word is broken
-
-
 class _Block(NamedTuple):
     text: str
     level: int
     page: int
+    is_table: bool
 
     @property
     def markdown(self) -> str:
         """The block as Markdown."""
+        if self.is_table:
+            return self.text
         if self.level:
             return f"{'#' * self.level} {self.text}"
         bullet = _BULLET.match(self.text)
@@ -111,25 +112,46 @@ def convert_pdf(raw: bytes) -> str:
     return frontmatter(values) + _markdown(_without_running_heads(pages), outline)
 
 
-def _lines(document: Any, number: int) -> list[_Line]:
+def _lines(document: Any, number: int) -> list[Line]:
     """Return the lines of a page in the order of reading."""
     page = document[number]
     text_page = page.get_textpage()
     try:
-        found: list[_Line] = []
+        found: list[Line] = []
         at = 0
         for text in text_page.get_text_range().split("\r\n"):
             start, at = at, at + len(text.encode("utf-16-le")) // 2 + 2
-            if shown := " ".join(_BROKEN.sub(_mended, text).split()):
-                lead = len(text) - len(text.lstrip())
-                line = _placed(text_page, shown, start + lead, start + len(text.rstrip()) - 1)
-                if found and _is_one_line(found[-1], line):
-                    line = _merged(found.pop(), line)
-                found.append(line)
-        return found
+            is_plain = at - start - 2 == len(text)  # each letter has one number
+            for first, last in _stretches(text_page, text, start) if is_plain else [(0, len(text) - 1)]:
+                stretch = text[first : last + 1]
+                if shown := " ".join(_BROKEN.sub(_mended, stretch).split()):
+                    found.append(_placed(text_page, shown, start + first, start + last))
+        if upright := _upright(found):
+            return arranged_vertically(upright)
+        return arranged(found, [*_rules(page)])
     finally:
         text_page.close()
         page.close()
+
+
+def _stretches(page: Any, text: str, start: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last letter of each part of a line without a wide gap in it."""
+    box = pdfium_c.FS_RECTF()
+    place = ctypes.byref(box)
+    first = last = -1
+    reached = 0.0
+    for at, letter in enumerate(text):
+        if letter.isspace():
+            continue
+        pdfium_c.FPDFText_GetLooseCharBox(page.raw, start + at, place)
+        gap, height = box.left - reached, box.top - box.bottom
+        is_wide = gap > _PIECE_GAP * height or (gap < -_BACK * height and not _BROKEN.match(text[last]))
+        if first >= 0 and is_wide:
+            yield first, last
+            first = -1
+        first, last, reached = (at if first < 0 else first), at, box.right
+    if first >= 0:
+        yield first, last
 
 
 def _mended(broken: re.Match[str]) -> str:
@@ -137,7 +159,7 @@ def _mended(broken: re.Match[str]) -> str:
     return letter if letter.islower() else f"-{letter}"
 
 
-def _placed(page: Any, text: str, first: int, last: int) -> _Line:
+def _placed(page: Any, text: str, first: int, last: int) -> Line:
     """Return a line with its place: the baselines of its first and last character, and its ends."""
     most = page.count_chars() - 1
     first, last = min(first, most), min(last, most)
@@ -149,18 +171,99 @@ def _placed(page: Any, text: str, first: int, last: int) -> _Line:
     size = pdfium_c.FPDFText_GetFontSize(page.raw, first) * scale
     left, baseline = x.value, y.value
     pdfium_c.FPDFText_GetCharOrigin(page.raw, last, x, y)
-    return _Line(text, round(size, 1), left, baseline, page.get_charbox(last)[2], y.value)
+    return Line(text, round(size, 1), left, baseline, page.get_charbox(last)[2], y.value)
 
 
-def _is_one_line(before: _Line, line: _Line) -> bool:
-    """Return True if two pieces are on one line, as around a raised number."""
-    is_level = abs(before.last_baseline - line.baseline) < _LEVEL * before.size
-    return is_level and -line.size < line.left - before.right < _PIECE_GAP * before.size
+def _upright(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines of a page of vertical text as if it were turned to the left; of another page, nothing.
+
+    PDFium has a line for each of its columns, or for each of its letters. What is horizontal there is a
+    running head.
+    """
+    columns: list[list[Line]] = []
+    for line in lines:
+        if columns and _is_below(columns[-1][-1], line):
+            columns[-1].append(line)
+        else:
+            columns.append([line])
+    letters = sum(len(line.text) for line in lines)
+    vertical = sum(len(line.text) for column in columns if _is_vertical(column) for line in column)
+    if vertical < max(_LEAST_VERTICAL, letters / 2):
+        return []
+    middle = median(line.baseline for line in lines)
+    found = []
+    for column in columns:
+        first, last = column[0], column[-1]
+        text = "".join(line.text for line in column)
+        x = first.left + first.size / 2
+        if not _is_vertical(column) and len(text) > _LETTERS_ACROSS:
+            x = math.copysign(_FAR, first.baseline - middle) + first.baseline
+        found.append(Line(text, first.size, -first.baseline, x, first.size - last.last_baseline, x))
+    return found
 
 
-def _merged(before: _Line, line: _Line) -> _Line:
-    gap = " " if line.left - before.right > _WORD_GAP * before.size else ""
-    return before._replace(text=before.text + gap + line.text, right=line.right)
+def _is_vertical(column: Sequence[Line]) -> bool:
+    height = column[0].baseline - column[-1].last_baseline
+    return height > max(line.right - line.left for line in column)
+
+
+def _is_below(above: Line, line: Line) -> bool:
+    step = above.last_baseline - line.baseline
+    is_short = line.right - line.left < 2 * line.size and len(line.text) <= _LETTERS_ACROSS
+    return is_short and abs(above.left - line.left) < line.size and 0 < step < _VERTICAL_STEP * line.size
+
+
+def _rules(page: Any) -> Iterator[Rule]:
+    """Yield the straight lines of a page that may belong to tables."""
+    left = _MAX_SEGMENTS
+    for path in page.get_objects(filter=[pdfium_c.FPDF_PAGEOBJ_PATH], max_depth=1):
+        fill, is_drawn = ctypes.c_int(), ctypes.c_int()
+        pdfium_c.FPDFPath_GetDrawMode(path.raw, fill, is_drawn)
+        x_from, y_from, x_to, y_to = path.get_bounds()
+        if min(x_to - x_from, y_to - y_from) < _THIN:
+            ends = [(x_from, y_from, x_to, y_to)]
+        elif is_drawn.value:
+            ends = [*_segments(path)]
+        else:
+            continue
+        left -= len(ends)
+        if left < 0:
+            return
+        for x_from, y_from, x_to, y_to in ends:
+            across, up = abs(x_to - x_from), abs(y_to - y_from)
+            if min(across, up) >= _THIN or max(across, up) <= _THIN:
+                continue
+            if across > up:
+                yield Rule(
+                    is_level=True, at=(y_from + y_to) / 2, start=min(x_from, x_to), end=max(x_from, x_to)
+                )
+            else:
+                yield Rule(
+                    is_level=False, at=(x_from + x_to) / 2, start=min(y_from, y_to), end=max(y_from, y_to)
+                )
+
+
+def _segments(path: Any) -> Iterator[tuple[float, float, float, float]]:
+    """Yield the ends of the straight lines of a path."""
+    matrix = pdfium_c.FS_MATRIX()
+    pdfium_c.FPDFPageObj_GetMatrix(path.raw, matrix)
+    x, y = ctypes.c_float(), ctypes.c_float()
+    begin = before = (0.0, 0.0)
+    for number in range(min(pdfium_c.FPDFPath_CountSegments(path.raw), _MAX_SEGMENTS)):
+        segment = pdfium_c.FPDFPath_GetPathSegment(path.raw, number)
+        pdfium_c.FPDFPathSegment_GetPoint(segment, x, y)
+        point = (
+            matrix.a * x.value + matrix.c * y.value + matrix.e,
+            matrix.b * x.value + matrix.d * y.value + matrix.f,
+        )
+        kind = pdfium_c.FPDFPathSegment_GetType(segment)
+        if kind == pdfium_c.FPDF_SEGMENT_MOVETO:
+            begin = point
+        elif kind == pdfium_c.FPDF_SEGMENT_LINETO:
+            yield (*before, *point)
+        if pdfium_c.FPDFPathSegment_GetClose(segment):
+            yield (*point, *begin)
+        before = point
 
 
 def _outline(document: Any) -> Mapping[str, int]:
@@ -171,7 +274,7 @@ def _outline(document: Any) -> Mapping[str, int]:
     return levels
 
 
-def _metadata(values: Mapping[str, str], pages: Sequence[Sequence[_Line]]) -> dict[str, object]:
+def _metadata(values: Mapping[str, str], pages: Sequence[Sequence[Line]]) -> dict[str, object]:
     """Return title, author and date. A title counts if the first page has it: many are names of a file."""
     beginning = fold_name(" ".join(line.text for page in pages[:1] for line in page))
     title = " ".join(values.get("Title", "").split())
@@ -187,7 +290,7 @@ def _metadata(values: Mapping[str, str], pages: Sequence[Sequence[_Line]]) -> di
     return {"title": title if is_title else "", "author": author, **dates}
 
 
-def _without_running_heads(pages: Sequence[Sequence[_Line]]) -> list[list[_Line]]:
+def _without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     """Return the lines of pages without numbers of pages and without what many pages begin or end with."""
     edges = [_edges(page) for page in pages]
     counted = Counter(key for edge in edges for key in {_bare(line) for line in edge})
@@ -204,16 +307,16 @@ def _without_running_heads(pages: Sequence[Sequence[_Line]]) -> list[list[_Line]
     ]
 
 
-def _edges(page: Sequence[_Line]) -> set[_Line]:
+def _edges(page: Sequence[Line]) -> set[Line]:
     by_height = sorted(page, key=lambda line: line.baseline)
     return {*by_height[:_EDGE_LINES], *by_height[-_EDGE_LINES:]}
 
 
-def _bare(line: _Line) -> str:
+def _bare(line: Line) -> str:
     return _NUMBERS.sub(" ", line.text).strip().casefold()
 
 
-def _markdown(pages: Sequence[Sequence[_Line]], outline: Mapping[str, int]) -> str:
+def _markdown(pages: Sequence[Sequence[Line]], outline: Mapping[str, int]) -> str:
     parts: list[str] = []
     before: _Block | None = None
     for block in _blocks(pages, outline):
@@ -226,7 +329,7 @@ def _markdown(pages: Sequence[Sequence[_Line]], outline: Mapping[str, int]) -> s
     return "\n\n".join(parts) + "\n"
 
 
-def _blocks(pages: Sequence[Sequence[_Line]], outline: Mapping[str, int]) -> Iterator[_Block]:
+def _blocks(pages: Sequence[Sequence[Line]], outline: Mapping[str, int]) -> Iterator[_Block]:
     """Yield headings and paragraphs."""
     sizes = Counter[float]()
     for page in pages:
@@ -236,18 +339,22 @@ def _blocks(pages: Sequence[Sequence[_Line]], outline: Mapping[str, int]) -> Ite
     larger = sorted({size for size in sizes if size >= _HEADING_SIZE * body}, reverse=True)
     levels = {size: min(at, _MAX_LEVEL) for at, size in enumerate(larger, 1)}
     for number, page in enumerate(pages, 1):
-        for lines in _paragraphs([line for line in page if line.size > _RUBY_SIZE * body]):
+        for lines in _paragraphs(page):
             text = reduce(_join, (line.text for line in lines))
-            yield _Block(text, _level(lines, levels, outline), number)
+            is_table = lines[0].is_table
+            level = 0 if is_table else _level(lines, levels, outline)
+            yield _Block(text, level, number, is_table)
 
 
 def _goes_on(before: _Block, block: _Block) -> bool:
     """Return True if a block is the rest of the one on the page before."""
-    is_text = not before.level and not block.level and not _ITEM.match(block.text)
+    is_text = not (
+        before.level or block.level or before.is_table or block.is_table or _ITEM.match(block.text)
+    )
     return is_text and not _SENTENCE_END.search(before.text)
 
 
-def _level(lines: Sequence[_Line], levels: Mapping[float, int], outline: Mapping[str, int]) -> int:
+def _level(lines: Sequence[Line], levels: Mapping[float, int], outline: Mapping[str, int]) -> int:
     """Return the level of a heading; 0 for any other paragraph."""
     text = " ".join(line.text for line in lines)
     if len(text) > _MAX_HEADING_CHARS:
@@ -257,7 +364,7 @@ def _level(lines: Sequence[_Line], levels: Mapping[float, int], outline: Mapping
     return max((levels.get(line.size, 0) for line in lines), default=0)
 
 
-def _paragraphs(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
+def _paragraphs(lines: Sequence[Line]) -> Iterator[list[Line]]:
     """Yield the lines of each paragraph."""
     if not lines:
         return
@@ -274,17 +381,19 @@ def _paragraphs(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
     yield paragraph
 
 
-def _begins(paragraph: Sequence[_Line], line: _Line, gap: float, width: float) -> bool:
+def _begins(paragraph: Sequence[Line], line: Line, gap: float, width: float) -> bool:
     """Return True if a line is the first one of another paragraph."""
     above = paragraph[-1]
     distance = above.last_baseline - line.baseline
-    if line.size != above.size or _ITEM.match(line.text):
+    if line.size != above.size or line.is_table or above.is_table or _ITEM.match(line.text):
         return True
     if distance < -_COLUMN_JUMP * line.size:  # the next column
         return bool(_SENTENCE_END.search(above.text))
     if distance > max(gap, line.size) + _PARAGRAPH_GAP * line.size:
         return True
-    column = max(each.right for each in paragraph) - min(each.left for each in paragraph)
+    column = max(each.right for each in paragraph[-_LINES_OF_A_COLUMN:]) - min(
+        each.left for each in paragraph[-_LINES_OF_A_COLUMN:]
+    )
     above_width = above.right - above.left
     is_short = above_width < _SHORT_LINE * max(column, line.right - line.left)
     is_indented = len(paragraph) > 1 and line.left > above.left + _INDENT * line.size
@@ -294,7 +403,7 @@ def _begins(paragraph: Sequence[_Line], line: _Line, gap: float, width: float) -
 
 def _join(before: str, after: str, between: str = "") -> str:
     """Join two lines: without the hyphen at the end of the first, without a space in Japanese."""
-    if _HYPHEN_AT_END.search(before) and after[:1].islower():
+    if _HYPHEN_AT_END.search(before[-2:]) and after[:1].islower():
         return f"{before[:-1]}{between}{after}"
     space = "" if _meet_without_space(before, after) else " "
     return f"{before}{space}{between}{after}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import posixpath
 import re
 import zipfile
@@ -10,14 +11,23 @@ from io import BytesIO
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 from markdownify import MarkdownConverter
 
 from mdvec.documents.converters import NotConvertedError, frontmatter, place_mark
 
 # What is around the text of a page, and what is no text.
-_AROUND = ("script", "style", "noscript", "template", "svg", "form", "button", "nav", "aside", "iframe")
+_AROUND = (
+    *("head", "title", "script", "style", "noscript", "template", "svg", "form"),
+    *("button", "nav", "aside", "iframe"),
+)
+_READINGS = ("rt", "rp")  # of Japanese words, in the middle of which they would be
 _AROUND_A_BODY = ("header", "footer")
+_SECTIONS = ("section", "article", "div")
+_NO_BLOCKS = ("table", "li")  # a comment in them would be a part of a line
+_ID = re.compile(r"[^\s<>]+?(?<!-)")
+_MARK = "\ue000"
+_MARKED = re.compile(rf"{_MARK}(.*?){_MARK}\n?")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _MAX_MEMBER_BYTES = 20_000_000
 _ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
@@ -34,13 +44,35 @@ def convert_html(raw: bytes) -> str:
     """Return the Markdown of a web page."""
     soup = BeautifulSoup(raw, "html.parser")
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
-    return frontmatter({"title": title}) + markdown_of(soup)
+    for heading in soup.find_all(re.compile(r"^h[1-6]$")):
+        if heading.find_parent(_NO_BLOCKS) is None and (anchor := _anchor(heading)):
+            mark = soup.new_tag("p")
+            mark.string = f"{_MARK}{anchor}{_MARK}"
+            heading.insert_before(mark)
+    return frontmatter({"title": title}) + _MARKED.sub(_place_of_mark, markdown_of(soup))
+
+
+def _anchor(heading: Tag) -> str:
+    """Return the anchor of a heading: its id, that of the section it begins, or of a target in it."""
+    parent = heading.parent
+    begins = parent is not None and parent.find(heading.name) is heading and parent.name in _SECTIONS
+    inside = heading.find(id=True) or heading.find("a", attrs={"name": True})
+    anchors = (heading.get("id"), parent.get("id") if begins and parent else "", _name_of(inside))
+    return next((str(each) for each in anchors if each and _ID.fullmatch(str(each))), "")
+
+
+def _name_of(tag: object) -> object:
+    return (tag.get("id") or tag.get("name")) if isinstance(tag, Tag) else ""
+
+
+def _place_of_mark(found: re.Match[str]) -> str:
+    return place_mark(f"#{html.unescape(found[1])}".replace("\\", ""))
 
 
 def markdown_of(soup: BeautifulSoup) -> str:
     """Return the Markdown of the text of a page; of its main part, where it says which one that is."""
     part = soup.find("main") or soup.find("article") or soup.body or soup
-    for name in _AROUND:
+    for name in (*_AROUND, *_READINGS):
         for tag in part.find_all(name):
             tag.decompose()
     for tag in part.find_all(_AROUND_A_BODY, recursive=False):
@@ -95,10 +127,19 @@ def xml_of(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
         NotConvertedError: If it defines entities, which nothing but an attack does.
     """
     raw = member(archive, name)
+    refuse_entities(raw)
+    return ElementTree.fromstring(raw)  # noqa: S314 - without entities, and in a process with limits
+
+
+def refuse_entities(raw: bytes) -> None:
+    """Raise an error if XML defines entities, which may expand to anything.
+
+    Raises:
+        NotConvertedError: If it does.
+    """
     if _ENTITY.search(raw):
         msg = "defines XML entities"
         raise NotConvertedError(msg)
-    return ElementTree.fromstring(raw)  # noqa: S314 - without entities, and in a process with limits
 
 
 def member(archive: zipfile.ZipFile, name: str) -> bytes:

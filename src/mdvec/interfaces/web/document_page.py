@@ -19,14 +19,20 @@ from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.interfaces.requests import parse_lines
 from mdvec.interfaces.web.frame import Site, document_url
 from mdvec.interfaces.web.search_page import Form
+from mdvec.text.links import converter_of
 from mdvec.text.undecodable import spelled
-from mdvec.types.page import IMAGE_TYPES, PASSAGE_ANCHOR, Marked, Page
+from mdvec.types.page import IMAGE_TYPES, ORIGINAL_TYPES, PASSAGE_ANCHOR, Marked, Page
 
 # An image is only an image: opened by itself, an SVG file runs and requests nothing either.
 _IMAGE_HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "cache-control": "private, max-age=60",
 }
+# An original comes from anywhere: it runs nothing, and requests nothing. A viewer of PDF is an object, which
+# cannot be in a sandbox.
+_ORIGINAL_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
+_PDF, _PDF_POLICY = "application/pdf", f"{_ORIGINAL_POLICY}; object-src 'self'"
+_PAGE_OF_PDF = re.compile(r"page (\d+)")
 _MAX_PROPERTY_CHARS = 200
 _LINK = re.compile(r"\[\[(?P<target>[^\[\]|#]+)[^\[\]|]*(?:\|(?P<text>[^\[\]]+))?\]\]|https?://[^\s,\"'<>]+")
 _FILE_MANAGERS = {"darwin": ["open", "-R"], "win32": ["explorer", "/select,"]}
@@ -68,6 +74,7 @@ class DocumentPage:
             updated_ms=page.updated_ns // 1_000_000 or None,
             backlinks=list({each.path: each for each in page.links.backlinks}.values()),
             file=file,
+            original=_original_url(page),
             line=line,
             obsidian=f"obsidian://open?{urlencode({'path': file or ''}, quote_via=quote)}",
             vscode=f"vscode://file{quote(_rooted(file or ''))}:{line}",
@@ -81,6 +88,19 @@ class DocumentPage:
         content, kind = await self._site.call(lambda: pages.image(collection, path, from_path))
         return Response(content, media_type=kind, headers=_IMAGE_HEADERS)
 
+    async def original(self, request: Request) -> Response:
+        """Return the file that was converted to a document; what a browser does not show is saved."""
+        collection, path = request.path_params["collection"], request.path_params["path"]
+        pages = self._site.workspace.pages
+        content = await self._site.call(lambda: pages.original(path, collection))
+        kind = ORIGINAL_TYPES.get(PurePosixPath(path).suffix.lower(), "application/octet-stream")
+        headers = {"content-security-policy": _PDF_POLICY if kind == _PDF else f"{_ORIGINAL_POLICY}; sandbox"}
+        if kind not in ORIGINAL_TYPES.values():
+            headers["content-disposition"] = f"attachment; filename*=UTF-8''{quote(PurePosixPath(path).name)}"
+        response = Response(content, headers=headers)
+        response.headers["content-type"] = kind  # the file says how its letters are coded
+        return response
+
     async def reveal(self, _: Request, form: FormData) -> Response:
         """Show the file of a document in the file manager of this machine."""
         collection, path = str(form.get("collection", "")), str(form.get("path", ""))
@@ -91,6 +111,15 @@ class DocumentPage:
         if page.file is not None:
             await self._site.call(lambda: _reveal(Path(page.file or "")))
         return Response(status_code=HTTPStatus.NO_CONTENT)  # the browser stays on the page
+
+
+def _original_url(page: Page) -> str:
+    """Return the address of the file that a document was made of, at its place; empty if there is none."""
+    if page.file is None or not converter_of(page.path):
+        return ""
+    of_pdf = _PAGE_OF_PDF.fullmatch(page.place)
+    place = f"#page={of_pdf[1]}" if of_pdf else quote(page.place, safe="#") if page.place[:1] == "#" else ""
+    return f"/original/{quote(page.collection)}/{quote(page.path)}{place}"
 
 
 def _marked(lines: str, query: str) -> Marked | None:

@@ -49,6 +49,7 @@ def page_routes(workspace: Workspace, _: Config, options: ServerOptions, *, on_b
         Route("/similar/{collection}/{path:document}", site.handler(search.similar)),
         Route("/doc/{collection}/{path:document}", site.handler(document.show)),
         Route("/file/{collection}/{path:document}", site.handler(document.image)),
+        Route("/original/{collection}/{path:document}", site.handler(document.original)),
         Route("/status", site.handler(status.show)),
         Route("/status/{collection}", site.handler(status.files)),
         Route("/events", site.handler(status.events)),

@@ -132,6 +132,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "アドレスが示す行は、ここには表示されていません。",
     ),
     "nothing_similar": ("Nothing similar yet", "まだありません"),
+    "original": ("Original", "元のファイル"),
     "copy_place": ("Copy path:line", "path:line をコピー"),
     "copied": ("Copied", "コピーしました"),
     # --- status

@@ -6,7 +6,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -106,8 +106,11 @@ class Clone:
                     stdin="".join(lines).encode(),
                 )
 
-    def blobs(self, wanted: Iterable[bytes], max_bytes: int) -> Iterator[tuple[bytes, bytes | int]]:
+    def blobs(self, max_bytes: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes | int]]:
         """Read contents; git fetches missing ones one by one. Contents that are too large are not unpacked.
+
+        Args:
+            max_bytes: The largest size of each, by id.
 
         Yields:
             Id and content, or id and size if the content is too large; nothing if it does not exist.
@@ -115,7 +118,7 @@ class Clone:
         Raises:
             SourceError: If git cannot read them.
         """
-        asked = "".join(f"{blob_id.hex()}\n" for blob_id in wanted).encode()
+        asked = "".join(f"{blob_id.hex()}\n" for blob_id in max_bytes).encode()
         with self._translated():
             headers = self._git.run("cat-file", "--batch-check", stdin=asked).splitlines()
         fitting: list[bytes] = []
@@ -123,7 +126,7 @@ class Clone:
             if len(header) != 3:
                 continue  # "ID missing"
             size = int(header[2])
-            if size <= max_bytes:
+            if size <= max_bytes[bytes.fromhex(header[0].decode())]:
                 fitting.append(header[0] + b"\n")
             else:
                 yield bytes.fromhex(header[0].decode()), size

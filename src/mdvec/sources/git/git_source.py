@@ -95,10 +95,11 @@ class GitSource(Source):
             msg = "it is not in the repository"
             raise UnreadableFileError(msg)
         if wanted not in self._blobs and wanted not in self._large:
-            self._take([wanted])
-        if wanted in self._large:
-            raise FileTooLargeError(too_large(self._large[wanted], self._selection.max_file_bytes))
+            self._take([entry])
         raw = self._blobs.get(wanted)
+        size = self._large.get(wanted, len(raw or b""))
+        if size > (most := self._selection.max_bytes(entry.path)):
+            raise FileTooLargeError(too_large(size, most))
         if raw is None:
             msg = "it is no longer in the repository"
             raise UnreadableFileError(msg)
@@ -114,15 +115,20 @@ class GitSource(Source):
         if not wanted or not self._commit:
             return
         self._clone.fetch_blobs(self._commit, wanted)
-        self._take(wanted)
+        self._take(entries)
         run.current().report(run.Stage.FETCH, len(wanted), len(wanted))
 
     @cached_property
     def _blobs(self) -> FetchedBlobs:
         return FetchedBlobs()
 
-    def _take(self, wanted: Sequence[bytes]) -> None:
-        for blob_id, found in self._clone.blobs(wanted, self._selection.max_file_bytes):
+    def _take(self, entries: Sequence[SourceEntry]) -> None:
+        # One content may have several names, and each kind of file has a limit of its own.
+        most: dict[bytes, int] = {}
+        for entry in entries:
+            if wanted := entry.content_hash:
+                most[wanted] = max(most.get(wanted, 0), self._selection.max_bytes(entry.path))
+        for blob_id, found in self._clone.blobs(most):
             if isinstance(found, int):
                 self._large[blob_id] = found
             else:
