@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the table of ``docs/reference/platforms.md``: where ``pip install mdvec`` takes wheels alone.
 
-It takes ``pip install uv``, and asks the registry for every system and Python. Unlike pip, uv evaluates markers for
-the system that it resolves for.
+It takes ``pip install uv``, and asks the registry for every system and Python. Unlike pip, uv evaluates
+markers for the system that it resolves for.
 """
 
 from __future__ import annotations

