@@ -163,7 +163,7 @@ class BuiltinEmbedder(Embedder):
             encoder = numpy_encoder.open_encoder(model)
             threads = 1  # numpy's products use all cores themselves
             self._warnings = (
-                f"onnxruntime cannot be used here ({error}): numpy embeds, which takes longer.",
+                f"onnxruntime cannot be used here ({error}): numpy embeds, in about four times the time.",
             )
         return BuiltinEngine(
             model, self._ready_tokenizer(), encoder, threads=threads, batch_tokens=self._batch_tokens
