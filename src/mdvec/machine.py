@@ -5,16 +5,9 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import platform
-import zlib
 from contextlib import suppress
-from pathlib import Path
 
-# Linux's description of a processor, on x86 and on ARM, without values that change between cores or over
-# time.
-_PROCESSOR_LINES = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU ")
 _M_ARENA_MAX = -8  # of glibc's malloc.h
-_MAX_CPUINFO_CHARS = 8192  # of its first core
 
 _OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE})
 
@@ -42,20 +35,6 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def processor_kind() -> str:
-    """Return a name that differs between processors on which programs may compute differently.
-
-    On Linux, processors with the same instructions have the same name; elsewhere each machine has its own.
-    """
-    try:
-        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
-            first, _, _ = file.read(_MAX_CPUINFO_CHARS).partition("\n\n")
-        described = "\n".join(line for line in first.splitlines() if line.startswith(_PROCESSOR_LINES))
-    except OSError:
-        described = platform.node()
-    return f"{platform.machine()}-{zlib.crc32(described.encode()):08x}"
 
 
 def share_one_heap() -> None:

@@ -10,16 +10,21 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from mdvec.embedding.builtin.model import REQUIREMENT
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-CORE = [*PROJECT["build-system"]["requires"], *PROJECT["project"]["dependencies"]]
+MODEL = tomllib.loads((ROOT / "packages" / "mdvec-e5" / "pyproject.toml").read_text(encoding="utf-8"))
+BUILD = [*PROJECT["build-system"]["requires"], *MODEL["build-system"]["requires"]]
+CORE = PROJECT["project"]["dependencies"]
 EXTRAS = [line for lines in PROJECT["project"]["optional-dependencies"].values() for line in lines]
+OURS = {"mdvec", "mdvec-e5"}
 LEFT_OUT = {"torch", "sentence-transformers"}  # torch's builds differ by machine
 
 
 def required(lines: list[str]) -> list[Requirement]:
-    """Return requirements of other packages."""
-    return [each for each in map(Requirement, lines) if each.name != "mdvec"]
+    """Return requirements of packages of others."""
+    return [each for each in map(Requirement, lines) if each.name not in OURS]
 
 
 def locked(name: str) -> dict[str, str]:
@@ -36,7 +41,9 @@ def locked(name: str) -> dict[str, str]:
     return versions
 
 
-@pytest.mark.parametrize(("name", "lines"), [("core.txt", CORE), ("ci.txt", [*CORE, *EXTRAS])])
+@pytest.mark.parametrize(
+    ("name", "lines"), [("core.txt", CORE), ("build.txt", BUILD), ("ci.txt", [*CORE, *BUILD, *EXTRAS])]
+)
 def test_the_lock_files_hold_what_the_project_needs(name: str, lines: list[str]) -> None:
     """Each direct dependency has one version, in its range, with hashes; torch and its user are left out."""
     versions = locked(name)
@@ -47,12 +54,20 @@ def test_the_lock_files_hold_what_the_project_needs(name: str, lines: list[str])
     assert LEFT_OUT.isdisjoint(versions)
 
 
-def test_both_lock_files_have_the_same_versions() -> None:
+@pytest.mark.parametrize("name", ["core.txt", "build.txt"])
+def test_all_lock_files_have_the_same_versions(name: str) -> None:
     """CI tests what an image installs."""
-    assert locked("core.txt").items() <= locked("ci.txt").items()
+    assert locked(name).items() <= locked("ci.txt").items()
 
 
-@pytest.mark.parametrize("name", ["core.txt", "ci.txt"])
+def test_mdvec_requires_its_model_of_this_tree() -> None:
+    """A release of both fits together, and the message that tells how to install it names it."""
+    requirement = f"mdvec-e5=={MODEL['project']['version']}"
+    assert requirement in CORE
+    assert requirement == REQUIREMENT
+
+
+@pytest.mark.parametrize("name", ["core.txt", "build.txt", "ci.txt"])
 def test_lock_files_name_no_host(name: str) -> None:
     """Each machine chooses its own registry."""
     text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
@@ -64,4 +79,4 @@ def test_the_page_lists_every_dependency() -> None:
     """Each has one row; no row is of another package."""
     page = (ROOT / "docs" / "explanation" / "dependencies.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([\w-]+) \| (?!for \|)", page, re.MULTILINE)
-    assert sorted(rows) == sorted({each.name for each in required([*CORE, *EXTRAS])})
+    assert sorted(rows) == sorted({each.name for each in required([*CORE, *BUILD, *EXTRAS])})

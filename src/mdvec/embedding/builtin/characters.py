@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -95,24 +94,3 @@ def _with_marks(
         codes = np.concatenate([np.array([WORD_START], dtype=np.uint32), codes])
         origins = np.concatenate([np.zeros(1, dtype=np.int64), origins])
     return codes, origins
-
-
-def build_character_map(replacements: Mapping[int, Sequence[int]]) -> CharacterMap:
-    """Arrange replacements for whole texts at a time.
-
-    Args:
-        replacements: Code points by code point.
-    """
-    import numpy as np
-
-    order = sorted(replacements)
-    entry_of = np.zeros(max(order, default=-1) + 2, dtype=np.int32)
-    entry_of[order] = np.arange(1, len(order) + 1)
-    rows = [(0,), *(tuple(replacements[code]) for code in order)]
-    lengths = np.array([len(row) for row in rows], dtype=np.int32)
-    return CharacterMap(
-        entry_of=entry_of,
-        lengths=lengths,
-        starts=np.cumsum(lengths, dtype=np.int32) - lengths,
-        targets=np.array([code for row in rows for code in row], dtype=np.uint32),
-    )

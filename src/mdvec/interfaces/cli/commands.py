@@ -36,6 +36,7 @@ TARGETS = {
     "rpc": "serving:rpc",
     "token": "serving:token",
     "uninstall": "installing:uninstall",
+    "completion": "installing:completion",
     "publish": "store:publish",
     "site": "site:site",
     "model": "model:model",
@@ -58,7 +59,7 @@ _MORE = {
     "share": ("publish", "site"),
     "configure": ("model", "preset", "config", "trust"),
     "measure": ("eval", "feedback"),
-    "maintain": ("store", "doctor"),
+    "maintain": ("store", "doctor", "completion"),
 }
 # Its place is 'mdvec store compact'.
 _NOT_LISTED = "compact"

@@ -1,4 +1,4 @@
-"""``mdvec install`` and ``mdvec uninstall``."""
+"""``mdvec install``, ``mdvec uninstall`` and ``mdvec completion``."""
 
 from __future__ import annotations
 
@@ -38,6 +38,12 @@ _KEY_VARIABLES = {
     "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     "openai": ("OPENAI_API_KEY",),
     "voyage": ("VOYAGE_API_KEY",),
+}
+# Where a shell looks for completions: a variable, its default below the home folder, and the file below it.
+_COMPLETION_FILES = {
+    "bash": ("XDG_DATA_HOME", ".local/share", "bash-completion/completions/mdvec"),
+    "fish": ("XDG_CONFIG_HOME", ".config", "fish/completions/mdvec.fish"),
+    "zsh": ("XDG_DATA_HOME", ".local/share", "zsh/site-functions/_mdvec"),
 }
 # A shorter value may be a part of other words.
 _MIN_HIDDEN_CHARS = 8
@@ -150,6 +156,33 @@ def uninstall(
     elif not dry_run:
         note(f"removed {name!r} from {path}" if path.exists() else f"removed {path}: it held nothing else")
         note(f"next: {client.after}")
+
+
+@click.command(cls=Command)
+@click.argument("shell", type=click.Choice(list(_COMPLETION_FILES)))
+@click.pass_obj
+def completion(session: Session, shell: str) -> None:
+    """Let a shell complete commands, options, collections and tags.
+
+    The script goes where the shell looks for it; an older one is replaced.
+    """
+    from click.shell_completion import get_completion_class
+
+    from mdvec.files import write_whole
+    from mdvec.interfaces.cli.commands import cli
+
+    variable, default, file = _COMPLETION_FILES[shell]
+    home = session.env.get("HOME")
+    folder = Path(session.env.get(variable) or (Path(home) if home else Path.home()) / default)
+    path = folder / file
+    shell_completion = get_completion_class(shell)
+    assert shell_completion is not None  # noqa: S101 - click has all three
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, shell_completion(cli, {}, "mdvec", "_MDVEC_COMPLETE").source().encode())
+    note(f"written: {path}")
+    if shell == "zsh":
+        note(f"next: put 'fpath=({path.parent} $fpath)' into ~/.zshrc, above 'compinit'")
+    note("next: start a new shell")
 
 
 def _target(

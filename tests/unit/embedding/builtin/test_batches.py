@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-batches = pytest.importorskip("mdvec.embedding.builtin.onnx_engine", reason="needs onnxruntime").batches
+from mdvec.embedding.builtin.engine import batches
 
 
 @given(st.lists(st.integers(1, 512), max_size=60), st.integers(1, 2048))

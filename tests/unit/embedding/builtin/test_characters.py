@@ -7,7 +7,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdvec.embedding.builtin.characters import build_character_map
+from conversion.tables import build_character_map
 
 _REPLACEMENTS = {"½": "1⁄2", "\n": " ", "\x01": "", "㍿": "株式会社", "Ａ": "A", "¨": " \u0308"}
 _MAP = build_character_map({ord(old): [ord(char) for char in new] for old, new in _REPLACEMENTS.items()})

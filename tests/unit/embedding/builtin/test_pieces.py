@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mdvec.embedding.builtin.pieces import PieceTable, build_piece_table
+from conversion.tables import build_piece_table
+from mdvec.embedding.builtin.pieces import PieceTable
 
 _UNKNOWN = "<unk>"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mdvec.embedding.builtin.graph import quantise_rows
+from conversion.graph import quantise_rows
 
 
 def test_quantised_rows_are_near() -> None:

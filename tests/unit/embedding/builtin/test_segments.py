@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from conversion.tables import build_piece_table
 from mdvec.embedding.builtin import segments, words
-from mdvec.embedding.builtin.pieces import build_piece_table
 from mdvec.embedding.builtin.segments import Segmenter
 from mdvec.embedding.builtin.words import WordMemory
 
