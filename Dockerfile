@@ -5,7 +5,7 @@ COPY requirements/core.txt requirements/build.txt requirements/
 RUN python -m venv /venv && /venv/bin/pip install --no-cache-dir --require-hashes -r requirements/core.txt \
     && python -m venv /build && /build/bin/pip install --no-cache-dir --require-hashes -r requirements/build.txt
 COPY . .
-RUN /build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels ./packages/mdvec-e5 . \
+RUN MDVEC_RELEASE=1 /build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels ./packages/mdvec-e5 . \
     && /venv/bin/pip install --no-cache-dir --no-deps /wheels/*.whl && rm -rf /wheels
 
 FROM python:3.13-slim-trixie

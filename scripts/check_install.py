@@ -20,6 +20,7 @@ import tempfile
 import venv
 from pathlib import Path
 
+RELEASE = "MDVEC_RELEASE"  # see requirements.py
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 UV = [sys.executable, "-m", "uv", "--quiet"]
@@ -59,6 +60,7 @@ def main(arguments: list[str]) -> int:
 def build() -> list[Path]:
     """Build both wheels and mdvec's sdist; return the wheels. mdvec's is built from the sdist."""
     shutil.rmtree(DIST, ignore_errors=True)
+    os.environ[RELEASE] = "1"
     run(*UV, "build", "--wheel", "--out-dir", DIST, ROOT / "packages" / "mdvec-e5")
     run(*UV, "build", "--sdist", "--out-dir", DIST, ROOT)
     [sdist] = DIST.glob("*.tar.gz")

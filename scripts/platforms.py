@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,6 +30,9 @@ PLATFORMS = {
 }
 # Dropped one after the other until the rest has wheels, and what the cell says then.
 LEFT_OUT = {"": "", "onnxruntime": "numpy by hand", "pyyaml": "pyyaml's source"}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+# Without the model, which has one wheel for all.
+REQUIRED: list[str] = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["dependencies"]
 ENVIRONMENT = {**os.environ, "MACOSX_DEPLOYMENT_TARGET": "14.0"}
 TABLE = re.compile(
     r"(?<=<!-- table: written by scripts/platforms.py -->\n).*?(?=<!-- end of table -->)", re.DOTALL
@@ -67,7 +71,7 @@ def resolved(platform: str, python: str, dropped: str) -> set[str] | None:
             "uv",
             "pip",
             "compile",
-            "pyproject.toml",
+            "-",
             "--overrides",
             str(overrides),
         ]
@@ -76,6 +80,7 @@ def resolved(platform: str, python: str, dropped: str) -> set[str] | None:
             [*command, *wanted, "--quiet", "--no-header", "--no-annotate"],
             cwd=ROOT,
             env=ENVIRONMENT,
+            input="\n".join(REQUIRED),
             capture_output=True,
             text=True,
             check=False,
