@@ -40,6 +40,7 @@ from mdvec.types.ids import ChunkId
 from mdvec.types.query import Comparison, Expansion, Filters, PropertyCondition, SearchMode
 from mdvec.types.report import ImportOptions
 from mdvec.workspace.opening import open_store
+from mdvec.workspace.serving import RestrictedWorkspace
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Vector
@@ -588,3 +589,19 @@ def test_an_idle_model_is_freed_as_configured(
     with open_workspace(config, database=tmp_path / "i.sqlite", embedder=embedder) as workspace:
         assert workspace.free_idle_model() is bool(idle_s)
     assert embedder.idle_s == idle_s
+
+
+def test_warnings_about_the_settings_are_in_every_answer(tmp_path: Path, docs: Path) -> None:
+    """What has no effect of another program's file is told in searches and status, but not to guests."""
+    with open_workspace(
+        Config(warnings=("logging.level",)), database=tmp_path / "x.sqlite", embedder=HashingEmbedder()
+    ) as opened:
+        opened.add_collection(NAME, "Notes", docs)
+        opened.import_collection(NAME)
+        query = SearchQuery("tomatoes")
+        assert opened.search(query).warnings[0] == "logging.level"
+        assert opened.browse.related("a.md").warnings[0] == "logging.level"
+        assert opened.status().warnings == ("logging.level",)
+        assert "logging.level" in [each.message for each in opened.doctor()]
+        guest = RestrictedWorkspace(opened, [NAME])
+        assert "logging.level" not in (*guest.search(query).warnings, *guest.status().warnings)

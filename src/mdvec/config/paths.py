@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import platformdirs
@@ -20,8 +21,11 @@ _INDEX = "index.sqlite"
 CONFIG_NAME = "mdvec.toml"
 """The name of a configuration file."""
 
-SEARCH_DOCS_NAMES = (".search-docs.json", ".search-docs/config.json")
-"""Files of another program that hold settings for the documents beside them; ours win."""
+SHARED_NAMES = ("config.yaml", "config.toml")
+"""Files whose contents have to say whether they are for documents: other programs have such names, too."""
+
+FOREIGN_NAMES = (".search-docs.json", ".search-docs/config.json", *SHARED_NAMES)
+"""Files of other programs that hold settings for the documents beside them; ours win."""
 
 
 def absolute_location(location: str, directory: Path) -> str:
@@ -29,16 +33,20 @@ def absolute_location(location: str, directory: Path) -> str:
     return location if scheme_of(location) else str(directory / expanded(location))
 
 
-def find_config(cwd: Path) -> Path | None:
-    """Return the first configuration file: upward from a directory, then the user's own.
+def find_config(folders: Iterable[Path]) -> Path | None:
+    """Return the first configuration file in some folders; if there is none, the user's own.
 
-    Args:
-        cwd: Absolute path of the directory to start from.
+    Raises:
+        ConfigError: If another program's file that is for documents is not well-formed.
     """
-    for directory in (cwd, *cwd.parents):
-        for name in (CONFIG_NAME, *SEARCH_DOCS_NAMES):
-            if (directory / name).is_file():
-                return directory / name
+    for directory in folders:
+        if (directory / CONFIG_NAME).is_file():
+            return directory / CONFIG_NAME
+        if any((directory / name).is_file() for name in FOREIGN_NAMES):
+            from mdvec.config.foreign import find_in_folder  # few people have one
+
+            if found := find_in_folder(directory):
+                return found
     return own_config() if own_config().is_file() else None
 
 

@@ -31,6 +31,7 @@ from mdvec.types.report import (
     ImportReport,
     ListedDocument,
     Passage,
+    Severity,
     TagCount,
     WorkspaceStatus,
 )
@@ -259,7 +260,7 @@ class Workspace:
             if self._first_index is not None:
                 query, warnings = self._first_index.prepare(query, wait_for_vectors=wait_for_vectors)
             left, checked_ms = self.freshness.bring_up(query.collections)
-            warnings = (*self._collections.store().warnings, *warnings, *left)
+            warnings = (*self._config.warnings, *self._collections.store().warnings, *warnings, *left)
             importing = self._first_index is not None and self._first_index.running
             search = Search(query, checked_ms, importing, related_to, self.readable)
             # The steps of a search can be followed only in this process.
@@ -388,15 +389,16 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If there is no such collection.
         """
-        return describe_all(
-            (name,) if name else (), self._collections, self._stages, files=files, check=check
-        )
+        names = (name,) if name else ()
+        status = describe_all(names, self._collections, self._stages, files=files, check=check)
+        return replace(status, warnings=(*self._config.warnings, *status.warnings))
 
     def doctor(self) -> list[Finding]:
         """Return what keeps mdvec from working well here."""
         from mdvec.workspace.status import examine
 
-        return examine(self._collections, self._stages)
+        findings = examine(self._collections, self._stages)
+        return [*findings, *(Finding(Severity.NOTE, "settings", each) for each in self._config.warnings)]
 
     def compact(self) -> tuple[int, int]:
         """Rewrite the database without what was deleted, and return its bytes before and after."""

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mdvec.errors import ClientFileBusyError, ClientFileError, MdvecError, UsageError
+from mdvec.errors import (
+    ClientFileBusyError,
+    ClientFileError,
+    MdvecError,
+    UntrustedConfigError,
+    UsageError,
+)
 from mdvec.interfaces.cli.common_options import EXISTING_FOLDER, FILE, Command, combined
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write_documents
@@ -212,19 +218,13 @@ def _note_missing_keys(
 
 def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
     """Return the command that starts mdvec as it works here, wherever the client starts."""
-    from mdvec.config import paths
-    from mdvec.config.load import is_users_own
-
     if session.data_dir is not None and session.docs_dir is None:
         msg = "--data-dir says where the index of --docs-dir goes"
         raise UsageError(msg, hint="Give --docs-dir too, or name a database with --database.")
+    _name_configuration(session)
     loaded = session.load_config()
     from_env = {origin for origin in loaded.origins.values() if origin.startswith("MDVEC_")} - set(env)
-    config, database = session.config, session.database
-    if config is None and loaded.path is not None and loaded.path.parent != paths.user_config_dir():
-        config = loaded.path
-        if not is_users_own(config):
-            warn(f"{config} is named in the entry and so is trusted from now on, even if it changes")
+    database = session.database
     location = loaded.config.store.location
     is_set_here = loaded.origins.get("store.location") in from_env
     if database is None and session.docs_dir is None and location and is_set_here and not scheme_of(location):
@@ -238,7 +238,7 @@ def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
     options = {
         "--docs-dir": session.docs_dir,
         "--data-dir": session.data_dir,
-        "--config": config,
+        "--config": session.config,
         "--database": database,
     }
     for option, path in options.items():
@@ -247,6 +247,20 @@ def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
         elif path is not None:
             command += [option, os.path.abspath(path)]  # noqa: PTH100 - .. goes, links stay
     return tuple(command)
+
+
+def _name_configuration(session: Session) -> None:
+    """Name the configuration file that is found here: the entry will, and then all of it counts."""
+    from mdvec.config import load_config, paths
+    from mdvec.config.load import is_users_own
+
+    with suppress(UntrustedConfigError):  # loading it for the session asks
+        found = load_config(session.config, cwd=session.cwd, env=session.env, docs_dir=session.docs_dir).path
+        if found is None or session.config is not None or found.parent == paths.user_config_dir():
+            return
+        session.config = found
+        if not is_users_own(found):
+            warn(f"{found} is named in the entry and so is trusted from now on, even if it changes")
 
 
 def _without_secrets(address: str) -> str:

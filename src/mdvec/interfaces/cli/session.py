@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,7 +71,7 @@ class Session:
         choice: The options by name that say how the folder is indexed.
         format_name: The value of ``--format``; None without it.
         formats: The formats of the command; the first is the one for people.
-        warned: Warnings about the configuration that were printed.
+        warned: Warnings that were printed.
     """
 
     env: Mapping[str, str]
@@ -106,12 +106,16 @@ class Session:
             if not self.trusts_now(error):
                 raise
             loaded = load()
-        for warning in loaded.warnings:
+        self.warn(loaded.config.warnings)
+        self._config = loaded.config
+        return loaded
+
+    def warn(self, warnings: Iterable[str]) -> None:
+        """Write warnings, each once."""
+        for warning in dict.fromkeys(warnings):
             if warning not in self.warned:
                 warn(warning)
                 self.warned.add(warning)
-        self._config = loaded.config
-        return loaded
 
     def trusts_now(self, error: UntrustedConfigError) -> bool:
         """Ask a person whether a folder is trusted, and remember it if so; elsewhere return False."""

@@ -21,6 +21,7 @@ from mdvec.interfaces.present import (
     weaker_line,
 )
 from mdvec.interfaces.printing import one_line
+from mdvec.interfaces.steps import text_for_client
 from mdvec.text.quantity import quantity
 from mdvec.types.collection import RESERVED_NAMES, Collection
 from mdvec.types.folder_context import shown_contexts
@@ -138,8 +139,9 @@ def status_text(status: WorkspaceStatus) -> str:
         )
         if each.collection.name in RESERVED_NAMES:
             lines.append(f"{each.collection.name}: has no tool of its own; another has its name. Use search")
+    warnings = [_line(f"warning: {text_for_client(each)}") for each in status.warnings]
     contexts = [_line(row) for each in status.collections for row in _folder_rows(each.collection)]
-    return marked([*map(one_line, lines), *contexts])
+    return marked([*map(one_line, lines), *warnings, *contexts])
 
 
 def failure_text(failure: Failure) -> str:

@@ -113,7 +113,7 @@ def section_methods(workspace: Workspace) -> dict[str, Method]:
         )
         result = operations.search(workspace, request, as_passages=False)
         found = [_found_json(each) for each in sections.found(result)]
-        return {"results": found, "total": len(found)}
+        return {"results": found, "total": len(found), "warnings": result.warnings}
 
     def listed(found: Iterable[IndexedSection]) -> object:
         return {"sections": [_section_json(each) for each in found]}
