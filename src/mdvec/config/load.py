@@ -15,9 +15,10 @@ from msgspec.structs import FieldInfo
 
 from mdvec import registry
 from mdvec.config.paths import (
+    CONFIG_NAME,
+    FOREIGN_NAMES,
     default_cache_dir,
     default_database,
-    find_config,
     folder_of,
     own_config,
 )
@@ -178,7 +179,15 @@ def _file(path: Path | None, cwd: Path, env: Mapping[str, str], docs_dir: Path |
             msg = f"{_ENV_CONFIG}: {cwd / expanded(named)}: No such file or directory"
             raise ConfigError(msg)
         return cwd / expanded(named)
-    return find_config([*([] if docs_dir is None else [docs_dir]), cwd, *cwd.parents])
+    for folder in (*([] if docs_dir is None else [docs_dir]), cwd, *cwd.parents):
+        if (folder / CONFIG_NAME).is_file():
+            return folder / CONFIG_NAME
+        if any((folder / name).is_file() for name in FOREIGN_NAMES):
+            from mdvec.config.foreign import find_in_folder  # few people have one
+
+            if found := find_in_folder(folder):
+                return found
+    return own_config() if own_config().is_file() else None
 
 
 def _from_env(env: Mapping[str, str], cwd: Path, schema: Schema, problems: list[str]) -> dict[str, Setting]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from pathlib import Path
 
 import platformdirs
@@ -31,23 +30,6 @@ FOREIGN_NAMES = (".search-docs.json", ".search-docs/config.json", *SHARED_NAMES)
 def absolute_location(location: str, directory: Path) -> str:
     """Return a store's location as it is meant from everywhere: an address as it is, a path absolute."""
     return location if scheme_of(location) else str(directory / expanded(location))
-
-
-def find_config(folders: Iterable[Path]) -> Path | None:
-    """Return the first configuration file in some folders; if there is none, the user's own.
-
-    Raises:
-        ConfigError: If another program's file that is for documents is not well-formed.
-    """
-    for directory in folders:
-        if (directory / CONFIG_NAME).is_file():
-            return directory / CONFIG_NAME
-        if any((directory / name).is_file() for name in FOREIGN_NAMES):
-            from mdvec.config.foreign import find_in_folder  # few people have one
-
-            if found := find_in_folder(directory):
-                return found
-    return own_config() if own_config().is_file() else None
 
 
 def find_index(cwd: Path) -> Path | None:

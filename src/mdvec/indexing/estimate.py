@@ -146,7 +146,7 @@ def _read(changes: Changes, entries: Sequence[SourceEntry]) -> _NewTexts:
             unreadable.append(f"{item.path}: {item.reason}")
         elif isinstance(item, Prepared):
             record, document = item.record, item.record.document
-            names += [PendingText(text_hash(name), name) for name in first_names(document.names)]
+            names += [PendingText(text_hash(name), name) for name in record.names]
             hashed = zip(record.text_hashes, record.chunks, strict=True)
             chunks += [PendingText(key, each.embedded_text, document.title) for key, each in hashed]
             documents += 1

@@ -185,7 +185,7 @@ def prepare(
     if decoded.warning:
         document = replace(document, warnings=(decoded.warning, *document.warnings))
     cut = recipe.chunker.chunk(document)
-    chunks = cut.chunks or (metadata_chunk(document),)
+    chunks = cut.chunks or ((metadata_chunk(document),) if cut.is_found else ())
     if contexts is not None and len(contexts) == len(chunks):
         chunks = tuple(
             replace(chunk, context=context) for chunk, context in zip(chunks, contexts, strict=True)
@@ -214,7 +214,7 @@ def make_record(
     # Bounded, since the terms are written with every chunk.
     names = first_names(document.names)
     headings = ["\n".join(chunk.heading_path) for chunk in chunks]
-    # A document without text has one chunk, its frontmatter.
+    # A document without text has one chunk, its frontmatter, or none.
     is_text = bool(chunks) and chunks[0].end > document.content_start
     if is_text and (properties := property_text(document.frontmatter)):
         # The words of its properties count as another heading of its first chunk.

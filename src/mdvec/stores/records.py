@@ -76,6 +76,11 @@ class DocumentRecord(Struct, frozen=True):
     unspaced: bool
     skeletons: tuple[bytes, ...]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names by which it is found; none of a document without chunks."""
+        return first_names(self.document.names) if self.chunks else ()
+
 
 def first_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return those names of a document that are embedded, cut to their largest size, each once."""

@@ -18,13 +18,14 @@ from mdvec.config.paths import default_database
 from mdvec.config.schema import Config, SearchSettings
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import ImportStoppedError, StoreError, UsageError, WorkspaceClosedError
+from mdvec.search.where import narrowed
 from mdvec.stores.records import StoredChunk
 from mdvec.stores.versions import VersionCache
 from mdvec.types.collection import Collection, SearchDefaults
 from mdvec.types.document import Lines
 from mdvec.types.hit import SearchResult
 from mdvec.types.links import DocumentLinks
-from mdvec.types.query import SearchQuery, Where
+from mdvec.types.query import Filters, SearchQuery
 from mdvec.types.report import (
     Finding,
     ImportOptions,
@@ -365,14 +366,15 @@ class Workspace:
         return self._collections.store().wait_for_change(generation, timeout_s=timeout_s)
 
     def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:
-        """Count the documents of each tag, most used first.
+        """Count the documents of each tag, most used first, without older versions, as a search does.
 
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
         with self._collections.store().read() as view:
             searched = self._collections.chosen(collections, view)
-            return view.documents.tags(Where(tuple(collection.id for collection in searched)))
+            replaced = self._versions.of((each.id for each in searched), view)
+            return view.documents.tags(narrowed(Filters(), searched, replaced, view))
 
     def chunks(self, collections: Sequence[str] = ()) -> Iterator[StoredChunk]:
         """Yield all chunks of some collections, or of all enabled ones, by collection, path and position.

@@ -70,7 +70,7 @@ def test_a_section_without_text_is_kept() -> None:
 @pytest.mark.parametrize("text", ["", "---\ntitle: T\n---\n", "---\ntitle: T\n---\n# T\n\n## A\n\n#### B\n"])
 def test_a_document_without_body_has_no_chunk(text: str) -> None:
     """There is nothing to embed in frontmatter and headings; the document itself is listed all the same."""
-    assert _cut(text) == CutDocument(())
+    assert _cut(text) == CutDocument((), is_found=False)
 
 
 # --- the limit of the embedder -------------------------------------------------------------------------
@@ -201,9 +201,9 @@ def test_metadata_is_one_short_line() -> None:
 
 def test_the_fingerprint_names_all_that_moves_a_cut() -> None:
     """Another limit or tokenizer is another fingerprint."""
-    assert VaultChunker(token_ends=_words).fingerprint == "vault/1:limit=None:"
+    assert VaultChunker(token_ends=_words).fingerprint == "vault/2:limit=None:"
     chunker = VaultChunker(token_ends=_words, token_limit=32_000, tokenizer_name="voyage")
-    assert chunker.fingerprint == "vault/1:limit=32000:voyage"
+    assert chunker.fingerprint == "vault/2:limit=32000:voyage"
 
 
 def test_huge_inputs_take_time_in_proportion() -> None:
