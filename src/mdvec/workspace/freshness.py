@@ -6,6 +6,7 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -13,7 +14,14 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.clock import now_ms
 from mdvec.config.schema import Config
-from mdvec.errors import ImportStoppedError, MdvecError, ReadOnlyDatabaseError, WriterBusyError
+from mdvec.errors import (
+    ImportStoppedError,
+    MdvecError,
+    ReadOnlyDatabaseError,
+    SourceError,
+    WriterBusyError,
+    sentences,
+)
 from mdvec.sources.interface import Source, WatchedSource
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
@@ -56,6 +64,27 @@ class Freshness:
         self._looked_ms: dict[CollectionId, int] = {}
         self._look_again_at: dict[CollectionId, float] = {}
         self._watchers: list[Watcher] = []
+        self._failures: dict[str, str] = {}
+
+    # --- what failed ---------------------------------------------------------------------------
+
+    @contextmanager
+    def noting(self, name: str) -> Iterator[None]:
+        """Remember that the source of a collection cannot be read, until it was read again.
+
+        Raises:
+            SourceError: Whatever the source raised.
+        """
+        try:
+            yield
+        except SourceError as error:
+            self._failures[name] = f"{name} is no longer updated: {sentences(error, error.hint)}"
+            raise
+        self._failures.pop(name, None)
+
+    def failures(self, names: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return why collections, or all, are not brought up to date by this process, for people."""
+        return tuple(why for name, why in sorted(self._failures.items()) if not names or name in names)
 
     # --- watching ------------------------------------------------------------------------------
 
@@ -138,7 +167,7 @@ class Freshness:
         limited = run.Run(progress, run.current().on_step, deadline=deadline)
         looked_ms = now_ms()
         try:
-            with run.bound(limited):
+            with run.bound(limited), self.noting(name):
                 if self._differs(collection, source):
                     options = ImportOptions(embed=False, wait_s=0)
                     self._import(name, options)
@@ -155,6 +184,8 @@ class Freshness:
             return ""
         except WriterBusyError as error:
             return f"{name} has changed, and is not up to date yet: {error}"
+        except SourceError:  # noted
+            return ""
         except MdvecError as error:
             return f"mdvec cannot tell whether {name} has changed: {error}"
         finally:

@@ -77,7 +77,6 @@ def describe_all(
         collections=tuple(statuses),
         watchers=watchers,
         published=store.published if isinstance(store, FollowingStore) else None,
-        warnings=store.warnings,
     )
 
 

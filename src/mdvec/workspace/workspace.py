@@ -212,7 +212,7 @@ class Workspace:
             EmbeddingError: If the vectors cannot be made; words are searched, and what was made stays.
             ImportStoppedError: If the run is cancelled, or the workspace is closed meanwhile.
         """
-        with self._running(), recorded_import(name, options) as record:
+        with self._running(), recorded_import(name, options) as record, self.freshness.noting(name):
             return record(import_into(name, options, collections=self._collections, stages=self._stages))
 
     # --- reading -------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ class Workspace:
             if self._first_index is not None:
                 query, warnings = self._first_index.prepare(query, wait_for_vectors=wait_for_vectors)
             left, checked_ms = self.freshness.bring_up(query.collections)
-            warnings = (*self._config.warnings, *self._collections.store().warnings, *warnings, *left)
+            warnings = (*self._warnings(query.collections), *warnings, *left)
             importing = self._first_index is not None and self._first_index.running
             search = Search(query, checked_ms, importing, related_to, self.readable)
             # The steps of a search can be followed only in this process.
@@ -393,7 +393,7 @@ class Workspace:
         """
         names = (name,) if name else ()
         status = describe_all(names, self._collections, self._stages, files=files, check=check)
-        return replace(status, warnings=(*self._config.warnings, *status.warnings))
+        return replace(status, warnings=self._warnings(names))
 
     def doctor(self) -> list[Finding]:
         """Return what keeps mdvec from working well here."""
@@ -426,6 +426,11 @@ class Workspace:
         return self._stages.models.unload(idle_s=limit_s) or ended
 
     # --- inside --------------------------------------------------------------------------------
+
+    def _warnings(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return what answers about some collections, or all, have to say of settings, sources and store."""
+        store = () if self._collections.place.is_missing else self._collections.store().warnings
+        return (*self._config.warnings, *self.freshness.failures(names), *store)
 
     @contextmanager
     def _running(self) -> Iterator[None]:
