@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mdvec.config.paths import FOREIGN_NAMES, SHARED_NAMES, folder_of
+from mdvec.config.paths import FOREIGN_NAMES, SHARED_NAMES, folder_of, is_of_search_docs
 from mdvec.config.schema import Config
 from mdvec.config.syntax import TOO_DEEP, load_toml, parsed, read_text
 from mdvec.config.validation import Schema, Setting
@@ -185,7 +185,7 @@ def translated(path: Path) -> Translation | None:
     Raises:
         ConfigError: If it cannot be read, or is not well-formed.
     """
-    if path.name == FOREIGN_NAMES[0] or path.parent.name == ".search-docs":
+    if is_of_search_docs(path):
         return _translation(path, parsed(path, read_text(path), json.loads), _SEARCH_DOCS)
     table = _table_of(path)
     if table is None:

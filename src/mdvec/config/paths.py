@@ -112,6 +112,11 @@ def default_cache_dir() -> Path:
     return platformdirs.user_cache_path(_APP, appauthor=False)
 
 
+def is_of_search_docs(path: Path) -> bool:
+    """Return True if a file is that of search-docs, which has one for each project."""
+    return path.name == FOREIGN_NAMES[0] or path.parent.name == ".search-docs"
+
+
 def folder_of(path: Path) -> Path:
     """Return the folder whose documents a configuration file is for."""
     return path.parent.parent if path.parent.name == ".search-docs" else path.parent

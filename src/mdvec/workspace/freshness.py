@@ -27,7 +27,7 @@ from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions, ImportReport
-from mdvec.workspace.collections import Collections
+from mdvec.workspace.collections import PUSH, Collections
 from mdvec.workspace.database import DOCS_COLLECTION
 from mdvec.workspace.stages import Stages
 
@@ -345,6 +345,8 @@ class FirstIndex:
         Raises:
             MdvecError: If the folder cannot be indexed.
         """
+        if any(each.source.kind == PUSH for each in self._collections.chosen(())):
+            return query, ()  # a program writes the sections of these documents
         if wait_for_vectors:
             return query, self._make(ImportOptions(wait_s=_BUDGET_S))
         return self._make_some(query) if wait_for_vectors is None else self._make_behind(query)

@@ -22,12 +22,11 @@ from mdvec.types.hit import SearchResult
 from mdvec.types.ids import CollectionId
 from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.types.section import FoundSection, IndexedSection, SectionTotals
-from mdvec.workspace.collections import Collections
+from mdvec.workspace.collections import PUSH, Collections
 
 PUSHED_COLLECTION = "pushed"
 """Name of the collection that the first section makes when there is none for sections."""
 
-_PUSH = "push"
 _DESCRIPTION = "Sections that other programs have written"
 _MS = 1_000_000
 # So many changed documents are looked at to find the oldest sections.
@@ -46,7 +45,9 @@ class Sections:
 
     # --- writing -------------------------------------------------------------------------------
 
-    def add(self, sections: Sequence[IndexedSection], *, collection: str | None = None) -> list[str]:
+    def add(
+        self, sections: Sequence[IndexedSection], *, collection: str | None = None, wait_s: float = 0.0
+    ) -> list[str]:
         """Write sections as they are; their vectors are made behind this call.
 
         A section replaces the one of the same id in its document. Where an id, a number of tokens, a hash or
@@ -56,6 +57,7 @@ class Sections:
             sections: Any number, of any documents.
             collection: A collection with the source ``push:``; the only one when None, which is made if there
                 is none.
+            wait_s: How long to wait for their vectors, in seconds.
 
         Returns:
             Their ids.
@@ -72,7 +74,7 @@ class Sections:
             for path, added in groupby(by_path, key=lambda each: each.document_path):
                 _write(place.id, path, list(added), writer)
             writer.collections.change(place.id, lambda now: replace(now, last_indexed_ms=written_ms))
-        self._embed_behind(place.name)
+        self._embed_behind(place.name).join(wait_s)
         return [each.id for each in filled]
 
     def delete(self, path: str) -> int:
@@ -87,7 +89,7 @@ class Sections:
                 # No text is read: a damaged one can be deleted, too. Each section is a chunk.
                 counts = ((each, len(writer.chunks.contexts(place.id, each))) for each in spellings(path))
                 name, sections = next(((each, count) for each, count in counts if count), ("", 0))
-                if sections and place.source.kind != _PUSH:
+                if sections and place.source.kind != PUSH:
                     msg = f"{name} comes from {place.source}, and must be deleted there"
                     raise UsageError(msg, hint="Delete the file; the next import removes its sections.")
                 writer.documents.delete(place.id, [name] if name else [])
@@ -106,7 +108,7 @@ class Sections:
     def resume(self) -> None:
         """Make the vectors that clients' sections lack, behind this call."""
         with self._collections.store().read() as view:
-            places = [each for each in self._collections.chosen((), view) if each.source.kind == _PUSH]
+            places = [each for each in self._collections.chosen((), view) if each.source.kind == PUSH]
         for place in places:
             self._embed_behind(place.name)
 
@@ -179,13 +181,13 @@ class Sections:
         """Return the collection to write to."""
         if name is not None:
             place = self._collections.named(name)
-            if place.source.kind != _PUSH:
+            if place.source.kind != PUSH:
                 msg = f"{name} takes no sections from clients: its source is not push:"
                 raise UsageError(
                     msg, hint="Add one for clients: mdvec tool add -n NAME -d DESCRIPTION -s push:"
                 )
             return place
-        places = [each for each in self._collections.chosen(()) if each.source.kind == _PUSH]
+        places = [each for each in self._collections.chosen(()) if each.source.kind == PUSH]
         if len(places) > 1:
             msg = (
                 f"several collections accept sections from clients: {', '.join(each.name for each in places)}"
@@ -194,7 +196,7 @@ class Sections:
         if places:
             return places[0]
         try:
-            return self._collections.add(PUSHED_COLLECTION, _DESCRIPTION, f"{_PUSH}:")
+            return self._collections.add(PUSHED_COLLECTION, _DESCRIPTION, f"{PUSH}:")
         except CollectionExistsError:  # another client was faster
             return self._place(PUSHED_COLLECTION)
 
@@ -206,13 +208,14 @@ class Sections:
             found += [(place, document) for document in [next(filter(None, matches), None)] if document]
         return found
 
-    def _embed_behind(self, name: str) -> None:
+    def _embed_behind(self, name: str) -> threading.Thread:
         """Make the missing vectors of a collection in a thread, which ends when nothing is missing."""
         with self._guard:
             self._wanted.add(name)
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._embed, name="mdvec-pushed", daemon=True)
                 self._thread.start()
+            return self._thread
 
     def _embed(self) -> None:
         while True:

@@ -186,8 +186,8 @@ class Session:
         Raises:
             UsageError: If the options contradict each other, or the configuration is wrong.
         """
-        if not any(names) and self.docs_dir is None and self.database is None:
-            self._use_index_here()
+        if not any(names):
+            self.use_index_here()
         config = self.load_config().config
         if not (self.no_daemon or self.verbose or self.opener or self.choice):
             self._note_other_daemon(config)
@@ -280,9 +280,12 @@ class Session:
             preset=load_preset(given["preset"], cwd=self.cwd) if "preset" in given else None,
         )
 
-    def _use_index_here(self) -> None:
+    def use_index_here(self) -> None:
+        """Use the index of the folder that the working directory is in, unless another one is named."""
         from mdvec.config.paths import find_index
 
+        if self.docs_dir is not None or self.database is not None:
+            return
         found = find_index(self.cwd)
         if found is None:
             return
