@@ -605,3 +605,16 @@ def test_warnings_about_the_settings_are_in_every_answer(tmp_path: Path, docs: P
         assert "logging.level" in [each.message for each in opened.doctor()]
         guest = RestrictedWorkspace(opened, [NAME])
         assert "logging.level" not in (*guest.search(query).warnings, *guest.status().warnings)
+
+
+def test_each_chunk_may_be_a_hit_by_itself(tmp_path: Path) -> None:
+    """By default the chunks of a small file that answer together are one passage, the whole file."""
+    (tmp_path / "a.md").write_text("".join(f"## Garden {n}\n\nTomatoes need sun {n}.\n\n" for n in range(3)))
+    chunking = ChunkingSpec("headings", min_chars=0)
+    with open_workspace(database=tmp_path / "x.sqlite", embedder=HashingEmbedder()) as opened:
+        opened.add_collection(NAME, "Notes", tmp_path, chunking=chunking)
+        opened.import_collection(NAME)
+        [passage] = opened.search(SearchQuery("tomatoes sun")).hits
+        chunks = opened.search(SearchQuery("tomatoes sun", expand=Expansion.CHUNK, min_score=0)).hits
+        assert {each.heading for each in chunks} == {f"Garden {n}" for n in range(3)}
+        assert all(each.text in passage.text for each in chunks)

@@ -206,7 +206,7 @@ class SearchSettings(SettingsSection, frozen=True, kw_only=True):
     k: Limit = 5
     mode: SearchMode = SearchMode.HYBRID
     per_document: Count | None = None
-    expand: Expansion = Expansion.CHUNK
+    expand: Expansion = Expansion.PASSAGE
     expand_tokens: Count = 10_000
     max_tokens: Count | None = None
     threshold: Similarity | None = None

@@ -269,7 +269,7 @@ def _passages(query: SearchQuery, ranking: Ranking) -> list[RankedPassage]:
         ranked = [each for each in ranked if not below[each.at]]
     # All passages of a document are the same when it is shown whole.
     per_document = 1 if query.expand is Expansion.DOCUMENT else query.per_document
-    if not query.as_passages:
+    if query.expand is Expansion.CHUNK:
         return single_chunks(ranked, per_document=per_document)
     # Each document has a passage at least as good as any of a later one.
     return joined_passages(ranked, per_document=per_document, documents=_SPARE * query.limit)

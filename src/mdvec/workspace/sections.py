@@ -151,7 +151,7 @@ class Sections:
         """Return the sections that a search found, best first.
 
         Args:
-            result: Of a query with ``as_passages`` unset: each hit is one section.
+            result: Of a query that expands no chunk: each hit is one section.
         """
         found: list[FoundSection] = []
         with self._collections.store().read() as view:

@@ -68,7 +68,7 @@ _MIN_COLUMNS = 30
 @click.option(
     "--expand",
     type=choice_of(Expansion),
-    help="How much text to return around a hit.  [default: chunk]",
+    help="How much text to return around a hit.  [default: passage]",
 )
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Maximum tokens of text in all hits together.")
 @click.option("--explain", is_flag=True, help="Show why each hit was found.")

@@ -28,7 +28,6 @@ from mdvec.interfaces import document_lists, requests, wire
 from mdvec.interfaces.mcp import schemas
 from mdvec.interfaces.mcp.paging import MAX_DESCRIPTION_CHARS
 from mdvec.interfaces.printing import one_line, shown
-from mdvec.text.scripts import holds_unspaced
 from mdvec.types.collection import RESERVED_NAMES, Collection
 from mdvec.types.hit import SearchResult
 from mdvec.types.report import Passage
@@ -188,17 +187,13 @@ def _collection_tool(name: str, description: str) -> Tool:
     return Tool(
         name=name,
         title=f"Search {name}",
-        # Without one a model would have to guess from the name alone what the tool does.
-        description=_described(name, description) or f"Find passages in the collection {name}.",
-        input_schema=schemas.input_schema(requests.AgentSearchRequest, ("query", "limit", "per_document")),
+        # A description says what is there, not what the tool does; clients look for tools by English words.
+        description=f"Search the documents in {name}: {one_line(description, MAX_DESCRIPTION_CHARS)}".rstrip(
+            ": "
+        ),
+        input_schema=schemas.input_schema(requests.AgentSearchRequest, ("query", "limit")),
         annotations=_READING,
     )
-
-
-def _described(name: str, description: str) -> str:
-    """Return the description; one in Japanese after English words, by which clients look for tools."""
-    text = one_line(description, MAX_DESCRIPTION_CHARS)
-    return f"Search the user's documents in {name}: {text}" if holds_unspaced(text) else text
 
 
 async def list_prompts(_ctx: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:

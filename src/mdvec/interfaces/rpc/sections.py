@@ -123,7 +123,7 @@ def section_methods(workspace: Workspace) -> dict[str, Method]:
             expand=Expansion.CHUNK,
             clean_only=params.include_clean_only,
         )
-        result = operations.search(workspace, request, as_passages=False)
+        result = operations.search(workspace, request)
         # The client has one number, and may sort by it.
         found = sorted(map(_found_json, sections.found(result)), key=itemgetter("_distance"))
         return {"results": found, "total": len(found), "warnings": result.warnings}
