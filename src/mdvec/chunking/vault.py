@@ -121,8 +121,8 @@ class VaultChunker:
             named.append(f"{more} more")
         advice = "plain text has no headings: divide the file" if document.is_plain else _DIVIDE
         return (
-            f"longer than {self._token_limit} tokens, which the model may not read at once, so embedded in parts: "
-            f"{', '.join(named)}; {advice}",
+            f"longer than {self._token_limit} tokens, which the model may not read at once, so embedded in "
+            f"parts: {', '.join(named)}; {advice}",
         )
 
 

@@ -185,13 +185,14 @@ def prepare(
     if decoded.warning:
         document = replace(document, warnings=(decoded.warning, *document.warnings))
     cut = recipe.chunker.chunk(document)
+    document = replace(document, warnings=(*document.warnings, *cut.warnings))
     chunks = cut.chunks or ((metadata_chunk(document),) if cut.is_found else ())
     if contexts is not None and len(contexts) == len(chunks):
         chunks = tuple(
             replace(chunk, context=context) for chunk, context in zip(chunks, contexts, strict=True)
         )
     record = make_record(entry, identity, recipe.fingerprint, document, chunks)
-    return Prepared(record, (*document.warnings, *cut.warnings))
+    return Prepared(record, document.warnings)
 
 
 def text_or_rule(path: str, raw: bytes) -> Decoded | str:

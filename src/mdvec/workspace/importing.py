@@ -65,7 +65,9 @@ def import_into(
                 if (left := stages.next_model(collection)) is not None:
                     with store.read() as view:
                         report = replace(report, pending_chunks=left.counts(collection, view).pending_chunks)
+    started = time.perf_counter()
     report = _with_warnings(report, update_vector_index(store))
+    report = replace(report, elapsed_ms=report.elapsed_ms + (time.perf_counter() - started) * 1000)
     if report.failure is not None and not options.accept_pending:
         raise report.failure
     if not options.embed:
