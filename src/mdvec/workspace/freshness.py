@@ -50,27 +50,15 @@ _CHUNKS_PER_S = 20
 _LOOK_EVERY_S = 0.1
 
 
-class Freshness:
-    """The means that keep an index fresh: a watcher, and checks before a search. Safe for several threads."""
+class SourceFailures:
+    """Why sources cannot be read, each until it was read again."""
 
-    def __init__(
-        self, collections: Collections, stages: Stages, config: Config, importing: Importing
-    ) -> None:
-        self._collections = collections
-        self._stages = stages
-        self._config = config
-        self._import = importing
-        self._guard = threading.Lock()
-        self._looked_ms: dict[CollectionId, int] = {}
-        self._look_again_at: dict[CollectionId, float] = {}
-        self._watchers: list[Watcher] = []
-        self._failures: dict[str, str] = {}
-
-    # --- what failed ---------------------------------------------------------------------------
+    def __init__(self) -> None:
+        self._reasons: dict[str, str] = {}
 
     @contextmanager
     def noting(self, name: str) -> Iterator[None]:
-        """Remember that the source of a collection cannot be read, until it was read again.
+        """Remember whether the source of a collection can be read.
 
         Raises:
             SourceError: Whatever the source raised.
@@ -78,13 +66,35 @@ class Freshness:
         try:
             yield
         except SourceError as error:
-            self._failures[name] = f"{name} is no longer updated: {sentences(error, error.hint)}"
+            self._reasons[name] = f"{name} is no longer updated: {sentences(error, error.hint)}"
             raise
-        self._failures.pop(name, None)
+        self._reasons.pop(name, None)
 
-    def failures(self, names: Sequence[str] = ()) -> tuple[str, ...]:
-        """Return why collections, or all, are not brought up to date by this process, for people."""
-        return tuple(why for name, why in sorted(self._failures.items()) if not names or name in names)
+    def among(self, names: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return the reasons of some collections, or of all, for people."""
+        return tuple(why for name, why in sorted(self._reasons.items()) if not names or name in names)
+
+
+class Freshness:
+    """The means that keep an index fresh: a watcher, and checks before a search. Safe for several threads."""
+
+    def __init__(
+        self,
+        collections: Collections,
+        stages: Stages,
+        config: Config,
+        importing: Importing,
+        failures: SourceFailures,
+    ) -> None:
+        self._collections = collections
+        self._stages = stages
+        self._config = config
+        self._import = importing
+        self._failures = failures
+        self._guard = threading.Lock()
+        self._looked_ms: dict[CollectionId, int] = {}
+        self._look_again_at: dict[CollectionId, float] = {}
+        self._watchers: list[Watcher] = []
 
     # --- watching ------------------------------------------------------------------------------
 
@@ -167,7 +177,7 @@ class Freshness:
         limited = run.Run(progress, run.current().on_step, deadline=deadline)
         looked_ms = now_ms()
         try:
-            with run.bound(limited), self.noting(name):
+            with run.bound(limited), self._failures.noting(name):
                 if self._differs(collection, source):
                     options = ImportOptions(embed=False, wait_s=0)
                     self._import(name, options)

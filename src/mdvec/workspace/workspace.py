@@ -39,7 +39,7 @@ from mdvec.types.report import (
 from mdvec.workspace import reading
 from mdvec.workspace.collections import CollectionChanges, Collections, Folders, Registration
 from mdvec.workspace.database import DOCS_COLLECTION, DatabasePlace, WorkspaceDatabase
-from mdvec.workspace.freshness import FirstIndex, Freshness
+from mdvec.workspace.freshness import FirstIndex, Freshness, SourceFailures
 from mdvec.workspace.importing import import_into, recorded_import
 from mdvec.workspace.models import Models
 from mdvec.workspace.pages import Browse, Pages
@@ -98,7 +98,8 @@ class Workspace:
         self._closed = False
         self.models = Models(collections, self._stages, config.prices, running=self._running)
         self.sections = Sections(collections, self.import_collection)
-        self.freshness = Freshness(collections, self._stages, config, self.import_collection)
+        self._failures = SourceFailures()
+        self.freshness = Freshness(collections, self._stages, config, self.import_collection, self._failures)
         self.stores = Stores(collections, self._stages, config)
         self.pages = Pages(collections, self._stages, self._versions)
         self.browse = Browse(
@@ -212,7 +213,7 @@ class Workspace:
             EmbeddingError: If the vectors cannot be made; words are searched, and what was made stays.
             ImportStoppedError: If the run is cancelled, or the workspace is closed meanwhile.
         """
-        with self._running(), recorded_import(name, options) as record, self.freshness.noting(name):
+        with self._running(), recorded_import(name, options) as record, self._failures.noting(name):
             return record(import_into(name, options, collections=self._collections, stages=self._stages))
 
     # --- reading -------------------------------------------------------------------------------
@@ -430,7 +431,7 @@ class Workspace:
     def _warnings(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return what answers about some collections, or all, have to say of settings, sources and store."""
         store = () if self._collections.place.is_missing else self._collections.store().warnings
-        return (*self._config.warnings, *self.freshness.failures(names), *store)
+        return (*self._config.warnings, *self._failures.among(names), *store)
 
     @contextmanager
     def _running(self) -> Iterator[None]:
