@@ -528,7 +528,15 @@ def test_store_move_names_the_next_step(mdvec: Mdvec) -> None:
     out = mdvec("store", "move", "new.sqlite").out
     assert "holds the same 10 documents, 60 chunks and 70 vectors (checksum abababababab)" in out
     assert "location = '/nowhere/new.sqlite'" in out
-    assert json.loads(mdvec("store", "move", "x", "--format", "json").out)["contents"]["vectors"] == 70
+    assert json.loads(mdvec("store", "move", "x.sqlite", "--format", "json").out)["contents"]["vectors"] == 70
+
+
+@pytest.mark.parametrize("target", ["nope", "some/folder/"])
+def test_a_bare_word_is_no_place_for_a_store(mdvec: Mdvec, workspace: FakeWorkspace, target: str) -> None:
+    """A mistyped command would copy the whole database into a file of that name."""
+    outcome = mdvec("store", "move", target)
+    assert (outcome.code, workspace.opened) == (2, {})
+    assert f"Write a file such as {target.rstrip('/')}.sqlite" in outcome.err
 
 
 def test_store_rebuild_names_the_index_and_counts(mdvec: Mdvec) -> None:
