@@ -73,6 +73,11 @@ def test_a_document_without_body_has_no_chunk(text: str) -> None:
     assert _cut(text) == CutDocument((), is_found=False)
 
 
+def test_a_file_whose_text_cannot_be_read_is_found_by_its_name() -> None:
+    """A scanned page is no note without text: somebody looks for it."""
+    assert _cut("", path="scans/bill.pdf") == CutDocument((), is_found=True)
+
+
 # --- the limit of the embedder -------------------------------------------------------------------------
 
 
