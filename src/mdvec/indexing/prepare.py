@@ -232,6 +232,7 @@ def make_record(
         terms=tuple(_terms_of_chunks(names, headings, texts)),
         unspaced=is_unspaced_prose(document.title, document.body[document.content_start :]),
         skeletons=tuple(text_hash(each) if each else b"" for each in bare),
+        names=names if chunks else (),
     )
 
 

@@ -64,6 +64,7 @@ class DocumentRecord(Struct, frozen=True):
         unspaced: Whether its prose is mostly in scripts that are written without spaces.
         skeletons: Hashes of the chunks' texts without names and addresses, in the same order; equal ones are
             repeated text (see :func:`mdvec.text.prose.skeletons`). Empty if a chunk has no skeleton.
+        names: The names by which it is found; none of a document without chunks.
     """
 
     entry: SourceEntry
@@ -75,11 +76,7 @@ class DocumentRecord(Struct, frozen=True):
     terms: tuple[ChunkTerms, ...]
     unspaced: bool
     skeletons: tuple[bytes, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names by which it is found; none of a document without chunks."""
-        return first_names(self.document.names) if self.chunks else ()
+    names: tuple[str, ...]
 
 
 def first_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -50,33 +50,16 @@ _CHUNKS_PER_S = 20
 _LOOK_EVERY_S = 0.1
 
 
-class SourceFailures:
-    """Why sources cannot be read, each until it was read again."""
-
-    def __init__(self) -> None:
-        self._reasons: dict[str, str] = {}
-
-    @contextmanager
-    def noting(self, name: str) -> Iterator[None]:
-        """Remember whether the source of a collection can be read.
-
-        Raises:
-            SourceError: Whatever the source raised.
-        """
-        try:
-            yield
-        except SourceError as error:
-            self._reasons[name] = f"{name} is no longer updated: {sentences(error, error.hint)}"
-            raise
-        self._reasons.pop(name, None)
-
-    def among(self, names: Sequence[str] = ()) -> tuple[str, ...]:
-        """Return the reasons of some collections, or of all, for people."""
-        return tuple(why for name, why in sorted(self._reasons.items()) if not names or name in names)
-
-
 class Freshness:
-    """The means that keep an index fresh: a watcher, and checks before a search. Safe for several threads."""
+    """The means that keep an index fresh: a watcher, and checks before a search. Safe for several threads.
+
+    Args:
+        collections: The collections.
+        stages: Makes their sources.
+        config: The settings.
+        importing: Brings one up to date.
+        unreadable: Why sources cannot be read, by the collection, each until it was read again.
+    """
 
     def __init__(
         self,
@@ -84,13 +67,13 @@ class Freshness:
         stages: Stages,
         config: Config,
         importing: Importing,
-        failures: SourceFailures,
+        unreadable: dict[str, str],
     ) -> None:
         self._collections = collections
         self._stages = stages
         self._config = config
         self._import = importing
-        self._failures = failures
+        self._unreadable = unreadable
         self._guard = threading.Lock()
         self._looked_ms: dict[CollectionId, int] = {}
         self._look_again_at: dict[CollectionId, float] = {}
@@ -177,11 +160,12 @@ class Freshness:
         limited = run.Run(progress, run.current().on_step, deadline=deadline)
         looked_ms = now_ms()
         try:
-            with run.bound(limited), self._failures.noting(name):
+            with run.bound(limited):
                 if self._differs(collection, source):
                     options = ImportOptions(embed=False, wait_s=0)
                     self._import(name, options)
             self._looked_ms[collection.id] = looked_ms
+            self._unreadable.pop(name, None)
         except ImportStoppedError:
             command = self._collections.place.import_command([name], ImportMode.UPDATE)
             if left := progress.total - progress.done:
@@ -194,7 +178,8 @@ class Freshness:
             return ""
         except WriterBusyError as error:
             return f"{name} has changed, and is not up to date yet: {error}"
-        except SourceError:  # noted
+        except SourceError as error:
+            self._unreadable[name] = no_longer_updated(name, error)
             return ""
         except MdvecError as error:
             return f"mdvec cannot tell whether {name} has changed: {error}"
@@ -212,6 +197,11 @@ class Freshness:
         if changes.folder_contexts != contexts_of_files(collection):
             return True
         return bool(plan.new or plan.changed or plan.moved or plan.deleted or plan.touched)
+
+
+def no_longer_updated(name: str, error: SourceError) -> str:
+    """Return why a collection is as it was, and what to do about it."""
+    return f"{name} is no longer updated: {sentences(error, error.hint)}"
 
 
 class _Progress:
@@ -355,7 +345,7 @@ class FirstIndex:
         Raises:
             MdvecError: If the folder cannot be indexed.
         """
-        if any(each.source.kind == PUSH for each in self._collections.chosen(())):
+        if PUSH in map(attrgetter("source.kind"), self._collections.chosen(())):
             return query, ()  # a program writes the sections of these documents
         if wait_for_vectors:
             return query, self._make(ImportOptions(wait_s=_BUDGET_S))

@@ -17,7 +17,7 @@ from mdvec import run
 from mdvec.config.paths import default_database
 from mdvec.config.schema import Config, SearchSettings
 from mdvec.embedding.interface import Embedder
-from mdvec.errors import ImportStoppedError, StoreError, UsageError, WorkspaceClosedError
+from mdvec.errors import ImportStoppedError, SourceError, StoreError, UsageError, WorkspaceClosedError
 from mdvec.search.where import narrowed
 from mdvec.stores.records import StoredChunk
 from mdvec.stores.versions import VersionCache
@@ -39,7 +39,7 @@ from mdvec.types.report import (
 from mdvec.workspace import reading
 from mdvec.workspace.collections import CollectionChanges, Collections, Folders, Registration
 from mdvec.workspace.database import DOCS_COLLECTION, DatabasePlace, WorkspaceDatabase
-from mdvec.workspace.freshness import FirstIndex, Freshness, SourceFailures
+from mdvec.workspace.freshness import FirstIndex, Freshness, no_longer_updated
 from mdvec.workspace.importing import import_into, recorded_import
 from mdvec.workspace.models import Models
 from mdvec.workspace.pages import Browse, Pages
@@ -98,8 +98,10 @@ class Workspace:
         self._closed = False
         self.models = Models(collections, self._stages, config.prices, running=self._running)
         self.sections = Sections(collections, self.import_collection)
-        self._failures = SourceFailures()
-        self.freshness = Freshness(collections, self._stages, config, self.import_collection, self._failures)
+        self._unreadable: dict[str, str] = {}
+        self.freshness = Freshness(
+            collections, self._stages, config, self.import_collection, self._unreadable
+        )
         self.stores = Stores(collections, self._stages, config)
         self.pages = Pages(collections, self._stages, self._versions)
         self.browse = Browse(
@@ -213,8 +215,14 @@ class Workspace:
             EmbeddingError: If the vectors cannot be made; words are searched, and what was made stays.
             ImportStoppedError: If the run is cancelled, or the workspace is closed meanwhile.
         """
-        with self._running(), recorded_import(name, options) as record, self._failures.noting(name):
-            return record(import_into(name, options, collections=self._collections, stages=self._stages))
+        with self._running(), recorded_import(name, options) as record:
+            try:
+                report = import_into(name, options, collections=self._collections, stages=self._stages)
+            except SourceError as error:
+                self._unreadable[name] = no_longer_updated(name, error)
+                raise
+            self._unreadable.pop(name, None)
+            return record(report)
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -262,7 +270,9 @@ class Workspace:
             if self._first_index is not None:
                 query, warnings = self._first_index.prepare(query, wait_for_vectors=wait_for_vectors)
             left, checked_ms = self.freshness.bring_up(query.collections)
-            warnings = (*self._warnings(query.collections), *warnings, *left)
+            unreadable = map(self._unreadable.get, query.collections or sorted(self._unreadable))
+            store = self._collections.store()
+            warnings = (*self._config.warnings, *filter(None, unreadable), *store.warnings, *warnings, *left)
             importing = self._first_index is not None and self._first_index.running
             search = Search(query, checked_ms, importing, related_to, self.readable)
             # The steps of a search can be followed only in this process.
@@ -394,7 +404,9 @@ class Workspace:
         """
         names = (name,) if name else ()
         status = describe_all(names, self._collections, self._stages, files=files, check=check)
-        return replace(status, warnings=self._warnings(names))
+        unreadable = map(self._unreadable.get, names or sorted(self._unreadable))
+        store = () if self._collections.place.is_missing else self._collections.store().warnings
+        return replace(status, warnings=(*self._config.warnings, *filter(None, unreadable), *store))
 
     def doctor(self) -> list[Finding]:
         """Return what keeps mdvec from working well here."""
@@ -427,11 +439,6 @@ class Workspace:
         return self._stages.models.unload(idle_s=limit_s) or ended
 
     # --- inside --------------------------------------------------------------------------------
-
-    def _warnings(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return what answers about some collections, or all, have to say of settings, sources and store."""
-        store = () if self._collections.place.is_missing else self._collections.store().warnings
-        return (*self._config.warnings, *self._failures.among(names), *store)
 
     @contextmanager
     def _running(self) -> Iterator[None]:
