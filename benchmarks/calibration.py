@@ -36,14 +36,13 @@ from mdvec.evaluation.judgements import JudgedSet, Question
 from mdvec.evaluation.runner import scope_filters
 from mdvec.search import probability, search
 from mdvec.search.probability import Evidence
+from mdvec.search.where import narrowed
 from mdvec.text.hashing import text_hash
 from mdvec.text.scripts import is_unspaced_query
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.hit import SearchHit
 from mdvec.types.ids import DocumentId
 from mdvec.types.query import MIN_SCORE, Filters, SearchMode, Where
-from mdvec.workspace import search as workspace_search
-from mdvec.workspace.reading import where_of
 
 QUESTIONS = 100
 """Questions of each kind and set."""
@@ -184,14 +183,14 @@ class _Asking:
         right = {self._corpus.naming.path_of(name) for name in question.relevant}
 
         def inside(*arguments: Any) -> Where:
-            where = where_of(*arguments)
+            where = narrowed(*arguments)
             return where if folder is None else replace(where, only=frozenset(folder))
 
         filters = self._filters if kind is Kind.OTHER else scope_filters(located)
         query = SearchQuery(
             located.text, mode=self._mode, filters=filters, limit=HITS, min_score=0.0, per_document=1
         )
-        with applied((Patch(workspace_search, "where_of", inside),)):
+        with applied((Patch(search, "narrowed", inside),)):
             found = _searched(query, self._corpus.workspace)
         for hit, evidence in found:
             if hit.path not in located.exclude:

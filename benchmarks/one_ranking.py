@@ -25,12 +25,12 @@ from mdvec.evaluation.corpus import Indexing, indexed_set
 from mdvec.evaluation.judgements import read_judged_set
 from mdvec.indexing.transfer import copy_store
 from mdvec.search.query_vectors import SearchedCollection
-from mdvec.search.search import search
+from mdvec.search.search import find
 from mdvec.stores.interface import Store
-from mdvec.stores.vectors.follower import update_vector_index
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
-from mdvec.workspace.opening import open_store
+from mdvec.workspace.database import open_store
+from mdvec.workspace.stores import update_vector_index
 
 NAMES = ("sqlite-vec", "lancedb", "chroma", "postgres", "postgres-hnsw")
 QUESTIONS = 100
@@ -48,7 +48,7 @@ def answers(store: Store, texts: Sequence[str], embedder: Embedder) -> list[list
         where = Where(tuple(each.collection.id for each in searched), Filters())
         for text in texts:
             query = SearchQuery(text, SearchMode.HYBRID, limit=10, min_score=0.0)
-            found = search(query, where, searched, view)
+            found = find(query, where, searched, view)
             hits.append([f"{chunk.path}#{chunk.ordinal}" for _, chunk in found.shown.hits])
     return hits
 

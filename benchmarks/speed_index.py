@@ -26,7 +26,7 @@ from mdvec.types.chunk import Chunk
 from mdvec.types.collection import ChunkingSpec, SourceSpec
 from mdvec.types.document import Document, TitleSource
 from mdvec.types.space import EmbeddingSpace
-from mdvec.workspace.opening import open_store
+from mdvec.workspace.database import open_store
 
 NAME: Final = "bench"
 TAGS: Final = {"one": 1000, "many": 10}

@@ -33,7 +33,7 @@ from mdvec.embedding.interface import Embedder, Runtime
 from mdvec.search import query_vectors
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import Workspace, open_workspace
-from mdvec.workspace.opening import open_store
+from mdvec.workspace.database import open_store
 
 SIZES = (10_000, 100_000, 1_000_000)
 QUERIES = 80

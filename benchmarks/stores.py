@@ -55,7 +55,7 @@ FIGURES = {
 def open_named(name: str, folder: Path, address: str) -> Any:
     """Open a store by the name that it has in the results."""
     from mdvec.config.schema import Config, StoreSettings
-    from mdvec.workspace.opening import open_store
+    from mdvec.workspace.database import open_store
 
     if name == "postgres":
         return open_store(address)
@@ -93,13 +93,13 @@ def _unit(rows: Any) -> Any:
 def write(name: str, size: int, folder: Path, address: str) -> dict[str, float]:
     """Fill an empty store, and return the seconds of it."""
     from mdvec.indexing.prepare import make_record
-    from mdvec.stores.vectors.follower import update_vector_index
     from mdvec.text.hashing import content_hash
     from mdvec.types.change import SourceEntry
     from mdvec.types.chunk import Chunk
     from mdvec.types.collection import ChunkingSpec, SourceSpec
     from mdvec.types.document import Document, TitleSource
     from mdvec.types.space import EmbeddingSpace
+    from mdvec.workspace.stores import update_vector_index
 
     def record(path: str, texts: Sequence[str], tags: Sequence[str]) -> Any:
         chunks, start = [], 0
@@ -155,7 +155,7 @@ def _pending(store: Any, collection: Any, space_id: Any) -> list[Any]:
 def search(name: str, size: int, folder: Path, address: str) -> dict[str, Any]:
     """Search a store that was filled, and return milliseconds, memory, and what was found."""
     from mdvec.search.query_vectors import SearchedCollection
-    from mdvec.search.search import search as find
+    from mdvec.search.search import find
     from mdvec.testing.embedder import HashingEmbedder
     from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
     from mdvec.types.space import EmbeddingSpace

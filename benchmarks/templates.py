@@ -1,13 +1,16 @@
-"""Makes judged sets of templated documents: many from one form, with one to four fields differing.
+"""Measures search in templated documents: many from one form, with one to four fields differing.
 
-    python -m benchmarks.templates FOLDER
+    python -m benchmarks.templates                 measures, writes JSON
+    python -m benchmarks.templates --sets FOLDER   writes the sets alone, as ``benchmarks.quality`` reads them
 
-Each set is written to a folder of its own below FOLDER, as ``benchmarks.quality`` reads it, and is the same
-at every run. Its documents are those of one template and some short notes about other things. A question has
-one of two kinds:
+The sets are the same at every run. The documents of a set are those of one template and some short notes
+about other things. A question has one of two kinds:
 
 - ``field``: names what differs, so one document answers it;
 - ``family``: asks what the template says, so all its documents answer it alike.
+
+``first`` is the share of questions whose first hit answers; ``recall`` the share of the template's documents
+that are hits of a ``family`` question, or counted by one as like it.
 
 The facts (elements, countries, status codes, capitals of prefectures) are public and common knowledge; what
 is decided in meetings, sold or pumped is made up, and all texts are our own.
@@ -23,8 +26,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 from string import Formatter
 from typing import Any
+
+from benchmarks.harness import write_result
+from mdvec import SearchQuery, open_workspace
+from mdvec.config import Config
+from mdvec.evaluation.corpus import temporary_folder
 
 DATA = Path(__file__).with_name("templates_data.json")
 """The templates, their values, the questions and the notes."""
@@ -179,14 +188,49 @@ def _collection(data: Mapping[str, Any], notes: Mapping[str, str]) -> Collection
     )
 
 
+def measure(collection: Collection, folder: Path) -> dict[str, float]:
+    """Return the shares of a set, whose documents are written to an empty folder."""
+    write_set(collection, folder)
+    first: dict[str, list[bool]] = {FIELD: [], FAMILY: []}
+    recall: list[float] = []
+    with open_workspace(Config(), database=folder / "index.sqlite") as workspace:
+        workspace.add_collection("set", collection.name, str(folder / "tree"))
+        workspace.import_collection("set")
+        for question in (*field_questions(collection), *family_questions(collection)):
+            hits = workspace.search(SearchQuery(question.text), wait_for_vectors=True).hits
+            right = [hit for hit in hits if hit.path in question.relevant]
+            first[question.kind].append(bool(hits) and hits[0] in right)
+            if question.kind == FAMILY:
+                found = sum(1 + hit.similar for hit in right)
+                recall.append(min(1.0, found / len(question.relevant)))
+    figures = {f"{kind} first": mean(each) for kind, each in first.items()} | {"family recall": mean(recall)}
+    return {name: round(share, 3) for name, share in figures.items()}
+
+
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", type=Path, metavar="FOLDER")
-    for path in make_sets(parser.parse_args().folder):
-        print(path)
+    parser.add_argument("--sets", type=Path, metavar="FOLDER", help="write the sets there, measure nothing")
+    parser.add_argument("--output", type=Path, metavar="F")
+    arguments = parser.parse_args()
+    if arguments.sets is not None:
+        for path in make_sets(arguments.sets):
+            print(path)
+        return
+    result: dict[str, dict[str, float]] = {}
+    for each in read_collections():
+        with temporary_folder() as folder:
+            result[each.name] = measure(each, folder)
+        print(
+            f"{each.name:16}", *(f"{name} {share}" for name, share in result[each.name].items()), flush=True
+        )
+    result["mean"] = {
+        name: round(mean(each[name] for each in result.values()), 3) for name in next(iter(result.values()))
+    }
+    print(f"{'mean':16}", *(f"{name} {share}" for name, share in result["mean"].items()))
+    print(write_result("templates", result, arguments.output))
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,12 +138,20 @@ class Oracle:
         return _best_first(near, limit)
 
     def sample(self, query: NDArray[np.float32], count: int) -> list[float]:
-        """Return the similarities of the ``count`` texts with the smallest hashes, in order of chunk."""
-        texts = [
-            key for _, key in self._chunks(lambda record, at: record.text_hashes[at]) if key in self.vectors
-        ]
-        chosen = sorted({*texts})[:count]
-        return [self._similarity(query, [key]) for key in dict.fromkeys(texts) if key in chosen]
+        """Return the similarities of the ``count`` texts with the smallest hashes, in order of chunk.
+
+        Of like texts, the one with the smallest hash is left.
+        """
+        texts: dict[TextHash, tuple[str, bytes]] = {}
+        for place, (key, skeleton) in self._chunks(
+            lambda each, at: (each.text_hashes[at], each.skeletons[at])
+        ):
+            if key in self.vectors:
+                texts.setdefault(key, (place.collection, skeleton or key))
+        chosen = dict[tuple[str, bytes], TextHash]()
+        for key in sorted(texts)[:count]:
+            chosen.setdefault(texts[key], key)
+        return [self._similarity(query, [key]) for key in texts if key in chosen.values()]
 
     def called(self, name: str, scope: Scope) -> list[Key]:
         """Return the documents inside with a name, by path."""

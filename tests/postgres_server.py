@@ -59,7 +59,7 @@ def new_schema() -> str:
 
 def open_postgres(**settings: object) -> PostgresStore:
     """Open an empty store on the shared server, whose vector indexes are made by each transaction."""
-    from mdvec.stores.interface import Claim
+    from mdvec.stores.claims import Claim
     from mdvec.stores.postgres.store import PostgresStore
     from mdvec.stores.snapshot import Snapshot
 

@@ -71,23 +71,6 @@ _BUILTIN = {
     "buckets": {"s3": "mdvec.net.buckets:Bucket"},
     # What embeds in place of this machine.
     "clusters": {"ray": "mdvec.embedding.ray_cluster:RayCluster"},
-    # Doors do not know each other; the command line opens the others by name.
-    "doors": {
-        "mcp-stdio": "mdvec.interfaces.mcp.stdio:serve_stdio",
-        "rpc-stdio": "mdvec.interfaces.rpc.lines:serve_rpc_stdio",
-        "rpc-socket": "mdvec.interfaces.rpc.lines:serve_rpc_socket",
-        "http": "mdvec.interfaces.http.app:serve_http",
-        "site": "mdvec.interfaces.site.build:build_site",
-        "site-preview": "mdvec.interfaces.site.preview:preview_site",
-        "daemon": "mdvec.interfaces.daemon.process:run_daemon",
-    },
-    # What the HTTP server serves, see mdvec.interfaces.http.app.WebDoor.
-    "web": {
-        "mcp": "mdvec.interfaces.mcp.http:mcp_routes",
-        "rpc": "mdvec.interfaces.rpc.route:rpc_routes",
-        "api": "mdvec.interfaces.http.api:api_routes",
-        "page": "mdvec.interfaces.web.routes:page_routes",
-    },
 }
 # Built-in adapters that need more packages, and the extra that installs them.
 _EXTRAS = {
@@ -130,7 +113,7 @@ def names(stage: str) -> list[str]:
 
     Args:
         stage: ``sources``, ``chunking``, ``embedding``, ``stores``, ``vector_indexes``,
-            ``buckets``, ``clusters``, ``doors`` or ``web``.
+            ``buckets`` or ``clusters``.
     """
     others = sorted({point.name for point in _entry_points(group=f"mdvec.{stage}")})
     return [*_BUILTIN[stage], *(name for name in others if name not in _BUILTIN[stage])]

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 import uvicorn
+from tests.workspaces import workspace_of, written
 
-from mdvec import Workspace, open_workspace
+from mdvec import Workspace
 from mdvec.config import Config
-from mdvec.interfaces.http.address import Authority
-from mdvec.interfaces.http.app import build_app
-from mdvec.interfaces.http.options import server_options
+from mdvec.interfaces.app import build_app
+from mdvec.interfaces.http.options import Authority, server_options
 from mdvec.interfaces.http.server import bind
-from mdvec.testing.embedder import HashingEmbedder
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request
@@ -114,9 +113,7 @@ class Site:
 
 def write_notes(folder: Path) -> Path:
     """Write the notes below a folder."""
-    for path, text in NOTES.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
+    written(folder, NOTES)
     for number, word in enumerate(_WORDS.split()):
         text = f"# Apple {number}\n\nThe apple of the {word}, and what the {word} does with it.\n"
         (folder / f"apple {number}.md").write_text(text, encoding="utf-8")
@@ -129,9 +126,9 @@ def write_notes(folder: Path) -> Path:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A server of some notes."""
     folder = tmp_path_factory.mktemp("site")
-    with open_workspace(database=folder / "index.sqlite", embedder=HashingEmbedder()) as workspace:
-        workspace.add_collection("notes", "Notes", str(write_notes(folder / "notes")))
-        workspace.import_collection("notes")
+    with workspace_of(
+        folder / "index.sqlite", {"notes": write_notes(folder / "notes")}, description="Notes"
+    ) as workspace:
         made = Site(workspace)
         yield made
         made.close()

@@ -16,6 +16,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, expect
 from tests.security.hostile_notes import TEXT, titled, write_notes
+from tests.workspaces import written
 
 from mdvec import open_workspace
 from mdvec.interfaces.site.build import build_site
@@ -112,10 +113,7 @@ def write_settings(hostile: Hostile) -> None:
         ".env": "VITE_LEAK=leaked\nNODE_OPTIONS=--require=./plugin.cjs",
         "node_modules/vue/index.js": program,
     }
-    for place, text in files.items():
-        path = hostile.folder / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    written(hostile.folder, files)
 
 
 def write_includes(notes: Path, outside: Path, mark: Path) -> None:

@@ -14,11 +14,11 @@ import pytest
 from benchmarks.reading_site import dead_links
 from playwright.sync_api import Browser, expect
 from tests.browser.conftest import NOTES
+from tests.workspaces import workspace_of, written
 
-from mdvec import Workspace, open_workspace
+from mdvec import Workspace
 from mdvec.interfaces.site.build import build_site
 from mdvec.interfaces.site.projects import SiteReport
-from mdvec.testing.embedder import HashingEmbedder
 
 pytestmark = pytest.mark.browser
 
@@ -48,14 +48,10 @@ _OWN = {
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """Hostile and ordinary notes, and mdvec's own documentation."""
     root = tmp_path_factory.mktemp("site")
-    for path, text in {**NOTES, **_MORE}.items():
-        (root / "vault" / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / "vault" / path).write_text(text, encoding="utf-8")
+    written(root / "vault", {**NOTES, **_MORE})
     shutil.copytree(_DOCS, root / "vault" / "docs")
     (root / "vault" / "map.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>", encoding="utf-8")
-    with open_workspace(database=root / "index.sqlite", embedder=HashingEmbedder()) as workspace:
-        workspace.add_collection("vault", "Notes", str(root / "vault"))
-        workspace.import_collection("vault")
+    with workspace_of(root / "index.sqlite", {"vault": root / "vault"}, description="Notes") as workspace:
         yield workspace
 
 

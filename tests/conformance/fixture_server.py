@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.conformance.wrapping import add_fixtures
 
 from mdvec.config import Config, load_config
-from mdvec.interfaces.http.app import serve_http
+from mdvec.interfaces.app import serve_http
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.mcp import http
 from mdvec.interfaces.mcp.application import build_server

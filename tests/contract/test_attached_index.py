@@ -35,7 +35,7 @@ from tests.contract.attached_world import (
 from tests.contract.store_world import searched_in
 
 from mdvec.errors import StoreError
-from mdvec.search.search import search
+from mdvec.search.search import find
 from mdvec.stores.records import first_names
 from mdvec.stores.vectors import follower
 from mdvec.stores.vectors.follower import NearestQuery
@@ -77,7 +77,7 @@ def full(
 def no_scan(monkeypatch: pytest.MonkeyPatch, store_kind: str) -> None:
     """Fail when the vectors of the store are searched instead of the index."""
     if store_kind == "postgres":
-        from mdvec.stores.postgres.hnsw import LargeSpaceVectors as Searched
+        from mdvec.stores.postgres.vectors import PostgresVectors as Searched
     else:
         from mdvec.stores.sqlite.indexed import (  # type: ignore[assignment] # one name for both
             SqliteIndexedVectors as Searched,
@@ -158,7 +158,7 @@ def test_the_same_answers(full: World) -> None:
                 searched = searched_in(
                     full.space_id(), view.collections.all(), {query.text: vector}.__getitem__
                 )
-                found = search(query, full.where(filters), searched, view, is_document=True)
+                found = find(query, full.where(filters), searched, view, is_document=True)
                 hits.append({chunk.id for _, chunk in found.shown.hits})
         same += len(hits[0] & hits[1])
         total += len(hits[1])
@@ -412,7 +412,8 @@ def test_threads(full: World) -> None:
 
 def rebuild(world: World) -> int | None:
     """Rebuild the index; return how many vectors it holds."""
-    with world.store.vector_index() as index:
+    with world.store.read() as view:
+        index = view.vectors.index
         return None if index is None else index.rebuild()
 
 
@@ -421,13 +422,14 @@ def test_rebuild(full: World) -> None:
     assert rebuild(full) == held(full) == 2_250
     full.delete("8.md")
     assert rebuild(full) == held(full) == 2_250 - CHUNKS_PER_DOCUMENT - 1
-    with full.exact.vector_index() as index:
-        assert index is None
+    with full.exact.read() as view:
+        assert view.vectors.index is None
 
 
 def test_update(full: World) -> None:
     """An update applies all that was missed, however much that is."""
-    with full.store.vector_index() as index:
+    with full.store.read() as view:
+        index = view.vectors.index
         assert index is not None
         assert index.update() == held(full) == 2_250
         assert index.problem() == ""

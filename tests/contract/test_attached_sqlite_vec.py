@@ -155,7 +155,8 @@ def test_problems_are_shown(filled: World, monkeypatch: pytest.MonkeyPatch) -> N
     filled.open()
     Path(filled.index.location).unlink()
     Path(filled.index.location).mkdir()
-    with filled.store.vector_index() as index:
+    with filled.store.read() as view:
+        index = view.vectors.index
         assert index is not None
         assert "cannot be used" in index.problem()
     assert filled.store.check() == []

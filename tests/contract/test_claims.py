@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
 from tests.contract.store_world import add_collection, make_document, put, read
-from tests.waiting import wait_until
+from tests.postgres_server import open_postgres
+from tests.waiting import HANG_S, wait_until
 
 from mdvec import run
 from mdvec.errors import (
@@ -20,39 +20,46 @@ from mdvec.errors import (
     WriterBusyError,
 )
 from mdvec.run import Run, Stage
-from mdvec.stores import holders
-from mdvec.stores.interface import Claim, Store
-from mdvec.stores.sharing import SharedWork
+from mdvec.stores.interface import Store
+from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.types.collection import Collection
 from mdvec.types.report import Activity
 
 
-@contextmanager
-def by_a_dead_process(
-    store: Store, collection: Collection | None, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Claim]:
-    """Claim a collection, or the store, for an earlier process, whose pid is that of this one by chance."""
-    with ExitStack() as stack:
-        with monkeypatch.context() as patch:
-            patch.setattr("psutil.Process.create_time", lambda _: 1.0)
-            claim = stack.enter_context(store.claim(collection, "dying", wait_s=0))
-        yield claim
+def opened_again(store: Store) -> Store:
+    """Open the store of a test a second time."""
+    if isinstance(store, SqliteStore):
+        return SqliteStore(store.path)
+    return open_postgres(schema=store._database.settings.schema)  # type: ignore[attr-defined]
+
+
+def end_lock(store: Store) -> None:
+    """End the locks of all claims behind the back of their holders."""
+    if isinstance(store, SqliteStore):
+        for each in store.path.parent.glob("*-claim*"):
+            each.unlink()
+    else:
+        for held in store._claims._held.values():  # type: ignore[attr-defined]
+            held.connection.close()
+        wait_until(lambda: not read(store, lambda view: view.collections.activities()))
 
 
 def test_a_claim_is_exclusive_to_its_collection(store: Store, notes: Collection) -> None:
-    """A second one has to wait, in another thread as in this one; other collections are not affected."""
-    other = add_collection(store, "other")
+    """A second one has to wait, by the same store or another; other collections are not affected."""
+    other, elsewhere = add_collection(store, "other"), opened_again(store)
     with store.claim(notes, "importing notes", wait_s=0) as claim:
-        with pytest.raises(WriterBusyError), store.claim(notes, "again", wait_s=0):
-            pass
+        for each in (store, elsewhere):
+            with pytest.raises(WriterBusyError), each.claim(notes, "again", wait_s=0):
+                pass
         with store.claim(other, "importing other", wait_s=0) as second, store.write(second) as writer:
             put(writer, other.id, *make_document("a.md", ["text"]))
         with store.write(claim) as writer:  # and it was not lost by that
             put(writer, notes.id, *make_document("a.md", ["text"]))
         with store.write() as writer:  # what needs no claim is written all the time
             writer.collections.set_outcome(notes.id, exclusions=[], failures=[])
-    with store.claim(notes, "again", wait_s=0):
+    with elsewhere.claim(notes, "again", wait_s=0):
         pass
+    elsewhere.close()
 
 
 def test_the_message_names_who_and_since_when_and_how_far(store: Store, notes: Collection) -> None:
@@ -94,7 +101,7 @@ def test_activities_are_the_claims(store: Store, notes: Collection) -> None:
 def test_the_lease_on_a_store_is_a_claim_of_its_own(store: Store, notes: Collection) -> None:
     """One process has it, and claims of collections and their deletion go on meanwhile; it is shown first."""
     with store.claim(None, "watching", wait_s=0) as lease:
-        if isinstance(store, SharedWork):  # its processes divide the collections
+        if store.team is not None:  # its processes divide the collections
             with store.claim(None, "again", wait_s=0):
                 assert len(read(store, lambda view: view.collections.activities())) == 2
         else:
@@ -115,18 +122,6 @@ def test_the_lease_on_a_store_is_a_claim_of_its_own(store: Store, notes: Collect
     assert read(store, lambda view: view.collections.activities()) == []
 
 
-def test_the_lease_of_a_dead_process_is_taken_over(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At once; who had it learns that with its next transaction."""
-    with (
-        by_a_dead_process(store, None, monkeypatch) as dead,
-        store.claim(None, "watching", wait_s=0) as lease,
-    ):
-        with pytest.raises(WriterBusyError, match="lost while dying"), store.write(dead):
-            pass
-        with store.write(lease):
-            pass
-
-
 def test_a_claim_ends_with_an_exception(store: Store, notes: Collection) -> None:
     """What went wrong inside is raised, and the next one need not wait."""
     with pytest.raises(ZeroDivisionError), store.claim(notes, "importing", wait_s=0):
@@ -135,31 +130,17 @@ def test_a_claim_ends_with_an_exception(store: Store, notes: Collection) -> None
         pass
 
 
-def test_a_claim_of_a_dead_process_is_taken_over(
-    store: Store, notes: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At once; it is no activity, and who held it writes nothing any more."""
-    with by_a_dead_process(store, notes, monkeypatch) as dead:
-        assert read(store, lambda view: view.collections.activities()) == []
-        with store.write(dead):
-            pass
-        with store.claim(notes, "again", wait_s=0) as claim:
-            with pytest.raises(WriterBusyError, match="lost while dying"), store.write(dead) as writer:
-                put(writer, notes.id, *make_document("a.md", ["text"]))
-            with store.write(claim) as writer:
-                assert writer.documents.known(notes.id) == {}
-    assert read(store, lambda view: view.collections.activities()) == []
-
-
-def test_the_end_of_a_lost_claim_leaves_the_new_one(
-    store: Store, notes: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who lost a claim does not give back that of another."""
+def test_a_claim_whose_lock_has_ended_is_taken_over(store: Store, notes: Collection) -> None:
+    """At once; it is no activity, who held it writes nothing any more, and its end leaves the new one."""
     with ExitStack() as stack:
-        with by_a_dead_process(store, notes, monkeypatch):
-            claim = stack.enter_context(store.claim(notes, "again", wait_s=0))
-        with store.write(claim):
-            pass
+        with store.claim(notes, "losing", wait_s=0) as old:
+            end_lock(store)
+            assert read(store, lambda view: view.collections.activities()) == []
+            new = stack.enter_context(store.claim(notes, "again", wait_s=0))
+            with pytest.raises(WriterBusyError, match="lost while losing"), store.write(old) as writer:
+                put(writer, notes.id, *make_document("a.md", ["text"]))
+        with store.write(new) as writer:
+            assert writer.documents.known(notes.id) == {}
         assert [each.purpose for each in read(store, lambda view: view.collections.activities())] == ["again"]
 
 
@@ -240,61 +221,39 @@ def test_a_deleted_collection_cannot_be_claimed(store: Store, notes: Collection)
         pass
 
 
-def test_a_claim_that_cannot_be_given_back_now_is_given_back_later(
+def test_a_released_claim_writes_nothing(store: Store, notes: Collection) -> None:
+    """Whoever keeps it longer than its context finds out."""
+    with store.claim(notes, "importing", wait_s=0) as claim:
+        pass
+    with pytest.raises(WriterBusyError, match="lost"), store.write(claim):
+        pass
+
+
+def test_a_claim_ends_although_the_store_is_away(
     store: Store, notes: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store that is away when work ends, as a server may be, frees the collection once it is back."""
-    monkeypatch.setattr(holders, "_RETRY_S", 0.05)
+    """A server may be away, or a run cancelled, when work ends: nobody has to wait for it afterwards."""
     database = store._database  # type: ignore[attr-defined]
-    away: list[None] = []
 
     def fail(*_: object) -> None:
-        away.append(None)
-        msg = "it is away"
-        raise StoreUnavailableError(msg)
-
-    with store.claim(notes, "importing", wait_s=0) as claim:
-        monkeypatch.setattr(database, "writing", fail)
-    assert isinstance(claim, holders.HeldClaim)
-    assert not read(store, lambda view: view.collections.activities())  # over for this process at once
-    wait_until(lambda: len(away) > 2)  # tried again meanwhile
-    assert claim.holder.token in holders._given_back
-    monkeypatch.undo()
-    wait_until(lambda: claim.holder.token not in holders._given_back)
-    assert not read(store, lambda view: view.collections.activities())
-
-
-def test_a_run_that_is_cancelled_gives_its_claim_back(
-    store: Store, notes: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Even where it has to wait for another writer, which ends as soon as a run is cancelled."""
-    database = store._database  # type: ignore[attr-defined]
-    writing = database.writing
-
-    def wait(*arguments: object) -> object:
         run.current().check()
-        return writing(*arguments)
-
-    with run.bound(run.Run()) as working, store.claim(notes, "importing", wait_s=0) as claim:
-        working.cancel()
-        monkeypatch.setattr(database, "writing", wait)
-    assert isinstance(claim, holders.HeldClaim)
-    assert claim.holder.token not in holders._given_back
-
-
-def test_a_store_that_is_closed_keeps_no_collection(
-    store: Store, notes: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A claim that could not be given back before is, when the store is closed."""
-    database = store._database  # type: ignore[attr-defined]
-
-    def fail(*_: object) -> None:
         msg = "it is away"
         raise StoreUnavailableError(msg)
 
-    with store.claim(notes, "importing", wait_s=0) as claim:
+    with run.bound(run.Run()) as working, store.claim(notes, "importing", wait_s=0):
+        working.cancel()
         monkeypatch.setattr(database, "writing", fail)
     monkeypatch.undo()
-    store.close()
-    assert isinstance(claim, holders.HeldClaim)
-    assert claim.holder.token not in holders._given_back
+    with store.claim(notes, "again", wait_s=HANG_S) as claim, store.write(claim):
+        pass
+
+
+def test_a_closed_store_holds_no_claim(store: Store, notes: Collection) -> None:
+    """A thread may still be in the context of one."""
+    other = opened_again(store)
+    held = other.claim(notes, "importing", wait_s=0)
+    held.__enter__()
+    other.close()
+    with store.claim(notes, "again", wait_s=0):
+        pass
+    held.__exit__(None, None, None)

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from tests.contract.store_world import (
     FOLDER,
     SPACE,
+    World,
     add_collection,
     called,
     chunk_ids,
@@ -17,9 +18,10 @@ from tests.contract.store_world import (
     put,
     read,
     unit_vectors,
+    vector_of,
 )
 
-from mdvec.errors import CollectionExistsError, CollectionNotFoundError
+from mdvec.errors import CollectionExistsError, CollectionNotFoundError, NotAllowedError
 from mdvec.stores.interface import Store
 from mdvec.stores.records import ChunkPlace, DocumentFacts, StoredDocument
 from mdvec.text.folding import fold_name
@@ -648,3 +650,24 @@ def test_documents_are_listed_by_time(store: Store, notes: Collection) -> None:
     assert listed(Filters(), 9) == [("b.md", 9), ("a.md", None), ("c.md", None), ("d.md", 2)]
     assert listed(Filters(), 2) == [("b.md", 9), ("a.md", None)]
     assert listed(Filters(tags=("x",)), 9) == [("b.md", 9), ("a.md", None), ("d.md", 2)]
+
+
+def test_a_snapshot_of_some_collections_leaves_the_others_out(world: World) -> None:
+    """Of a ``Where`` that names them, too; see ``tests/property/test_readable.py`` for all that is asked."""
+    world.add("a.md", ["cat shared"], tags=("pet",))
+    world.add("b.md", ["cat secret", "secret"], collection=1, tags=("hidden",))
+    world.embed({text: vector_of(text) for text in ("cat shared", "cat secret", "a", "b")})
+    where = world.where()
+    with world.store.read() as view:
+        assert len(view.words.bm25(["cat"], where, 9)) == len(view.words.holding([["cat"]], where)) == 2
+    with world.store.read(frozenset({"first"})) as view:
+        found = [key for key, _ in view.words.bm25(["cat"], where, 9)]
+        near = [key for key, _ in view.vectors.nearest_chunks(world.space_id, vector_of("x"), where, 9)]
+        assert found == near == view.words.holding([["cat"]], where)
+        assert [each.path for each in view.chunks.get(found).values()] == ["a.md"]
+        assert [each.path for each in view.documents.newest(where, limit=9)] == ["a.md"]
+        assert [each.tag for each in view.documents.tags(where)] == ["pet"]
+        assert {*view.words.frequencies(["cat", "secret"]).of_term} == {"cat"}
+        assert [each.name for each in view.collections.all()] == ["first"]
+        with pytest.raises(NotAllowedError):
+            view.vectors.count(world.space_id)

@@ -17,7 +17,7 @@ from mdvec.evaluation.report import (
     SystemComparison,
     SystemReport,
 )
-from mdvec.interfaces.evaluation import report_json
+from mdvec.interfaces.cli.eval_report import report_json
 
 
 def test_the_example_has_the_keys_of_a_report() -> None:

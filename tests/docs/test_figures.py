@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from benchmarks import ablations, calibration, scale
+from benchmarks.harness import applied
 from benchmarks.quality import markdown_table
 from benchmarks.speed import PAGE, README, README_JA, RECORD, short_table, table
 from benchmarks.speed_plot import plot
@@ -55,6 +56,13 @@ def test_the_table_of_rules_is_the_recorded_one() -> None:
     record = json.loads((ROOT / "benchmarks/results/ablations.json").read_text(encoding="utf-8"))
     page = (ROOT / "docs/explanation/ranking.md").read_text(encoding="utf-8")
     assert f"<!-- ablations -->\n\n{ablations.table(record['result'])}\n\n<!-- /ablations -->" in page
+
+
+def test_every_rule_that_an_ablation_leaves_out_is_there() -> None:
+    """A patch of a name that the code has given up measures nothing."""
+    for variant in ablations.variants():
+        with applied(variant.patches):
+            pass
 
 
 def test_the_figures_of_the_daemon_are_the_recorded_ones() -> None:

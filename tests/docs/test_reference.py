@@ -20,12 +20,13 @@ from mdvec.interfaces import wire
 from mdvec.interfaces.cli.commands import cli
 from mdvec.interfaces.cli.common_options import CommonOption
 from mdvec.interfaces.encoding import to_json
+from mdvec.interfaces.rpc.dispatcher import with_snake_case
 from mdvec.interfaces.rpc.methods import all_methods
-from mdvec.interfaces.rpc.params import with_snake_case
 from mdvec.settings import BucketSettings
 from mdvec.types.document import DocumentState
 from mdvec.types.folder_context import FolderContext
 from mdvec.types.report import ChangeProgress, CollectionStatus, DiskCheck, FileStatus, WorkspaceStatus
+from mdvec.types.store_report import MovedStore, SpaceSize, StoreContents, StoreDescription
 from mdvec.workspace import open_workspace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -192,8 +193,10 @@ def test_json_shapes_are_documented() -> None:
         "model ls --format json": [MODEL],
         "model use --format json": CHANGE,
         "tags --format json": workspace.found_tags,
-        "store show --format json": workspace.stores.describe(),
-        "store move --format json": workspace.stores.move("new.sqlite"),
+        "store show --format json": StoreDescription(
+            "sqlite", "", 0, 1, 1, 1, (SpaceSize("m", 1),), "", ("odd",)
+        ),
+        "store move --format json": MovedStore("", StoreContents(1, 1, 1, 1, "")),
     }
     for heading, value in printed.items():
         assert documented(heading) == shape(to_json(value)), heading

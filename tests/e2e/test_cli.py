@@ -107,29 +107,6 @@ def test_ctrl_c_leaves_what_was_done(shell: Shell) -> None:
     assert (report["pending_chunks"], report["added"]) == (0, 0)
 
 
-def test_import_modes(shell: Shell) -> None:
-    """A second import does what differs, ``new`` refuses one, and ``replace`` builds the index again."""
-    add_notes(shell)
-    assert shell.json("import", "--no-embed")["added"] == 3
-    assert shell.json("import", "--no-embed")["unchanged"] == 3
-    refused = shell.run("import", "-n", "notes", "-m", "new", code=1)
-    assert refused.stdout == ""
-    assert "--mode update" in refused.stderr
-    assert import_words(shell, "-m", "update")["unchanged"] == 3
-    assert import_words(shell, "-m", "replace")["added"] == 3
-
-
-def test_an_empty_folder_is_refused(shell: Shell) -> None:
-    """A folder that lost all its documents does not empty the index, unless told that it may."""
-    add_notes(shell)
-    import_words(shell)
-    (shell.cwd / "notes").rename(shell.cwd / "away")
-    (shell.cwd / "notes").mkdir()
-    shell.run("import", "-n", "notes", "-m", "update", code=1)
-    assert shell.json("search", "milk", "--mode", "lexical")["hits"]
-    assert import_words(shell, "-m", "update", "--allow-empty")["deleted"] == 3
-
-
 def test_status_says_what_every_file_is(shell: Shell) -> None:
     """Each file of the folder is in one state, with the reason when it is left out."""
     (shell.cwd / "notes" / "binary.md").write_bytes(bytes(range(256)) * 64)
@@ -144,29 +121,6 @@ def test_status_says_what_every_file_is(shell: Shell) -> None:
         "todo.txt": ("pending", False),
         "旅行/京都.md": ("pending", False),
     }
-
-
-def test_filters(shell: Shell) -> None:
-    """Each filter keeps what it is to keep and nothing else."""
-    add_notes(shell)
-    import_words(shell)
-    expected = {
-        ("milk",): ["todo.txt"],
-        ("password", "-n", "notes"): ["account.md"],
-        ("page", "--tag", "旅行"): [],
-        ("旅館", "--tag", "旅行"): ["旅行/京都.md"],
-        ("旅館", "--alias-prefix", "kyo"): ["旅行/京都.md"],
-        ("旅館", "--path", "旅行/*"): ["旅行/京都.md"],
-        ("旅館", "--path", "*.txt"): [],
-        ("milk", "--depth", "2"): [],
-        ("milk", "--updated-since", "1h"): ["todo.txt"],
-        ("milk", "--updated-since", "2999-01-01"): [],
-    }
-    root = (shell.cwd / "notes").resolve()
-    for args, paths in expected.items():
-        found = shell.run("search", *args, "--mode", "lexical", "--format", "paths").stdout.splitlines()
-        assert found == [str(root / path) for path in paths], args
-        assert all(Path(each).is_file() for each in found)
 
 
 def test_an_empty_index_hints(shell: Shell) -> None:
@@ -194,39 +148,6 @@ def test_a_huge_query_is_cut_with_a_warning(shell: Shell) -> None:
     answer = shell.json("search", "milk" + " tea" * 24_999, "--mode", "lexical")
     assert answer["hits"][0]["path"] == "todo.txt"
     assert any("100,000 characters" in warning for warning in answer["warnings"])
-
-
-def test_get_prints_parts_of_documents(shell: Shell) -> None:
-    """``get`` prints a document, some of its lines, or a section, and marks what changed since."""
-    add_notes(shell)
-    import_words(shell)
-    whole = (shell.cwd / "notes" / "account.md").read_text(encoding="utf-8")
-    assert shell.run("get", "account.md").stdout == whole
-    assert shell.run("get", "account.md", "--lines", "3:3").stdout == "## Passwords\n"
-    section = shell.run("get", "旅行/京都.md", "-n", "notes", "--section", "宿").stdout
-    assert section.rstrip() == "## 宿\n\n四条の静かな旅館に二泊した。"
-    shell.write("notes/account.md", "# Changed\n")
-    assert "changed since" in shell.run("get", "account.md").stderr
-    assert "acount.md" in shell.run("get", "acount.md", code=1).stderr
-
-
-def test_tags_are_listed(shell: Shell) -> None:
-    """Tags of frontmatter and of the text are counted."""
-    add_notes(shell)
-    import_words(shell)
-    assert {each["tag"]: each["documents"] for each in shell.json("tags")} == {"help": 1, "旅行/国内": 1}
-
-
-def test_disabled_collections_are_searched_by_name_alone(shell: Shell) -> None:
-    """A disabled collection is not listed and not searched, unless it is named."""
-    add_notes(shell)
-    import_words(shell)
-    shell.run("tool", "disable", "-n", "notes")
-    assert shell.json("tool", "ls") == []
-    assert shell.json("search", "milk", "--mode", "lexical")["hits"] == []
-    assert shell.json("search", "milk", "--mode", "lexical", "-n", "notes")["hits"]
-    shell.run("tool", "enable", "-n", "notes")
-    assert shell.json("search", "milk", "--mode", "lexical")["hits"]
 
 
 def test_wrong_names_are_told(shell: Shell) -> None:

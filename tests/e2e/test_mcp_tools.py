@@ -17,7 +17,6 @@ import anyio
 import mcp_types as types
 import pytest
 from jsonschema import Draft202012Validator
-from mcp.shared.exceptions import MCPError
 from tests.e2e.agents import Agent, all_connected, connected, over_stdio, text_of
 from tests.e2e.conftest import Shell
 from tests.waiting import HANG_S
@@ -221,13 +220,6 @@ def test_what_is_wrong_is_said(agent: Agent, tool: str, arguments: dict[str, Any
     """A wrong call is an answer with a code that names the thing, and the connection goes on."""
     assert told in agent.failure(tool, **arguments)
     assert agent.data("status")
-
-
-def test_an_unknown_tool(agent: Agent) -> None:
-    """A tool that does not exist is an error of the protocol, with what was probably meant."""
-    with pytest.raises(MCPError, match="did you mean `search`") as caught:
-        agent.call("serach", query="x")
-    assert caught.value.error.code == types.INVALID_PARAMS
 
 
 def test_a_change_is_seen_and_reindexed(world: World, agent: Agent) -> None:

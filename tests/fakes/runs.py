@@ -7,8 +7,8 @@ from contextlib import closing, contextmanager
 
 from mdvec import Workspace
 from mdvec.run import Run, Stage, bound
-from mdvec.stores.interface import Claim
-from mdvec.workspace.opening import open_store
+from mdvec.stores.claims import Claim
+from mdvec.workspace.database import open_store
 
 
 class NotingRun(Run):

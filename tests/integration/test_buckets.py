@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.fakes.s3_server import Fault, Flaky, S3Server
+from tests.workspaces import workspace_of
 
 from mdvec.config.schema import Config
 from mdvec.errors import (
@@ -57,9 +58,9 @@ def test_a_bucket_is_published_to_and_followed(
     (notes / "a.md").write_text("# Retry\n\nFive times.\n")
     settings = config(endpoint, tmp_path / "cache")
     embedder = HashingEmbedder()
-    with open_workspace(settings, database=tmp_path / "index.sqlite", embedder=embedder) as workspace:
-        workspace.add_collection("notes", "Notes", str(notes))
-        workspace.import_collection("notes")
+    with workspace_of(
+        tmp_path / "index.sqlite", {"notes": notes}, settings, embedder=embedder, description="Notes"
+    ) as workspace:
         with pytest.raises(NotADatabaseError, match="nothing is published in s3://published/team/notes"):
             open_workspace(settings, database=PLACE).search(SearchQuery("retry"))
         assert workspace.stores.publish(PLACE).version == 1

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
-import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,13 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.fakes.runs import cancelled_when, claimed, noting
+from tests.fakes.runs import claimed, noting
 
 from mdvec import SearchQuery, Workspace, open_workspace, registry
 from mdvec.embedding.interface import Role
 from mdvec.errors import CollectionNotFoundError, ImportStoppedError, WriterBusyError
 from mdvec.run import Stage
-from mdvec.stores import holders
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.model_report import ModelChangeOutcome
@@ -164,61 +161,6 @@ def test_four_collections_are_worked_on_side_by_side(
             query = SearchQuery("Text 3 about", mode=SearchMode.DENSE, collections=(name,), limit=1)
             (hit,) = workspace.search(query).hits
             assert (hit.collection, hit.path) == (name, "3.md")
-
-
-def test_who_waits_learns_what_for_and_gives_up(
-    workspace: Workspace, pool: ThreadPoolExecutor, embedder: HeldEmbedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Which process works on the collection, since when, and how far: while it waits, and in the error."""
-    monkeypatch.setattr(holders, "HEARTBEAT_S", 0.0)  # each batch shows how far it is
-    embedder.hold = lambda texts: any("Text 2" in text for text in texts)
-    first = pool.submit(workspace.import_collection, "notes")
-    assert embedder.waiting.wait(WAIT_S)
-    message = re.compile(
-        rf"process {os.getpid()} on {re.escape(platform.node())} has been importing notes "
-        r"since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d: 8 of 12 texts embedded"
-    )
-    for wait_s in (0.0, 0.2):
-        with (
-            open_workspace(database=workspace.database, embedder=HashingEmbedder()) as other,
-            noting() as watched,
-            pytest.raises(WriterBusyError) as caught,
-        ):
-            other.import_collection("notes", ImportOptions(wait_s=wait_s))
-        assert message.fullmatch(str(caught.value)), str(caught.value)
-        assert {*watched.stages} == ({Stage.WAIT} if wait_s else set())
-        assert all(message.fullmatch(detail) for detail in watched.details)
-    embedder.go_on.set()
-    assert first.result().total_documents == 4
-
-
-def test_who_waits_continues_when_the_other_has_ended(
-    workspace: Workspace, embedder: HeldEmbedder, held_import: Future[ImportReport], pool: ThreadPoolExecutor
-) -> None:
-    """The second import finds everything done."""
-    waits = threading.Event()
-
-    def second() -> ImportReport:
-        with noting(lambda stage, _: waits.set() if stage is Stage.WAIT else None):
-            return workspace.import_collection("notes", UPDATE)
-
-    waiting = pool.submit(second)
-    assert waits.wait(WAIT_S)
-    assert not held_import.done()
-    embedder.go_on.set()
-    assert (held_import.result().added, held_import.result().embedded_chunks) == (4, 4)
-    assert (waiting.result().unchanged, waiting.result().embedded_chunks) == (4, 0)
-
-
-@pytest.mark.usefixtures("held_import")
-def test_who_waits_can_be_cancelled(workspace: Workspace) -> None:
-    """Waiting ends at once, however long it was to last."""
-    with (
-        cancelled_when(lambda stage, _: stage is Stage.WAIT) as watched,
-        pytest.raises(ImportStoppedError),
-    ):
-        workspace.import_collection("notes", UPDATE)
-    assert watched.stages == [Stage.WAIT]
 
 
 def test_a_search_answers_while_an_import_embeds(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -25,7 +24,7 @@ from tests.waiting import HANG_S, wait_until
 from mdvec import __version__
 from mdvec.interfaces.cli.main import run
 from mdvec.interfaces.daemon import client
-from mdvec.interfaces.daemon.client import METHOD
+from mdvec.interfaces.daemon.client import COMMAND_PATH
 from mdvec.types.report import ImportOptions
 from mdvec.workspace import open_workspace
 
@@ -162,7 +161,8 @@ LOADED = {
     "mdvec.interfaces.daemon",
     "mdvec.interfaces.daemon.client",
 }
-SLOW = {"dataclasses", "hashlib", "importlib.metadata", "inspect", "pathlib", "shutil", "tempfile", "typing"}
+SLOW = {"dataclasses", "email", "hashlib", "http", "importlib.metadata", "inspect", "ssl", "typing"}
+MOST_MODULES = 90
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ SLOW = {"dataclasses", "hashlib", "importlib.metadata", "inspect", "pathlib", "s
     ],
 )
 def test_a_command_through_the_daemon_loads_little(served: Home, args: list[str]) -> None:
-    """Of mdvec only the modules that ask the daemon, no other package, and nothing that takes long."""
+    """Of mdvec only the modules that ask the daemon, of other packages one that names folders."""
     code = (
         "import sys\nbefore = {*sys.modules}\nfrom mdvec.interfaces.cli import main\n"
         f"sys.argv[1:] = {args!r}\n"
@@ -198,8 +198,10 @@ def test_a_command_through_the_daemon_loads_little(served: Home, args: list[str]
     )
     exit_code, *loaded = done.stdout.splitlines()[-1].split()
     assert exit_code == "0", done.stderr
-    assert {name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names} == LOADED
+    others = {name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names}
+    assert {name for name in others if name.partition(".")[0] != "platformdirs"} == LOADED
     assert SLOW.isdisjoint(loaded)
+    assert len(loaded) <= MOST_MODULES
 
 
 def test_only_its_user_can_reach_it(served: Home) -> None:
@@ -210,23 +212,66 @@ def test_only_its_user_can_reach_it(served: Home) -> None:
     assert stat.S_IMODE(served.place.stat().st_mode) == 0o700
 
 
-def test_it_serves_json_rpc_and_mcp_and_the_page(served: Home) -> None:
-    """One process answers on the socket and over HTTP; the calls of the command line are for the socket."""
+def test_the_socket_and_the_port_are_one_server(served: Home) -> None:
+    """JSON-RPC, MCP and the page are at both."""
     ping = {"jsonrpc": "2.0", "method": "ping", "id": 1}
-    with socket.socket(socket.AF_UNIX) as program:
-        program.connect(served.info["socket"])
-        lines = program.makefile("rwb")
-        lines.write(json.dumps(ping).encode() + b"\n")
-        lines.flush()
-        assert json.loads(lines.readline())["result"] == {"status": "ok"}
-        lines.close()
     url = served.info["url"]
-    assert httpx2.post(f"{url}/rpc", json=ping).json()["result"] == {"status": "ok"}
-    private = {**ping, "method": METHOD, "params": {}}
-    assert httpx2.post(f"{url}/rpc", json=private).json()["error"]["code"] == -32601
-    assert httpx2.get(f"{url}/health").json()["version"] == __version__
-    assert httpx2.get(f"{url}/mcp").status_code in (400, 405, 406)
-    assert httpx2.get(f"{url}/").status_code == 200
+    for transport in (None, httpx2.HTTPTransport(uds=served.info["socket"])):
+        with httpx2.Client(base_url=url, transport=transport) as program:
+            assert program.post("/rpc", json=ping).json()["result"] == {"status": "ok"}
+            assert program.get("/health").json()["version"] == __version__
+            assert program.get("/mcp").status_code in (400, 405, 406)
+            assert program.get("/").status_code == 200
+
+
+def test_commands_need_the_token_of_the_daemon(served: Home) -> None:
+    """Anybody of the machine can reach the port; the token is in a file of the user, and not shown."""
+    url, token = served.info["url"] + COMMAND_PATH, served.info["token"]
+    line: dict[str, object] = {"args": ["tags"], "cwd": "/", "env": {}, "shared": [], "columns": None}
+    for headers in ({}, {"Authorization": "Bearer wrong"}):
+        assert httpx2.post(url, json=line, headers=headers).status_code == 401
+    right = {"Authorization": f"Bearer {token}"}
+    assert httpx2.post(url, json=line, headers=right).json()["code"] is None
+    assert httpx2.post(url, json={}, headers=right).status_code == 400
+    assert stat.S_IMODE((served.place / "daemon.json").stat().st_mode) == 0o600
+    for shown in ("text", "json"):
+        status = served.run("daemon", "status", "--format", shown)
+        assert (status.returncode, url.removesuffix(COMMAND_PATH) in status.stdout) == (0, True)
+        assert token not in status.stdout
+
+
+def test_a_server_with_a_token_runs_commands_of_its_user(home: Home, tmp_path: Path) -> None:
+    """Their own token is enough, and opens nothing else."""
+    token_file = tmp_path / "token"
+    token_file.write_text("a-token-of-the-server")
+    token_file.chmod(0o600)
+    assert home.run("daemon", "start", "--token-file", str(token_file)).returncode == 0
+    found = home.run("search", "green", "--mode", "lexical", "--format", "paths")
+    assert (found.returncode, found.stdout) == (0, f"{home.folder}/notes/tea.md\n")
+    assert "search" in (home.place / "daemon.log").read_text("utf-8")
+    theirs = {"Authorization": f"Bearer {home.info['token']}"}
+    assert httpx2.get(f"{home.info['url']}/api/tags", headers=theirs).status_code == 401
+
+
+def test_without_unix_sockets_commands_go_to_its_port(home: Home) -> None:
+    """As on Windows: the same server, found by the same file."""
+    code = (
+        "import sys\nfrom mdvec.interfaces.daemon import place\nplace.socket_path = lambda *_: None\n"
+        "from mdvec.interfaces.cli import main\nmain.main()"
+    )
+    daemon = subprocess.Popen(
+        [sys.executable, "-c", code, "daemon", "run"], cwd=home.folder, env=home.environment
+    )
+    try:
+        wait_until(lambda: home.run("daemon", "status").returncode == 0)
+        wait_until(lambda: (home.place / "daemon.json").exists())
+        assert home.info["socket"] == ""
+        found = home.run("search", "green", "--mode", "lexical", "--format", "paths")
+        assert (found.returncode, found.stdout) == (0, f"{home.folder}/notes/tea.md\n")
+        assert " search " in (home.place / "daemon.log").read_text("utf-8")
+    finally:
+        home.run("daemon", "stop")
+        assert daemon.wait(HANG_S) == 0
 
 
 def test_two_starts_are_one_daemon(home: Home) -> None:

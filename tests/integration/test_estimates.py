@@ -17,7 +17,7 @@ _DOCUMENTS = 420
 _UPDATE = ImportOptions()
 
 
-def workspace_of(folder: Path, embedder: HashingEmbedder) -> Workspace:
+def unread_notes(folder: Path, embedder: HashingEmbedder) -> Workspace:
     """Return one with a collection of documents of very different sizes, not imported yet."""
     docs = folder / "docs"
     docs.mkdir()
@@ -40,7 +40,7 @@ def test_a_sample_is_read_and_scaled(tmp_path: Path, monkeypatch: pytest.MonkeyP
         return really_read(self, entry)
 
     monkeypatch.setattr(FolderSource, "read", count)
-    with workspace_of(tmp_path, embedder) as workspace:
+    with unread_notes(tmp_path, embedder) as workspace:
         found = workspace.models.estimate("docs", _UPDATE)
         assert len(set(read)) <= estimates._MAX_DOCUMENTS
         assert len(embedder.embedded) <= estimates._FIRST_TEXTS + estimates._MORE_TEXTS
@@ -62,7 +62,7 @@ def test_a_sample_is_read_and_scaled(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_what_a_changed_document_was_called_is_not_estimated(tmp_path: Path) -> None:
     """The last part of an alias that looks like a path is a name, too."""
-    with workspace_of(tmp_path, HashingEmbedder()) as workspace:
+    with unread_notes(tmp_path, HashingEmbedder()) as workspace:
         note = tmp_path / "docs" / "0.md"
         note.write_text("---\naliases: [How to/Import data]\n---\n# Old\n\nold text\n", encoding="utf-8")
         workspace.import_collection("docs", ImportOptions(embed=False))

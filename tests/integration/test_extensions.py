@@ -17,7 +17,7 @@ from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec
 from mdvec.types.query import SearchQuery
-from mdvec.workspace.opening import open_store
+from mdvec.workspace.database import open_store
 from mdvec.workspace.stages import Stages
 
 Configure = Callable[[str], Config]

@@ -21,13 +21,13 @@ from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.hit import SearchResult
 from mdvec.types.query import SearchMode
 from mdvec.types.report import ImportOptions
-from mdvec.workspace import freshness
+from mdvec.workspace import importing
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts
 
 TOMATOES = SearchQuery("tomatoes")
-MANY = int(freshness._VECTORS_BUDGET_S * freshness._CHUNKS_PER_S) + 50
+MANY = int(importing._VECTORS_BUDGET_S * importing._CHUNKS_PER_S) + 50
 EMBEDDED = 3 * MANY  # the title, the file name and the text of each document
 
 
@@ -208,7 +208,7 @@ def test_a_large_folder_is_answered_from_what_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client does not wait for ever: the answer says that documents are missing."""
-    monkeypatch.setattr(freshness, "_BUDGET_S", 0.0)
+    monkeypatch.setattr(importing, "_BUDGET_S", 0.0)
     docs = fill(tmp_path / "d", 2)
     with open_workspace(docs_dir=docs, embedder=HashingEmbedder()) as workspace:
         with claimed(workspace, "docs"):
@@ -286,8 +286,8 @@ def test_the_same_search_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
 
 def test_a_search_makes_vectors_for_a_while_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then it answers from what is there, and says what is missing."""
-    monkeypatch.setattr(freshness, "_VECTORS_BUDGET_S", 0.0)
-    monkeypatch.setattr(freshness, "_CHUNKS_PER_S", 1)
+    monkeypatch.setattr(importing, "_VECTORS_BUDGET_S", 0.0)
+    monkeypatch.setattr(importing, "_CHUNKS_PER_S", 1)
     docs = fill(tmp_path / "d", MANY)
     with open_workspace(docs_dir=docs, embedder=HashingEmbedder()) as workspace:
         workspace.search(TOMATOES)

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.workspaces import workspace_of, written
 
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.errors import UsageError
-from mdvec.indexing import changes
+from mdvec.indexing import plan
 from mdvec.interfaces import present
 from mdvec.interfaces.cli.search import hits_text
 from mdvec.interfaces.mcp import wording
@@ -24,13 +25,11 @@ UPDATE = ImportOptions()
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     """A collection with a note in a folder of a folder."""
-    folder = tmp_path / "notes" / "trips" / "japan"
-    folder.mkdir(parents=True)
-    (folder / "kyoto.md").write_text("# Kyoto\n\nTemples.\n", encoding="utf-8")
-    (folder.parent / CONTEXT_FILE).write_text("Where we\nwent.\x1b[31m\n", encoding="utf-8")
-    with open_workspace(database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as opened:
-        opened.add_collection("notes", "", str(tmp_path / "notes"))
-        opened.import_collection("notes")
+    files = {
+        "trips/japan/kyoto.md": "# Kyoto\n\nTemples.\n",
+        f"trips/{CONTEXT_FILE}": "Where we\nwent.\x1b[31m\n",
+    }
+    with workspace_of(tmp_path / "i.sqlite", {"notes": written(tmp_path / "notes", files)}) as opened:
         yield opened
 
 
@@ -84,7 +83,7 @@ def test_a_collection_takes_so_many_files(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those nearest to the root; the status names the others."""
-    monkeypatch.setattr(changes, "_MAX_CONTEXT_FILES", 1)
+    monkeypatch.setattr(plan, "_MAX_CONTEXT_FILES", 1)
     (tmp_path / "notes" / CONTEXT_FILE).write_text("Root.", encoding="utf-8")
     workspace.import_collection("notes", UPDATE)
     assert workspace.collection("notes").folder_contexts == (FolderContext("", "Root.", from_file=True),)

@@ -626,7 +626,7 @@ def test_a_folder_that_another_process_indexes_is_searched_as_far_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A reader is never turned away because of a writer, not even before the first index is complete."""
-    monkeypatch.setattr("mdvec.workspace.freshness._BUDGET_S", 0.0)
+    monkeypatch.setattr("mdvec.workspace.importing._BUDGET_S", 0.0)
     database = tmp_path / "i.sqlite"
     with (
         open_workspace(docs_dir=tmp_path, database=database, embedder=HashingEmbedder()) as workspace,

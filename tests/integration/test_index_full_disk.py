@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.workspaces import workspace_of
 
 NAMES = [
     "sqlite-vec",
@@ -19,11 +20,11 @@ CODE = """
 import resource, sys
 from pathlib import Path
 from mdvec.config.schema import Config, StoreSettings
-from mdvec.stores.vectors.follower import update_vector_index
+from mdvec.workspace.stores import update_vector_index
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import open_workspace
-from mdvec.workspace.opening import open_store
+from mdvec.workspace.database import open_store
 
 folder, name, limit = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 database, config = folder / "index.sqlite", Config(store=StoreSettings(vectors=name))
@@ -48,16 +49,12 @@ def run(folder: Path, name: str, limit: int) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_full_disk(tmp_path: Path, name: str) -> None:
     """Filling warns, searches answer from the store, and without the limit the index is filled."""
-    from mdvec.testing.embedder import HashingEmbedder
-    from mdvec.workspace import open_workspace
-
     docs = tmp_path / "docs"
     docs.mkdir()
     for number in range(150):
         (docs / f"{number}.md").write_text(f"# Note {number}\n\nThe old harbour {number} is quiet.\n")
-    with open_workspace(database=tmp_path / "index.sqlite", embedder=HashingEmbedder()) as workspace:
-        workspace.add_collection("docs", "Docs", str(docs))
-        workspace.import_collection("docs")
+    with workspace_of(tmp_path / "index.sqlite", {"docs": docs}, description="Docs"):
+        pass
     outcome, hits = run(tmp_path, name, 60_000)
     assert outcome == "warned"
     assert hits

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.workspaces import workspace_of, written
 
 from mdvec import Workspace, open_workspace
 from mdvec.config.schema import Config, DocumentSettings
@@ -47,14 +48,11 @@ FILES = {
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """Return a workspace of notes that were written a day apart."""
     folder = tmp_path_factory.mktemp("listing")
-    for day, (path, text) in enumerate(FILES.items()):
-        (folder / "notes" / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "notes" / path).write_text(text, encoding="utf-8")
+    written(folder / "notes", FILES)
+    for day, path in enumerate(FILES):
         os.utime(folder / "notes" / path, ns=(day * _DAY_NS, day * _DAY_NS))
     config = Config(documents=DocumentSettings(versions=True))
-    with open_workspace(config, database=folder / "x.sqlite", embedder=HashingEmbedder()) as opened:
-        opened.add_collection("notes", "", str(folder / "notes"))
-        opened.import_collection("notes")
+    with workspace_of(folder / "x.sqlite", {"notes": folder / "notes"}, config) as opened:
         yield opened
 
 
@@ -128,9 +126,7 @@ def test_what_is_related_is_judged_without_the_document_itself(tmp_path: Path) -
     }
     for name, text in texts.items():
         (tmp_path / f"{name}.md").write_text(text, encoding="utf-8")
-    with open_workspace(database=tmp_path / "x.sqlite", embedder=HashingEmbedder()) as workspace:
-        workspace.add_collection("notes", "", str(tmp_path))
-        workspace.import_collection("notes")
+    with workspace_of(tmp_path / "x.sqlite", {"notes": tmp_path}) as workspace:
         result = workspace.browse.related("a.md", limit=100)
     assert [hit.path for hit in result.hits] == ["b.md", "c.md"]
     assert result.hits[0].score > 0.5

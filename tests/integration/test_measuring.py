@@ -25,7 +25,7 @@ from mdvec.types.hit import Confidence
 from mdvec.types.query import SearchMode
 from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.types.space import Unrelated, UnrelatedTexts
-from mdvec.workspace.opening import open_store
+from mdvec.workspace.database import open_store
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts, Vector

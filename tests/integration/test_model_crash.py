@@ -17,7 +17,7 @@ from mdvec import SearchQuery, open_workspace
 from mdvec.stores.interface import Store
 from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.query import SearchMode
-from mdvec.workspace.opening import open_store
+from mdvec.workspace.database import open_store
 
 pytestmark = pytest.mark.harness
 

@@ -28,7 +28,7 @@ from mdvec.types.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
 from mdvec.types.model_report import ModelChange, ModelChangeOutcome
 from mdvec.types.query import SearchMode
 from mdvec.types.report import ImportMode, ImportOptions
-from mdvec.workspace.opening import open_store
+from mdvec.workspace.database import open_store
 
 OLD = EmbeddingSpec(PROVIDER, "old", 64)
 NEW = EmbeddingSpec(PROVIDER, "new", 32)

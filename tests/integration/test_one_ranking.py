@@ -8,18 +8,19 @@ from pathlib import Path
 
 import pytest
 from tests.postgres_server import open_postgres
+from tests.workspaces import workspace_of
 
 from mdvec.config.schema import Config, StoreSettings
 from mdvec.indexing.transfer import copy_store
 from mdvec.search.query_vectors import SearchedCollection
-from mdvec.search.search import search
+from mdvec.search.search import find
 from mdvec.stores.interface import Store
 from mdvec.stores.published.followed import PublishedSettings
-from mdvec.stores.vectors.follower import update_vector_index
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
-from mdvec.workspace.opening import open_store
+from mdvec.workspace.database import open_store
+from mdvec.workspace.stores import update_vector_index
 
 DOCS = Path(__file__).parents[1] / "data" / "astro_docs"
 QUESTIONS = 20
@@ -38,9 +39,8 @@ Hits = list[list[tuple[str, int]]]
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The documentation of Astro in English and Japanese, indexed."""
     path = tmp_path_factory.mktemp("astro") / "index.sqlite"
-    with open_workspace(database=path, embedder=EMBEDDER) as workspace:
-        workspace.add_collection("docs", "Astro", str(DOCS / "tree"))
-        workspace.import_collection("docs")
+    with workspace_of(path, {"docs": DOCS / "tree"}, embedder=EMBEDDER, description="Astro"):
+        pass
     return path
 
 
@@ -71,7 +71,7 @@ def answers(store: Store) -> Hits:
             filters = Filters(path="ja/**") if number % 3 == 2 else Filters()
             mode = SearchMode.DENSE if number % 5 == 4 else SearchMode.HYBRID
             query = SearchQuery(text, mode, limit=10, filters=filters, min_score=0.0)
-            found = search(query, Where(collections, filters), searched, view)
+            found = find(query, Where(collections, filters), searched, view)
             hits.append([(chunk.path, chunk.ordinal) for _, chunk in found.shown.hits])
     return hits
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests import files
+from tests.workspaces import workspace_of
 
 from mdvec import SearchQuery, Workspace, open_workspace, registry
 from mdvec.documents import conversion
@@ -53,9 +54,7 @@ def docs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def workspace(docs: Path, tmp_path: Path) -> Iterator[Workspace]:
-    with open_workspace(database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as opened:
-        opened.add_collection("docs", "", str(docs))
-        opened.import_collection("docs")
+    with workspace_of(tmp_path / "i.sqlite", {"docs": docs}) as opened:
         yield opened
 
 

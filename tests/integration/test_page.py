@@ -14,11 +14,12 @@ from urllib.parse import urljoin
 import pytest
 from starlette.testclient import TestClient
 from tests.waiting import HANG_S, wait_until
+from tests.workspaces import workspace_of, written
 
 from mdvec import Workspace, open_workspace
 from mdvec.config import Config
 from mdvec.config.schema import DocumentSettings, SearchSettings
-from mdvec.interfaces.http.app import build_app
+from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.http.rights import COOKIE
 from mdvec.interfaces.present import moment
@@ -47,9 +48,7 @@ NOTES = {
 def make_notes(folder: Path) -> Path:
     """Write notes and images below a folder."""
     folder = folder / "notes"
-    for path, text in NOTES.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
+    written(folder, NOTES)
     (folder / "images").mkdir()
     (folder / "images" / "map.png").write_bytes(PNG)
     (folder / "drawing.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'><script>1</script></svg>")
@@ -75,9 +74,9 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A workspace with the notes, that no test changes."""
     folder = tmp_path_factory.mktemp("page")
-    with open_workspace(CONFIG, database=folder / "index.sqlite", embedder=HashingEmbedder()) as made:
-        made.add_collection("notes", "Notes", str(make_notes(folder)))
-        made.import_collection("notes")
+    with workspace_of(
+        folder / "index.sqlite", {"notes": make_notes(folder)}, CONFIG, description="Notes"
+    ) as made:
         yield made
 
 

@@ -26,8 +26,9 @@ from mdvec.errors import (
     StoreUnavailableError,
     WriterBusyError,
 )
-from mdvec.search.search import search
-from mdvec.stores.postgres import hnsw, opening
+from mdvec.search.search import find
+from mdvec.stores.postgres import opening
+from mdvec.stores.postgres import vectors as postgres_vectors
 from mdvec.stores.postgres.postings import ENTRY_BYTES
 from mdvec.text.hashing import text_hash
 from mdvec.types.query import SearchQuery, Where
@@ -389,7 +390,7 @@ def test_a_warm_search_is_one_transaction_and_few_statements(monkeypatch: pytest
         seen.clear()
         with store.read() as view:
             searched = searched_in(space_id, [notes], {"word7 all": vector}.__getitem__)
-            found = search(SearchQuery("word7 all"), Where((notes.id,)), searched, view)
+            found = find(SearchQuery("word7 all"), Where((notes.id,)), searched, view)
             assert found.shown.hits
     assert [seen.count(word) for word in ("BEGIN", "COMMIT", "SET")] == [1, 1, 1]
     assert 5 < len(seen) - 2 <= 22
@@ -398,7 +399,7 @@ def test_a_warm_search_is_one_transaction_and_few_statements(monkeypatch: pytest
 
 def test_a_large_space_is_searched_by_its_index(monkeypatch: pytest.MonkeyPatch, sql: Any) -> None:
     """And not by sorting all of its vectors, which gives the same hits."""
-    monkeypatch.setattr(hnsw, "_MAX_PROPOSED", 40)
+    monkeypatch.setattr(postgres_vectors, "_MAX_PROPOSED", 40)
     monkeypatch.setattr(opening, "EF_SEARCH", 40)
     schema = new_schema()
     store = open_postgres(schema=schema, exact_up_to=1)

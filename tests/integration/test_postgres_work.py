@@ -18,7 +18,6 @@ from mdvec.config import load_config
 from mdvec.embedding.interface import Role
 from mdvec.embedding.unrelated import PASSAGES
 from mdvec.errors import WriterBusyError
-from mdvec.stores import holders
 from mdvec.stores.awaiting import await_change
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.text.hashing import text_hash
@@ -95,9 +94,8 @@ class SlowEmbedder(HashingEmbedder):
         return super().embed(texts, role, titles)
 
 
-def test_two_machines_embed_no_text_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_machines_embed_no_text_twice(tmp_path: Path) -> None:
     """Of two collections with equal documents, at once; both end with all their vectors."""
-    monkeypatch.setattr(holders, "_machine", lambda: threading.current_thread().name)
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         for number in range(30):

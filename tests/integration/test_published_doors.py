@@ -13,11 +13,11 @@ from tests.e2e.agents import Target, connected, over_http, over_stdio
 from tests.fakes.s3_server import S3Server
 from tests.integration.mcp_wire import environment_of, make_plugin, write_notes
 from tests.waiting import HANG_S, wait_until
+from tests.workspaces import workspace_of
 
-from mdvec import Workspace, open_workspace
+from mdvec import Workspace
 from mdvec.config.schema import Config
 from mdvec.stores.published.followed import PublishedSettings
-from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchQuery
 
 QUERIES = ("the common word", "number7 of its own", "共通の語", "note 3", "number1 -number2")
@@ -31,9 +31,9 @@ def published(
     make_plugin(folder)
     write_notes(folder / "notes", 30)
     config = Config(extension_sections={"store.published": PublishedSettings(endpoint=endpoint)})
-    with open_workspace(config, database=folder / "index.sqlite", embedder=HashingEmbedder()) as workspace:
-        workspace.add_collection("notes", "My notes", str(folder / "notes"))
-        workspace.import_collection("notes")
+    with workspace_of(
+        folder / "index.sqlite", {"notes": folder / "notes"}, config, description="My notes"
+    ) as workspace:
         workspace.stores.publish(place)
         yield (
             workspace,

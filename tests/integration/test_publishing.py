@@ -15,6 +15,7 @@ import pytest
 from tests.commands import run_here
 from tests.postgres_server import open_postgres
 from tests.waiting import HANG_S, wait_until
+from tests.workspaces import workspace_of
 
 from mdvec.config.schema import Config
 from mdvec.errors import (
@@ -33,7 +34,7 @@ from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchQuery
 from mdvec.types.report import ImportOptions
 from mdvec.workspace import Workspace, open_workspace
-from mdvec.workspace.opening import open_store
+from mdvec.workspace.database import open_store
 
 EMBEDDER = HashingEmbedder()
 UPDATE = ImportOptions()
@@ -338,9 +339,9 @@ def test_a_damaged_place_is_published_in_full(workspace: Workspace, tmp_path: Pa
 @pytest.mark.postgres
 def test_other_stores_are_published_too(tmp_path: Path, folder: Path) -> None:
     """A store that writes no file is copied into one first."""
-    with open_workspace(database=tmp_path / "index.sqlite", embedder=EMBEDDER) as opened:
-        opened.add_collection("notes", "Notes", str(folder))
-        opened.import_collection("notes")
+    with workspace_of(
+        tmp_path / "index.sqlite", {"notes": folder}, embedder=EMBEDDER, description="Notes"
+    ) as opened:
         store = open_postgres()
         from mdvec.indexing.transfer import copy_store
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from tests.workspaces import workspace_of, written
 
-from mdvec import SearchQuery, Workspace, open_workspace
+from mdvec import SearchQuery, Workspace
 from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.interfaces import present
 from mdvec.interfaces.mcp.places import address_of
-from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Filters, SearchMode
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 31))
@@ -38,19 +38,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of two collections."""
     folder = tmp_path_factory.mktemp("references").resolve()
     for name, files in FILES.items():
-        for path, text in files.items():
-            (folder / name / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name / path).write_text(text, encoding="utf-8")
+        written(folder / name, files)
     return folder
 
 
 @pytest.fixture(scope="module")
 def workspace(root: Path) -> Iterator[Workspace]:
     """Return a workspace of both."""
-    with open_workspace(database=root / "index.sqlite", embedder=HashingEmbedder()) as opened:
-        for name in FILES:
-            opened.add_collection(name, "", str(root / name))
-            opened.import_collection(name)
+    with workspace_of(root / "index.sqlite", {name: root / name for name in FILES}) as opened:
         yield opened
 
 

@@ -14,15 +14,16 @@ import pytest
 from msgspec.structs import replace
 from tests.waiting import HANG_S, wait_until
 
+from mdvec import processes
 from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.documents import conversion
 from mdvec.errors import CollectionNotFoundError
+from mdvec.processes import SpareProcesses
+from mdvec.search.search import Search
 from mdvec.types.hit import SearchResult
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import ImportOptions
-from mdvec.workspace import Workspace, open_workspace, searchers
-from mdvec.workspace.search import Search
-from mdvec.workspace.searchers import Searchers
+from mdvec.workspace import Workspace, open_workspace
 from mdvec.workspace.serving import answering_elsewhere, use_processes
 
 HERE = SearchResult("here", SearchMode.LEXICAL, (), 0, 0, None, 0.0)
@@ -39,7 +40,7 @@ def children() -> list[psutil.Process]:
 @pytest.fixture
 def workspace(tmp_path: Path, model_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
     """Two collections of a note each, whose searches are handed over as soon as they overlap."""
-    monkeypatch.setattr(searchers, "_OVERLAPS_PER_START", 1)
+    monkeypatch.setattr(processes, "_OVERLAPS_PER_START", 1)
     config = Config(embedding=EmbeddingSettings(cache_dir=model_cache))
     with open_workspace(config, database=tmp_path / "index.sqlite") as workspace:
         for name in ("open", "secret"):
@@ -52,7 +53,7 @@ def workspace(tmp_path: Path, model_cache: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_searches_at_the_same_time_are_answered_in_other_processes(workspace: Workspace) -> None:
     """As here, from what is indexed now and may be read; when one is killed, here."""
-    shared = Searchers(1, answering_elsewhere(workspace))
+    shared = SpareProcesses(1, answering_elsewhere(workspace))
     alone, ended = threading.Event(), threading.Event()
 
     def wait() -> SearchResult:
@@ -103,11 +104,12 @@ def test_a_search_alone_starts_nothing(workspace: Workspace) -> None:
 _PARENT = """
 import sys, threading, time
 from pathlib import Path
+from mdvec import processes
 from mdvec.documents import conversion
 from mdvec.types.query import SearchMode, SearchQuery
-from mdvec.workspace import open_workspace, searchers, serving
-from mdvec.workspace.search import Search
-searchers._OVERLAPS_PER_START = 1
+from mdvec.search.search import Search
+from mdvec.workspace import open_workspace, serving
+processes._OVERLAPS_PER_START = 1
 if __name__ == "__main__":
     search = Search(SearchQuery("x", mode=SearchMode.LEXICAL), {})
     with open_workspace(database=Path(sys.argv[1])) as workspace:

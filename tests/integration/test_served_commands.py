@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.waiting import HANG_S
 
 from mdvec import __version__
 from mdvec.config import Config
 from mdvec.config.schema import SearchSettings
-from mdvec.interfaces.cli.served import methods
-from mdvec.interfaces.daemon import client
-from mdvec.interfaces.daemon.calls import CallOutcome, CommandLine
-from mdvec.interfaces.daemon.client import METHOD, outcome_of, shared_environment
+from mdvec.interfaces.cli.served import CallOutcome, CommandLine, commands
+from mdvec.interfaces.daemon.client import COMMAND_PATH, outcome_of, shared_environment
 from mdvec.interfaces.daemon.place import place_of, settings_id
+from mdvec.locks import locked
 from mdvec.types.report import ImportOptions
 from mdvec.workspace import open_workspace
 
@@ -47,7 +46,7 @@ def serve(home: Path) -> Iterator[Serve]:
     with open_workspace(config, docs_dir=home / "docs") as workspace:
         workspace.import_collection("docs", ImportOptions(embed=False))
         place = place_of(workspace.database).folder.name
-        _, run = methods(workspace, place, settings_id(config, home / "docs"))[METHOD]
+        run = commands(workspace, place, settings_id(config, home / "docs"))
 
         def call(
             *args: str,
@@ -58,9 +57,7 @@ def serve(home: Path) -> Iterator[Serve]:
         ) -> CallOutcome:
             variables = {"MDVEC_SEARCH_SYNC_BUDGET_MS": "0", **env}
             line = CommandLine(args, str(cwd), variables, shared or shared_environment(), columns)
-            outcome = run(line)
-            assert isinstance(outcome, CallOutcome)
-            return outcome
+            return msgspec.json.decode(run(msgspec.json.encode(line)), type=CallOutcome)
 
         yield call
 
@@ -139,49 +136,55 @@ def test_other_settings_or_folders_of_the_user_are_not_served(serve: Serve, home
 
 
 @contextmanager
-def answering(home: Path, answers: dict[str, object], version: str = __version__) -> Iterator[list[str]]:
-    """Listen at a socket for each place; None closes the connection, and nothing listens for False.
+def answering(
+    home: Path, answers: dict[str, object], *, version: str = __version__, has_unix_sockets: bool = True
+) -> Iterator[list[str]]:
+    """Listen for each place; None closes the connection, and nothing listens for False.
 
     Yields:
         The places that were asked, in order.
     """
     asked: list[str] = []
-    threads = []
+    with ExitStack() as stack:
+        for place, outcome in answers.items():
+            folder = home / ".local" / "share" / "mdvec" / "daemons" / place
+            folder.mkdir(parents=True)
+            path = str(home / f"{place}.sock") if has_unix_sockets else ""
+            listener = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
+            listener.bind(path or ("127.0.0.1", 0))
+            url = "http://127.0.0.1:1" if path else f"http://127.0.0.1:{listener.getsockname()[1]}"
+            info = {"version": version, "socket": path, "url": url, "token": f"token-of-{place}"}
+            (folder / "daemon.json").write_text(json.dumps(info))
+            stack.enter_context(listener)
+            if outcome is not False:
+                listener.listen()
+                stack.enter_context(_answerer(listener, place, outcome, asked))
+        yield asked
 
-    def answer(listener: socket.socket, place: str, result: object) -> None:
+
+@contextmanager
+def _answerer(listener: socket.socket, place: str, outcome: object, asked: list[str]) -> Iterator[None]:
+    def answer() -> None:
         connection, _ = listener.accept()
-        with connection, connection.makefile("rwb") as lines:
-            request = lines.readline()
+        with connection, connection.makefile("rwb") as stream:
+            request = b"".join(iter(stream.readline, b"\r\n")).decode()
             if not request:  # the end of the test
                 return
-            assert json.loads(request)["method"] == METHOD
+            assert request.startswith(f"POST {COMMAND_PATH} HTTP/1.0\r\nHost: 127.0.0.1:")
+            assert f"Authorization: Bearer token-of-{place}\r\n" in request
+            stream.read(int(request.partition("Content-Length: ")[2]))
             asked.append(place)
-            if result is not None:
-                lines.write(json.dumps(result).encode() + b"\n")
+            if outcome is not None:
+                stream.write(b"HTTP/1.1 200 OK\r\n\r\n" + json.dumps(outcome).encode())
 
-    for place, result in answers.items():
-        folder = home / ".local" / "share" / "mdvec" / "daemons" / place
-        folder.mkdir(parents=True)
-        path = home / f"{place}.sock"
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(os.fspath(path))
-        (folder / "daemon.json").write_text(json.dumps({"version": version, "socket": str(path)}))
-        if result is False:
-            listener.close()
-            continue
-        listener.listen()
-        listener.settimeout(HANG_S)
-        thread = threading.Thread(target=answer, args=(listener, place, result), daemon=True)
-        thread.start()
-        threads.append((thread, listener))
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
     try:
-        yield asked
+        yield
     finally:
-        for thread, listener in threads:
-            with socket.socket(socket.AF_UNIX) as last:
-                last.connect(listener.getsockname())
-            thread.join(HANG_S)
-            listener.close()
+        with socket.socket(listener.family) as last:
+            last.connect(listener.getsockname())
+        thread.join(HANG_S)
 
 
 DONE = {"code": 0, "output": [[1, "found\n"]], "place": ""}
@@ -194,34 +197,34 @@ def ask(*args: str) -> object:
 def test_the_daemon_of_another_place_is_asked(home: Path) -> None:
     """The first one knows which one is meant."""
     elsewhere: dict[str, object] = {"code": None, "output": [], "place": "b"}
-    with answering(home, {"a": {"result": elsewhere}, "b": {"result": DONE}}) as asked:
+    with answering(home, {"a": elsewhere, "b": DONE}) as asked:
         assert ask() == (0, [[1, "found\n"]])
     assert asked in (["a", "b"], ["b"])  # in the order of the folder
 
 
-@pytest.mark.parametrize("answer", [False, None, {"error": {"code": -32603}}, {"result": {"nonsense": 1}}])
+@pytest.mark.parametrize("answer", [False, None, {"status": 500}, {"nonsense": 1}, []])
 def test_a_daemon_that_is_gone_or_fails_is_not_missed(home: Path, answer: object) -> None:
     """The command runs in its own process."""
     with answering(home, {"a": answer}):
         assert ask() is None
 
 
+def test_without_unix_sockets_a_daemon_is_asked_at_its_port_while_it_runs(home: Path) -> None:
+    """Another program may have the port of one that was killed, and must not receive the token."""
+    with answering(home, {"a": DONE}, has_unix_sockets=False) as asked:
+        lock = home / ".local/share/mdvec/daemons/a/lock"
+        assert ask() is None
+        with locked(lock, wait_s=0):
+            assert ask() == (0, [[1, "found\n"]])
+    assert asked == ["a"]
+
+
 def test_a_daemon_is_not_asked_where_it_must_not(home: Path) -> None:
     """Neither one of another version, nor by another command, nor when the user does not want it."""
-    with answering(home, {"a": {"result": DONE}}) as asked:
+    with answering(home, {"a": DONE}) as asked:
         for args in (("import",), ("search", "tea", "--no-daemon"), ("search", "a\udcff")):
             assert ask(*args) is None
     assert asked == []
-    (home / ".local/share/mdvec/daemons/a/daemon.json").write_text('{"version": "0.0.1"}')
-    assert ask() is None
-
-
-@pytest.mark.parametrize("data_home", [None, "", "/data/of/me"])
-def test_daemons_are_looked_for_where_they_are(
-    monkeypatch: pytest.MonkeyPatch, data_home: str | None
-) -> None:
-    """The folder is the one of platformdirs."""
-    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-    if data_home is not None:
-        monkeypatch.setenv("XDG_DATA_HOME", data_home)
-    assert client._daemons_folder() == os.fspath(place_of("x").folder.parent)
+    with answering(home, {"b": DONE}, version="0.0.1") as asked:
+        assert ask() is None
+    assert asked == []

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from tests.workspaces import written
 
 from mdvec import Workspace, open_workspace
 from mdvec.errors import CollectionNotFoundError, SiteError, UsageError
+from mdvec.interfaces.site.addresses import TAGS, file_name, flat, page_names, safe_name
 from mdvec.interfaces.site.build import build_site
-from mdvec.interfaces.site.names import TAGS, file_name, flat, page_names, safe_name
 from mdvec.interfaces.site.output import Output
 from mdvec.interfaces.site.preview import preview_site, static_app
 from mdvec.interfaces.site.projects import SiteReport
@@ -88,9 +89,7 @@ class Vault:
 def vault(tmp_path: Path) -> Iterator[Vault]:
     """A vault with links, files, drafts, versions and names that are hard for a site."""
     folder = tmp_path / "vault"
-    for path, text in NOTES.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
+    written(folder, NOTES)
     (folder / "map.png").write_bytes(b"\x89PNG map")
     (folder / "files").mkdir()
     (folder / "files" / "paper.pdf").write_bytes(b"%PDF")

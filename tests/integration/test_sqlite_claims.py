@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -15,10 +17,7 @@ import pytest
 from tests.contract.store_world import add_collection, read
 from tests.waiting import HANG_S
 
-from mdvec.errors import WriterBusyError
-from mdvec.stores.holders import HEARTBEAT_S, SILENCE_S
-from mdvec.stores.sqlite import connection
-from mdvec.stores.sqlite.database import SqliteDatabase
+from mdvec.errors import StoreError, WriterBusyError
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.types.collection import Collection
 
@@ -87,15 +86,6 @@ def test_a_living_holder_is_named(path: Path, store: SqliteStore, notes: Collect
             pass
 
 
-def test_waiting_for_the_holder(path: Path, store: SqliteStore, notes: Collection) -> None:
-    """The claim passes on as soon as its holder is done."""
-    with another_process(path) as holder:
-        assert holder.stdin is not None
-        threading.Timer(0.3, lambda: holder.communicate("go\n")).start()
-        with store.claim(notes, "again", wait_s=60):
-            assert holder.wait(5) == 0
-
-
 @pytest.mark.parametrize("reaped", [True, False])
 def test_a_killed_holder_is_taken_over(
     path: Path, store: SqliteStore, notes: Collection, *, reaped: bool
@@ -109,122 +99,118 @@ def test_a_killed_holder_is_taken_over(
             pass
 
 
-def plant(path: Path, **changes: object) -> None:
-    """Change the row that says who holds the claim."""
-    database = SqliteDatabase(path)
-    with database.writing() as ours:
-        for column, value in changes.items():
-            ours.execute(f"UPDATE claims SET {column} = ?", (value,))
-    database.close()
+def claim_file(path: Path, collection: Collection) -> Path:
+    """Return the file that is locked while a collection is claimed."""
+    return path.with_name(f"{path.name}-claim-{collection.id}")
 
 
-def test_a_pid_used_again_is_not_the_holder(path: Path, store: SqliteStore, notes: Collection) -> None:
-    """A living process with the holder's pid, but another start time, is another one."""
-    other = SqliteStore(path)
-    with store.claim(notes, "importing", wait_s=0) as first:
-        plant(path, process_started=1.0)
-        with other.claim(notes, "again", wait_s=0), pytest.raises(WriterBusyError), store.write(first):
-            pass
-    other.close()
-
-
-def test_a_holder_elsewhere_lives_while_it_says_so(path: Path, store: SqliteStore, notes: Collection) -> None:
-    """A process of another machine or container is judged by its heartbeat alone."""
-    other = SqliteStore(path)
-    now_ms = time.time_ns() // 1_000_000
-    with store.claim(notes, "importing", wait_s=0):
-        plant(path, machine="elsewhere", host="elsewhere", pid=1, heartbeat_ms=now_ms)
-        with (
-            pytest.raises(WriterBusyError, match="process 1 on elsewhere"),
-            other.claim(notes, "x", wait_s=0),
-        ):
-            pass
-        plant(path, heartbeat_ms=now_ms - int(SILENCE_S * 1000) - 1)
-        with other.claim(notes, "x", wait_s=0):
-            pass
-    other.close()
-
-
-def test_a_lost_claim_stops_its_holder(path: Path, store: SqliteStore, notes: Collection) -> None:
-    """A holder that was taken over (say, after the machine slept) writes no more."""
-    with store.claim(notes, "importing notes", wait_s=0) as claim:
-        plant(path, token="of another process")
-        with pytest.raises(WriterBusyError, match="lost while importing notes"), store.write(claim):
-            pass
-
-
-def test_writing_gives_a_sign_of_life(
-    store: SqliteStore, notes: Collection, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A transaction under a claim renews the heartbeat, but not more often than every few seconds."""
-    database = SqliteDatabase(path)
-
-    def heartbeat() -> int:
-        with store.write(claim):
-            pass
-        with database.reading() as ours:
-            value: int = ours.execute("SELECT heartbeat_ms FROM claims").get
-            return value
-
-    with store.claim(notes, "importing", wait_s=0) as claim:
-        first = heartbeat()
-        time.sleep(0.01)
-        assert heartbeat() == first
-        later = time.monotonic() + HEARTBEAT_S
-        monkeypatch.setattr(time, "monotonic", lambda: later)
-        assert heartbeat() > first
-    database.close()
-
-
-def test_claims_are_given_back_when_the_store_closes(
+def test_the_file_of_a_claim_says_nothing_afterwards(
     path: Path, store: SqliteStore, notes: Collection
 ) -> None:
-    """Those that are still held."""
-    other = SqliteStore(path)
-    held = other.claim(notes, "importing", wait_s=0)
-    held.__enter__()
-    other.close()
-    with store.claim(notes, "again", wait_s=0):
-        pass
+    """It is empty, and only its owner can read it meanwhile; it goes with its collection."""
+    claimed = claim_file(path, notes)
+    with store.claim(notes, "importing", wait_s=0):
+        assert b"importing" in claimed.read_bytes()
+        assert claimed.stat().st_mode & 0o077 == 0
+    assert claimed.read_bytes() == b""
+    with store.claim(notes, "deleting", wait_s=0) as claim, store.write(claim) as writer:
+        writer.collections.delete(notes.id)
+    assert not claimed.exists()
 
 
-def test_a_claim_that_could_not_be_given_back(
-    path: Path, notes: Collection, monkeypatch: pytest.MonkeyPatch
+def test_a_database_with_two_names_has_one_set_of_claims(
+    path: Path, store: SqliteStore, notes: Collection
 ) -> None:
-    """The error inside is the one that is raised, and the same store may claim the collection later."""
-    monkeypatch.setattr(connection, "BUSY_TIMEOUT_S", 0.1)
-    store, other = SqliteStore(path), SqliteDatabase(path)
-    blocker = other.writing()
-
-    def import_notes() -> None:
-        with store.claim(notes, "importing", wait_s=0):
-            blocker.__enter__()  # from here on no other can write, not even to give the claim back
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        import_notes()
-    with pytest.raises(WriterBusyError, match="locked by another process"), store.write():
+    """A link to the file is as good as the file."""
+    link = path.with_name("link.sqlite")
+    link.symlink_to(path)
+    other = SqliteStore(link)
+    with (
+        store.claim(notes, "importing", wait_s=0),
+        pytest.raises(WriterBusyError),
+        other.claim(notes, "again", wait_s=0),
+    ):
         pass
-    assert read(store, lambda view: view.collections.all()) == [notes]  # readers are not affected
-    blocker.__exit__(None, None, None)
-    with store.claim(notes, "importing", wait_s=HANG_S) as claim, store.write(claim):
-        pass
-    store.close()
     other.close()
 
 
-def test_a_claim_is_not_held_twice(path: Path, store: SqliteStore, notes: Collection) -> None:
-    """A second store of this process waits for the first, and so does a second thread with one store."""
-    other = SqliteStore(path)
-    with store.claim(notes, "importing", wait_s=0) as claim:
-        for second in (other, store):
-            with (
-                pytest.raises(WriterBusyError, match=f"process {os.getpid()} "),
-                second.claim(notes, "x", wait_s=0),
-            ):
+@pytest.mark.parametrize("make", ["symlink_to", "hardlink_to"])
+def test_a_link_in_place_of_a_claim_is_not_followed(
+    path: Path, store: SqliteStore, notes: Collection, make: str
+) -> None:
+    """A folder from elsewhere may bring one; the file it leads to stays as it is."""
+    dear = path.with_name("dear.txt")
+    dear.write_text("dear")
+    getattr(claim_file(path, notes), make)(dear)
+    with pytest.raises(StoreError, match="cannot be locked"), store.claim(notes, "importing", wait_s=0):
+        pass
+    assert dear.read_text() == "dear"
+    assert read(store, lambda view: view.collections.activities()) == []
+
+
+def test_a_file_system_without_locks_is_named(
+    store: SqliteStore, notes: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Instead of work that two processes do at once."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with pytest.raises(StoreError, match="No locks available") as caught, store.claim(notes, "x", wait_s=0):
+        pass
+    assert "local disk" in caught.value.hint
+
+
+def test_a_claim_that_nobody_can_read_is_one_all_the_same(
+    path: Path, store: SqliteStore, notes: Collection
+) -> None:
+    """The disk was full when its holder wanted to say what it does, for example."""
+    with store.claim(notes, "importing", wait_s=0):
+        claim_file(path, notes).write_bytes(b"")
+        (activity,) = read(store, lambda view: view.collections.activities())
+        assert (activity.collection, activity.pid) == ("notes", 0)
+        with (
+            pytest.raises(WriterBusyError, match="a process has been at work"),
+            store.claim(notes, "x", wait_s=0),
+        ):
+            pass
+
+
+def test_a_forked_process_does_not_prolong_a_claim(path: Path, store: SqliteStore, notes: Collection) -> None:
+    """A program that uses mdvec may fork; its child goes on when the program is killed."""
+    code = HOLDER.replace('print("held"', "child = os.fork()\n    child or time.sleep(600)\n    print(child")
+    with subprocess.Popen(
+        [sys.executable, "-c", f"import os{code}", str(path)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        process.kill()
+        process.wait()
+        try:
+            with store.claim(notes, "again", wait_s=HANG_S):
+                os.kill(child, 0)  # is still there
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+def test_looking_at_claims_takes_none(path: Path, store: SqliteStore, notes: Collection) -> None:
+    """However often others ask who works on a collection whose process was killed, it can be claimed."""
+    with another_process(path) as holder:
+        holder.kill()
+        holder.wait()
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            read(store, lambda view: view.collections.activities())
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        for _ in range(200):
+            with store.claim(notes, "importing", wait_s=HANG_S):
                 pass
-        with store.write(claim):
-            pass  # and has not lost it by that
-    with store.claim(notes, "again", wait_s=0):
-        pass
-    other.close()
+    finally:
+        stop.set()
+        looking.join()

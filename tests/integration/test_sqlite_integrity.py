@@ -6,11 +6,10 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from tests.workspaces import workspace_of
 
-from mdvec import open_workspace
 from mdvec.errors import StoreError
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.testing.embedder import HashingEmbedder
 
 
 @pytest.fixture
@@ -20,9 +19,8 @@ def database(tmp_path: Path) -> Path:
     for number in range(60):
         (docs / f"{number}.md").write_text(f"# Note {number}\n\n{'some words ' * 50}\n", encoding="utf-8")
     path = tmp_path / "index.sqlite"
-    with open_workspace(database=path, embedder=HashingEmbedder()) as workspace:
-        workspace.add_collection("notes", "", str(docs))
-        workspace.import_collection("notes")
+    with workspace_of(path, {"notes": docs}):
+        pass
     return path
 
 

@@ -16,6 +16,7 @@ import apsw
 import pytest
 from tests.integration.test_sqlite_opening import can_be_searched, fill
 from tests.security.test_damaged_rows import section
+from tests.workspaces import workspace_of
 
 from mdvec import SearchQuery, open_workspace
 from mdvec.errors import DatabaseFullError, OtherVersionError
@@ -53,9 +54,7 @@ def index(tmp_path: Path) -> Path:
     notes.mkdir()
     (notes / "garden.md").write_text("# Plants\n\nTomatoes need sun.\n", encoding="utf-8")
     path = tmp_path / "index.sqlite"
-    with open_workspace(database=path, embedder=HashingEmbedder()) as workspace:
-        workspace.add_collection("notes", "My notes.", str(notes))
-        workspace.import_collection("notes")
+    with workspace_of(path, {"notes": notes}, description="My notes.") as workspace:
         workspace.sections.add([SECTION])
         workspace.import_collection("pushed")
     set_version(path, OTHER)

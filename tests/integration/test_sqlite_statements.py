@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.workspaces import workspace_of
 
 import mdvec.search
 from mdvec import SearchQuery, Workspace, open_workspace
@@ -48,9 +49,8 @@ def workspace(tmp_path: Path, statements: list[str]) -> Iterator[Workspace]:
         header = f"---\ntags: [t{number % 3}]\n{previous}---\n"
         sections = "\n\n".join(f"## Part {part}\n\n" + f"word{number} some words " * 20 for part in range(3))
         (docs / f"note{number}.md").write_text(f"{header}# Note {number}\n\n{sections}\n", encoding="utf-8")
-    with open_workspace(database=tmp_path / "index.sqlite", embedder=HashingEmbedder()) as filling:
-        filling.add_collection("notes", "", str(docs))
-        filling.import_collection("notes")
+    with workspace_of(tmp_path / "index.sqlite", {"notes": docs}):
+        pass
     config = Config(search=SearchSettings(sync_budget_ms=0))  # looking at the folder is not counted
     with open_workspace(config, database=tmp_path / "index.sqlite", embedder=HashingEmbedder()) as workspace:
         yield workspace

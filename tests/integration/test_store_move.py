@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.contract.attached_world import PostgresPlace
 from tests.postgres_server import open_postgres
+from tests.workspaces import workspace_of
 
 from mdvec import run
 from mdvec.errors import ImportStoppedError, StoreError
@@ -39,11 +40,10 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
                 encoding="utf-8",
             )
         (folder / "binary.md").write_bytes(b"\x00\x01\x02" * 50)
-    with open_workspace(database=tmp_path / "index.sqlite", embedder=HashingEmbedder()) as made:
-        for name in ("notes", "more"):
-            made.add_collection(name, f"{name}, 日本語も", str(tmp_path / name))
+    folders = {name: tmp_path / name for name in ("notes", "more")}
+    with workspace_of(tmp_path / "index.sqlite", folders, description="日本語も") as made:
+        for name in folders:
             made.folders.set_context(name, "x", f"What {name} hold.")
-            made.import_collection(name)
         yield made
 
 

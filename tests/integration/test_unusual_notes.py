@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.workspaces import written
 
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.testing.embedder import HashingEmbedder
@@ -69,9 +70,7 @@ tags: [film]
 def vault(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """Return an imported vault of such notes."""
     folder = tmp_path_factory.mktemp("unusual")
-    for path, text in NOTES.items():
-        (folder / "vault" / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "vault" / path).write_text(text, encoding="utf-8")
+    written(folder / "vault", NOTES)
     with open_workspace(database=folder / "index.sqlite", embedder=HashingEmbedder()) as workspace:
         workspace.add_collection("vault", "", str(folder / "vault"), chunking=ChunkingSpec("vault"))
         report = workspace.import_collection("vault")

@@ -19,12 +19,12 @@ import pytest
 from tests.integration.chaos import Chaos
 from tests.postgres_server import new_schema, shared_server
 from tests.waiting import HANG_S, wait_until
+from tests.workspaces import workspace_of
 
 from mdvec import SearchQuery, Workspace, open_workspace, run
 from mdvec.config.schema import Config, SearchSettings, WatchSettings
 from mdvec.errors import CollectionNotFoundError, WatchError
 from mdvec.indexing import watch as watching
-from mdvec.indexing import watch_targets
 from mdvec.sources.folder import FolderSource
 from mdvec.stores.interface import Store
 from mdvec.stores.postgres.database import PostgresSettings
@@ -146,8 +146,7 @@ def test_embedding_that_makes_way_is_not_counted_as_work_for_a_change(
 ) -> None:
     """Else a change would wait for half a minute whenever much is being embedded."""
     now = [0.0]
-    for module in (watching, watch_targets):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(watching, "time", SimpleNamespace(monotonic=lambda: now[0]))
     workspace = vault.open()
 
     def update(name: str) -> ImportReport:
@@ -159,9 +158,9 @@ def test_embedding_that_makes_way_is_not_counted_as_work_for_a_change(
         run.current().check()
         return workspace.import_collection(name)
 
-    times = watch_targets.WatchTimes()
+    times = watching.WatchTimes()
     source = FolderSource(location=str(vault.docs))
-    target = watch_targets.Target(workspace.collection(NAME), source, times, changed=True, restructured=False)
+    target = watching.Target(workspace.collection(NAME), source, times, changed=True, restructured=False)
     watching.Watcher(_no_store, list, update, times)._look(target, target.begin())
     assert target.due_at == now[0] + 0.25
 
@@ -343,7 +342,7 @@ def test_an_error_of_a_driver_does_not_end_the_watching(
         returned.append(1)
         return _no_store()
 
-    watcher = watching.Watcher(failing, list, workspace.import_collection, watch_targets.WatchTimes())
+    watcher = watching.Watcher(failing, list, workspace.import_collection, watching.WatchTimes())
     watcher.start()
     wait_until(lambda: len(returned) > 2)
     watcher.close(HANG_S)
@@ -351,7 +350,7 @@ def test_an_error_of_a_driver_does_not_end_the_watching(
 
 def test_where_events_do_not_work_it_is_polled(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     """By what the file system is, or because the system refuses: there are too many folders, say."""
-    monkeypatch.setattr(watch_targets, "why_no_events", lambda _: "its file system is nfs4")
+    monkeypatch.setattr(watching, "why_no_events", lambda _: "its file system is nfs4")
     workspace = watched(vault)
     vault.write("d0/n0.md", "zebra\n")
     wait_until(lambda: paths(workspace, "zebra") == ["d0/n0.md"])
@@ -362,13 +361,13 @@ def test_a_name_that_is_no_utf8_concerns_its_own_collection_alone(
 ) -> None:
     """The watch ends at its event; the other collections are watched again, and that one is polled."""
     polled: list[str] = []
-    poll = watch_targets.Target.poll
+    poll = watching.Target.poll
 
-    def note(self: watch_targets.Target, reason: str) -> None:
+    def note(self: watching.Target, reason: str) -> None:
         polled.append(self.collection.name)
         poll(self, reason)
 
-    monkeypatch.setattr(watch_targets.Target, "poll", note)
+    monkeypatch.setattr(watching.Target, "poll", note)
     workspace = watched(vault)
     other = tmp_path / "other"
     other.mkdir()
@@ -448,9 +447,7 @@ def test_the_database_among_the_documents_is_no_change(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "a.md").write_text("text\n")
-    with open_workspace(CONFIG, database=docs / "index.sqlite", embedder=HashingEmbedder()) as workspace:
-        workspace.add_collection(NAME, "", str(docs))
-        workspace.import_collection(NAME)
+    with workspace_of(docs / "index.sqlite", {NAME: docs}, CONFIG) as workspace:
         workspace.freshness.watch()
         wait_for_sweep(workspace)
         time.sleep(1.5)
@@ -571,9 +568,7 @@ def opened(store: str, docs: Path, place: Path) -> Iterator[Workspace]:
         database = shared_server()
         settings = {"store.postgres": PostgresSettings(schema=new_schema())}
         config = msgspec.structs.replace(CONFIG, extension_sections=settings)
-    with open_workspace(config, database=database, embedder=HashingEmbedder()) as workspace:
-        workspace.add_collection(NAME, "", str(docs))
-        workspace.import_collection(NAME)
+    with workspace_of(database, {NAME: docs}, config) as workspace:
         yield workspace
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.fakes.runs import cancelled_when, noting
 from tests.waiting import HANG_S
+from tests.workspaces import workspace_of
 
 from mdvec import SearchQuery, Workspace, open_workspace, registry, run
 from mdvec.config import Config
@@ -39,7 +40,7 @@ from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Comparison, Expansion, Filters, PropertyCondition, SearchMode
 from mdvec.types.report import ImportOptions
-from mdvec.workspace.opening import open_store
+from mdvec.workspace.database import open_store
 from mdvec.workspace.serving import RestrictedWorkspace
 
 if TYPE_CHECKING:
@@ -324,9 +325,7 @@ def test_a_collection_that_was_never_imported_is_told_from_one_that_was_stopped(
     tmp_path: Path, docs: Path
 ) -> None:
     """Its import has nothing to resume."""
-    with open_workspace(database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as workspace:
-        workspace.add_collection(NAME, "", str(docs))
-        workspace.import_collection(NAME)
+    with workspace_of(tmp_path / "i.sqlite", {NAME: docs}) as workspace:
         workspace.add_collection("new", "", str(docs))
         result = workspace.search(SearchQuery("anything"))
     assert result.warnings == (

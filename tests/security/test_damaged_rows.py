@@ -11,6 +11,7 @@ from typing import Any
 import apsw
 import pytest
 from tests.security.conftest import Mdvec
+from tests.workspaces import workspace_of
 
 from mdvec import open_workspace
 from mdvec.errors import DamagedDatabaseError
@@ -92,9 +93,8 @@ def test_only_what_was_damaged_is_embedded_again(tmp_path: Path, folder: Path) -
     embedder = HashingEmbedder()
     file = tmp_path / "index.sqlite"
     check = ImportOptions(check=True)
-    with open_workspace(database=file, embedder=embedder) as workspace:
-        workspace.add_collection("notes", "", str(folder))
-        workspace.import_collection("notes")
+    with workspace_of(file, {"notes": folder}, embedder=embedder) as workspace:
+        pass
     for statement, embedded in ((VECTOR, 1), (TEXT, 0), (TITLE, 0)):
         damage(file, statement)
         with open_workspace(database=file, embedder=embedder) as workspace:
@@ -220,9 +220,8 @@ def test_a_document_of_a_client_that_cannot_be_embedded_is_named(pushed: Path) -
 def test_an_import_without_check_compares_no_checksum(tmp_path: Path, folder: Path) -> None:
     """Comparing all of them takes time, so only ``--check`` and ``doctor`` do it."""
     file = tmp_path / "index.sqlite"
-    with open_workspace(database=file, embedder=HashingEmbedder()) as workspace:
-        workspace.add_collection("notes", "", str(folder))
-        workspace.import_collection("notes")
+    with workspace_of(file, {"notes": folder}) as workspace:
+        pass
     damage(file, TEXT)
     with open_workspace(database=file, embedder=HashingEmbedder()) as workspace:
         report = workspace.import_collection("notes")

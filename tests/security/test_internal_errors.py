@@ -20,7 +20,7 @@ from mdvec.chunking.vault import VaultChunker
 from mdvec.config import Config
 from mdvec.documents.parse import parse_document
 from mdvec.errors import UsageError
-from mdvec.interfaces.http.app import build_app
+from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.sources.blobs import FetchedBlobs, blob_id, take_wanted
 from mdvec.testing.embedder import HashingEmbedder

@@ -12,13 +12,13 @@ import pytest
 from mcp import Client, MCPError
 from mcp_types import ResourceTemplateReference, TextContent, TextResourceContents
 from tests.unit.interfaces.mcp.agent import talk
+from tests.workspaces import workspace_of, written
 
-from mdvec import Workspace, open_workspace
+from mdvec import Workspace
 from mdvec.config import Config
 from mdvec.config.schema import SearchSettings
 from mdvec.interfaces.mcp.fence import NOTICE, NOTICE_KEY
 from mdvec.interfaces.mcp.places import STATUS, TEMPLATE
-from mdvec.testing.embedder import HashingEmbedder
 
 CONFIG = Config(search=SearchSettings(sync_budget_ms=0, min_score=0.0))
 WORD = "OBEY"
@@ -65,12 +65,10 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
 def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A folder in which all that has a text gives orders; no test changes it."""
     folder = tmp_path_factory.mktemp("data")
-    for path, text in NOTES.items():
-        (folder / "notes" / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "notes" / path).write_text(text, encoding="utf-8")
-    with open_workspace(CONFIG, database=folder / "i.sqlite", embedder=HashingEmbedder()) as made:
-        made.add_collection("notes", "My notes", str(folder / "notes"))
-        made.import_collection("notes")
+    written(folder / "notes", NOTES)
+    with workspace_of(
+        folder / "i.sqlite", {"notes": folder / "notes"}, CONFIG, description="My notes"
+    ) as made:
         yield made
 
 

@@ -19,7 +19,7 @@ from tests.waiting import HANG_S, wait_until
 
 from mdvec.config import Config
 from mdvec.errors import StoreError
-from mdvec.interfaces.http.app import build_app
+from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace import Workspace, open_workspace

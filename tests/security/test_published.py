@@ -9,10 +9,11 @@ from pathlib import Path
 import apsw
 import pytest
 from starlette.testclient import TestClient
+from tests.workspaces import workspace_of
 
 from mdvec.config import Config
 from mdvec.errors import DamagedDatabaseError, OtherVersionError
-from mdvec.interfaces.http.app import build_app
+from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.stores.published.dataset import publish
 from mdvec.stores.published.followed import PublishedSettings
@@ -39,9 +40,9 @@ def publisher(tmp_path: Path, place: Path) -> Publish:
     def publish_changed(tamper: Tamper) -> None:
         (tmp_path / "notes").mkdir()
         (tmp_path / "notes" / "n.md").write_text("# Launch\n\n![p](private/photo.png) [k](private/key.pdf)\n")
-        with open_workspace(database=tmp_path / "index.sqlite", embedder=HashingEmbedder()) as opened:
-            opened.add_collection("pub", "Notes", str(tmp_path / "notes"))
-            opened.import_collection("pub")
+        with workspace_of(
+            tmp_path / "index.sqlite", {"pub": tmp_path / "notes"}, description="Notes"
+        ) as opened:
             opened.stores.publish(str(tmp_path / "honest"))
         with follow(tmp_path / "honest", tmp_path / "first") as followed:
             assert followed.collections()

@@ -20,19 +20,17 @@ from starlette.responses import Response
 from starlette.testclient import TestClient
 from tests.unit.interfaces.mcp.agent import talk
 from tests.waiting import HANG_S
+from tests.workspaces import workspace_of, written
 
 from mdvec import Workspace, open_workspace
 from mdvec.config import Config
 from mdvec.config.schema import AccessToken, SearchSettings
 from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError, NotAllowedError
-from mdvec.interfaces.http.app import build_app
+from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.http.rights import COOKIE, start_session
 from mdvec.interfaces.rpc.methods import all_methods
-from mdvec.stores.interface import View
-from mdvec.stores.restricted import PASSED_ON, RestrictedCollections
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.stores.view import ChunkView, CollectionView, DocumentView, SpaceView, VectorView
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.hit import Correction
 from mdvec.types.query import Filters, SearchQuery
@@ -77,9 +75,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folders of two collections."""
     made = tmp_path_factory.mktemp("rights")
     for place, notes in (("open", OPEN), ("hidden-source", SECRET)):
-        for path, text in notes.items():
-            (made / place / path).parent.mkdir(parents=True, exist_ok=True)
-            (made / place / path).write_text(text, encoding="utf-8")
+        written(made / place, notes)
     (made / "hidden-source" / "merger.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     return made
 
@@ -99,9 +95,9 @@ def whole(folder: Path) -> Iterator[Workspace]:
 def without(folder: Path) -> Iterator[Workspace]:
     """The same without the other collection: whatever is answered here, may be known."""
     place = folder / "without" / "index.sqlite"
-    with open_workspace(CONFIG, database=place, embedder=HashingEmbedder()) as made:
-        made.add_collection("handbook", "What everybody may read", str(folder / "open"))
-        made.import_collection("handbook")
+    with workspace_of(
+        place, {"handbook": folder / "open"}, CONFIG, description="What everybody may read"
+    ) as made:
         yield made
 
 
@@ -142,23 +138,6 @@ def bearer(token: str) -> dict[str, str]:
 
 
 # --- the seam ----------------------------------------------------------------------------------
-
-
-def test_every_method_of_a_view_is_decided_on() -> None:
-    """Whoever adds a method to the port decides whether a restricted view has it."""
-    parts = {"documents": DocumentView, "chunks": ChunkView, "spaces": SpaceView, "vectors": VectorView}
-    # Whole spaces of vectors, and what only imports need.
-    left_out = {"spaces": {"all"}, "vectors": {"page", "count", "known", "pending", "pending_names"}}
-    left_out["vectors"].add("count_pending_names")
-    assert PASSED_ON.keys() == parts.keys()
-    for part, port in parts.items():
-        assert PASSED_ON[part] | left_out.get(part, set()) == {*methods_of(port)}
-    assert {*parts, "version", "collections", "words"} == {*methods_of(View)}
-    assert {*methods_of(CollectionView)} == {*methods_of(RestrictedCollections)}
-
-
-def methods_of(port: type) -> list[str]:
-    return [name for name in vars(port) if not name.startswith("_")]
 
 
 def test_another_collection_is_like_none(narrow: Workspace) -> None:
@@ -275,9 +254,8 @@ def test_a_damaged_database_is_not_named(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "plan.md").write_text("# Plan\n\nThe launch.\n")
     place = tmp_path / "index.sqlite"
-    with open_workspace(CONFIG, database=place, embedder=HashingEmbedder()) as whole:
-        whole.add_collection("handbook", "", str(tmp_path / "notes"))
-        whole.import_collection("handbook")
+    with workspace_of(place, {"handbook": tmp_path / "notes"}, CONFIG) as whole:
+        pass
     content = place.read_bytes()
     place.write_bytes(content[:4096] + bytes(len(content) - 4096))
     damaged = open_workspace(CONFIG, database=place, embedder=HashingEmbedder())

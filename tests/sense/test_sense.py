@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.workspaces import written
 
 from mdvec import SearchQuery, open_workspace
 from mdvec.config import Config
@@ -82,9 +83,7 @@ def test_answers_are_what_a_person_would_say(tmp_path: Path, model_cache: Path) 
     for file in FOLDERS:
         folder = yaml.safe_load(file.read_text(encoding="utf-8"))
         home = tmp_path / file.stem
-        for path, text in notes_of(folder).items():
-            (home / path).parent.mkdir(parents=True, exist_ok=True)
-            (home / path).write_text(text, encoding="utf-8")
+        written(home, notes_of(folder))
         with open_workspace(config, database=tmp_path / f"{file.stem}.sqlite") as workspace:
             workspace.add_collection("notes", "Notes", str(home))
             workspace.import_collection("notes")

@@ -24,8 +24,7 @@ from mdvec.sources.folder import FolderSource
 from mdvec.sources.git.git_source import GitSource
 from mdvec.sources.github.github_source import GithubSource
 from mdvec.sources.interface import Source
-from mdvec.stores.holders import HeldClaim
-from mdvec.stores.interface import Claim, Store, View, Writer
+from mdvec.stores.interface import Store, View, Writer
 from mdvec.stores.published.followed import PublishedStore
 from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.store import SqliteStore
@@ -39,7 +38,6 @@ _sources: tuple[type[Source], ...] = (FolderSource, GithubSource, GitSource)
 _stores: tuple[type[Store], ...] = (SqliteStore, PublishedStore)
 _views: tuple[type[View], ...] = (Snapshot,)
 _writers: tuple[type[Writer], ...] = (Snapshot,)
-_claims: tuple[type[Claim], ...] = (HeldClaim,)
 
 
 def search(folder: Path) -> list[str]:

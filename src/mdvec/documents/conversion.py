@@ -13,7 +13,6 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
 from typing import IO, cast
 
 from mdvec import registry
@@ -21,9 +20,6 @@ from mdvec.documents.encodings import Decoded
 from mdvec.errors import UnreadableFileError
 from mdvec.text.hashing import content_hash
 from mdvec.text.links import converter_of
-from mdvec.types.document import Comment
-
-_PLACE = "place: "
 
 _TIMEOUT_S = 120.0
 _SECONDS_A_MB = 2.0
@@ -62,31 +58,6 @@ def convert(path: str, raw: bytes) -> Decoded:
         reason = "takes too long to convert" if process.has_expired else "ends its converter"
         _given_up[content_hash(raw)] = reason
     raise UnreadableFileError(reason)
-
-
-def places_of(comments: Iterable[Comment]) -> Iterator[tuple[int, str]]:
-    """Yield where a part of the original begins, and its name, such as ``page 7``.
-
-    Args:
-        comments: Those of a document that was converted; those of another one mark nothing.
-    """
-    for comment in comments:
-        text = comment.text.removeprefix("<!--").removesuffix("-->").strip()
-        if text.startswith(_PLACE):
-            yield comment.start, text.removeprefix(_PLACE)
-
-
-def place_at(comments: Iterable[Comment], start: int) -> str:
-    """Return the name of the place of the original that holds a character.
-
-    Args:
-        comments: Those of a document, in order.
-        start: Position of the character.
-
-    Returns:
-        The place; empty in a document that was not converted.
-    """
-    return next((place for begins, place in reversed([*places_of(comments)]) if begins <= start), "")
 
 
 _lock = threading.Lock()

@@ -64,6 +64,8 @@ def plain_parts(children: Sequence[Token]) -> Iterator[str]:
             yield child.meta["link"].text or child.meta["shown"]
         elif child.type in {"softbreak", "hardbreak"}:
             yield " "
+        elif child.type == "math_inline":
+            yield f"${child.content}$"
         elif child.type != "html_inline":
             yield child.content
 

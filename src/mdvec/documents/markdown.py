@@ -42,11 +42,13 @@ _HTML_HEADING = re.compile(
     r"^[ \t]*<h(?P<level>[1-6])\b[^<>]*>(?P<text>(?:(?!</?h[1-6]\b).){0,1000}+)</h(?P=level)>",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
-# The end of a heading in the syntaxes of Kramdown, Pandoc and MkDocs.
-_ATTRIBUTES = re.compile(r"\{:?[ \t]*(?:[#.:][^{}]*|-|[\w-]+=[^{}]*|data-[\w-]+[ \t]*)\}$")
+ATTRIBUTES = re.compile(r"\{:?[ \t]*(?:[#.:][^{}]*|-|[\w-]+=[^{}]*|data-[\w-]+[ \t]*)\}$")
+"""Attributes at the end of a heading, as Kramdown, Pandoc and MkDocs write them."""
+
 _HTML_TAG = re.compile(r"<[^<>]*>")
 
 _CONTAINERS = frozenset({"List", "BlockQuote"})
+_FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]")
 _KINDS = {"Paragraph": BlockKind.PARAGRAPH, "Heading": BlockKind.HEADING}
 _LINKS = frozenset({"Link", "Image"})
 _SPANS = _LINKS | {"Emphasis", "Strong"}
@@ -339,10 +341,10 @@ class _Reader:
     def _close(self, tag: str, end: int) -> None:
         match tag:
             case "Heading" if not self._open:
-                text = "".join(self._texts.pop())
+                text = _FOOTNOTE.sub("", "".join(self._texts.pop()))
                 self.headings[-1] = replace(self.headings[-1], text=one_line(text))
                 self._heading_end = math.inf
-            case "CodeBlock" | "HtmlBlock" | "Wikilink":
+            case "CodeBlock" | "HtmlBlock" | "Wikilink" | "Footnote":
                 self._muted -= 1
             case "Link":
                 self._close_link()
@@ -370,8 +372,9 @@ class _Reader:
             return "Wikilink"
         if is_wikilink:
             return "Emphasis"  # of signs that no file has in its name
-        if details["id"].startswith("^"):
-            return "Emphasis"  # a footnote without spaces looks like the definition of a link
+        if details["id"].startswith("^"):  # a footnote without spaces looks like the definition of a link
+            self._muted += 1
+            return "Footnote"
         if tag == "Link":
             address = (
                 f"mailto:{details['dest_url']}" if details["link_type"] == "Email" else details["dest_url"]
@@ -392,5 +395,5 @@ def _anchor_start(body: str, first: int, last: int) -> float:
     source = body[first:last].rstrip()
     is_underlined = not source.lstrip().startswith("#")
     content = (source.rpartition("\n")[0] if is_underlined else source.rstrip("#")).rstrip()
-    found = _ATTRIBUTES.search(content)
+    found = ATTRIBUTES.search(content)
     return first + len(content[: found.start()].rstrip()) if found else math.inf

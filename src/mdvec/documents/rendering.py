@@ -20,6 +20,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 from mdvec.documents.inline import add_inline_rules, plain_parts, with_marks
 from mdvec.documents.line_breaks import is_hard_wrapped
 from mdvec.documents.links import WIKILINK, wikilink
+from mdvec.documents.markdown import ATTRIBUTES
 from mdvec.documents.sanitising import sanitised
 from mdvec.documents.targets import Job, Targets, slug
 from mdvec.text.highlight import match_spans
@@ -144,6 +145,8 @@ def _mark_up_blocks(state: StateCore) -> None:
         elif token.type == "inline" and _is_overfull(token.content):
             done.append(_made(html.escape(token.content)))
         elif token.type == "inline":
+            if done and done[-1].type == "heading_open" and (found := ATTRIBUTES.search(token.content)):
+                token.content = token.content[: found.start()].rstrip()
             _set_block_id(token, done)
             embed = _sole_embed(token, job) if done and done[-1].type == "paragraph_open" else None
             if embed is None:
@@ -288,4 +291,5 @@ def _set_heading_id(token: Token, inline: Token, job: Job) -> None:
     job.anchors[name] = number + 1
     anchor = f"{name}-{number}" if number else name
     token.attrSet("id", anchor)
-    job.outline.append(OutlineHeading(int(token.tag[1]), text, f"{ANCHOR_PREFIX}{anchor}"))
+    if not token.level:  # as in the index, what is quoted is no heading of the document
+        job.outline.append(OutlineHeading(int(token.tag[1]), text, f"{ANCHOR_PREFIX}{anchor}"))

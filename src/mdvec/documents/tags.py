@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from mdvec.text.moments import scalars
+
 # All but white space and punctuation: letters of any script with their marks, digits, emoji,
 # "_", "-" and "/". The ranges are ASCII, Latin-1, general, CJK and full-width punctuation; the
 # joiners (200C, 200D) stay, being part of Indic words and of emoji.
@@ -77,17 +79,6 @@ def distinct_tags(tags: Iterable[str]) -> tuple[str, ...]:
         Without ``#``, in order, the first spelling of those that differ by case alone.
     """
     return _distinct(" ".join(tag.split()).lstrip("#").strip("[]/ ") for tag in tags)
-
-
-def scalars(value: object) -> Iterator[str]:
-    """Yield the texts and numbers of a value in frontmatter, also inside nested lists."""
-    if isinstance(value, list):
-        for item in value:
-            yield from scalars(item)
-    elif isinstance(value, bool):
-        yield str(value).lower()
-    elif isinstance(value, (str, int, float)):
-        yield str(value)
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:

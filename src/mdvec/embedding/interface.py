@@ -208,3 +208,18 @@ def embed_all(
     for positions, vectors in embedder.embed(texts, role, titles):
         matrix[list(positions)] = vectors
     return matrix
+
+
+class Cluster(Protocol):
+    """Machines that embed; made by the registry from an address, and connected to when it is first needed."""
+
+    def embedder(self, own: Embedder, make: Callable[[], Embedder]) -> Embedder:
+        """Return an embedder whose passages are embedded there.
+
+        Args:
+            own: The embedder here.
+            make: Makes it there; it can be pickled.
+        """
+
+    def close(self) -> None:
+        """Disconnect, if connected."""

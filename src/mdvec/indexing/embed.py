@@ -19,7 +19,6 @@ from mdvec.errors import EmbeddingError
 from mdvec.indexing.work import Work
 from mdvec.stores.interface import View
 from mdvec.stores.records import PendingText
-from mdvec.stores.sharing import SharedWork
 from mdvec.text.boilerplate import MIN_DOCUMENTS, MOST, shared_lines, without_boilerplate
 from mdvec.types.collection import Boilerplate
 from mdvec.types.ids import SpaceId
@@ -170,9 +169,7 @@ def _pending_batches(work: Work, space_id: SpaceId, texts_at_once: int) -> Itera
             yield from _taken(work, space_id, names)
         while texts := _read(work, lambda view: view.vectors.pending(collection_id, space_id, texts_at_once)):
             yield from _taken(work, space_id, texts)
-        if not isinstance(work.store, SharedWork) or not _read(
-            work, lambda view: _others(work, view, space_id)
-        ):
+        if work.store.team is None or not _read(work, lambda view: _others(work, view, space_id)):
             return
         run.current().sleep(_WAIT_FOR_OTHERS_S)
 
@@ -184,8 +181,8 @@ def _embedded(item: PendingText, boilerplate: Collection[str]) -> str:
 
 def _taken(work: Work, space_id: SpaceId, texts: list[PendingText]) -> Iterator[list[PendingText]]:
     """Yield the texts that no other process is embedding, if there are any."""
-    if isinstance(work.store, SharedWork):
-        mine = work.store.take_texts(work.claim, space_id, [each.text_hash for each in texts])
+    if work.store.team is not None:
+        mine = work.store.team.take_texts(work.claim, space_id, [each.text_hash for each in texts])
         texts = [each for each in texts if each.text_hash in mine]
     if texts:
         yield texts

@@ -1,30 +1,32 @@
 """Estimates what an import would embed, and how long that takes; nothing is written.
 
 Before a run that goes to a service, everything is counted. Else a sample of the documents is read, and its
-counts are scaled by bytes.
+rates are scaled by bytes.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder
-from mdvec.indexing.changes import Changes
 from mdvec.indexing.embed import names_at_once, probes
+from mdvec.indexing.plan import Changes
 from mdvec.indexing.prepare import Prepared, prepared
 from mdvec.stores.interface import View
 from mdvec.stores.records import PendingText, first_names
 from mdvec.text.hashing import text_hash
-from mdvec.types.change import SourceEntry, Unreadable
+from mdvec.types.change import Unreadable
 from mdvec.types.chunk import under_context
 from mdvec.types.collection import Collection
 from mdvec.types.document import names_of
 from mdvec.types.ids import SpaceId, TextHash
+from mdvec.types.model_report import ImportEstimate
 
 _Item = TypeVar("_Item")
 
@@ -41,49 +43,17 @@ _MORE_TEXTS = 60
 _QUICK_S = 0.5
 
 
-class Outlook(Struct, frozen=True):
-    """The texts that an import would embed.
+class _Texts(Struct):
+    """Texts of chunks and names of documents, and how many documents were read for them."""
 
-    Attributes:
-        documents: Documents that would be read.
-        chunks: Texts of chunks.
-        names: Names of documents.
-        tokens: Tokens of both, and of the texts that measure a model in a new space.
-        requests: Requests to a service, for all of them.
-        unreadable: Files that cannot be read now, and why.
-        is_sampled: Whether the counts were scaled from a sample.
-        seconds: How long a model on this machine takes, as measured now; None for others.
-    """
-
-    documents: int
-    chunks: int
-    names: int
-    tokens: int
-    requests: int
-    unreadable: tuple[str, ...]
-    is_sampled: bool = False
-    seconds: float | None = None
+    chunks: list[PendingText] = field(default_factory=list)
+    names: list[PendingText] = field(default_factory=list)
+    documents: int = 0
 
 
-class _NewTexts(Struct, frozen=True):
-    """The texts of the documents that an import would read, as far as they were read.
-
-    Attributes:
-        documents: How many hold text.
-        chunks: Texts of their chunks.
-        names: Their names.
-        unreadable: Files that cannot be read now, and why.
-    """
-
-    documents: int
-    chunks: list[PendingText]
-    names: list[PendingText]
-    unreadable: tuple[str, ...]
-
-
-def look_ahead(
+def estimate_import(
     collection: Collection, changes: Changes, embedder: Embedder, space_id: SpaceId | None, *, rebuild: bool
-) -> Outlook:
+) -> ImportEstimate:
     """Do the work of an import up to the model, and count the texts that it would embed.
 
     Args:
@@ -93,6 +63,9 @@ def look_ahead(
         space_id: The space of its vectors; None if it has none yet.
         rebuild: Whether every document is prepared anew.
 
+    Returns:
+        The estimate, without the name and the price of the model; the warnings are files that cannot be read.
+
     Raises:
         SourceError: If the source cannot be read.
         ImportStoppedError: If the run is cancelled.
@@ -100,62 +73,57 @@ def look_ahead(
     is_service = embedder.requests_for(["ok"]) > 0
     entries = changes.entries
     sample = entries if is_service else _spread(entries, _MAX_DOCUMENTS)
-    new = _read(changes, sample)
-    with changes.store.read() as view:
-        old_chunks, old_names = ([], []) if rebuild else _pending(collection, changes, view, space_id)
-        cached = _Cached(view, space_id)
-        old_chunks, new_chunks = cached.without(old_chunks), cached.without(new.chunks)
-        old_names, new_names = cached.without(old_names), cached.without(new.names)
-        has_chunks = bool(old_chunks or new_chunks or view.collections.counts(collection.id, None).chunks)
-        measuring = probes(view, space_id) if has_chunks else ()
-    by_count = _share(len(entries), len(sample))
-    bytes_read = sum(each.size for each in sample)
-    by_size = _share(sum(each.size for each in entries), bytes_read) if bytes_read else by_count
-    chunks, names = [*old_chunks, *new_chunks], [*old_names, *new_names]
-    counted = [*chunks, *names] if is_service else _spread([*chunks, *names], _MAX_TEXTS)
-    chars = (
-        _chars(old_chunks) + _chars(old_names) + by_size * _chars(new_chunks) + by_count * _chars(new_names)
-    )
-    tokens = sum(_tokens(each.text, embedder) for each in counted) * _share(chars, _chars(counted))
-    tokens += sum(_tokens(text, embedder) for texts in measuring for text in texts)
-    requests = sum(map(embedder.requests_for, measuring))
-    if is_service:
-        requests += _requests(chunks, embedder, embedder.texts_at_once)
-        requests += _requests(names, embedder, names_at_once(embedder.texts_at_once))
-    return Outlook(
-        documents=round(new.documents * by_count),
-        chunks=round(len(old_chunks) + by_size * len(new_chunks)),
-        names=round(len(old_names) + by_count * len(new_names)),
-        tokens=round(tokens),
-        requests=requests,
-        unreadable=new.unreadable,
-        is_sampled=len(sample) < len(entries) or len(counted) < len(chunks) + len(names),
-        seconds=None if is_service else _duration(embedder, chunks, round(tokens)),
-    )
-
-
-def _read(changes: Changes, entries: Sequence[SourceEntry]) -> _NewTexts:
-    """Read and prepare some of the documents that an import would read."""
-    changes.prefetch(entries)
-    chunks: list[PendingText] = []
-    names: list[PendingText] = []
-    unreadable = [f"{each.path}: {each.reason}" for each in changes.failures]
-    documents = 0
-    for item in prepared(changes, entries):
+    share = sum(each.size for each in sample) / (sum(each.size for each in entries) or 1) or 1.0
+    warnings = [f"{each.path}: {each.reason}" for each in changes.failures]
+    new = _Texts()
+    changes.prefetch(sample)
+    for item in prepared(changes, sample):
         if isinstance(item, Unreadable):
-            unreadable.append(f"{item.path}: {item.reason}")
+            warnings.append(f"{item.path}: {item.reason}")
         elif isinstance(item, Prepared):
             record, document = item.record, item.record.document
-            names += [PendingText(text_hash(name), name) for name in record.names]
+            new.names += [PendingText(text_hash(name), name) for name in record.names]
             hashed = zip(record.text_hashes, record.chunks, strict=True)
-            chunks += [PendingText(key, each.embedded_text, document.title) for key, each in hashed]
-            documents += 1
-            run.current().report(run.Stage.TEXT, documents, len(entries))
+            new.chunks += [PendingText(key, each.embedded_text, document.title) for key, each in hashed]
+            new.documents += 1
+            run.current().report(run.Stage.TEXT, new.documents, len(sample))
             run.current().check()
-    return _NewTexts(documents, chunks, names, tuple(unreadable))
+    with changes.store.read() as view:
+        old = _Texts() if rebuild else _pending(collection, changes, view, space_id)
+        seen: set[TextHash] = set()
+        for texts in (old, new):
+            texts.chunks = _unknown(texts.chunks, view, space_id, seen)
+            texts.names = _unknown(texts.names, view, space_id, seen)
+        has_chunks = old.chunks or new.chunks or view.collections.counts(collection.id, None).chunks
+        measuring = probes(view, space_id) if has_chunks else ()
+    every = [*old.chunks, *new.chunks, *old.names, *new.names]
+    chars = _chars([*old.chunks, *old.names]) + _chars([*new.chunks, *new.names]) / share
+    counted = every if is_service else _spread(every, _MAX_TEXTS)
+    tokens = _tokens(counted, embedder) * chars / (_chars(counted) or 1)
+    tokens += sum(len(embedder.tokens.ends(text)) for text in chain(*measuring))
+    requests = 0
+    if is_service:
+        at_once = embedder.texts_at_once
+        requests = sum(map(embedder.requests_for, measuring))
+        requests += _requests([*old.chunks, *new.chunks], embedder, at_once)
+        requests += _requests([*old.names, *new.names], embedder, names_at_once(at_once))
+    return ImportEstimate(
+        collection=collection.name,
+        model="",
+        documents=round(new.documents * len(entries) / len(sample)) if sample else 0,
+        chunks=round(len(old.chunks) + len(new.chunks) / share),
+        names=round(len(old.names) + len(new.names) * len(entries) / (len(sample) or 1)),
+        tokens=round(tokens),
+        exact=embedder.tokens.is_exact and len(sample) == len(entries) and len(counted) == len(every),
+        requests=requests,
+        usd=None,
+        price=None,
+        warnings=tuple(warnings),
+        seconds=None if is_service else _duration(embedder, [*old.chunks, *new.chunks], tokens),
+    )
 
 
-def _duration(embedder: Embedder, texts: Sequence[PendingText], tokens: int) -> float | None:
+def _duration(embedder: Embedder, texts: Sequence[PendingText], tokens: float) -> float | None:
     """Return the seconds that some tokens take, measured on this machine with a few texts."""
     if not texts or embedder.problem is not None:
         return None
@@ -170,7 +138,7 @@ def _duration(embedder: Embedder, texts: Sequence[PendingText], tokens: int) -> 
         for _ in embedder.embed([each.text for each in part], titles=[each.title for each in part]):
             pass
         elapsed_s += time.perf_counter() - started
-        done += sum(_tokens(each.text, embedder) for each in part)
+        done += _tokens(part, embedder)
     return elapsed_s * tokens / done if done else None
 
 
@@ -181,12 +149,8 @@ def _spread(items: Sequence[_Item], most: int) -> Sequence[_Item]:
     return [items[number * len(items) // most] for number in range(most)]
 
 
-def _share(total: float, part: float) -> float:
-    return total / part if part else 1.0
-
-
-def _tokens(text: str, embedder: Embedder) -> int:
-    return len(embedder.tokens.ends(text))
+def _tokens(items: Sequence[PendingText], embedder: Embedder) -> int:
+    return sum(len(embedder.tokens.ends(each.text)) for each in items)
 
 
 def _chars(items: Sequence[PendingText]) -> int:
@@ -202,43 +166,30 @@ def _requests(items: Sequence[PendingText], embedder: Embedder, at_once: int) ->
     )
 
 
-class _Cached:
-    """Leaves out the texts that have a vector, or were there before."""
-
-    def __init__(self, view: View, space_id: SpaceId | None) -> None:
-        self._view = view
-        self._space_id = space_id
-        self._seen: set[TextHash] = set()
-
-    def without(self, items: Sequence[PendingText]) -> list[PendingText]:
-        """Return the texts that would be embedded, each once."""
-        unseen = {item.text_hash: item for item in items if item.text_hash not in self._seen}
-        self._seen |= unseen.keys()
-        cached = (
-            set() if self._space_id is None else {*self._view.vectors.known(self._space_id, list(unseen))}
-        )
-        return [item for key, item in unseen.items() if key not in cached]
+def _unknown(
+    items: Sequence[PendingText], view: View, space_id: SpaceId | None, seen: set[TextHash]
+) -> list[PendingText]:
+    """Return the texts that have no vector and were not seen before, each once."""
+    unseen = {item.text_hash: item for item in items if item.text_hash not in seen}
+    seen |= unseen.keys()
+    known = set() if space_id is None else {*view.vectors.known(space_id, list(unseen))}
+    return [item for key, item in unseen.items() if key not in known]
 
 
-def _pending(
-    collection: Collection, changes: Changes, view: View, space_id: SpaceId | None
-) -> tuple[list[PendingText], list[PendingText]]:
-    """Return the pending chunks and names of the documents that do not change."""
+def _pending(collection: Collection, changes: Changes, view: View, space_id: SpaceId | None) -> _Texts:
+    """Return the pending texts of the documents that do not change."""
     space = _NOWHERE if space_id is None else space_id
-    pending = view.vectors.pending(collection.id, space, _EVERYTHING)
-    pending_names = view.vectors.pending_names(collection.id, space, _EVERYTHING)
-    if not (pending or pending_names):
-        return [], []
+    chunks = view.vectors.pending(collection.id, space, _EVERYTHING)
+    names = view.vectors.pending_names(collection.id, space, _EVERYTHING)
+    if not (chunks or names):
+        return _Texts()
     plan = changes.plan
-    leaving = [
-        *(entry.path for entry in plan.changed),
-        *(move.old_path for move in plan.moved),
-        *plan.deleted,
-    ]
+    moved = (move.old_path for move in plan.moved)
+    leaving = chain((entry.path for entry in plan.changed), moved, plan.deleted)
     gone = {digest for path in leaving for digest in _hashes(collection, path, view)}
-    return (
-        [item for item in pending if item.text_hash not in gone],
-        [item for item in pending_names if item.text_hash not in gone],
+    return _Texts(
+        [item for item in chunks if item.text_hash not in gone],
+        [item for item in names if item.text_hash not in gone],
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -15,8 +17,9 @@ from mdvec.chunking.metadata import metadata_chunk
 from mdvec.documents.conversion import convert
 from mdvec.documents.encodings import Decoded, decode
 from mdvec.errors import FileTooLargeError, UnreadableFileError
-from mdvec.indexing.changes import Changes, sized
+from mdvec.indexing.plan import Changes, sized
 from mdvec.indexing.work import BINARY_RULE, POINTER_RULE, Recipe
+from mdvec.processes import submitted, worker_pool
 from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.indexed_terms import once, terms_of
@@ -28,7 +31,7 @@ from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document, with_comments
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor, Future
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
 _POINTER_START = b"version https://git-lfs.github.com/spec/v1\n"
@@ -85,21 +88,13 @@ def prepared(
         for entry in entries:
             yield _prepared(changes, entry)
         return
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    executor = ProcessPoolExecutor(
-        processes.number,
-        get_context("spawn"),  # a fork would lack the threads of this process
-        _begin,
-        (processes.make_recipe, changes.recipe.fingerprint),
+    pool = worker_pool(
+        processes.number, partial(_checked_recipe, processes.make_recipe, changes.recipe.fingerprint)
     )
     try:
-        yield from _prepared_by(
-            executor, changes, entries, most_waiting=_WAITING_PER_PROCESS * processes.number
-        )
+        yield from _prepared_by(pool, changes, entries, most_waiting=_WAITING_PER_PROCESS * processes.number)
     finally:
-        executor.shutdown(cancel_futures=True)
+        pool.shutdown(cancel_futures=True)
 
 
 def processes_pay(sizes: Sequence[int]) -> bool:
@@ -263,15 +258,18 @@ def _terms_of_chunks(
 
 
 def _prepared_by(
-    executor: Executor, changes: Changes, entries: Sequence[SourceEntry], *, most_waiting: int
+    pool: ProcessPoolExecutor, changes: Changes, entries: Sequence[SourceEntry], *, most_waiting: int
 ) -> Iterator[_Item]:
-    """Prepare documents in processes; the tasks of a process that dies are done here."""
+    """Prepare documents in processes, in order; the tasks of a process that dies are done here."""
     waiting: deque[tuple[Future[list[_Item]] | None, list[_Task]]] = deque()
     for tasks in _tasks(changes, entries):
         if not isinstance(tasks, list):
             yield tasks
             continue
-        waiting.append((_submitted(executor, tasks), tasks))
+        try:
+            waiting.append((submitted(pool, _prepare_all, tasks), tasks))
+        except BrokenExecutor:
+            waiting.append((None, tasks))
         if len(waiting) > most_waiting:
             yield from _results(*waiting.popleft(), changes.recipe)
     while waiting:
@@ -298,50 +296,30 @@ def _tasks(
         yield tasks
 
 
-def _submitted(executor: Executor, tasks: Sequence[_Task]) -> Future[list[_Item]] | None:
-    """Submit tasks; return None if no process is left."""
-    from concurrent.futures import BrokenExecutor
-
-    try:
-        return executor.submit(_prepare_all, tasks)
-    except BrokenExecutor:
-        return None
-
-
-def _results(future: Future[list[_Item]] | None, tasks: Iterable[_Task], recipe: Recipe) -> Iterator[_Item]:
-    from concurrent.futures import BrokenExecutor
-
+def _results(future: Future[list[_Item]] | None, tasks: list[_Task], recipe: Recipe) -> list[_Item]:
     with run.current().step("prepare_elsewhere"):
         try:
-            found = None if future is None else future.result()
+            if future is not None:
+                return future.result()
         except BrokenExecutor:  # for example, out of memory
-            found = None
-    if found is None:
-        found = [prepare(each.entry, each.content, recipe, contexts=each.contexts) for each in tasks]
-    yield from found
+            pass
+    return [prepare(each.entry, each.content, recipe, contexts=each.contexts) for each in tasks]
 
 
-_recipes: list[Recipe] = []  # in a worker process: its one recipe
-
-
-def _begin(make_recipe: Callable[[], Recipe], fingerprint: str) -> None:
-    """Initialise a worker process.
+def _checked_recipe(make_recipe: Callable[[], Recipe], fingerprint: str) -> Recipe:
+    """Make the recipe of a worker process.
 
     Raises:
-        RuntimeError: If its recipe has another fingerprint.
+        RuntimeError: If it has another fingerprint.
     """
-    from mdvec.processes import end_with_parent
-
-    end_with_parent()
     recipe = make_recipe()
     if recipe.fingerprint != fingerprint:
         msg = f"documents are prepared as {recipe.fingerprint} here, and as {fingerprint} there"
         raise RuntimeError(msg)
-    _recipes.append(recipe)
+    return recipe
 
 
-def _prepare_all(tasks: Sequence[_Task]) -> list[_Item]:
-    [recipe] = _recipes
+def _prepare_all(recipe: Recipe, tasks: Sequence[_Task]) -> list[_Item]:
     found = (prepare(each.entry, each.content, recipe, contexts=each.contexts) for each in tasks)
     return [_without_structure(each) for each in found]
 

@@ -26,8 +26,6 @@ from mdvec.types.ids import CollectionId, SpaceId, TextHash
 from mdvec.types.store_report import StoreContents
 
 if TYPE_CHECKING:
-    from hashlib import _Hash
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -92,13 +90,23 @@ def describe(view: View) -> StoreContents:
     """Count everything in a store and compute its checksum; reads all of it."""
     total = hashlib.sha256()
     documents = chunks = vectors = 0
+
+    def add(*values: object) -> None:
+        for value in values:
+            total.update(str(value).encode(errors="surrogatepass") + b"\0")
+
     collections = sorted(view.collections.all(), key=lambda each: each.name)
     for collection in collections:
-        _add(total, [str(replace(collection, id=CollectionId(0))), *_outcome(view, collection)])
+        states = view.collections.file_states(collection.id, None)
+        add(replace(collection, id=CollectionId(0)), *sorted((e.path, e.state, e.reason) for e in states))
         for path in sorted(view.documents.known(collection.id)):
             run.current().check()
-            documents += 1
-            chunks += _add_document(total, view, collection, path)
+            stored = view.documents.find(collection.id, path)
+            if stored is not None:
+                cut = _chunks(view, collection, stored)
+                facts = (getattr(stored, name) for name in _DOCUMENT_FACTS)
+                add(*facts, view.documents.links_of(stored.id), *cut)
+                documents, chunks = documents + 1, chunks + len(cut)
     for space_id, space in sorted(view.spaces.all().items(), key=lambda pair: pair[1].key):
         counted = 0
         for hashes, matrix in _pages(view, space_id):
@@ -106,7 +114,7 @@ def describe(view: View) -> StoreContents:
             total.update(b"".join(hashes))
             total.update(matrix.astype("<f2").tobytes())
         if counted:  # an empty space is nothing
-            _add(total, [space.key, str(view.spaces.unrelated(space_id))])
+            add(space.key, view.spaces.unrelated(space_id))
         vectors += counted
     return StoreContents(len(collections), documents, chunks, vectors, total.hexdigest())
 
@@ -238,24 +246,3 @@ def _pages(view: View, space_id: SpaceId) -> Iterator[tuple[list[TextHash], NDAr
             return
         yield hashes, vectors
         after = hashes[-1]
-
-
-def _add_document(total: _Hash, view: View, collection: Collection, path: str) -> int:
-    """Add a document to a checksum; return how many chunks it has."""
-    stored = view.documents.find(collection.id, path)
-    if stored is None:
-        return 0
-    facts = {name: getattr(stored, name) for name in _DOCUMENT_FACTS}
-    chunks = _chunks(view, collection, stored)
-    _add(total, [str(facts), str(view.documents.links_of(stored.id)), *(str(each) for each in chunks)])
-    return len(chunks)
-
-
-def _outcome(view: View, collection: Collection) -> list[str]:
-    states = view.collections.file_states(collection.id, None)
-    return sorted(f"{each.path}\0{each.state}\0{each.reason}" for each in states)
-
-
-def _add(total: _Hash, values: Sequence[str]) -> None:
-    for value in values:
-        total.update(value.encode(errors="surrogatepass") + b"\0")

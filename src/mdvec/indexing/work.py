@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from mdvec import run
 from mdvec.chunking.interface import Chunker
-from mdvec.stores.interface import Claim, Store, Writer
+from mdvec.stores.claims import Claim
+from mdvec.stores.interface import Store, Writer
 from mdvec.text.terms import TERMS_VERSION
 from mdvec.types.collection import Collection
 from mdvec.types.document import Document

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mdvec import run
-from mdvec.indexing.changes import Changes, sized
+from mdvec.indexing.plan import Changes, sized
 from mdvec.indexing.prepare import Prepared, Processes, prepared
 from mdvec.indexing.work import Work
 from mdvec.stores.versions import read_versions

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from mdvec.errors import ImportStoppedError, MdvecError, NotAllowedError, sentences
 from mdvec.interfaces import wire
-from mdvec.interfaces.document_lists import Documents, documents
 from mdvec.interfaces.encoding import JsonObject, schema_of
 from mdvec.interfaces.requests import (
     DOCUMENT_FILTERS,
@@ -156,11 +155,11 @@ def _links(workspace: Workspace, request: OutlineRequest, _: Say) -> DocumentLin
     return workspace.links(request.path, collection=request.collection)
 
 
-def _listed(workspace: Workspace, request: SearchRequest, _: Say) -> Documents:
+def _listed(workspace: Workspace, request: SearchRequest, _: Say) -> wire.Documents:
     query = search_query(request, workspace.search_settings(request.collections))
     limit = request.limit or _LISTED_DOCUMENTS
     found = workspace.browse.newest(query.filters, query.collections, limit=limit + 1)
-    return documents(found, limit)
+    return wire.documents(found, limit)
 
 
 def _tags(workspace: Workspace, request: TagsRequest, _: Say) -> wire.Tags:
@@ -202,7 +201,7 @@ OPERATIONS = (
         "list",
         SearchRequest,
         _listed,
-        Documents,
+        wire.Documents,
         "List documents, the last updated first.",
         takes=DOCUMENT_FILTERS,
         fixed={"query": ""},

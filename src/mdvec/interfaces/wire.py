@@ -11,7 +11,9 @@ from msgspec import Struct
 from mdvec.interfaces.encoding import JsonObject, iso_time
 from mdvec.types.fields import doc
 from mdvec.types.folder_context import FolderContext, shown_contexts
-from mdvec.types.report import ChangeProgress, FileStatus, ImportReport, TagCount
+from mdvec.types.links import Backlink, OutgoingLink
+from mdvec.types.outline import OutlineSection
+from mdvec.types.report import ChangeProgress, FileStatus, ImportReport, ListedDocument, TagCount
 
 if TYPE_CHECKING:
     from mdvec.types import collection as collections
@@ -22,11 +24,52 @@ _Kind = TypeVar("_Kind", bound=Struct)
 # --- documents and tags ------------------------------------------------------------------------------
 
 
+class Listed(Struct, frozen=True):
+    """A document in a list."""
+
+    collection: str
+    path: str
+    title: str
+    updated: Annotated[str, doc("ISO 8601, UTC; empty if unknown")]
+    size: Annotated[int, doc("bytes", "programs")]
+    file: Annotated[str | None, doc("absolute path", "programs")]
+
+
+class Documents(Struct, frozen=True):
+    """Documents, the last updated first."""
+
+    documents: tuple[Listed, ...]
+    more: Annotated[bool, doc("there are others")] = False
+
+
+class Map(Struct, frozen=True):
+    """The sections of a document, and what it is linked with."""
+
+    collection: str
+    path: str
+    title: str
+    sections: tuple[OutlineSection, ...]
+    links: tuple[OutgoingLink, ...]
+    backlinks: tuple[Backlink, ...]
+    more: Annotated[int, doc("sections and links that are left out")] = 0
+
+
 class Tags(Struct, frozen=True):
     """Tags, most used first."""
 
     tags: tuple[TagCount, ...]
     more: Annotated[int, doc("tags that are left out")] = 0
+
+
+def documents(values: Sequence[ListedDocument], limit: int) -> Documents:
+    """Return the shape of a list of documents, which has one more than the limit if there are others."""
+    return Documents(tuple(map(_listed, values[:limit])), len(values) > limit)
+
+
+def _listed(value: ListedDocument) -> Listed:
+    # A repository has no times.
+    updated = iso_time(value.changed_ns // 1_000_000 or None) or ""
+    return Listed(value.collection, value.path, value.title, updated, value.size, value.file)
 
 
 # --- imports -----------------------------------------------------------------------------------------

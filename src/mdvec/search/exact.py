@@ -16,7 +16,7 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace, StoredChunk
 from mdvec.text.folding import fold_name
 from mdvec.text.phrases import is_heading, phrase_finder
-from mdvec.text.scripts import UNSPACED, holds_unspaced
+from mdvec.text.scripts import HAN, KATAKANA, UNSPACED, holds_unspaced
 from mdvec.text.terms import phrase_terms
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Where
@@ -45,7 +45,8 @@ _MIN_NAME, _MOST_WORDS = 3, 3  # letters of a value, and words of a name such as
 # A code, a version, a name of several words or a long number: E142, CVE-2024-1234, read_file, 503.
 _IDENTIFIER = re.compile(
     r"(?<![\w./-])"
-    r"(?:(?=[\w./-]*[A-Za-z])(?:(?=[\w./-]*\d)|(?=\w{2,}[_.]\w\w))\w+(?:[./-]\w+)*|\d{3,})"
+    r"(?:(?=[\w./-]*[A-Za-z])(?:(?=[\w./-]*\d)|(?=\w{2,}[_.]\w\w))\w+(?:[./-]\w+)*|\d{3,}"
+    rf"|\d+(?:[.,]\d+)*[{HAN}{KATAKANA}]|\d{{1,3}}(?:,\d{{3}})+)"
     r"(?![\w/-])",
     re.ASCII,
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
+from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -15,18 +16,29 @@ from mdvec.search.candidates import Candidates
 from mdvec.search.extracts import Extract, expanded, fit, passage_of
 from mdvec.search.families import without_copies
 from mdvec.search.passages import RankedPassage
+from mdvec.search.query_vectors import SearchedCollection
 from mdvec.stores.interface import View
-from mdvec.stores.records import StoredChunk
+from mdvec.stores.records import StoredChunk, StoredDocument
+from mdvec.text.boilerplate import without_boilerplate
 from mdvec.text.folding import normalise
 from mdvec.text.highlight import match_spans
+from mdvec.text.moments import CREATED_KEYS, first_moment
 from mdvec.text.plain import plain_text
 from mdvec.text.prose import FENCE
 from mdvec.text.terms import word_terms
+from mdvec.types.change import SourceEntry
+from mdvec.types.collection import DEFAULT_SOURCE, Collection
+from mdvec.types.document import place_at
+from mdvec.types.folder_context import contexts_above
 from mdvec.types.hit import SearchHit
-from mdvec.types.ids import ChunkId, DocumentId
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId
+from mdvec.types.links import Versions
 from mdvec.types.query import Expansion, SearchQuery
+from mdvec.types.report import ListedDocument
 
 _HEADING = re.compile(r"^(?P<marks>#{1,6})[ \t]+(?P<text>[^\n]*?)[ \t]*#*[ \t]*$", re.MULTILINE)
+
+_NS_PER_MS = 1_000_000
 
 # Passages prepared for each hit: two of them may be copies, or show the same text.
 _SPARE = 3
@@ -208,3 +220,67 @@ def _hit(rank: int, score: float, similar: int, query: str, chunk: StoredChunk, 
         chunk_line=part.start_line + part.text.count("\n", 0, begin if chunk_text else 0),
         cut_lines=part.cut_lines,
     )
+
+
+def with_files(
+    found: Sequence[tuple[SearchHit, StoredChunk]],
+    query: str,
+    searched: Sequence[SearchedCollection],
+    versions: Mapping[CollectionId, Versions],
+    view: View,
+) -> Iterator[SearchHit]:
+    """Yield hits with their own text, and with all that is known of their documents and files.
+
+    Args:
+        found: The hits.
+        query: As it was searched.
+        searched: The collections.
+        versions: Which documents replace which, by collection.
+        view: The snapshot.
+    """
+    places = {each.collection.id: each for each in searched}
+    facts = view.documents.facts([chunk.document_id for _, chunk in found])
+    for hit, chunk in found:
+        place, said = places[chunk.collection_id], facts[chunk.document_id]
+        replaced = versions[chunk.collection_id]
+        created = first_moment(said.frontmatter, CREATED_KEYS)
+        line = hit.start + (best_line(query, hit.text) or 0) if said.comments else 0
+        yield replace(
+            hit,
+            chunk_text=_own_text(query, hit.chunk_text, place.collection.boilerplate.frequent),
+            stale=is_stale(chunk, place.differs),
+            file=file_of(chunk, place.collection),
+            chunk_index=chunk.ordinal,
+            folder_contexts=contexts_above(chunk.path, place.collection.folder_contexts),
+            supersedes=replaced.older.get(chunk.document_id, ()),
+            superseded_by=replaced.newer.get(chunk.document_id, ()),
+            updated_ms=said.changed_ns // _NS_PER_MS or None,
+            created_ms=None if created is None else created // _NS_PER_MS,
+            tags=said.tags,
+            place=place_at(said.comments, line),
+        )
+
+
+def file_of(known: StoredDocument | StoredChunk | ListedDocument, collection: Collection) -> str | None:
+    """Return the absolute path of a document's file; None when it is no file of this machine."""
+    if collection.source.kind != DEFAULT_SOURCE:
+        return None
+    return str(Path(collection.source.location, known.locator))
+
+
+def is_stale(known: StoredChunk | StoredDocument, differs: Callable[[SourceEntry], bool]) -> bool:
+    """Return True if a document is marked as changed, or its file differs from the index."""
+    return known.dirty or differs(
+        SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
+    )
+
+
+def _own_text(query: str, text: str, shared: Sequence[str]) -> str:
+    """Return a text without the lines that many documents share, unless these hold words of the query."""
+    rest = without_boilerplate(text, shared)
+    return text if rest == text or _matched(query, rest) != _matched(query, text) else rest
+
+
+def _matched(query: str, text: str) -> set[str]:
+    """Return the different words of a query in a text."""
+    return {text[start:end].casefold() for start, end in match_spans(query, text)}

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from mdvec.search.conditions import narrowed_by, words_of_prefixes
+from mdvec import run
+from mdvec.search.filters import folder_or_glob
 from mdvec.search.spelling import check_spelling
+from mdvec.search.where import at_path
 from mdvec.stores.interface import View
-from mdvec.text.operators import parse_query
-from mdvec.types.query import Where
+from mdvec.stores.records import StoredChunk
+from mdvec.text.folding import fold_name, normalise
+from mdvec.text.operators import Field, Operator, parse_query, text_finder
+from mdvec.text.properties import property_text
+from mdvec.text.terms import phrase_terms, run_pattern
+from mdvec.types.ids import ChunkId, DocumentId
+from mdvec.types.query import Filters, Where
+
+# Chunks that are read into memory at a time.
+_BATCH = 500
+
+# In the ranking, the most common words that start with a prefix stand for it.
+_WORDS_OF_PREFIX = 3
+_READ_FOR_WORDS = 100
 
 
 class Interpretation(Struct, frozen=True):
@@ -53,8 +69,8 @@ def interpret(query: str, where: Where, view: View, is_word: Callable[[str], boo
     spelling = check_spelling(parsed.plain, where, view, is_word)
     searched = parsed.changed(spelling.mended)
     parsed = parse_query(searched)
-    where = narrowed_by(parsed.operators, where, view)
-    prefixed = words_of_prefixes(parsed.operators, where, view)
+    where = _narrowed_by(parsed.operators, where, view)
+    prefixed = _words_of_prefixes(parsed.operators, where, view)
     return Interpretation(
         text=" ".join(filter(None, (parsed.text, *prefixed))),
         typed=" ".join(filter(None, (typed, *prefixed))),
@@ -65,3 +81,116 @@ def interpret(query: str, where: Where, view: View, is_word: Callable[[str], boo
         unknown_words=spelling.unknown,
         as_text=parsed.as_text,
     )
+
+
+def _narrowed_by(operators: Iterable[Operator], where: Where, view: View) -> Where:
+    """Return where to look: only chunks that meet every operator.
+
+    Args:
+        operators: The operators of the query.
+        where: Where to look without them.
+        view: The snapshot.
+    """
+    # Required words come last, so that their chunks meet all other operators.
+    for operator in sorted(operators, key=lambda each: each.is_evidence):
+        with run.current().step("operator", typed=operator.typed) as details:
+            if operator.field is None:
+                chunks = frozenset(_chunks_with(operator, where, view))
+                where = _among_chunks(where, chunks, negated=operator.negated)
+                details.update(chunks=len(chunks))
+            else:
+                documents = frozenset(_documents_with(operator, where, view))
+                where = _among_documents(where, documents, negated=operator.negated)
+                details.update(documents=len(documents))
+    return where
+
+
+def _words_of_prefixes(operators: Iterable[Operator], where: Where, view: View) -> list[str]:
+    """Return the words that stand for ``word*`` in the ranking: the most common ones."""
+    found: list[str] = []
+    for operator in operators:
+        if operator.prefix and operator.is_evidence:
+            ids = _chunks_with(operator, where, view)[:_READ_FOR_WORDS]
+            begun = Counter(
+                word
+                for chunk in view.chunks.get(ids).values()
+                for part in _parts(chunk)
+                for word in _words_with(normalise(operator.text), part)
+            )
+            found += [word for word, _ in begun.most_common(_WORDS_OF_PREFIX)]
+    return found
+
+
+def _among_chunks(where: Where, chunks: frozenset[ChunkId], *, negated: bool) -> Where:
+    if negated:
+        return replace(where, hidden_chunks=where.hidden_chunks | chunks)
+    return replace(where, chunks=chunks if where.chunks is None else where.chunks & chunks)
+
+
+def _among_documents(where: Where, documents: frozenset[DocumentId], *, negated: bool) -> Where:
+    if negated:
+        return replace(where, hidden=where.hidden | documents)
+    return replace(where, only=documents if where.only is None else where.only & documents)
+
+
+def _chunks_with(operator: Operator, where: Where, view: View) -> Sequence[ChunkId]:
+    """Return the chunks inside ``where`` that hold the words of an operator."""
+    terms = phrase_terms(operator.text, prefix=operator.prefix)
+    ids = view.words.holding(terms.groups, where)
+    if terms.exact:
+        return ids
+    holds = text_finder(operator)
+    named: dict[DocumentId, bool] = {}  # whether aliases and properties hold the words
+
+    def is_named(chunk: StoredChunk) -> bool:
+        if chunk.document_id not in named:
+            named[chunk.document_id] = any(map(holds, _names(chunk, view)))
+        return named[chunk.document_id]
+
+    is_word = " " not in fold_name(operator.text)
+    return [
+        chunk.id
+        for at in range(0, len(ids), _BATCH)
+        for chunk in view.chunks.get(ids[at : at + _BATCH]).values()
+        if any(map(holds, _parts(chunk))) or (is_word and is_named(chunk))
+    ]
+
+
+def _documents_with(operator: Operator, where: Where, view: View) -> Sequence[DocumentId]:
+    """Return the documents of the collections whose path, tags or title an operator names."""
+    everywhere = Where(where.collections)
+    match operator.field:
+        case Field.PATH:
+            filters = Filters(path=folder_or_glob(operator.text))
+            return [*view.documents.titles(at_path(replace(everywhere, filters=filters), view))]
+        case Field.TAG:
+            return [*view.documents.titles(replace(everywhere, filters=Filters(tags=(operator.text,))))]
+        case _:
+            groups = phrase_terms(operator.text, prefix=operator.prefix).groups
+            candidates = replace(everywhere, chunks=frozenset(view.words.holding(groups, everywhere)))
+            holds = text_finder(operator)
+            return [key for key, title in view.documents.titles(candidates).items() if holds(title)]
+
+
+def _parts(chunk: StoredChunk) -> Iterator[str]:
+    """Yield the texts in which a phrase may occur; it does not cross from one to the next."""
+    yield chunk.text
+    yield chunk.title
+    yield from chunk.heading_path
+    yield chunk.path.rpartition("/")[2].rpartition(".")[0]
+
+
+def _names(chunk: StoredChunk, view: View) -> Iterator[str]:
+    """Yield the aliases and the values of the properties of a chunk's document."""
+    document = view.documents.find(chunk.collection_id, chunk.path)
+    if document is not None:
+        yield from document.aliases
+        yield property_text(document.frontmatter)
+
+
+def _words_with(prefix: str, text: str) -> Iterator[str]:
+    """Yield the words of a text that start with the last word of a folded prefix."""
+    last = [match.group() for match in run_pattern(prefix).finditer(prefix)][-1]
+    normalised = normalise(text)
+    words = (match.group() for match in run_pattern(normalised).finditer(normalised))
+    return (word for word in words if word.startswith(last))

@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec import run
+from mdvec.search.words import SAMPLE_CHUNKS
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace
 from mdvec.types.ids import ChunkId, CollectionId, SpaceId
@@ -41,9 +42,6 @@ ORDINARY_SHARE = 0.3
 # The candidates are the ``depth`` chunks with the nearest texts, and up to ``depth`` chunks of the documents
 # with the nearest names: one document for so many of them.
 _RANKS_PER_NAME = 4
-
-# The background of a query is the similarity of a sample of so many chunks.
-_SAMPLE_CHUNKS = 512
 
 # If fewer chunks of the sample are in the query's language, all of it counts.
 _MIN_SAMPLE = 16
@@ -151,7 +149,7 @@ def _measure_in(space: QuerySpace, places: Sequence[ChunkPlace], view: View) -> 
         ordinary = texts[1, 0]
         near[across] -= ORDINARY_SHARE * (ordinary[across] - ordinary[across].mean())
     deviations = np.where(np.isnan(near), np.nan, 0.0)
-    sample = view.vectors.sample(space.id, _SAMPLE_CHUNKS)
+    sample = view.vectors.sample(space.id, SAMPLE_CHUNKS)
     for collection in set(collections):
         inside = np.array(collections) == collection
         mean, spread = _background(space, collection, sample, view)

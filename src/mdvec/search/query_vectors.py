@@ -17,6 +17,7 @@ from mdvec.errors import EmbeddingError, MdvecError
 from mdvec.search.meaning import QuerySpace
 from mdvec.stores.interface import View
 from mdvec.text.scripts import is_unspaced_query
+from mdvec.types.change import SourceEntry
 from mdvec.types.collection import Collection
 from mdvec.types.ids import SpaceId
 from mdvec.types.query import SearchMode
@@ -31,6 +32,10 @@ _MAX_RECENT_CHARS = 1_000
 _recent: WeakKeyDictionary[Embedder, dict[str, Vector]] = WeakKeyDictionary()
 
 
+def _never(_: SourceEntry) -> bool:
+    return False
+
+
 class SearchedCollection(Struct, frozen=True):
     """A collection with the model that it is searched by.
 
@@ -39,12 +44,14 @@ class SearchedCollection(Struct, frozen=True):
         embedder: Its model; None if that cannot be used.
         space_id: The space of its vectors; None if it holds none of that model.
         problem: The reason why it cannot be searched by meaning; None if it can, or holds no vector yet.
+        differs: Returns True if a file of its source has changed since it was indexed.
     """
 
     collection: Collection
     embedder: Embedder | None
     space_id: SpaceId | None
     problem: MdvecError | None = None
+    differs: Callable[[SourceEntry], bool] = _never
 
 
 class QueryVectors(Struct, frozen=True):

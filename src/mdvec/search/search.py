@@ -1,8 +1,15 @@
-"""The way from a query to its answer: one function of numbered steps, each step a module of this folder."""
+"""The way from a query to its answer: numbered steps, each of them a module of this folder.
+
+:func:`search` checks the query and completes the answer, :func:`find` finds the passages, :func:`rank` ranks
+them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -11,24 +18,37 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec import run
+from mdvec.search.advice import (
+    Commands,
+    Completeness,
+    all_weak,
+    hidden,
+    not_operators,
+    too_long,
+    unmatched,
+)
 from mdvec.search.candidates import Candidates
 from mdvec.search.exact import Exact, find_exact
 from mdvec.search.families import folded
 from mdvec.search.feedback import with_feedback
+from mdvec.search.filters import clean
 from mdvec.search.fusion import fuse
-from mdvec.search.hits import Shown, show_hits
+from mdvec.search.hits import Shown, show_hits, with_files
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.meaning import QuerySpace, find_by_meaning, measure_meaning
 from mdvec.search.passages import Ranked, RankedPassage, joined_passages, single_chunks
 from mdvec.search.probability import level_of, probabilities
 from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_word
-from mdvec.search.words import Words, find_by_words
+from mdvec.search.where import narrowed, unmet
+from mdvec.search.words import SAMPLE_CHUNKS, Words, find_by_words
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace
 from mdvec.text.scripts import is_unspaced_query
-from mdvec.types.hit import Confidence
-from mdvec.types.ids import ChunkId
-from mdvec.types.query import Expansion, SearchMode, SearchQuery, Where
+from mdvec.types.collection import Collection
+from mdvec.types.hit import Confidence, Correction, SearchResult
+from mdvec.types.ids import ChunkId, CollectionId
+from mdvec.types.links import Versions
+from mdvec.types.query import Expansion, SearchMode, SearchQuery, SortBy, Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,7 +103,131 @@ class Ranking(Struct, frozen=True):
     is_complete: bool
 
 
+class Search(Struct, frozen=True):
+    """A query, and what only the process that received it knows. It can be pickled.
+
+    Attributes:
+        query: As the caller gave it.
+        checked_ms: When that process last found sources to be as indexed, in milliseconds since 1970.
+        importing: Whether that process is making the missing vectors.
+        related_to: Path of the document of the one collection whose text is the query; it is left out, and
+            nothing in its text is an operator.
+        readable: Names of the collections that may be read; None for all.
+    """
+
+    query: SearchQuery
+    checked_ms: Mapping[CollectionId, int] = {}
+    importing: bool = False
+    related_to: str | None = None
+    readable: frozenset[str] | None = None
+
+
+@contextmanager
+def recorded_search(query: SearchQuery, *, plain: bool) -> Iterator[Callable[[SearchResult], SearchResult]]:
+    """Record a search.
+
+    Args:
+        query: The query.
+        plain: Whether the query may be in the log as it is, instead of its length and a hash.
+
+    Yields:
+        Takes the answer, and returns it.
+    """
+    text = query.text
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+    known = {"query": text} if plain else {"query_hash": digest}
+    with (
+        run.logged("search", **known, chars=len(text), mode=query.mode.value, limit=query.limit) as line,
+        run.current().step("search_total", query=text, limit=query.limit) as step,
+    ):
+
+        def record(result: SearchResult) -> SearchResult:
+            line.update(hits=len(result.hits), confidence=result.confidence.value)
+            scores = (f"{hit.path}:{hit.start_line}={hit.score:.3f}" for hit in result.hits)
+            step.update(hits=len(result.hits), scores=" ".join(scores))
+            return result
+
+        yield record
+
+
 def search(
+    asked: Search,
+    searched: Sequence[SearchedCollection],
+    versions: Mapping[CollectionId, Versions],
+    view: View,
+    commands: Commands,
+) -> SearchResult:
+    """Answer a query from what is indexed now.
+
+    Args:
+        asked: The query.
+        searched: The collections, each with its model.
+        versions: Which documents replace which, by collection.
+        view: The snapshot.
+        commands: Name the next steps.
+
+    Raises:
+        InvalidQueryError: If the query is empty.
+        UsageError: If one of its numbers is out of range.
+        EmbeddingError: If its mode is ``dense`` and a model cannot be used or does not answer.
+        DocumentNotFoundError: If it filters by links to a document that is not there.
+    """
+    started = time.perf_counter()
+    collections = [each.collection for each in searched]
+    # 1. Check the query, and find out which chunks its filters allow.
+    query, warnings = clean(asked.query)
+    allowed = narrowed(query.filters, collections, versions, view) if searched else Where(())
+    where = _without(allowed, asked.related_to, collections, view)
+    # 2. to 12. Find the passages.
+    found = find(query, where, searched, view, is_document=asked.related_to is not None)
+    meant, mode = found.meant, found.mode
+    # 13. Add what is known of their documents, and the state of each file.
+    hits = [*with_files(found.shown.hits, meant.searched, searched, versions, view)]
+    if query.sort is SortBy.DATE:
+        hits.sort(key=lambda hit: -(hit.updated_ms or 0))
+        hits = [replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1)]
+    if query.filters.clean_only:  # a file may have changed just now, before anything could mark it
+        hits = [hit for hit in hits if not hit.stale]
+    # 14. Say what the index lacks, and what helps where nothing was found.
+    index = Completeness(
+        collections, [view.collections.counts(each.collection.id, each.space_id) for each in searched]
+    )
+    activities = view.collections.activities() if index.pending_chunks or index.partial else []
+    hint = None
+    if not hits:
+        hint = (
+            hidden(query, found.hidden)
+            or index.hint(mode, commands)
+            or (unmet(query.filters, allowed, view) if searched and not found.shown.hits else "")
+            or all_weak(query, found.weaker)
+            or unmatched(query, meant.operators)
+        )
+    return SearchResult(
+        query=asked.query.text,
+        mode=mode,
+        hits=tuple(hits),
+        confidence=found.confidence,
+        total_chunks=index.chunks,
+        pending_chunks=index.pending_chunks,
+        last_indexed_ms=index.last_indexed_ms(asked.checked_ms),
+        elapsed_ms=(time.perf_counter() - started) * 1000,
+        warnings=(
+            *warnings,
+            *found.warnings,
+            *not_operators(query.text, meant.as_text),
+            *too_long(query, found.shown.left_out),
+            *index.warnings(mode, commands, activities, importing=asked.importing),
+        ),
+        hint=hint,
+        searched=meant.searched,
+        corrections=tuple(Correction(*pair) for pair in meant.corrections.items()),
+        unknown_words=meant.unknown_words,
+        left_out=found.shown.left_out,
+        weaker=found.weaker,
+    )
+
+
+def find(
     query: SearchQuery,
     where: Where,
     searched: Sequence[SearchedCollection],
@@ -91,7 +235,7 @@ def search(
     *,
     is_document: bool = False,
 ) -> Found:
-    """Answer a query.
+    """Find the passages that answer a query.
 
     Args:
         query: The query, checked by :func:`mdvec.search.filters.clean`.
@@ -104,7 +248,7 @@ def search(
         EmbeddingError: If the mode is ``dense`` and a model cannot be used or does not answer.
         ConfigError: If the mode is ``dense`` and a model's files are gone.
     """
-    # 1. Read the operators, and correct the spelling.
+    # 2. Read the operators, and correct the spelling.
     if is_document or not searched:
         meant = Interpretation(query.text, query.text, where, query.text, is_document=is_document)
     else:
@@ -119,34 +263,35 @@ def search(
             SearchMode.LEXICAL,
             meant,
         )
-    # 2. Embed the query in each space, and look for its words meanwhile.
+    # 3. Embed the query in each space, and look for its words meanwhile.
     with embedding(meant.typed, query.mode, searched, view) as wait_for_vectors:
         depth = first_depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * query.limit)
-        words = _words(query.mode, text, where, view, depth)
+        find_words = _words_finder(query.mode, text, where, searched, view)
+        words = find_words(depth)
         vectors = wait_for_vectors()
-    # 3. to 7. Rank candidates, deeper if one long document fills the first ones.
+    # 4. to 8. Rank candidates, deeper if one long document fills the first ones.
     while True:
         ranking = rank(meant, words, vectors.spaces, view, depth)
         if not query.all_similar:
-            # 8. Fold like texts, unless a value in the query names them.
+            # 9. Fold like texts, unless a value in the query names them.
             named = ranking.candidates.named
             ids = [each.place.id for each in ranking.ranked if not named[each.at]]
             ranked, similar = folded(ranking.ranked, view.chunks.skeletons(ids))
             ranking = replace(ranking, ranked=ranked, similar=similar)
-        # 9. Join neighbouring chunks into passages.
+        # 10. Join neighbouring chunks into passages.
         passages = _passages(query, ranking)
         documents = {each.best.place.document_id for each in passages}
         enough = len(documents) >= query.limit or (len(passages) >= query.limit and depth > first_depth)
         if ranking.is_complete or enough:
             break
         depth *= _DEPTH_GROWTH
-        words = _words(query.mode, text, where, view, depth)
-    # 10. Estimate for each passage how probably it answers, and leave out those that hardly do.
+        words = find_words(depth)
+    # 11. Estimate for each passage how probably it answers, and leave out those that hardly do.
     probable = probabilities(passages, ranking.candidates, words)
     confidence = level_of(probable[0]) if probable else Confidence.NONE
     most = 1 if query.min_score and confidence is Confidence.NONE else len(passages)  # the best guess
     plausible = [at for at, each in enumerate(probable[:most]) if each >= query.min_score]
-    # 11. Show the text of the first ones. Evidence orders hits, so that no score is higher than one before.
+    # 12. Show the text of the first ones. Evidence orders hits, so that no score is higher than one before.
     scores = [*accumulate((probable[at] for at in plausible), min)]
     with run.current().step("show", hits=min(len(plausible), query.limit)):
         shown = show_hits(
@@ -184,13 +329,13 @@ def rank(
     import numpy as np
 
     where = meant.where
-    # 3. Find the passages that the query, as it was typed, names.
+    # 4. Find the passages that the query, as it was typed, names.
     exact = Exact()
     if words.max_score and not meant.is_document:
         exact = find_exact(meant.typed, words, where, view)
-    # 4. Find candidates by meaning.
+    # 5. Find candidates by meaning.
     near = [find_by_meaning(space, view, where=where, depth=depth) for space in spaces]
-    # 5. Collect all that is known about each candidate.
+    # 6. Collect all that is known about each candidate.
     by_words = {*words.scores, *exact.whole, *exact.parts}
     ids = by_words.union(*near)
     with run.current().step("places", chunks=len(ids)):
@@ -209,10 +354,10 @@ def rank(
         deviations=meaning.deviations,
         above_unrelated=meaning.above_unrelated,
     )
-    # 6. Put words and meaning on one scale.
+    # 7. Put words and meaning on one scale.
     with run.current().step("fuse"):
         evidence = fuse(candidates, words)
-    # 7. Let the first hits speak for those that resemble them.
+    # 8. Let the first hits speak for those that resemble them.
     if words.max_score and spaces:
         evidence = with_feedback(evidence, candidates, spaces, view)
     order = _best_first(evidence, places, where, view)
@@ -225,6 +370,12 @@ def rank(
     ]
     complete = len(words.scores) < depth and all(len(each) < depth for each in near)
     return Ranking(ranked, candidates, {}, complete)
+
+
+def _without(where: Where, path: str | None, searched: Sequence[Collection], view: View) -> Where:
+    """Return where to look for texts related to a document of the first collection: not in itself."""
+    document = view.documents.find(searched[0].id, path) if searched and path is not None else None
+    return where if document is None else replace(where, hidden=where.hidden | {document.id})
 
 
 def _best_first(
@@ -248,8 +399,15 @@ def _best_first(
     return sorted(order, key=lambda at: (-evidence[at], tie_breaks.get(at, ())))
 
 
-def _words(mode: SearchMode, text: str, where: Where, view: View, depth: int) -> Words:
-    return Words() if mode is SearchMode.DENSE else find_by_words(text, view, where=where, limit=depth)
+def _words_finder(
+    mode: SearchMode, text: str, where: Where, searched: Sequence[SearchedCollection], view: View
+) -> Callable[[int], Words]:
+    """Return the search by words to a depth."""
+    if mode is SearchMode.DENSE:
+        return lambda _: Words()
+    spaces = dict.fromkeys(each.space_id for each in searched if each.space_id is not None)
+    sample = [place.id for space in spaces for place in view.vectors.sample(space, SAMPLE_CHUNKS)]
+    return lambda depth: find_by_words(text, view, where=where, limit=depth, sample=sample)
 
 
 def _newest(query: SearchQuery, where: Where, view: View) -> list[RankedPassage]:

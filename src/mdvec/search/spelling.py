@@ -17,7 +17,7 @@ from mdvec.text.terms import run_pattern, word_terms, written_term
 from mdvec.text.words import STOP_WORDS, is_english
 from mdvec.types.query import Where
 
-# In shorter words another letter makes another word.
+# In a shorter word, mistyped or held, another letter makes another word: "undo" is no "udo".
 _MIN_LETTERS = 4
 _MAX_LETTERS = 40  # the candidates of a word take the square of its length
 # A question has hardly more mistyped words; each has some hundred neighbours to look up.
@@ -162,7 +162,7 @@ def _best(near: Mapping[str, Sequence[str]], inside: Where, view: View) -> dict[
     count = view.words.frequencies(list(terms.values())).of_term
     corrections: dict[str, str] = {}
     for word, found in near.items():
-        known = [each for each in found if terms[each] in count]
+        known = [each for each in found if len(each) >= _MIN_LETTERS and terms[each] in count]
         # The most frequent one; function words come last, since they carry no subject.
         known.sort(key=lambda each: (each in STOP_WORDS, -count[terms[each]]))
         held = (each for each in known if everywhere or view.words.holding([[terms[each]]], inside, limit=1))

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
-from urllib.parse import unquote_to_bytes
 
 from msgspec.structs import replace
 
-from mdvec.errors import DocumentNotFoundError, did_you_mean, nearest_names
+from mdvec.errors import DocumentNotFoundError, UsageError, did_you_mean
+from mdvec.search.references import backlinks_of, find_reference, not_found, readings, spellings
 from mdvec.stores.interface import View
-from mdvec.stores.restricted import RestrictedView
-from mdvec.text.folding import fold_characters, nfc
+from mdvec.text.folding import fold_characters
 from mdvec.text.links import file_key, link_key, resolve
-from mdvec.text.undecodable import spelled
-from mdvec.types.collection import DEFAULT_SOURCE, Collection
+from mdvec.types.collection import Collection
 from mdvec.types.document import Link, LinkKind
 from mdvec.types.ids import CollectionId, DocumentId
-from mdvec.types.links import PlacedLink, Versions
+from mdvec.types.links import Versions
 from mdvec.types.query import Filters, Where
-
-_SCHEME = "mdvec://"
-_FILE_SCHEME = "file://"
-_MAX_NAMED = 3
 
 
 def narrowed(
@@ -35,7 +29,7 @@ def narrowed(
     """Return where to look: resolves ``linked_to``, and leaves out superseded documents unless included.
 
     Args:
-        filters: The filters of the query.
+        filters: The filters of the query; ``linked_to`` may name its document as any door prints it.
         collections: The collections to search.
         versions: Which documents replace which, by collection.
         view: The snapshot.
@@ -43,6 +37,10 @@ def narrowed(
     Raises:
         DocumentNotFoundError: If there is no document at the path of ``linked_to``.
     """
+    if filters.linked_to is not None:
+        with suppress(DocumentNotFoundError, UsageError):  # then the text itself, as a link names it
+            path = find_reference(filters.linked_to, collections, view).document.path
+            filters = replace(filters, linked_to=path)
     where = Where(tuple(collection.id for collection in collections), filters)
     if filters.linked_to is not None:
         where = replace(where, only=_linking_to(filters.linked_to, collections, view))
@@ -77,47 +75,6 @@ def at_path(where: Where, view: View) -> Where:
     return where
 
 
-def readings(
-    text: str, places: Sequence[Collection], view: View
-) -> Iterator[tuple[str, Sequence[Collection]]]:
-    """Yield the paths that a text may stand for, each with the collections it may be in.
-
-    Those who may read only some collections give no absolute paths: what is found would tell where files are.
-
-    Args:
-        text: A path; or one with its collection, an address, or the absolute path of a file.
-        places: The collections.
-        view: The snapshot.
-    """
-    on_disk = not isinstance(view, RestrictedView)
-    yield text, places
-    plain = text
-    if text.startswith((_SCHEME, _FILE_SCHEME)):
-        scheme = _SCHEME if text.startswith(_SCHEME) else _FILE_SCHEME
-        plain = unquote_to_bytes(text.removeprefix(scheme)).decode("utf-8", "replace")
-    for place in places:
-        for joint in ("/", ": ", ":"):
-            before = f"{place.name}{joint}"
-            if plain[: len(before)].casefold() == before.casefold():
-                yield plain[len(before) :], (place,)
-        root = place.source.location
-        if on_disk and place.source.kind == DEFAULT_SOURCE and Path(plain).is_absolute():
-            for absolute in dict.fromkeys((plain, str(Path(plain).resolve()))):
-                if absolute.startswith(f"{root.rstrip('/')}/"):
-                    yield absolute[len(root.rstrip("/")) + 1 :], (place,)
-
-
-def backlinks_of(collection_id: CollectionId, path: str, view: View) -> list[PlacedLink]:
-    """Return the links to the document at a path, without those that name an older version."""
-    key = file_key(path)
-    candidates = view.documents.with_file_names(collection_id, [key]).get(key, {})
-    return [
-        each
-        for each in view.documents.links_to(collection_id, key)
-        if each.link.kind is not LinkKind.PREVIOUS and resolve(each.link, each.path, candidates) == path
-    ]
-
-
 def _linking_to(wanted: str, collections: Sequence[Collection], view: View) -> frozenset[DocumentId]:
     found: set[DocumentId] = set()
     known = False
@@ -145,13 +102,6 @@ def _path_of(wanted: str, collection_id: CollectionId, view: View) -> str | None
         if found is not None:
             return found
     return None
-
-
-def spellings(path: str) -> tuple[str, ...]:
-    r"""Return the possible paths: as written, in canonical form, and with ``/`` for ``\``."""
-    path = spelled(path)
-    wanted = nfc(path).removeprefix("./")
-    return tuple(dict.fromkeys((path, wanted, wanted.replace("\\", "/"))))
 
 
 def unmet(filters: Filters, where: Where, view: View) -> str:
@@ -201,42 +151,3 @@ def _one_by_one(where: Where) -> Iterator[tuple[str, Where]]:
         yield "has text of that depth", alone(depths=filters.depths)
     if filters.clean_only:
         yield "is unchanged since it was indexed", alone(clean_only=True)
-
-
-def not_found(path: str, collections: Sequence[Collection], view: View) -> DocumentNotFoundError:
-    """Return the error for a missing document; its hint names what has such a title, alias or path."""
-    wanted = spellings(path)[-1]
-    listed = [
-        (collection.name, item) for collection in collections for item in view.documents.known(collection.id)
-    ]
-    known = [item for _, item in listed]
-    near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)]
-    near = near or _called(wanted, Where(tuple(each.id for each in collections)), len(known), view)
-    near = near or nearest_names(wanted, known, most=3)
-    if not near and "/" not in wanted:  # a note's name alone
-        names = {file_key(item): item for item in known}
-        near = [names[name] for name in nearest_names(file_key(wanted), names, most=3)]
-    near = near or sorted(
-        item for item in known if wanted and f"/{wanted}".casefold() in f"/{item}".casefold()
-    )
-    places = ", ".join(item.name for item in collections) or "any collection"
-    # A path that several collections have needs the name of one.
-    nearest = list(dict.fromkeys(near))[:_MAX_NAMED]
-    named = [
-        f"{name}/{item}" if known.count(item) > 1 else item
-        for each in nearest
-        for name, item in listed
-        if item == each
-    ]
-    hint = f"Did you mean {', '.join(named[:_MAX_NAMED])}?" if named else None
-    return DocumentNotFoundError(f"no document {spelled(path)!r} in {places}", hint=hint)
-
-
-def _called(name: str, where: Where, count: int, view: View) -> list[str]:
-    """Return the paths of the documents with a title, or else an alias that begins with it."""
-    listed = view.documents.newest(where, limit=count)
-    titled = [each.path for each in listed if nfc(each.title).casefold() == name.casefold()]
-    if titled or not name:
-        return titled
-    aliased = replace(where, filters=Filters(alias_prefix=name))
-    return [each.path for each in view.documents.newest(aliased, limit=3)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -31,6 +32,14 @@ _MIN_COMMON = 2_000
 # one wanted, and make up _ESSENTIAL_SHARE of the maximum score.
 _HELD_PER_FOUND = 10
 _ESSENTIAL_SHARE = 0.5
+
+SAMPLE_CHUNKS = 512
+"""The most chunks of a space in a sample of it."""
+
+# A sample has one chunk of several like texts. Where it is smaller than this share of its largest size, like
+# texts are so many that a word of theirs counts as common, though it tells them from everything else.
+_FEW_DIFFERENT = 0.7
+_IN_MANY = 0.1  # of all chunks: what fewer hold is rare as it is
 
 
 class Words(Struct, frozen=True):
@@ -70,7 +79,9 @@ class QueryTerm(Struct, frozen=True):
         return self.times * self.reach
 
 
-def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Words:
+def find_by_words(
+    text: str, view: View, *, where: Where, limit: int, sample: Sequence[ChunkId] = ()
+) -> Words:
     """Return the chunks that contain query terms, with their scores and the maximum score.
 
     Args:
@@ -78,6 +89,7 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Words:
         view: The snapshot.
         where: Which chunks may be found.
         limit: Most chunks to return.
+        sample: At most ``SAMPLE_CHUNKS`` chunks, of which none is like another.
     """
     with run.current().step("lexical") as details:
         query = query_terms(text, limit=_MAX_TERMS)
@@ -97,10 +109,15 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Words:
         found = _ranked(terms, frequencies, view, where=where, limit=limit)
         if terms and where.chunks is not None:
             found = _with_required(found, where.chunks, limit)
+        gains = _gains(terms, frequencies, sample, view)
+        found = _with_gains(found, gains, where, view)
         details.update(terms=len(terms), found=len(found))
     informative = {each.term for each in wanted}
-    known = sum(each.weight * frequencies.idf(each.term) for each in terms)
-    matched = sum(each.weight * frequencies.idf(each.term) for each in terms if each.term in informative)
+    weights = {
+        each.term: each.weight * (frequencies.idf(each.term) + gains.get(each.term, 0.0)) for each in terms
+    }
+    known = sum(weights.values())
+    matched = sum(weight for term, weight in weights.items() if term in informative)
     # Another spelling of a word, which no text has, is not missing.
     lacking = informative.difference(frequencies.of_term, query.spellings)
     unknown = sum(each.weight for each in wanted if each.term in lacking)
@@ -124,6 +141,38 @@ def _ranked(
     if len(found) < limit and len(essential) < len(every):
         found = view.words.bm25(every, where, limit)
     return found
+
+
+def _gains(
+    terms: Sequence[QueryTerm], frequencies: DocumentFrequencies, sample: Sequence[ChunkId], view: View
+) -> dict[str, float]:
+    """Return how much larger the idf of common terms is if like texts count once; empty if these are few."""
+    count = len(sample)
+    if not count or count > _FEW_DIFFERENT * min(SAMPLE_CHUNKS, frequencies.chunks):
+        return {}
+    inside = Where(tuple(each.id for each in view.collections.all()), chunks=frozenset(sample))
+    gains: dict[str, float] = {}
+    for term in {
+        each.term for each in terms if frequencies.of_term[each.term] > _IN_MANY * frequencies.chunks
+    }:
+        held = len(view.words.holding([[term]], inside))
+        idf = math.log((count - held + 0.5) / (held + 0.5))
+        gains[term] = max(0.0, idf - frequencies.idf(term))
+    return gains
+
+
+def _with_gains(
+    found: list[tuple[ChunkId, float]], gains: Mapping[str, float], where: Where, view: View
+) -> list[tuple[ChunkId, float]]:
+    """Add to the score of each chunk the gains of the terms that it holds, as of terms that occur once."""
+    if not gains:
+        return found
+    scores = dict(found)
+    inside = Where(where.collections, chunks=frozenset(scores))
+    for term, gain in gains.items():
+        for chunk in view.words.holding([[term]], inside):
+            scores[chunk] += gain
+    return sorted(scores.items(), key=lambda each: -each[1])
 
 
 def _with_required(

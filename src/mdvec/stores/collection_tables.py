@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import ClassVar
+
+from msgspec.structs import replace
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError
-from mdvec.stores.claims import live_holders
 from mdvec.stores.columns import COLLECTION_COLUMNS, collection_of, settings_json, spec_json
 from mdvec.stores.conditions import Sql
 from mdvec.stores.interface import CollectionWriter
@@ -35,23 +35,38 @@ _REASONS = {"collection_id": "bigint", "path": "text", "reason": "text"}
 class CollectionTables(Part, CollectionWriter):
     """The collections of a transaction; a :class:`mdvec.stores.interface.CollectionWriter`."""
 
-    clock: ClassVar[str]
-    """SQL for the time, in milliseconds since 1970."""
-
     @abstractmethod
     def _pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
         """Return how many chunks that are not superseded lack a vector, as a scalar; without a space all."""
 
     def all(self) -> list[Collection]:
         """Return all collections, by name."""
-        sql = f"SELECT {COLLECTION_COLUMNS} FROM collections ORDER BY name"
-        return list(
-            self._tables.memorized("collections", lambda: list(map(collection_of, self._tables.rows(sql))))
-        )
+        return list(self._tables.memorized("collections", self._all))
+
+    def _all(self) -> list[Collection]:
+        rows = self._tables.rows(f"SELECT {COLLECTION_COLUMNS} FROM collections ORDER BY name")
+        readable = self._tables.readable
+        return [each for each in map(collection_of, rows) if readable is None or each.name in readable]
+
+    @abstractmethod
+    def _activities(self) -> list[Activity]:
+        """Return what live processes are doing now, the lease first."""
 
     def activities(self) -> list[Activity]:
-        """Return what live processes are doing now."""
-        return [holder.activity for holder in live_holders(self._tables.rows, self.clock)]
+        """Return what live processes are doing now.
+
+        In a snapshot of some collections, without the process and its machine, and not how far that with the
+        lease is.
+        """
+        found, readable = self._activities(), self._tables.readable
+        if readable is None:
+            return found
+        unnamed = [replace(each, pid=0, host="") for each in found]
+        return [
+            each if each.collection else replace(each, stage="", done=0, total=0)
+            for each in unnamed
+            if not each.collection or each.collection in readable
+        ]
 
     def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
         """Count what a collection holds; without a space every chunk is pending."""

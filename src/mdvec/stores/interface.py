@@ -7,16 +7,21 @@ transaction, and ``Store.claim()`` the right to bring one collection up to date.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection as AnyCollection
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mdvec.errors import StoreError
+from mdvec.stores.claims import Claim
+from mdvec.stores.memo import Readable
 from mdvec.stores.records import DamagedRows, DocumentRecord
 from mdvec.stores.view import CollectionView, DocumentView, SpaceView, VectorView, View
 from mdvec.types.change import Exclusion, Move, SourceEntry, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
+from mdvec.types.store_report import PublishedVersion
 
 if TYPE_CHECKING:
     import numpy as np
@@ -153,11 +158,57 @@ class Writer(View, Protocol):
         """The vectors, to read and to write."""
 
 
-class Claim(Protocol):
-    """The right of one process to bring one collection, or the whole store, up to date."""
+class Team(Protocol):
+    """What a store offers to the processes of several machines, and to users with rights of their own.
 
-    def report(self, stage: str, done: int, total: int) -> None:
-        """Set the progress of the work; the next batch writes it, for processes that wait."""
+    Any number of processes have the lease on it, and divide the collections between them.
+    """
+
+    def take_texts(self, claim: Claim, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
+        """Take texts to embed; ``pending`` and ``pending_names`` leave them out from now on.
+
+        They are given back with their vectors, or with the claim.
+
+        Returns:
+            Those that no other live process has taken, and that have no vector yet.
+        """
+
+    def share(
+        self, lease: Claim, here: Sequence[CollectionId], missing: Sequence[CollectionId]
+    ) -> set[CollectionId]:
+        """Offer to watch collections, and return those that the holder of a lease is to watch now.
+
+        It changes when another process offers something or ends, so callers repeat it every few seconds.
+
+        Args:
+            lease: Of this process.
+            here: The collections that it can read.
+            missing: Those whose source is not on this machine; they are left to others that have it.
+
+        Raises:
+            WriterBusyError: If the lease was lost.
+        """
+
+    def grant(self, collection: Collection, role: str) -> None:
+        """Let a role read a collection; it sees nothing of those that it may not read.
+
+        Raises:
+            NotFoundError: If there is no such role.
+        """
+
+    def revoke(self, collection: Collection, role: str) -> None:
+        """Revoke the right to read a collection; a role that had none is no error."""
+
+    def make_views(self, collection: Collection, space_id: SpaceId) -> list[str]:
+        """Show a collection in views and a function that other programs query; return their names.
+
+        Args:
+            collection: The collection; those of another one are replaced.
+            space_id: The space of the vectors that are shown.
+
+        Raises:
+            StoreError: If there is something else of such a name; nothing is changed.
+        """
 
 
 class Store(Protocol):
@@ -171,8 +222,21 @@ class Store(Protocol):
     def size_bytes(self) -> int:
         """Bytes it takes."""
 
-    def read(self) -> AbstractContextManager[View]:
-        """Open a snapshot."""
+    @property
+    def published(self) -> PublishedVersion | None:
+        """The version of a published copy; None in a store that is no copy."""
+
+    @property
+    def team(self) -> Team | None:
+        """What several machines and users can do with it; None in a store for one machine."""
+
+    def read(self, readable: Readable = None) -> AbstractContextManager[View]:
+        """Open a snapshot.
+
+        Args:
+            readable: The collections it shows, whatever ids of others it is given in a ``Where``; None for
+                all. A word that only others hold is as unknown as one that nobody uses.
+        """
 
     def write(self, claim: Claim | None = None) -> AbstractContextManager[Writer]:
         """Open a transaction; keep it short, and compute before it.
@@ -198,7 +262,7 @@ class Store(Protocol):
 
         Args:
             collection: The collection; None for the lease of the one process that keeps the store up to date,
-                or of one of several (:class:`mdvec.stores.sharing.SharedWork`).
+                or of one of several in a store with a :class:`Team`.
             purpose: For people who wait, such as ``importing notes``.
             wait_s: How long to wait for another claim to end, in seconds.
 
@@ -206,6 +270,32 @@ class Store(Protocol):
             CollectionNotFoundError: If it was deleted, before or meanwhile.
             WriterBusyError: If it is still claimed then; the message names who, since when and how far.
             ImportStoppedError: If the run is cancelled meanwhile.
+        """
+
+    def make_vector_indexes(self) -> None:
+        """Make the indexes that the store itself searches, as far as they are missing.
+
+        Raises:
+            StoreError: If that cannot be.
+        """
+
+    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:
+        """Write some collections as they are now into a database file, and nothing about this machine.
+
+        Two copies differ only where their contents do, as far as that is possible.
+
+        Args:
+            path: A file that is not there.
+            names: The collections.
+            version: The version of the copy's snapshots.
+
+        Returns:
+            A digest of what the file holds, in hexadecimal digits: the same for the same content, whatever
+            its version, and whenever it was read. Empty in a store that is no such file, and writes none.
+
+        Raises:
+            ImportStoppedError: If the run is cancelled; a part of the file is there.
+            StoreError: If the store cannot be read, or the file not written.
         """
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:

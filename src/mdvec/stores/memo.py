@@ -11,20 +11,26 @@ T = TypeVar("T")
 
 Known = dict[Hashable, object]
 
+Readable = frozenset[str] | None
+"""The names of the collections that a snapshot shows; None for all."""
+
 
 class Memo:
     """The values of the newest version. Safe for several threads."""
 
     def __init__(self) -> None:
-        self._of_version: tuple[int, Known] = (-1, {})
+        self._of_version: tuple[int, dict[Readable, Known]] = (-1, {})
 
-    def values(self, version: int) -> Known:
-        """Return the values of a version, a dict to add to."""
-        known, values = self._of_version
-        if known != version or len(values) > _MAX_MEMORIZED:
-            values = {}
+    def values(self, version: int, readable: Readable = None) -> Known:
+        """Return the values of a version, as some collections show them: a dict to add to."""
+        known, of_readable = self._of_version
+        if known != version:
+            of_readable = {}
             if version >= known:  # an older snapshot must not replace newer values
-                self._of_version = version, values
+                self._of_version = version, of_readable
+        values = of_readable.setdefault(readable, {})
+        if len(values) > _MAX_MEMORIZED:
+            values = of_readable[readable] = {}
         return values
 
 

@@ -16,6 +16,7 @@ class Snapshot(Struct, frozen=True):
 
     Attributes:
         version: Grows with every commit that changed something.
+        restricted: It shows some of the collections, and not where they are.
         tables: Runs statements.
         collections: The collections, with their counts and states.
         documents: The documents.
@@ -26,6 +27,7 @@ class Snapshot(Struct, frozen=True):
     """
 
     version: int
+    restricted: bool
     tables: Tables
     collections: CollectionTables
     documents: DocumentTables

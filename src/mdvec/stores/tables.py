@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mdvec.stores.conditions import Sql
-from mdvec.stores.memo import Known, Memorizing
+from mdvec.stores.memo import Memo, Memorizing, Readable
 
 
 class Tables(Memorizing, ABC):
@@ -19,15 +19,18 @@ class Tables(Memorizing, ABC):
     Attributes:
         version: Grows with every commit that changed something.
         vector_epoch: Grows when vectors are removed; until then they are only appended.
+        readable: The collections that may be read.
 
     Args:
         version: Of the transaction.
         vector_epoch: Of the transaction.
-        known: What is known of this version; None where what is read may yet be undone.
+        memo: What is known of versions; None where what is read may yet be undone.
+        readable: The collections that may be read.
     """
 
-    def __init__(self, version: int, vector_epoch: int, known: Known | None) -> None:
-        super().__init__(known)
+    def __init__(self, version: int, vector_epoch: int, memo: Memo | None, readable: Readable) -> None:
+        super().__init__(None if memo is None else memo.values(version, readable))
+        self.readable = readable
         self.version = version
         self.vector_epoch = vector_epoch
 

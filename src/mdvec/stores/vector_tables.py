@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from mdvec.stores.conditions import Sql
 from mdvec.stores.document_tables import ChunkTables
 from mdvec.stores.interface import VectorWriter
 from mdvec.stores.records import ChunkPlace
@@ -19,7 +20,7 @@ from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex, NearestQ
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.journal import TABLES, ChangeJournal, Dialect
 from mdvec.stores.where_tables import Part, WhereTables
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.query import Where
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
 
@@ -54,12 +55,15 @@ _NEW_OWNERS = """SELECT {owner}, v.id FROM {table} o
 _OLD_OWNERS = """SELECT {owner}, v.id FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.text_hash
     WHERE {unindexed}v.space_id = ? AND v.id > ? AND {unindexed}o.id <= ? ORDER BY v.id"""
 
+_PAGE = """SELECT v.text_hash, {vector} FROM vectors v WHERE v.space_id = ? AND v.text_hash > ?
+    ORDER BY v.text_hash LIMIT ?"""
+
 _OWNERS = {VectorKind.TEXT: "o.id", VectorKind.NAME: "o.document_id"}
 _NO_IDS = {"vectors": 0, "chunks": 0, "names": 0}
 
 # In the order of the index of a space's vectors, so that no more than the sample is read.
 _SAMPLE = """SELECT min(c.id) FROM vectors v CROSS JOIN chunks c ON c.text_hash = v.text_hash
-    WHERE v.space_id = ? GROUP BY v.text_hash ORDER BY v.text_hash LIMIT ?"""
+    WHERE v.space_id = ? {inside} GROUP BY v.text_hash ORDER BY v.text_hash LIMIT ?"""
 
 NEW_EPOCH = "UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'"
 """What is in memory of vectors is of no use any more."""
@@ -117,6 +121,7 @@ class SpaceTables(Part):
 
     def all(self) -> dict[SpaceId, EmbeddingSpace]:
         """Return every space that was opened."""
+        self._where.require_everything()
         rows = self._tables.rows("SELECT id, key FROM spaces ORDER BY id")
         return {SpaceId(space_id): EmbeddingSpace.from_key(key) for space_id, key in rows}
 
@@ -213,11 +218,12 @@ class VectorTables(VectorWriter):
         self._spaces = spaces
         self._matrices = matrices
         self._products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
-        self.index: FollowedIndex | None = None
+        self._index: FollowedIndex | None = None
         if index is not None:
             attached, current_version = index
             journal = ChangeJournal(tables.rows, self.dialect, tables.version, current_version)
-            self.index = FollowedIndex(attached, journal)
+            self._index = FollowedIndex(attached, journal)
+        self.index = self._index if tables.readable is None else None
 
     def nearest_chunks(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
@@ -251,8 +257,20 @@ class VectorTables(VectorWriter):
 
     def count(self, space_id: SpaceId) -> int:
         """Return the number of stored vectors of a space, used or not."""
+        self._where.require_everything()
         ((count,),) = self.tables.rows("SELECT count(*) FROM vectors WHERE space_id = ?", space_id)
         return int(count)
+
+    def page(
+        self, space_id: SpaceId, *, after: bytes, limit: int
+    ) -> tuple[list[TextHash], NDArray[np.float32]]:
+        """Return vectors of a space with the hashes of their texts, in order of hash."""
+        from mdvec.stores.matrix import rows_of, widened
+
+        self._where.require_everything()
+        found = self.tables.rows(_PAGE.format(vector=self.dialect.vector), space_id, after, limit)
+        rows = rows_of([row[1] for row in found], self.dialect.dtype, self._spaces.dimension(space_id))
+        return [TextHash(row[0]) for row in found], widened(rows)
 
     def drop_unused(self, *, keep: int = 0) -> int:
         """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``."""
@@ -269,11 +287,22 @@ class VectorTables(VectorWriter):
             raise ValueError(msg)
 
     def sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        """Return one chunk for each of the texts with the smallest hashes."""
+        """Return one chunk for each of the texts with the smallest hashes, and one of several like texts."""
         return self.tables.memorized(("sampled", space_id, count), lambda: self._read_sample(space_id, count))
 
     def _read_sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        return self._chunks.places([row[0] for row in self.tables.rows(_SAMPLE, space_id, count)])
+        inside = Sql("")
+        if self.tables.readable is not None:
+            some = self.tables.one_of("c.collection_id", self._where.all_readable())
+            inside = Sql(f"AND {some.text}", some.arguments)
+        rows = self.tables.rows(_SAMPLE.format(inside=inside.text), space_id, *inside.arguments, count)
+        ids = [ChunkId(key) for (key,) in rows]
+        skeletons = self._chunks.skeletons(ids)
+        places = {place.id: place for place in self._chunks.places(ids)}
+        first: dict[tuple[CollectionId, bytes | ChunkId], ChunkPlace] = {}
+        for each in ids:
+            first.setdefault((places[each].collection_id, skeletons.get(each, each)), places[each])
+        return sorted(first.values())
 
     def _nearest_inside(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
@@ -289,7 +318,7 @@ class VectorTables(VectorWriter):
         """Return the nearest of the owners inside, through the index if there is one that can be used."""
         from mdvec.stores.matrix import best_first
 
-        owners = None if self.index is None else self._proposed_by(self.index, query)
+        owners = None if self._index is None else self._proposed_by(self._index, query)
         if owners is None:
             return self._nearest_of_all(query)
         near = self._similarities(query.kind, query.space_id, query.vector.reshape(1, -1), owners)

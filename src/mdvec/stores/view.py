@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from mdvec.stores.vectors.follower import FollowedIndex
+
 
 class CollectionView(Protocol):
     """The collections of a snapshot: their settings, their counts, and the state of each file."""
@@ -166,7 +168,13 @@ class SpaceView(Protocol):
 
 
 class VectorView(Protocol):
-    """The vectors of a snapshot, searches in them, and the texts that have none yet."""
+    """The vectors of a snapshot, searches in them, and the texts that have none yet.
+
+    Attributes:
+        index: The vector index that follows the store up to this snapshot; None without one.
+    """
+
+    index: FollowedIndex | None
 
     def nearest_chunks(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
@@ -211,8 +219,9 @@ class VectorView(Protocol):
     def sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         """Return a sample of the chunks with a vector, in order of id.
 
-        These are one chunk each for the ``count`` texts with the smallest hashes. So equal documents give an
-        equal sample, and a new one changes little of it.
+        These are one chunk each for the ``count`` texts with the smallest hashes; of like texts, which have
+        the same skeleton, the first alone. So equal documents give an equal sample, and a new one changes
+        little of it.
         """
 
     def count(self, space_id: SpaceId) -> int:
@@ -247,6 +256,10 @@ class View(Protocol):
     @property
     def version(self) -> int:
         """A number that grows with every commit of any process that changed something."""
+
+    @property
+    def restricted(self) -> bool:
+        """True if it shows some collections only, and no place on this machine."""
 
     @property
     def collections(self) -> CollectionView:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from mdvec.errors import NotAllowedError
 from mdvec.stores.conditions import Sql, all_of, filter_conditions
 from mdvec.stores.records import FEW_CHUNKS
 from mdvec.stores.tables import Tables
@@ -59,6 +60,29 @@ class WhereTables(ABC):
     def keep_documents(self, where: Where, ids: Iterable[int]) -> set[int]:
         """Return those of the documents that have a chunk inside."""
 
+    def readable(self, collections: tuple[CollectionId, ...]) -> tuple[CollectionId, ...]:
+        """Return those of the collections that may be read."""
+        if self._tables.readable is None:
+            return collections
+        return tuple(each for each in collections if each in self.all_readable())
+
+    def all_readable(self) -> tuple[CollectionId, ...]:
+        """Return the collections that may be read, where those are not all."""
+        condition = self._tables.named("name", self._tables.readable or ())
+        sql = f"SELECT id FROM collections WHERE {condition.text}"  # noqa: S608 - a column of ours
+        return self._tables.memorized(
+            "readable", lambda: tuple(row[0] for row in self._tables.rows(sql, *condition.arguments))
+        )
+
+    def require_everything(self) -> None:
+        """Check that all collections may be read, of which vectors without an owner show something.
+
+        Raises:
+            NotAllowedError: If not.
+        """
+        if self._tables.readable is not None:
+            raise NotAllowedError
+
     def covers_everything(self, where: Where) -> bool:
         """Return True if every chunk is inside, apart from hidden ones and those of hidden documents."""
         return self._tables.memorized(("everything", where), lambda: self._covers_everything(where))
@@ -81,7 +105,8 @@ class WhereTables(ABC):
 
     def documents(self, where: Where) -> Sql:
         """Return the conditions on a document ``d``; one of its chunks has to be inside, too."""
-        parts = [self._tables.one_of("d.collection_id", where.collections), *self.document_conditions(where)]
+        readable = self.readable(where.collections)
+        parts = [self._tables.one_of("d.collection_id", readable), *self.document_conditions(where)]
         if own := self._own_conditions(where):
             chunk = all_of(own)
             text = f"EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id AND {chunk.text})"  # noqa: S608
@@ -90,7 +115,8 @@ class WhereTables(ABC):
 
     def chunks(self, where: Where) -> Sql:
         """Return the conditions on a chunk ``c`` and on its document ``d``."""
-        in_collections = self._tables.one_of(f"{self.unindexed}c.collection_id", where.collections)
+        readable = self.readable(where.collections)
+        in_collections = self._tables.one_of(f"{self.unindexed}c.collection_id", readable)
         return all_of([in_collections, *self.document_conditions(where), *self._own_conditions(where)])
 
     def document_conditions(self, where: Where) -> list[Sql]:
@@ -122,7 +148,7 @@ class WhereTables(ABC):
         shown = replace(where, hidden=frozenset(), hidden_chunks=frozenset())
         if self.document_conditions(shown) or self._own_conditions(shown):
             return False
-        return self.hold_all_chunks(where.collections)
+        return self.hold_all_chunks(self.readable(where.collections))
 
     def _few_inside(self, where: Where) -> tuple[frozenset[ChunkId], frozenset[DocumentId]] | None:
         rows = self.chunks_inside(where, FEW_CHUNKS + 1)  # a few milliseconds

@@ -37,9 +37,27 @@ class WordTables(Part, WordView):
             new = {term: found.get(term, 0) for term in missing}
             counted.update(new)
             known |= new
-        return DocumentFrequencies(
-            self._where.all_chunks(), {term: count for term, count in known.items() if count}
+        held = {term: count for term, count in known.items() if count and self._is_readable(term, count)}
+        return DocumentFrequencies(self._where.all_chunks(), held)
+
+    def _is_readable(self, term: str, count: int) -> bool:
+        """Return True if a collection that may be read holds a term; otherwise it is as one nothing holds."""
+        if self._tables.readable is None:
+            return True
+        # What more chunks hold than there are outside need not be looked up.
+        if count > self._where.all_chunks() - self._tables.memorized("readable chunks", self._count_readable):
+            return True
+        inside = Where(self._where.all_readable())
+        return self._tables.memorized(
+            ("is readable", term),
+            lambda: bool(inside.collections and self.holding([[term]], inside, limit=1)),
         )
+
+    def _count_readable(self) -> int:
+        inside = self._tables.one_of("collection_id", self._where.all_readable())
+        sql = f"SELECT count(*) FROM chunks WHERE {inside.text}"  # noqa: S608 - a column of ours
+        ((count,),) = self._tables.rows(sql, *inside.arguments)
+        return int(count)
 
     def holds_few(self, where: Where) -> bool:
         """Return True if at most ``FEW_CHUNKS`` chunks are inside."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
 
+# Begins the comments that name a place of the original in a file that was converted.
+_PLACE = "place: "
 # Shorter parts of an alias are words with a stroke between them.
 _MIN_PART = 3
 
@@ -207,3 +209,28 @@ def with_comments(body: str, comments: Sequence[Comment]) -> str:
         pieces += body[position : comment.start], comment.text
         position = comment.end
     return "".join((*pieces, body[position:]))
+
+
+def places_of(comments: Iterable[Comment]) -> Iterator[tuple[int, str]]:
+    """Yield where a part of the original begins, and its name, such as ``page 7``.
+
+    Args:
+        comments: Those of a document that was converted; those of another one mark nothing.
+    """
+    for comment in comments:
+        text = comment.text.removeprefix("<!--").removesuffix("-->").strip()
+        if text.startswith(_PLACE):
+            yield comment.start, text.removeprefix(_PLACE)
+
+
+def place_at(comments: Iterable[Comment], start: int) -> str:
+    """Return the name of the place of the original that holds a character.
+
+    Args:
+        comments: Those of a document, in order.
+        start: Position of the character.
+
+    Returns:
+        The place; empty in a document that was not converted.
+    """
+    return next((place for begins, place in reversed([*places_of(comments)]) if begins <= start), "")

@@ -1,9 +1,9 @@
 """The composition root: wires configuration to implementations, and is all of the engine that a door sees.
 
 Read ``workspace.py`` first: its methods are the use cases. ``database.py`` opens the index, ``stages.py``
-makes sources, chunkers and models. A search goes through ``freshness.py`` and ``search.py``, a changed file
-through ``importing.py`` to :mod:`mdvec.indexing`; ``reading.py`` and ``pages.py`` show documents,
-``status.py`` what is indexed. ``serving.py`` limits a workspace to some collections.
+makes sources, chunkers and models; a search hands both to :mod:`mdvec.search`. A changed file goes through
+``importing.py`` to :mod:`mdvec.indexing`. ``reading.py`` and ``pages.py`` show documents, ``status.py`` what
+is indexed; ``serving.py`` limits a workspace to some collections.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from mdvec.config.paths import database_place
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import SourceMissingError
-from mdvec.workspace.database import DatabasePlace, FolderChoice
-from mdvec.workspace.freshness import BackgroundImport
-from mdvec.workspace.opening import folder_with_index
+from mdvec.workspace.database import DatabasePlace, FolderChoice, folder_with_index
+from mdvec.workspace.importing import BackgroundImport
 from mdvec.workspace.pages import Facets
 from mdvec.workspace.workspace import Workspace, workspace_at
 

@@ -12,7 +12,6 @@ from mdvec import registry
 from mdvec.clock import now_ms
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError, SourceMissingError, UsageError
 from mdvec.stores.interface import Store, View
-from mdvec.stores.sharing import FollowingStore
 from mdvec.text.folding import nfc
 from mdvec.text.undecodable import spelled
 from mdvec.types.collection import (
@@ -96,7 +95,7 @@ class Collections:
     @property
     def is_published(self) -> bool:
         """Whether they are a published copy, which cannot be imported here."""
-        return isinstance(self.database.store(), FollowingStore)
+        return self.database.store().published is not None
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -157,6 +156,12 @@ class Collections:
         return (
             f"Nothing is indexed yet. Run '{self.place.import_command(new, ImportMode.NEW)}'." if new else ""
         )
+
+    def completed_by(self, names: Sequence[str], effect: str) -> str:
+        """Return what completes some collections; see :class:`mdvec.search.advice.Commands`."""
+        if self.is_published:
+            return PUBLISH_AGAIN
+        return f"'{self.place.import_command(names, ImportMode.UPDATE)}' {effect}"
 
     # --- writing -------------------------------------------------------------------------------
 

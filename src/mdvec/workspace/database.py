@@ -1,37 +1,59 @@
-"""The database of a workspace, opened once, and the one collection of a folder that is not registered."""
+"""The database of a workspace: where it is, how it is opened, and the one collection of a folder.
+
+A database that came with a folder, and was not made by this account here, is set aside. Each carries a random
+number, its mark. A file named after the mark, in the user's data directory, holds the path of the database.
+The number cannot be guessed, so a database from elsewhere has none that is known here.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import glob
+import itertools
 import os
+import secrets
 import shlex
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mdvec import registry, run
 from mdvec.clock import now_ms
-from mdvec.config.paths import DATA_DIR, is_folder_name
+from mdvec.config.paths import DATA_DIR, default_cache_dir, is_folder_name, place_beside, user_data_dir
 from mdvec.config.schema import Config
-from mdvec.errors import NoIndexError, WorkspaceClosedError
+from mdvec.config.trust import is_trusted, make_private_folder, only_one, write_private
+from mdvec.errors import (
+    ConfigError,
+    ForeignDatabaseError,
+    MdvecError,
+    NoIndexError,
+    StoreError,
+    WorkspaceClosedError,
+)
 from mdvec.stores.interface import Store, View
 from mdvec.stores.pool import closed_on_error
+from mdvec.stores.vectors.index import VectorIndex
 from mdvec.text.addresses import without_password
 from mdvec.text.undecodable import spelled
 from mdvec.types.collection import DEFAULT_SOURCE, ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
 from mdvec.types.report import ImportMode
-from mdvec.workspace.opening import open_database
 from mdvec.workspace.stages import Stages
 
 if TYPE_CHECKING:
     from mdvec.config.presets import Preset
 
-
 DOCS_COLLECTION = "docs"
 """Name of the one collection of a folder that is used without registering it."""
+
+_KNOWN = "known"
+_MARK_BITS = 63  # what SQLite's integers hold without a sign
+_FOREIGN = ".foreign-"
+# Providers that are paid for each text.
+_PAID = ("gemini", "openai", "voyage")
 
 
 class FolderChoice(Struct, frozen=True):
@@ -153,6 +175,7 @@ class WorkspaceDatabase:
 
 
 def _no_index(place: DatabasePlace) -> NoIndexError:
+    """Return the error for a database that is not there."""
     if is_folder_name(place.location):
         return NoIndexError(
             f"{place.shown} does not exist: there is neither an index nor anything published",
@@ -244,3 +267,232 @@ def _chosen(now: Collection, choice: FolderChoice) -> Collection:
 
 def _docs(view: View) -> Collection | None:
     return next((each for each in view.collections.all() if each.name == DOCS_COLLECTION), None)
+
+
+def open_store(location: Path | str, config: Config | None = None, **how: Any) -> Store:
+    """Open a store, making a database file and its folder when they are not there.
+
+    Its factory receives the location, its settings, and ``vector_index`` if the configuration names one; a
+    factory that can search one says so by the attribute ``takes_vector_index``, and one that keeps copies by
+    ``takes_cache_dir``.
+
+    Raises:
+        ConfigError: If there is no store for the address, or it is not installed, or it cannot use the index.
+    """
+    config = config or Config()
+    name = registry.named_store(str(location))
+    location = Path(location) if name == "sqlite" else location
+    factory = registry.load("stores", name)
+    settings = config.arguments("stores", name, factory)
+    if config.store.vectors is not None:
+        if not getattr(factory, "takes_vector_index", False):
+            msg = f"the store {name!r} searches its own vectors, and no index beside it"
+            raise ConfigError(msg, hint="Leave out [store] vectors.")
+        prefix = place_beside(location, settings.get("schema", ""))
+        settings["vector_index"] = _vector_index(config.store.vectors, prefix, config)
+    if getattr(factory, "takes_cache_dir", False):
+        settings.setdefault("cache_dir", config.embedding.cache_dir or default_cache_dir())
+    made: Store = factory(location, **settings, **how)
+    return made
+
+
+def _vector_index(named: str, prefix: Path, config: Config) -> VectorIndex:
+    """Make a vector index; its place begins with ``prefix`` unless another one is named."""
+    name, place = registry.named_vector_index(named)
+    factory = registry.load("vector_indexes", name)
+    arguments = config.arguments("vector_indexes", name, factory)
+    made: VectorIndex = factory(place or f"{prefix}.{name}", **arguments)
+    return made
+
+
+def open_database(location: Path | str, config: Config, *, folder: Path | None) -> Store:
+    """Open a store; a database that may have come with a folder has to be known.
+
+    One that is not is renamed and made anew, unless the user trusts the folder; the run is warned of it.
+    Before that is done to vectors that cost money, the user is asked.
+
+    Raises:
+        ForeignDatabaseError: If it is not known and cannot be renamed, or nobody can be asked, or it is
+            reached through a link.
+        StoreError: If it cannot be opened.
+    """
+    if not isinstance(location, Path) or (folder is None and registry.named_store(str(location)) != "sqlite"):
+        return open_store(location, config)
+    if folder is not None:
+        if location.is_dir():  # a published folder that was put there
+            msg = f"{location} is not a file"
+            raise ForeignDatabaseError(msg, hint="Move it away, or keep the index elsewhere with --data-dir.")
+        _refuse_links(location, folder)
+    if location.parent == user_data_dir() or location.parent.name == DATA_DIR:
+        with contextlib.suppress(OSError):  # where nothing can be made, opening says so
+            make_private_folder(location.parent)
+    if folder is None:
+        return _open_named(location, config)
+    return open_store(location, config, mark=_admit(location, folder), follow_links=False)
+
+
+def folder_with_index(path: Path) -> Path | None:
+    """Return the folder of an index that was found in it; None if the index is not to be used.
+
+    One that was not made here, in a folder that the user does not trust, is not: the run is warned of it.
+    """
+    folder = path.parent.parent
+    try:
+        _refuse_links(path, folder)
+        if is_trusted(folder) or _is_known(_mark_of(path), path):
+            return folder
+    except MdvecError as error:
+        run.current().warn(f"the index in {folder} is not used: {error}")
+        return None
+    trust = f"mdvec trust {shlex.quote(str(folder))}"
+    run.current().warn(f"{path} was not made by mdvec here, and is not used; '{trust}' changes that")
+    return None
+
+
+def _is_known(mark: int | None, path: Path) -> bool:
+    """Return True if a database with this mark is the one we know, or the one we know is not there now.
+
+    A copy next to the original may have been changed by others, and is not it.
+    """
+    recorded = None if mark is None else _recorded(mark)
+    return recorded is not None and (recorded == path or not recorded.exists())
+
+
+def _remember(mark: int, path: Path) -> None:
+    """Remember a database that was made or adopted here, unless that is known.
+
+    Raises:
+        OSError: If it cannot be remembered.
+    """
+    if _recorded(mark) != path:
+        make_private_folder(user_data_dir())
+        write_private(_file_of(mark), os.fsencode(path))
+
+
+def _recorded(mark: int) -> Path | None:
+    try:
+        return Path(os.fsdecode(_file_of(mark).read_bytes()))
+    except OSError:
+        return None
+
+
+def _file_of(mark: int) -> Path:
+    return user_data_dir() / _KNOWN / f"{mark:016x}"
+
+
+def _open_named(path: Path, config: Config) -> Store:
+    """Open a database that the user named, wherever it was made, and know it from then on."""
+    mark = _mark_of(path)
+    store = open_store(path, config, mark=mark or secrets.randbits(_MARK_BITS))
+    if mark is not None and _is_known(mark, path):
+        return store
+    with contextlib.suppress(OSError, StoreError):
+        now = _mark_of(path)  # none where nothing can be written
+        if now is not None:
+            _remember(now, path)
+            if mark is not None and path.parent != user_data_dir():
+                run.current().warn(f"{path} was made elsewhere, and is used because it was named")
+    return store
+
+
+def _admit(path: Path, folder: Path) -> int:
+    """Make sure that the database at a path is ours or missing, and return its mark or that of the next one.
+
+    Raises:
+        ForeignDatabaseError: If it is neither, and stays.
+    """
+    mark = _mark_of(path)
+    if mark is not None and _is_known(mark, path):
+        with contextlib.suppress(OSError):  # it was moved
+            _remember(mark, path)
+        return mark
+    keeps = is_trusted(folder) or _is_wanted(path, folder)
+    try:
+        make_private_folder(user_data_dir())
+        with only_one(user_data_dir() / _KNOWN / ".lock"):  # of processes that decide about a database
+            mark = _mark_of(path)  # another process may have been faster
+            if not (keeps or _is_known(mark, path)) and path.exists() and path.stat().st_size:
+                _set_aside(path, folder)
+                mark = None
+            if mark is None:
+                mark = secrets.randbits(_MARK_BITS)
+            _remember(mark, path)
+            return mark
+    except OSError as error:
+        msg = f"whether {path} was made here cannot be remembered: {error}"
+        hint = f"Make {user_data_dir()} writable, or name the database with --database."
+        raise ForeignDatabaseError(msg, hint=hint) from error
+
+
+def _is_wanted(path: Path, folder: Path) -> bool:
+    """Ask whether to use a database whose vectors cost money; return False without such vectors.
+
+    Raises:
+        ForeignDatabaseError: If nobody can be asked.
+    """
+    keys = registry.load("stores", "sqlite").spaces_of(path)
+    paid = {each for each in _PAID if any(key.startswith(f"{each}:") for key in keys)}
+    if not paid:
+        return False
+    msg = (
+        f"{path} was not made by mdvec here, or under another home directory, and holds vectors of "
+        f"{' and '.join(sorted(paid))}, which cost money to make again"
+    )
+    wanted = run.current().ask(
+        f"{msg}. Use it? Say yes only if you made it: it may misrepresent your documents. "
+        "Otherwise it is renamed, and a new one is made."
+    )
+    if wanted is None:
+        trust = f"mdvec trust {shlex.quote(str(folder))}"
+        hint = f"If you made it, run '{trust}' to use it. Else move it away, and a new one is made."
+        raise ForeignDatabaseError(msg, hint=hint)
+    return wanted
+
+
+def _set_aside(path: Path, folder: Path) -> None:
+    """Rename a database.
+
+    Raises:
+        ForeignDatabaseError: If that is not possible.
+    """
+    names = (path.with_name(f"{path.name}{_FOREIGN}{number}") for number in itertools.count(1))
+    target = next(name for name in names if not os.path.lexists(name))
+    trust = f"mdvec trust {shlex.quote(str(folder))}"
+    try:
+        for each in (*_companions(path), path):  # the log first: a new database must not find it
+            with contextlib.suppress(FileNotFoundError):
+                each.rename(each.with_name(target.name + each.name.removeprefix(path.name)))
+    except OSError as error:
+        msg = f"{path} was not made by mdvec here, and cannot be renamed: {error.strerror}"
+        hint = f"Keep the index elsewhere with --data-dir, or run '{trust}' to use this one."
+        raise ForeignDatabaseError(msg, hint=hint) from error
+    run.current().warn(
+        f"{path} was not made by mdvec here, and is not used: it may misrepresent your documents. It was "
+        f"renamed to {target.name}, and a new one is made. If you trust it, run '{trust}' and rename it back"
+    )
+
+
+def _refuse_links(path: Path, folder: Path) -> None:
+    """Check that nothing between a folder and the database in it leads elsewhere.
+
+    Raises:
+        ForeignDatabaseError: If something does.
+    """
+    steps = path.relative_to(folder).parts
+    places = [folder.joinpath(*steps[:count]) for count in range(1, len(steps) + 1)]
+    for place in (*places, *_companions(path)):
+        if place.is_symlink():
+            msg = f"{place} is a symbolic link, and mdvec does not write an index through one"
+            hint = "Remove it, or choose another place for the index with --data-dir."
+            raise ForeignDatabaseError(msg, hint=hint)
+
+
+def _companions(path: Path) -> list[Path]:
+    """Return the files that belong to a database: its log, and its vector index."""
+    found = path.parent.glob(f"{glob.escape(path.name)}[-.]*")
+    return sorted(each for each in found if not each.name.startswith(f"{path.name}{_FOREIGN}"))
+
+
+def _mark_of(path: Path) -> int | None:
+    mark: int | None = registry.load("stores", "sqlite").mark_of(path)
+    return mark

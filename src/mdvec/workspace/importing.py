@@ -1,26 +1,57 @@
-"""Imports a collection: claims it, brings its texts and vectors up to date, and resumes a change of model."""
+"""Imports: on command, by watching, before a search, and when a folder is first searched."""
 
 from __future__ import annotations
 
+import contextvars
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from mdvec import run
-from mdvec.errors import EmbeddingError, UsageError, WriterBusyError, sentences
+from mdvec.clock import now_ms
+from mdvec.config.schema import Config
+from mdvec.errors import (
+    EmbeddingError,
+    ImportStoppedError,
+    MdvecError,
+    ReadOnlyDatabaseError,
+    SourceError,
+    WriterBusyError,
+    sentences,
+)
 from mdvec.indexing.work import Work
-from mdvec.stores.interface import Store, View, Writer
-from mdvec.stores.vectors.follower import update_vector_index
-from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec
-from mdvec.types.report import ImportOptions, ImportReport
-from mdvec.workspace.collections import Collections
-from mdvec.workspace.database import DatabasePlace
-from mdvec.workspace.stages import Model, ModelPool, Stages, set_only
+from mdvec.sources.interface import Source, WatchedSource
+from mdvec.types.collection import Collection
+from mdvec.types.ids import CollectionId
+from mdvec.types.query import SearchMode, SearchQuery
+from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions, ImportReport
+from mdvec.workspace.collections import PUSH, Collections
+from mdvec.workspace.database import DOCS_COLLECTION
+from mdvec.workspace.models import chunking_of, model_warnings, pinned_model, resume_change
+from mdvec.workspace.stages import Stages
+from mdvec.workspace.stores import update_vector_index
 
-# What the log says of an import.
-_COUNTS = ("added", "updated", "moved", "deleted", "failed", "embedded_chunks", "pending_chunks")
+if TYPE_CHECKING:
+    from mdvec.indexing.watch import Watcher
+
+# Of the time between two looks at a folder, a look takes this share at most.
+_LOOKING_SHARE = 0.1
+
+# A search waits this long for an index that is being made, here or by another process; many clients give up
+# after a minute.
+_BUDGET_S = 50.0
+# Of that, for vectors: an answer without them is there at once.
+_VECTORS_BUDGET_S = 10.0
+# What a slow core embeds in a second: where a budget is enough for all vectors, the first answer is complete.
+_CHUNKS_PER_S = 20
+_LOOK_EVERY_S = 0.1
+
+Importing = Callable[[str, ImportOptions], ImportReport]
+"""Brings a collection up to date; see :meth:`mdvec.workspace.Workspace.import_collection`."""
 
 
 def import_into(
@@ -41,7 +72,7 @@ def import_into(
         model, cutter = stages.model(collection), stages.cutting_model(collection)
         next_model = stages.next_model(collection)
         resuming = options.embed and next_model is not None and next_model.embedder is not None
-        pinned = _pinned(collection, model, embed=options.embed)
+        pinned = pinned_model(collection, model, embed=options.embed)
         with store.read() as view:
             was_pending = model.counts(collection, view).pending_chunks
         report = run_import(
@@ -55,7 +86,7 @@ def import_into(
         if model.embedder is None:  # what it embedded before is not pending
             with store.read() as view:
                 report = replace(report, pending_chunks=model.counts(collection, view).pending_chunks)
-        report = _with_warnings(report, stages.size_warnings(chunking, cutter))
+        warnings = stages.size_warnings(chunking, cutter)
         if resuming and report.failure is None:
             collection = collections.named(name)
             try:
@@ -66,236 +97,398 @@ def import_into(
                     with store.read() as view:
                         report = replace(report, pending_chunks=left.counts(collection, view).pending_chunks)
     started = time.perf_counter()
-    report = _with_warnings(report, update_vector_index(store))
+    warnings += update_vector_index(store)
     report = replace(report, elapsed_ms=report.elapsed_ms + (time.perf_counter() - started) * 1000)
     if report.failure is not None and not options.accept_pending:
         raise report.failure
-    if not options.embed:
-        return report
-    return _with_warnings(report, tuple(_model_warnings(collections.named(name), stages, collections.place)))
+    if options.embed:
+        warnings += tuple(model_warnings(collections.named(name), stages, collections.place))
+    return replace(report, warnings=(*report.warnings, *warnings))
 
 
-@contextmanager
-def recorded_import(name: str, options: ImportOptions) -> Iterator[Callable[[ImportReport], ImportReport]]:
-    """Record an import; one that changed nothing is worth a line only with ``debug``.
+class Freshness:
+    """The means that keep an index fresh: a watcher, and checks before a search. Safe for several threads.
 
-    So is one that does not wait and finds another process at work: a server tries again and again.
-
-    Yields:
-        Takes the report, and returns it.
+    Args:
+        collections: The collections.
+        stages: Makes their sources.
+        config: The settings.
+        importing: Brings one up to date.
+        unreadable: Why sources cannot be read, by the collection, each until it was read again.
     """
-    with (
-        run.logged("reindex", collection=name) as line,
-        run.current().step("reindex_total", collection=name) as step,
-    ):
 
-        def record(report: ImportReport) -> ImportReport:
-            done = {each: getattr(report, each) for each in _COUNTS}
-            changes = sum(done.values()) - report.failed - report.pending_chunks
-            line.update(done, level="info" if changes else "debug")
-            step.update(done)
-            return report
+    def __init__(
+        self,
+        collections: Collections,
+        stages: Stages,
+        config: Config,
+        importing: Importing,
+        unreadable: dict[str, str],
+    ) -> None:
+        self._collections = collections
+        self._stages = stages
+        self._config = config
+        self._import = importing
+        self._unreadable = unreadable
+        self._guard = threading.Lock()
+        self._looked_ms: dict[CollectionId, int] = {}
+        self._look_again_at: dict[CollectionId, float] = {}
+        self._watchers: list[Watcher] = []
 
+    # --- watching ------------------------------------------------------------------------------
+
+    def watch(self, names: Sequence[str] = (), *, force: bool = False) -> None:
+        """Keep collections up to date in threads of this process, until the workspace is closed.
+
+        One process per database does it. The others stand by, and one of them takes over when it ends; with
+        a store of several machines they divide the collections.
+
+        Args:
+            names: The collections; all enabled ones when empty.
+            force: Whether to do it even if ``[watch] enabled`` is false.
+
+        Raises:
+            CollectionNotFoundError: If one of them does not exist.
+        """
+        settings = self._config.watch
+        if not (force or settings.enabled):
+            return
+        from mdvec.indexing.watch import Watcher, WatchTimes
+
+        self._collections.chosen(names)
+        options = ImportOptions(accept_pending=True, wait_s=0)
+        watcher = Watcher(
+            self._collections.store,
+            lambda: list(self._sources(names)),
+            lambda name: self._import(name, options),
+            WatchTimes(settings.interval_s, settings.repository_interval_s, concurrency=settings.concurrency),
+        )
+        watcher.start()
+        self._watchers.append(watcher)
+
+    def close(self, most_s: float) -> None:
+        """Stop watching, and wait at most that many seconds for running updates to end."""
+        while self._watchers:
+            self._watchers.pop().close(most_s)
+
+    def _sources(self, names: Sequence[str]) -> Iterator[tuple[Collection, Source]]:
+        """Yield what is watched: not what was never imported, since a first import may cost money."""
+        for each in self._collections.chosen(()):
+            if each.last_indexed_ms is not None and (not names or each.name in names):
+                yield each, self._stages.source(each.source)
+
+    # --- before a search -----------------------------------------------------------------------
+
+    def bring_up(self, names: Sequence[str]) -> tuple[tuple[str, ...], Mapping[CollectionId, int]]:
+        """Check the folders of collections for changes, and read changed files as far as the time allows.
+
+        Nothing is done where a process watches, or another thread is looking.
+
+        Returns:
+            What is left, for people; and when collections were found to be as their folders, in milliseconds
+            since 1970.
+        """
+        budget_ms = self._config.search.sync_budget_ms
+        if not budget_ms or self._watchers or not self._guard.acquire(blocking=False):
+            return (), {}
         try:
-            yield record
-        except WriterBusyError:
-            if not options.wait_s:
-                line["level"] = "debug"
-            raise
+            with self._collections.store().read() as view:
+                chosen = self._collections.chosen(names, view)
+                if any(not each.collection for each in view.collections.activities()):
+                    return (), {}
+            deadline = time.monotonic() + budget_ms / 1000
+            left = [self._look(each, deadline) for each in chosen if each.last_indexed_ms is not None]
+            return tuple(filter(None, left)), dict(self._looked_ms)
+        finally:
+            self._guard.release()
+
+    def _look(self, collection: Collection, deadline: float) -> str:
+        """Bring the words of a collection up to date until a deadline; return what remains to be done."""
+        started = time.monotonic()
+        source = self._stages.source(collection.source)
+        if not isinstance(source, WatchedSource) or started < self._look_again_at.get(collection.id, 0.0):
+            return ""
+        name, left = collection.name, 0
+
+        def note(stage: run.Stage, done: int, total: int, *_: str) -> None:
+            nonlocal left
+            left = total - done if stage is run.Stage.TEXT else left
+
+        limited = run.Run(note, run.current().on_step, deadline=deadline)
+        looked_ms = now_ms()
+        try:
+            with run.bound(limited):
+                if self._differs(collection, source):
+                    self._import(name, ImportOptions(embed=False, wait_s=0))
+            self._looked_ms[collection.id] = looked_ms
+            self._unreadable.pop(name, None)
+        except ImportStoppedError:
+            command = self._collections.place.import_command([name], ImportMode.UPDATE)
+            if left:
+                return f"changed documents of {name} that are not read yet: {left:,}; '{command}' reads them"
+            budget = f"{self._config.search.sync_budget_ms} ms ([search] sync_budget_ms)"
+            return f"{name} may have changed: looking took longer than {budget}"
+        except ReadOnlyDatabaseError:
+            return ""
+        except WriterBusyError as error:
+            return f"{name} has changed, and is not up to date yet: {error}"
+        except SourceError as error:
+            self._unreadable[name] = no_longer_updated(name, error)
+            return ""
+        except MdvecError as error:
+            return f"mdvec cannot tell whether {name} has changed: {error}"
+        finally:
+            ended = time.monotonic()
+            self._look_again_at[collection.id] = ended + (ended - started) / _LOOKING_SHARE
+        return ""
+
+    def _differs(self, collection: Collection, source: Source) -> bool:
+        from mdvec.indexing.plan import contexts_of_files, find_changes
+
+        recipe = self._stages.recipe(collection.chunking, self._stages.cutting_model(collection))
+        changes = find_changes(collection, store=self._collections.store(), source=source, recipe=recipe)
+        plan = changes.plan
+        differing = plan.new or plan.changed or plan.moved or plan.deleted or plan.touched
+        return bool(differing) or changes.folder_contexts != contexts_of_files(collection)
 
 
-def chunking_of(collection: Collection, options: ImportOptions) -> ChunkingSpec:
-    """Return how a collection is cut with the sizes in the options."""
-    sizes = set_only(max_tokens=options.max_tokens, overlap_tokens=options.overlap_tokens)
-    chunking = replace(collection.chunking, **sizes)
-    if chunking.max_tokens is not None and (chunking.overlap_tokens or 0) >= chunking.max_tokens:
-        sizes_in_words = f"{chunking.overlap_tokens:,} tokens in chunks of {chunking.max_tokens:,}"
-        msg = f"an overlap of {sizes_in_words} leaves no room for text"
-        raise UsageError(msg, hint="Make the overlap smaller than the chunks.")
-    return chunking
+def no_longer_updated(name: str, error: SourceError) -> str:
+    """Return why a collection is as it was, and what to do about it."""
+    return f"{name} is no longer updated: {sentences(error, error.hint)}"
 
 
-def _with_warnings(report: ImportReport, warnings: tuple[str, ...]) -> ImportReport:
-    """Add warnings to a report."""
-    return replace(report, warnings=(*report.warnings, *warnings)) if warnings else report
+class BackgroundImport:
+    """An import in its own thread, so that searches can answer from what is already indexed.
 
-
-def configured_otherwise(collection: Collection, stages: Stages, place: DatabasePlace) -> tuple[str, ...]:
-    """Return a warning when the configuration names another model than the collection has."""
-    models, own = stages.models, collection.embedding
-    if own is None or not models.is_chosen:
-        return ()
-    wanted = models.configured
-    if wanted.provider == own.provider and (
-        _means(wanted, own) or models.for_(wanted).space == models.for_(own).space
-    ):
-        return ()
-    return (
-        f"the configured model is {wanted}, but {collection.name} uses {own}: "
-        f"'{place.command('model', 'use', str(wanted), '-n', collection.name)}' changes it",
-    )
-
-
-def _model_warnings(collection: Collection, stages: Stages, place: DatabasePlace) -> Iterator[str]:
-    model, next_model = stages.model(collection), stages.next_model(collection)
-    if model.problem is not None:
-        yield sentences(model.problem, model.problem.hint)
-    if next_model is not None and next_model.problem is not None:
-        problem = sentences(next_model.problem, next_model.problem.hint)
-        yield f"the change to {next_model.spec} waits: {problem}"
-    if model.embedder is not None:
-        yield from model.embedder.warnings
-    if next_model is None:
-        yield from configured_otherwise(collection, stages, place)
-
-
-def _pinned(collection: Collection, model: Model, *, embed: bool) -> EmbeddingSpec | None:
-    """Return the model that a collection keeps from now on, even if the configuration changes.
-
-    Raises:
-        EmbeddingError: If a service that is to make the vectors does not say how long they are.
+    Attributes:
+        latest: The current step, the units done of it, their number (0 when unknown), and more for people;
+            None before the first step.
+        error: What ended it early; None while it runs, and when it ended well or was cancelled.
+        started_at: When it began last, on the clock of ``time.monotonic``.
     """
-    if collection.embedding is not None or model.embedder is None:
-        return collection.embedding
-    try:
-        return model.pinned()
-    except EmbeddingError:
-        if embed:
-            raise
-        return None
 
+    def __init__(self, work: Callable[[], ImportReport]) -> None:
+        self._work = work
+        self._guard = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._run = run.Run()
+        self._working = self._again = False
+        self.latest: tuple[run.Stage, int, int, str] | None = None
+        self._warnings: tuple[str, ...] = ()
+        self.error: Exception | None = None
+        self.started_at = 0.0
 
-def _means(wanted: EmbeddingSpec, own: EmbeddingSpec) -> bool:
-    """Return True if one specification only leaves open what the other names."""
-    return wanted.model in ("", own.model) and wanted.dimension in (None, own.dimension)
+    @property
+    def tried(self) -> bool:
+        """True if it was ever started."""
+        return self._thread is not None
 
+    @property
+    def running(self) -> bool:
+        """True if it is at work."""
+        return self._working
 
-def choose_model(work: Work, wanted: EmbeddingSpec, models: ModelPool) -> Collection:
-    """Write which model a collection will have; :func:`resume_change` makes its vectors.
+    @property
+    def cancelled(self) -> bool:
+        """True if :meth:`cancel` was called."""
+        return self._run.cancelled
 
-    A collection without any vector has it at once. What an earlier change to another model has made is
-    dropped.
-
-    Returns:
-        The collection afterwards; ``next_embedding`` is set if vectors remain to be made.
-    """
-    collection = work.collection
-    target = models.for_(wanted).space
-    with work.store.read() as view:
-        in_use = _has_vectors(collection, view, models)
-    same = in_use and target == models.for_(collection.embedding).space
-    next_model = collection.next_embedding
-    resuming = next_model is not None and target == models.for_(next_model).space
-
-    def changed(now: Collection) -> Collection:
-        if same:
-            return replace(now, embedding=now.embedding or wanted, next_embedding=None)
-        if not in_use:
-            return replace(now, embedding=wanted, next_embedding=None)
-        return now if resuming else replace(now, next_embedding=wanted)
-
-    with work.write() as writer:
-        after = writer.collections.change(collection.id, changed)
-        _drop_left_behind(collection, writer, models)
-    return after
-
-
-def resume_change(work: Work, report: ImportReport, stages: Stages) -> ImportReport:
-    """Make the vectors of the next model, and then take it into use in one transaction.
-
-    Stopping at any moment loses at most the current batch and the requests in flight.
-
-    Returns:
-        That report, with the work done here added.
-
-    Raises:
-        EmbeddingError: If the model fails; what it made stays.
-    """
-    from mdvec.indexing.embed import embed_pending
-
-    started = time.perf_counter()
-    collection, models = work.collection, stages.models
-    next_model = stages.next_model(collection)
-    if next_model is None or next_model.embedder is None:  # cancelled in the meantime
-        return report
-    wanted = collection.next_embedding
-    with work.write() as writer:
-        space_id = writer.spaces.open(next_model.embedder.space)
-    embedded = embed_pending(
-        work, next_model.embedder, space_id, wanted=lambda view: _next_spec(collection, view) == wanted
-    )
-    if embedded.failure is not None:
-        raise embedded.failure
-    with work.write() as writer:
-        switched = not embedded.stopped and _next_spec(collection, writer) == wanted
-        if switched:
-            writer.collections.change(
-                collection.id, lambda now: replace(now, embedding=wanted, next_embedding=None)
+    def start(self) -> None:
+        """Begin; what is at work already begins once more when it has ended, for what is new since."""
+        with self._guard:
+            self._again = True
+            if self._working:
+                return
+            self._working = True
+            self.error = self.latest = None
+            self.started_at = time.monotonic()
+            self._run = run.Run(self._note, run.current().on_step)
+            self._thread = threading.Thread(
+                target=contextvars.copy_context().run, args=(self._import,), name="mdvec-index", daemon=True
             )
-        _drop_left_behind(collection, writer, models)
-    if not switched:
-        warning = f"the change to {next_model.spec} was cancelled"
-        return replace(report, warnings=(*report.warnings, warning))
-    with work.store.read() as view:
-        pending = next_model.counts(collection, view).pending_chunks
-    return replace(
-        report,
-        embedded_chunks=report.embedded_chunks + embedded.texts,
-        embedded_names=report.embedded_names + embedded.names,
-        pending_chunks=pending,
-        new_model=str(next_model.spec),
-        elapsed_ms=report.elapsed_ms + (time.perf_counter() - started) * 1000,
-    )
+            self._thread.start()
+
+    def wait(self, is_enough: Callable[[], bool], *, until: float) -> None:
+        """Wait until enough is done, the import has ended, or time is up; report how far it is meanwhile.
+
+        Args:
+            is_enough: Returns True when there is nothing more to wait for.
+            until: When time is up, on the clock of ``time.monotonic``.
+
+        Raises:
+            ImportStoppedError: If the run of the caller is cancelled, which ends the waiting alone.
+        """
+        while not is_enough() and self.running and time.monotonic() < until:
+            if self.latest is not None:
+                run.current().report(*self.latest)
+            run.current().check()
+            self.join(_LOOK_EVERY_S)
+
+    def take_warnings(self) -> tuple[str, ...]:
+        """Return the warnings of imports that have ended, each once."""
+        warnings, self._warnings = self._warnings, ()
+        return tuple(dict.fromkeys(warnings))
+
+    def cancel(self) -> None:
+        """Ask it to stop."""
+        self._run.cancel()
+
+    def join(self, most_s: float) -> None:
+        """Wait for the thread to end, for so many seconds at most."""
+        if self._thread is not None:
+            self._thread.join(most_s)
+
+    def _import(self) -> None:
+        while True:
+            with self._guard:
+                if not self._again or self._run.cancelled:
+                    self._working = False
+                    return
+                self._again = False
+            try:
+                with run.bound(self._run):
+                    self._warnings += self._work().warnings
+            except ImportStoppedError:
+                pass
+            except Exception as error:  # noqa: BLE001 - reported to the search that waits, or the next one
+                self.error = error
+                self._warnings += (f"indexing has ended early: {error}",)
+
+    def _note(self, stage: run.Stage, done: int, total: int, detail: str = "", /) -> None:
+        self.latest = stage, done, total, detail
 
 
-def cancel_change(collection: Collection, store: Store, models: ModelPool) -> bool:
-    """Cancel a change of the model, and drop its vectors; return whether there was one."""
-    before: list[Collection] = []
+class FirstIndex:
+    """The index of an unregistered folder, made when the folder is first searched.
 
-    def forget(now: Collection) -> Collection:
-        before.append(now)
-        return replace(now, next_embedding=None)
-
-    with store.write() as writer:
-        writer.collections.change(collection.id, forget)
-        _drop_left_behind(before[0], writer, models)
-    return before[0].next_embedding is not None
-
-
-def _has_vectors(collection: Collection, view: View, models: ModelPool) -> bool:
-    """Return True if a search by meaning finds anything in the collection now.
-
-    A model that cannot be used finds nothing, but may be repaired: what it made stays until all is new.
+    Args:
+        collections: The folder's.
+        stages: Makes its model.
+        work: Imports it; is given how long to wait for another process, in seconds.
     """
-    model = models.for_(collection.embedding)
-    if model.embedder is None:
-        return collection.embedding is not None
-    counts = model.counts(collection, view)
-    return counts.pending_chunks < counts.chunks
+
+    def __init__(
+        self, collections: Collections, stages: Stages, work: Callable[[ImportOptions], ImportReport]
+    ) -> None:
+        self._collections = collections
+        self._stages = stages
+        self._import = work
+        self._background = BackgroundImport(lambda: work(ImportOptions(wait_s=float("inf"))))
+
+    def prepare(
+        self, query: SearchQuery, *, wait_for_vectors: bool | None
+    ) -> tuple[SearchQuery, tuple[str, ...]]:
+        """Import the folder, unless that is done, so that a query can be answered.
+
+        Args:
+            query: The query.
+            wait_for_vectors: Whether to wait for all of it, or for the text alone while the rest goes on in a
+                thread. None makes the vectors here: of a small folder all, of a large one none at first, and
+                then some before each search.
+
+        Returns:
+            The query as it can be answered now, and warnings.
+
+        Raises:
+            MdvecError: If the folder cannot be indexed.
+        """
+        if PUSH in map(attrgetter("source.kind"), self._collections.chosen(())):
+            return query, ()  # a program writes the sections of these documents
+        is_new = not self._has_text()
+        if wait_for_vectors is False:
+            return self._make_behind(query, is_new=is_new)
+        warnings: tuple[str, ...] = ()
+        if is_new:
+            try:
+                options = ImportOptions(embed=bool(wait_for_vectors), wait_s=_BUDGET_S)
+                warnings = self._import(options).warnings
+            except WriterBusyError as error:  # what is written already can be searched
+                warnings = (f"the folder is still being indexed: {error}",)
+        if wait_for_vectors:
+            return query, warnings
+        return self._make_some(query, warnings, is_new=is_new)
+
+    @property
+    def running(self) -> bool:
+        """True if a thread is at work on it."""
+        return self._background.running
+
+    def close(self, most_s: float) -> None:
+        """Stop the thread, and wait for it for so many seconds at most."""
+        self._background.cancel()
+        self._background.join(most_s)
+
+    def _make_some(
+        self, query: SearchQuery, warnings: tuple[str, ...], *, is_new: bool
+    ) -> tuple[SearchQuery, tuple[str, ...]]:
+        """Make vectors: all of a few, or as many as a while allows, but none of many that are new."""
+        pending = self._count().pending_chunks
+        if not pending or (not is_new and self._stages.model(self._docs()).problem is not None):
+            return query, warnings
+        is_small = pending <= _BUDGET_S * _CHUNKS_PER_S
+        if is_small or not is_new:
+            return query, (*warnings, *self._embed(None if is_small else _VECTORS_BUDGET_S))
+        everything = self._collections.place.import_command([DOCS_COLLECTION], ImportMode.UPDATE)
+        return _by_words(
+            query,
+            warnings,
+            f"{pending:,} chunks have no vector yet; run the same "
+            f"command again to make vectors for {_VECTORS_BUDGET_S:.0f} seconds, or '{everything}' for all",
+        )
+
+    def _embed(self, budget_s: float | None) -> tuple[str, ...]:
+        """Make vectors for so many seconds at most; another process may be at it already."""
+        deadline = None if budget_s is None else time.monotonic() + budget_s
+        try:
+            with run.bound(run.current().until(deadline)):
+                report = self._import(ImportOptions(accept_pending=True, wait_s=0))
+        except WriterBusyError:
+            return ()
+        except ImportStoppedError:
+            run.current().check()
+            return ()
+        return (*report.warnings, *([] if report.failure is None else [str(report.failure)]))
+
+    def _make_behind(self, query: SearchQuery, *, is_new: bool) -> tuple[SearchQuery, tuple[str, ...]]:
+        """Wait for the text, and for the vectors of a small folder; the rest goes on in the thread."""
+        warnings: tuple[str, ...] = ()
+        background = self._background
+        if is_new:
+            background.start()
+            background.wait(self._has_text, until=background.started_at + _BUDGET_S)
+            if self._docs().last_indexed_ms is None:
+                if background.error is not None:
+                    raise background.error
+                warnings = ("the folder is still being indexed: documents that are not read yet are missing",)
+        counts = self._count()
+        if counts.pending_chunks and not background.tried:
+            background.start()  # an earlier process ended before all vectors were made
+        is_small = 0 < counts.pending_chunks <= _VECTORS_BUDGET_S * _CHUNKS_PER_S
+        if query.mode is not SearchMode.LEXICAL and is_small:
+            background.wait(lambda: False, until=time.monotonic() + _VECTORS_BUDGET_S)
+            counts = self._count()
+        if counts.pending_chunks == counts.chunks > 0 and background.running:
+            # The answer does not even wait for a model that could be of no use to it.
+            query, warnings = _by_words(query, warnings, "the vectors are still being made")
+        return query, (*warnings, *background.take_warnings())
+
+    def _docs(self) -> Collection:
+        return self._collections.named(DOCS_COLLECTION)
+
+    def _count(self) -> CollectionCounts:
+        docs = self._docs()
+        with self._collections.store().read() as view:
+            return self._stages.model(docs).counts(docs, view)
+
+    def _has_text(self) -> bool:
+        """Return True if the folder was imported, and was not empty then."""
+        return self._docs().last_indexed_ms is not None and self._count().chunks > 0
 
 
-def _next_spec(collection: Collection, view: View) -> EmbeddingSpec | None:
-    now = next((each for each in view.collections.all() if each.id == collection.id), None)
-    return None if now is None else now.next_embedding
-
-
-def _drop_left_behind(before: Collection, writer: Writer, models: ModelPool) -> None:
-    """Drop the vectors of the spaces a collection was in, where no collection is in them any more."""
-    used = {models.for_(spec).space for spec in _specs(writer, models)}
-    if None in used:  # what is not known may be any of them
-        return
-    for spec in (before.embedding or models.configured, before.next_embedding):
-        space = None if spec is None else models.for_(spec).space
-        if space is not None and space not in used:
-            space_id = writer.spaces.find(space)
-            if space_id is not None:
-                writer.spaces.drop(space_id)
-
-
-def _specs(view: View, models: ModelPool) -> Iterator[EmbeddingSpec]:
-    """Yield the models whose vectors may be searched, now or later."""
-    for each in view.collections.all():
-        if each.embedding is not None or view.collections.counts(each.id, None).chunks:
-            yield each.embedding or models.configured
-        if each.next_embedding is not None:
-            yield each.next_embedding
+def _by_words(
+    query: SearchQuery, warnings: tuple[str, ...], reason: str
+) -> tuple[SearchQuery, tuple[str, ...]]:
+    """Return a query that needs no vectors for now, with a warning if that makes a difference."""
+    if query.mode is not SearchMode.HYBRID:
+        return query, warnings
+    return replace(query, mode=SearchMode.LEXICAL), (*warnings, f"searched by words only: {reason}")

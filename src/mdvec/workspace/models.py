@@ -10,15 +10,17 @@ from msgspec.structs import replace
 
 from mdvec import registry
 from mdvec.config.schema import PriceSettings
-from mdvec.errors import ConfigError, EmbeddingError, MdvecError, SourceError, UsageError, sentences
+from mdvec.embedding.interface import Cluster
+from mdvec.errors import ConfigError, EmbeddingError, SourceError, UsageError, sentences
 from mdvec.indexing.work import Work
-from mdvec.types.collection import Collection, EmbeddingSpec, parse_embedding_spec
+from mdvec.stores.interface import Store, View, Writer
+from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, parse_embedding_spec
 from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange, ModelChangeOutcome
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 from mdvec.types.space import EmbeddingSpace
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.importing import cancel_change, choose_model, chunking_of, import_into, resume_change
-from mdvec.workspace.stages import Cluster, Stages
+from mdvec.workspace.database import DatabasePlace
+from mdvec.workspace.stages import Model, ModelPool, Stages, set_only
 
 
 class Models:
@@ -30,11 +32,13 @@ class Models:
         stages: Stages,
         prices: PriceSettings,
         *,
+        importing: Callable[[str, ImportOptions], ImportReport],
         running: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._collections = collections
         self._stages = stages
         self._prices = prices
+        self._import = importing
         self._running = running
 
     def known(self) -> list[ListedModel]:
@@ -73,8 +77,8 @@ class Models:
             ImportStoppedError: If the run is cancelled.
         """
         from mdvec.config.known_models import price_of
-        from mdvec.indexing.changes import find_changes
-        from mdvec.indexing.estimate import look_ahead
+        from mdvec.indexing.estimate import estimate_import
+        from mdvec.indexing.plan import find_changes
 
         with self._running():
             collection, store = self._collections.named(name), self._collections.store()
@@ -87,26 +91,19 @@ class Models:
             source, recipe = self._stages.source(collection.source), self._stages.recipe(chunking, model)
             changes = find_changes(collection, store=store, source=source, recipe=recipe, options=options)
             rebuild = options.mode is ImportMode.REPLACE
-            outlook = look_ahead(collection, changes, embedder, space_id, rebuild=rebuild)
+            found = estimate_import(collection, changes, embedder, space_id, rebuild=rebuild)
         problems = () if model.problem is None else (sentences(model.problem, model.problem.hint),)
         try:
             spec = model.pinned()
         except (ConfigError, EmbeddingError):
             spec = model.spec
         price = price_of(spec, self._prices)
-        return ImportEstimate(
-            collection=collection.name,
+        return replace(
+            found,
             model=str(spec),
-            documents=outlook.documents,
-            chunks=outlook.chunks,
-            names=outlook.names,
-            tokens=outlook.tokens,
-            exact=embedder.tokens.is_exact and not outlook.is_sampled,
-            requests=outlook.requests,
-            usd=None if price is None else outlook.tokens * price.usd_per_million_tokens / 1_000_000,
+            usd=None if price is None else found.tokens * price.usd_per_million_tokens / 1_000_000,
             price=price,
-            seconds=outlook.seconds,
-            warnings=(*problems, *outlook.unreadable, *self._stages.size_warnings(chunking, model)),
+            warnings=(*problems, *found.warnings, *self._stages.size_warnings(chunking, model)),
         )
 
     def load(self) -> EmbeddingSpace:
@@ -193,12 +190,7 @@ class Models:
     def _resume(self, name: str, wait_s: float) -> ImportReport:
         """Import with the new model; if the source cannot be read, embed the indexed documents."""
         try:
-            return import_into(
-                name,
-                ImportOptions(wait_s=wait_s),
-                collections=self._collections,
-                stages=self._stages,
-            )
+            return self._import(name, ImportOptions(wait_s=wait_s))
         except SourceError as error:
             warning = f"the source cannot be read, so the indexed documents are embedded: {error}"
         store, collection = self._collections.store(), self._collections.named(name)
@@ -251,11 +243,7 @@ class Models:
         """Return a model with its price, why it cannot be used here, and the collections that use it."""
         from mdvec.config.known_models import price_of
 
-        problem: MdvecError | None
-        try:
-            problem = self._stages.models.problem_of(spec)
-        except UsageError as error:
-            problem = error
+        problem = self._stages.models.problem_of(spec)
         return replace(
             model,
             price=price_of(EmbeddingSpec(model.provider, model.model), self._prices),
@@ -270,3 +258,196 @@ def _is(spec: EmbeddingSpec, provider: str, model: str) -> bool:
     return spec.provider == provider and (
         spec.model.rpartition("/")[2] in names or (provider == "builtin" and not spec.model)
     )
+
+
+def chunking_of(collection: Collection, options: ImportOptions) -> ChunkingSpec:
+    """Return how a collection is cut with the sizes in the options."""
+    sizes = set_only(max_tokens=options.max_tokens, overlap_tokens=options.overlap_tokens)
+    chunking = replace(collection.chunking, **sizes)
+    if chunking.max_tokens is not None and (chunking.overlap_tokens or 0) >= chunking.max_tokens:
+        sizes_in_words = f"{chunking.overlap_tokens:,} tokens in chunks of {chunking.max_tokens:,}"
+        msg = f"an overlap of {sizes_in_words} leaves no room for text"
+        raise UsageError(msg, hint="Make the overlap smaller than the chunks.")
+    return chunking
+
+
+def configured_otherwise(collection: Collection, stages: Stages, place: DatabasePlace) -> tuple[str, ...]:
+    """Return a warning when the configuration names another model than the collection has."""
+    models, own = stages.models, collection.embedding
+    if own is None or not models.is_chosen:
+        return ()
+    wanted = models.configured
+    if wanted.provider == own.provider and (
+        _means(wanted, own) or models.for_(wanted).space == models.for_(own).space
+    ):
+        return ()
+    return (
+        f"the configured model is {wanted}, but {collection.name} uses {own}: "
+        f"'{place.command('model', 'use', str(wanted), '-n', collection.name)}' changes it",
+    )
+
+
+def model_warnings(collection: Collection, stages: Stages, place: DatabasePlace) -> Iterator[str]:
+    """Yield what is wrong with the models of a collection."""
+    model, next_model = stages.model(collection), stages.next_model(collection)
+    if model.problem is not None:
+        yield sentences(model.problem, model.problem.hint)
+    if next_model is not None and next_model.problem is not None:
+        problem = sentences(next_model.problem, next_model.problem.hint)
+        yield f"the change to {next_model.spec} waits: {problem}"
+    if model.embedder is not None:
+        yield from model.embedder.warnings
+    if next_model is None:
+        yield from configured_otherwise(collection, stages, place)
+
+
+def pinned_model(collection: Collection, model: Model, *, embed: bool) -> EmbeddingSpec | None:
+    """Return the model that a collection keeps from now on, even if the configuration changes.
+
+    Raises:
+        EmbeddingError: If a service that is to make the vectors does not say how long they are.
+    """
+    if collection.embedding is not None or model.embedder is None:
+        return collection.embedding
+    try:
+        return model.pinned()
+    except EmbeddingError:
+        if embed:
+            raise
+        return None
+
+
+def _means(wanted: EmbeddingSpec, own: EmbeddingSpec) -> bool:
+    """Return True if one specification only leaves open what the other names."""
+    return wanted.model in ("", own.model) and wanted.dimension in (None, own.dimension)
+
+
+def choose_model(work: Work, wanted: EmbeddingSpec, models: ModelPool) -> Collection:
+    """Write which model a collection will have; :func:`resume_change` makes its vectors.
+
+    A collection without any vector has it at once. What an earlier change to another model has made is
+    dropped.
+
+    Returns:
+        The collection afterwards; ``next_embedding`` is set if vectors remain to be made.
+    """
+    collection = work.collection
+    target = models.for_(wanted).space
+    with work.store.read() as view:
+        in_use = _has_vectors(collection, view, models)
+    same = in_use and target == models.for_(collection.embedding).space
+    next_model = collection.next_embedding
+    resuming = next_model is not None and target == models.for_(next_model).space
+
+    def changed(now: Collection) -> Collection:
+        if same:
+            return replace(now, embedding=now.embedding or wanted, next_embedding=None)
+        if not in_use:
+            return replace(now, embedding=wanted, next_embedding=None)
+        return now if resuming else replace(now, next_embedding=wanted)
+
+    with work.write() as writer:
+        after = writer.collections.change(collection.id, changed)
+        _drop_left_behind(collection, writer, models)
+    return after
+
+
+def resume_change(work: Work, report: ImportReport, stages: Stages) -> ImportReport:
+    """Make the vectors of the next model, and then take it into use in one transaction.
+
+    Stopping at any moment loses at most the current batch and the requests in flight.
+
+    Returns:
+        That report, with the work done here added.
+
+    Raises:
+        EmbeddingError: If the model fails; what it made stays.
+    """
+    from mdvec.indexing.embed import embed_pending
+
+    started = time.perf_counter()
+    collection, models = work.collection, stages.models
+    next_model = stages.next_model(collection)
+    if next_model is None or next_model.embedder is None:  # cancelled in the meantime
+        return report
+    wanted = collection.next_embedding
+    with work.write() as writer:
+        space_id = writer.spaces.open(next_model.embedder.space)
+    embedded = embed_pending(
+        work, next_model.embedder, space_id, wanted=lambda view: _next_spec(collection, view) == wanted
+    )
+    if embedded.failure is not None:
+        raise embedded.failure
+    with work.write() as writer:
+        switched = not embedded.stopped and _next_spec(collection, writer) == wanted
+        if switched:
+            writer.collections.change(
+                collection.id, lambda now: replace(now, embedding=wanted, next_embedding=None)
+            )
+        _drop_left_behind(collection, writer, models)
+    if not switched:
+        warning = f"the change to {next_model.spec} was cancelled"
+        return replace(report, warnings=(*report.warnings, warning))
+    with work.store.read() as view:
+        pending = next_model.counts(collection, view).pending_chunks
+    return replace(
+        report,
+        embedded_chunks=report.embedded_chunks + embedded.texts,
+        embedded_names=report.embedded_names + embedded.names,
+        pending_chunks=pending,
+        new_model=str(next_model.spec),
+        elapsed_ms=report.elapsed_ms + (time.perf_counter() - started) * 1000,
+    )
+
+
+def cancel_change(collection: Collection, store: Store, models: ModelPool) -> bool:
+    """Cancel a change of the model, and drop its vectors; return whether there was one."""
+    before: list[Collection] = []
+
+    def forget(now: Collection) -> Collection:
+        before.append(now)
+        return replace(now, next_embedding=None)
+
+    with store.write() as writer:
+        writer.collections.change(collection.id, forget)
+        _drop_left_behind(before[0], writer, models)
+    return before[0].next_embedding is not None
+
+
+def _has_vectors(collection: Collection, view: View, models: ModelPool) -> bool:
+    """Return True if a search by meaning finds anything in the collection now.
+
+    A model that cannot be used finds nothing, but may be repaired: what it made stays until all is new.
+    """
+    model = models.for_(collection.embedding)
+    if model.embedder is None:
+        return collection.embedding is not None
+    counts = model.counts(collection, view)
+    return counts.pending_chunks < counts.chunks
+
+
+def _next_spec(collection: Collection, view: View) -> EmbeddingSpec | None:
+    now = next((each for each in view.collections.all() if each.id == collection.id), None)
+    return None if now is None else now.next_embedding
+
+
+def _drop_left_behind(before: Collection, writer: Writer, models: ModelPool) -> None:
+    """Drop the vectors of the spaces a collection was in, where no collection is in them any more."""
+    used = {models.for_(spec).space for spec in _specs(writer, models)}
+    if None in used:  # what is not known may be any of them
+        return
+    for spec in (before.embedding or models.configured, before.next_embedding):
+        space = None if spec is None else models.for_(spec).space
+        if space is not None and space not in used:
+            space_id = writer.spaces.find(space)
+            if space_id is not None:
+                writer.spaces.drop(space_id)
+
+
+def _specs(view: View, models: ModelPool) -> Iterator[EmbeddingSpec]:
+    """Yield the models whose vectors may be searched, now or later."""
+    for each in view.collections.all():
+        if each.embedding is not None or view.collections.counts(each.id, None).chunks:
+            yield each.embedding or models.configured
+        if each.next_embedding is not None:
+            yield each.next_embedding

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from mdvec.documents.properties import updated_ns
 from mdvec.errors import DocumentNotFoundError
 from mdvec.search.filters import clean_filters
+from mdvec.search.hits import file_of, is_stale
 from mdvec.search.where import narrowed, unmet
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
@@ -31,7 +32,7 @@ from mdvec.types.page import IMAGE_TYPES, Marked, Page, PageEntry, RenderedDocum
 from mdvec.types.query import Filters, SearchQuery, Where
 from mdvec.types.report import ListedDocument, TagCount
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.reading import file_of, find, is_stale, links_of, outline_of, where_of
+from mdvec.workspace.reading import find, links_of, outline_of
 from mdvec.workspace.stages import Stages
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Pages:
             tags=document.tags,
             aliases=document.aliases,
             updated_ns=updated_ns(document.path, document.frontmatter) or document.mtime_ns,
-            stale=is_stale(document, self._stages.source(place.source)),
+            stale=is_stale(document, self._stages.source(place.source).differs),
             file=file_of(document, place),
             links=links,
         )
@@ -348,7 +349,7 @@ class Browse:
         places = self._collections.chosen(tuple(names), view)
         cleaned = clean_filters(filters)
         replaced = self._versions.of((each.id for each in places), view)
-        return cleaned, where_of(cleaned, places, replaced, view)
+        return cleaned, narrowed(cleaned, places, replaced, view)
 
     def outline(self, path: str, *, collection: str | None = None) -> Outline:
         """Return the sections of a document, without their text.

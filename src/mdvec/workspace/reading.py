@@ -6,26 +6,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
 from mdvec.search.filters import MAX_DEPTH
-from mdvec.search.where import backlinks_of, narrowed, not_found, readings, spellings
-from mdvec.sources.interface import Source
+from mdvec.search.references import Reference, backlinks_of, find_reference, without_brackets
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.links import link_key, linked_path, names_other_file, resolve
 from mdvec.text.tokens import estimate_token_count
-from mdvec.types.change import SourceEntry
-from mdvec.types.collection import DEFAULT_SOURCE, Collection
-from mdvec.types.document import Lines, Link, LinkKind, Section, with_comments
-from mdvec.types.ids import CollectionId, DocumentId
+from mdvec.types.collection import Collection
+from mdvec.types.document import Lines, Link, LinkKind, Section, places_of, with_comments
+from mdvec.types.ids import DocumentId
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink, Versions
 from mdvec.types.outline import Outline, OutlineSection
-from mdvec.types.query import Filters, Where
 from mdvec.types.report import ListedDocument, Passage
 from mdvec.workspace.collections import Collections
 
@@ -34,12 +29,6 @@ _MAX_COMPARED_HEADINGS = 1_000
 _MAX_HEADING_CHARS = 80
 
 _ID = re.compile(r"\{#([^{}\s]+)\}\s*$")
-
-# Spaces at either end of a file's name.
-_UNSEEN = re.compile(r"(?:(?<=/)|\A)\s+|\s+(?=\.\w+\Z|\Z)")
-_LINES = re.compile(r"(?::|#L)(\d{1,9})(?:[-:]L?(\d{1,9}))?:?")
-_WIKILINK = re.compile(r"!?\[\[(?P<target>[^\[\]|]+)(?:\|[^\[\]]*)?\]\](?P<lines>\S*)")
-_MAX_NAMED = 5
 
 
 def page_of_documents(
@@ -62,20 +51,6 @@ def every_chunk(places: Sequence[Collection], view: View) -> Iterator[StoredChun
             document = view.documents.find(collection.id, path)
             if document is not None:
                 yield from view.chunks.of_document(document.id)
-
-
-def file_of(known: StoredDocument | StoredChunk | ListedDocument, collection: Collection) -> str | None:
-    """Return the absolute path of a document's file; None when it is no file of this machine."""
-    if collection.source.kind != DEFAULT_SOURCE:
-        return None
-    return str(Path(collection.source.location, known.locator))
-
-
-def is_stale(known: StoredChunk | StoredDocument, source: Source) -> bool:
-    """Return True if a document is marked as changed, or its file differs from the index."""
-    return known.dirty or source.differs(
-        SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
-    )
 
 
 def links_of(document: StoredDocument, versions: Versions, view: View) -> DocumentLinks:
@@ -179,8 +154,6 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
 
 def _lines_of_place(document: StoredDocument, name: str) -> Lines | None:
     """Return the lines of a page, a slide or a cell of the original; None if there is no such place."""
-    from mdvec.documents.conversion import places_of
-
     wanted = name.replace("=", " ").casefold()
     places = [*places_of(document.comments), (len(document.body), "")]
     for (start, place), (end, _) in pairwise(places):
@@ -282,142 +255,10 @@ def find(path: str, collection: str | None, collections: Collections, view: View
     try:
         return find_reference(path, places, view)
     except DocumentNotFoundError as error:
-        name, _, section = _without_brackets(path).partition("#")
+        name, _, section = without_brackets(path).partition("#")
         if name.strip() and section.strip():
             with suppress(DocumentNotFoundError):
                 return replace(find_reference(name, places, view), section=section)
         if not any(view.collections.counts(place.id, None).documents for place in places):
             error.hint = collections.first_step(places) or error.hint
         raise
-
-
-class Reference(Struct, frozen=True):
-    """A document that was found.
-
-    Attributes:
-        document: The document.
-        collection: The collection it is in.
-        lines: The lines that were named with it; None without any.
-        section: The heading that was named with it, as a link does; None without one.
-    """
-
-    document: StoredDocument
-    collection: Collection
-    lines: Lines | None = None
-    section: str | None = None
-
-
-class _Reading(Struct, frozen=True):
-    """One reading of a reference: a path, and the collections in which it may be one."""
-
-    path: str
-    places: Sequence[Collection]
-    lines: Lines | None
-
-
-def find_reference(text: str, places: Sequence[Collection], view: View) -> Reference:
-    """Find a document by its path, or as any door prints it.
-
-    These are understood: ``path``, ``collection/path``, ``collection: path``, ``mdvec://collection/path`` and
-    the absolute path of a file, each also with ``:12``, ``:14-21`` or ``#L14-L21`` behind it; then paths in
-    another case, and the end of a path or a note's name alone, as a link would name it, if only one document
-    has it. Double brackets, and space around the text where it is not part of a name, are left out. A
-    document whose path is exactly what was given comes first.
-
-    Raises:
-        DocumentNotFoundError: If there is no such document; the hint names the nearest paths.
-        UsageError: If more than one document is meant.
-    """
-    spelled = dict.fromkeys((text, text.strip(), _without_brackets(text)))
-    meant = [reading for each in spelled for reading in _readings(each, places, view)]
-    for reading in meant:
-        found = [
-            Reference(document, place, reading.lines)
-            for place in reading.places
-            if (document := _at(reading.path, place, view)) is not None
-        ]
-        if found:
-            return _only(text, found)
-    for reading in meant:
-        found = [
-            Reference(document, place, reading.lines)
-            for place in reading.places
-            for document in _named(reading.path, place, view)
-        ]
-        if found:
-            return _only(text, found)
-    raise not_found(text, places, view)
-
-
-def where_of(
-    filters: Filters, places: Sequence[Collection], versions: Mapping[CollectionId, Versions], view: View
-) -> Where:
-    """Return which documents meet some conditions; ``linked_to`` may name its document as any door prints it.
-
-    Raises:
-        DocumentNotFoundError: If there is no document that is to be linked to.
-    """
-    if filters.linked_to is not None:
-        with suppress(DocumentNotFoundError, UsageError):  # then the text itself, as a link names it
-            path = find_reference(filters.linked_to, places, view).document.path
-            filters = replace(filters, linked_to=path)
-    return narrowed(filters, places, versions, view)
-
-
-def _without_brackets(text: str) -> str:
-    """Return the target of a wikilink with the lines behind it; any other text as it is, stripped."""
-    found = _WIKILINK.fullmatch(text.strip())
-    return text.strip() if found is None else found["target"].strip() + found["lines"]
-
-
-def _readings(text: str, places: Sequence[Collection], view: View) -> Iterator[_Reading]:
-    found = re.search(rf"{_LINES.pattern}\Z", text)
-    for path, places_of_path in readings(text, places, view):
-        yield _Reading(path, places_of_path, None)
-    if found is not None and found.start():
-        first = int(found[1])
-        for path, places_of_path in readings(text[: found.start()], places, view):
-            yield _Reading(path, places_of_path, (first, int(found[2] or first)))
-
-
-def _at(path: str, place: Collection, view: View) -> StoredDocument | None:
-    return next(filter(None, (view.documents.find(place.id, each) for each in spellings(path))), None)
-
-
-def _named(path: str, place: Collection, view: View) -> list[StoredDocument]:
-    """Return the documents whose paths end so, without regard to case; the whole path comes before.
-
-    Spaces at either end of a file's name are invisible; they may be left out if no other file is meant.
-    """
-    spelling = spellings(path)[-1].removeprefix("/")
-    key = link_key(Link(LinkKind.WIKI, spelling))
-    candidates = [
-        each
-        for found in view.documents.with_file_names(place.id, [key, f"{key} "]).values()
-        for each in found
-    ]
-    for unseen in (None, _UNSEEN):
-        shown = {each: unseen.sub("", each) if unseen else each for each in candidates}
-        paths = [each for each in candidates if _leads(spelling, shown[each])]
-        whole = [each for each in paths if _leads(f"/{spelling}", shown[each])]
-        documents = (view.documents.find(place.id, each) for each in sorted(whole or paths))
-        if found := [each for each in documents if each is not None]:
-            return found
-    return []
-
-
-def _leads(spelling: str, path: str) -> bool:
-    return resolve(Link(LinkKind.WIKI, spelling), "", (path,)) is not None
-
-
-def _only(text: str, found: Sequence[Reference]) -> Reference:
-    if len(found) == 1:
-        return found[0]
-    named = [f"{each.collection.name}/{each.document.path}" for each in found[:_MAX_NAMED]]
-    if len({each.document.path for each in found}) == 1:
-        where = ", ".join(each.collection.name for each in found)
-        msg = f"{text!r} is in more than one collection: {where}"
-        raise UsageError(msg, hint=f"Name the collection, such as {named[0]!r}.")
-    more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
-    msg = f"{text!r} is the name of more than one document: {', '.join(named)}{more}"
-    raise UsageError(msg, hint="Give the whole path of one of them.")

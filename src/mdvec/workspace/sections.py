@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -10,8 +9,8 @@ from itertools import groupby
 from msgspec.structs import replace
 
 from mdvec.clock import now_ms
-from mdvec.errors import CollectionExistsError, MdvecError, UsageError
-from mdvec.search.where import spellings
+from mdvec.errors import CollectionExistsError, UsageError
+from mdvec.search.references import spellings
 from mdvec.stores.interface import View, Writer
 from mdvec.stores.records import StoredDocument
 from mdvec.text.folding import nfc
@@ -23,6 +22,7 @@ from mdvec.types.ids import CollectionId
 from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.types.section import FoundSection, IndexedSection, SectionTotals
 from mdvec.workspace.collections import PUSH, Collections
+from mdvec.workspace.importing import BackgroundImport
 
 PUSHED_COLLECTION = "pushed"
 """Name of the collection that the first section makes when there is none for sections."""
@@ -39,9 +39,7 @@ class Sections:
     def __init__(self, collections: Collections, embed: Callable[[str, ImportOptions], ImportReport]) -> None:
         self._collections = collections
         self._import = embed
-        self._guard = threading.Lock()
-        self._wanted: set[str] = set()
-        self._thread: threading.Thread | None = None
+        self._imports: dict[str, BackgroundImport] = {}
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -164,16 +162,14 @@ class Sections:
         return found
 
     def close(self, wait_s: float) -> None:
-        """Leave the missing vectors to the next import, and wait for the thread that makes them.
+        """Leave the missing vectors to the next import, and wait for the threads that make them.
 
         Args:
-            wait_s: How long to wait for it, in seconds.
+            wait_s: How long to wait for each, in seconds.
         """
-        with self._guard:
-            self._wanted.clear()
-            thread = self._thread
-        if thread is not None:
-            thread.join(wait_s)
+        for each in list(self._imports.values()):
+            each.cancel()
+            each.join(wait_s)
 
     # --- inside --------------------------------------------------------------------------------
 
@@ -208,28 +204,16 @@ class Sections:
             found += [(place, document) for document in [next(filter(None, matches), None)] if document]
         return found
 
-    def _embed_behind(self, name: str) -> threading.Thread:
-        """Make the missing vectors of a collection in a thread, which ends when nothing is missing."""
-        with self._guard:
-            self._wanted.add(name)
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._embed, name="mdvec-pushed", daemon=True)
-                self._thread.start()
-            return self._thread
+    def _embed_behind(self, name: str) -> BackgroundImport:
+        """Make the missing vectors of a collection in a thread, which ends when nothing is missing.
 
-    def _embed(self) -> None:
-        while True:
-            with self._guard:
-                if not self._wanted:
-                    self._thread = None
-                    return
-                name = self._wanted.pop()
-            try:
-                options = ImportOptions(accept_pending=True, wait_s=float("inf"))
-                self._import(name, options)
-            except MdvecError:
-                # The vectors stay pending, which every answer says; the next import makes them.
-                continue
+        If that fails they stay pending, which every answer says; the next import makes them.
+        """
+        options = ImportOptions(accept_pending=True, wait_s=float("inf"))
+        made = BackgroundImport(lambda: self._import(name, options))
+        made = self._imports.setdefault(name, made)
+        made.start()
+        return made
 
 
 def _write(collection_id: CollectionId, path: str, added: Sequence[IndexedSection], writer: Writer) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -18,17 +18,17 @@ from msgspec.structs import asdict, replace
 from mdvec import run
 from mdvec.config.schema import Config
 from mdvec.machine import available_cores
+from mdvec.processes import SpareProcesses
+from mdvec.search.search import Search
 from mdvec.stores.interface import Store
 from mdvec.stores.restricted import RestrictedStore, refuse, unplaced_errors
 from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchResult
-from mdvec.types.query import Filters, SearchQuery
+from mdvec.types.query import Filters
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport, ListedDocument, WorkspaceStatus
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.database import DatabasePlace
 from mdvec.workspace.pages import Browse
-from mdvec.workspace.search import Search
-from mdvec.workspace.searchers import Answering, MakeAnswering, Searchers
 from mdvec.workspace.workspace import Workspace, workspace_at
 
 # What one process can talk about with its clients meanwhile.
@@ -153,9 +153,13 @@ class RestrictedWorkspace(Workspace):
         ]
         return replace(status, collections=tuple(shown))
 
-    def _search(self, query: SearchQuery, **options: Any) -> SearchResult:
-        """Return an answer without the places of files."""
-        result = super()._search(query, **options)
+    def answer(self, asked: Search) -> SearchResult:
+        """Return an answer without the places of files.
+
+        Raises:
+            MdvecError: As in a whole workspace.
+        """
+        result = super().answer(asked)
         return replace(result, hits=tuple(replace(each, file=None) for each in result.hits))
 
     def add_collection(self, *_: Any, **__: Any) -> Collection:
@@ -225,24 +229,23 @@ def use_processes(workspace: Workspace, most: int | None = None) -> None:
     """
     most = min(available_cores(), _MAX_PROCESSES) if most is None else most
     if most > 1:
-        workspace.searchers = Searchers(most, answering_elsewhere(workspace))
+        workspace.searchers = SpareProcesses(most, answering_elsewhere(workspace))
 
 
-def answering_elsewhere(workspace: Workspace) -> MakeAnswering:
+def answering_elsewhere(workspace: Workspace) -> Callable[[], Callable[[Search], SearchResult]]:
     """Return what answers the searches of a workspace in another process; its database must exist."""
-    return partial(_answering, replace(workspace._collections.place, makes=False), workspace._config)
+    return partial(_open_answering, replace(workspace._collections.place, makes=False), workspace._config)
 
 
-@contextmanager
-def _answering(place: DatabasePlace, config: Config) -> Iterator[Answering]:
-    with workspace_at(place, config) as whole:
-        whole.use_small_models_only()
-        workspaces: dict[frozenset[str] | None, Workspace] = {None: whole}
+def _open_answering(place: DatabasePlace, config: Config) -> Callable[[Search], SearchResult]:
+    whole = workspace_at(place, config)
+    whole.use_small_models_only()
+    workspaces: dict[frozenset[str] | None, Workspace] = {None: whole}
 
-        def answer(search: Search) -> SearchResult:
-            readable = search.readable
-            if readable is not None and readable not in workspaces:
-                workspaces[readable] = RestrictedWorkspace(whole, readable)
-            return workspaces[readable].answer(search)
+    def answer(search: Search) -> SearchResult:
+        readable = search.readable
+        if readable is not None and readable not in workspaces:
+            workspaces[readable] = RestrictedWorkspace(whole, readable)
+        return workspaces[readable].answer(search)
 
-        yield answer
+    return answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -15,7 +15,7 @@ from mdvec.chunking.interface import Chunker, ChunkerFactory, TokenEnds
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.documents import PARSER_VERSION
-from mdvec.embedding.interface import Embedder, EmbedderFactory, Runtime
+from mdvec.embedding.interface import Cluster, Embedder, EmbedderFactory, Runtime
 from mdvec.errors import (
     ConfigError,
     EmbedderUnavailableError,
@@ -26,10 +26,12 @@ from mdvec.errors import (
 )
 from mdvec.indexing.work import Recipe
 from mdvec.machine import available_cores
+from mdvec.search.query_vectors import SearchedCollection
 from mdvec.settings import settings_kind
 from mdvec.sources.interface import Source, SourceFactory
 from mdvec.stores.interface import View
 from mdvec.text.tokens import estimate_token_ends
+from mdvec.types.change import SourceEntry
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
 from mdvec.types.document import Document
 from mdvec.types.ids import SpaceId
@@ -122,35 +124,33 @@ class Model(Struct, frozen=True):
         space = self.space
         return None if space is None else view.spaces.find(space)
 
+    def problem_in(self, collection: Collection, space_id: SpaceId | None, view: View) -> MdvecError | None:
+        """Return why a collection cannot be searched by meaning; None if it can, or holds no vector yet."""
+        if self.problem is not None or space_id is not None or self.made is None:
+            return self.problem
+        if collection.embedding is None and not view.collections.counts(collection.id, None).chunks:
+            return None
+        try:  # no vector yet, or a model whose files are gone, or whose server is away
+            view.spaces.find(self.made.space)
+        except (ConfigError, EmbeddingError) as error:
+            return error
+        return None
+
     def counts(self, collection: Collection, view: View) -> CollectionCounts:
         """Count what a collection holds; chunks are pending that a search by this model misses."""
         return view.collections.counts(collection.id, self.space_id(collection, view))
 
 
-class Cluster(Protocol):
-    """Machines that embed; made by the registry from an address, and connected to when it is first needed."""
-
-    def embedder(self, own: Embedder, make: Callable[[], Embedder]) -> Embedder:
-        """Return an embedder whose passages are embedded there.
-
-        Args:
-            own: The embedder here.
-            make: Makes it there; it can be pickled.
-        """
-
-    def close(self) -> None:
-        """Disconnect, if connected."""
-
-
 class ModelPool:
-    """The models of a workspace, each made when it is first needed and shared by all collections."""
+    """The models of a workspace, each made when it is first needed and shared by all collections.
+
+    :meth:`for_` is the way to a model; :meth:`check` also tries it.
+    """
 
     def __init__(self, config: Config, override: Embedder | None) -> None:
         self._config = config
-        self._settings = config.embedding
         self._override = override
         self._guard = threading.Lock()
-        self._made: dict[EmbeddingSpec, Embedder] = {}
         self._models: dict[EmbeddingSpec, Model] = {}
         self._cluster: Cluster | None = None
         self._small_only = False
@@ -159,12 +159,8 @@ class ModelPool:
     @property
     def configured(self) -> EmbeddingSpec:
         """The model that the configuration names."""
-        return EmbeddingSpec(self._settings.provider, self._settings.model or "", self._settings.dimension)
-
-    @property
-    def is_overridden(self) -> bool:
-        """True if one embedder was given for all specifications."""
-        return self._override is not None
+        settings = self._config.embedding
+        return EmbeddingSpec(settings.provider, settings.model or "", settings.dimension)
 
     @property
     def is_chosen(self) -> bool:
@@ -174,7 +170,7 @@ class ModelPool:
     @property
     def are_small(self) -> bool:
         """Whether other processes may have all the models that were needed here."""
-        return self._override is None and all(each.is_small for each in [*self._made.values()])
+        return self._override is None and all(each.known().is_small for each in [*self._models.values()])
 
     def use_small_only(self) -> None:
         """Refuse, by a RuntimeError, to make a model too large for each process to have."""
@@ -184,43 +180,12 @@ class ModelPool:
         """Embed the passages of all models on a cluster from now on."""
         with self._guard:
             self._cluster = cluster
-            self._made.clear()
             self._models.clear()
-
-    def _embedder(self, spec: EmbeddingSpec) -> Embedder:
-        """Return the embedder of a specification; nothing is loaded or requested.
-
-        Raises:
-            ConfigError: If there is no such provider, or it does not offer this.
-            WorkspaceClosedError: If they were closed.
-        """
-        if self._override is not None:
-            return self._override
-        with self._guard:  # one for all, however many threads come first
-            if self._closed:
-                raise WorkspaceClosedError
-            if spec not in self._made:
-                made = self._make(spec)
-                if self._small_only and not made.is_small:
-                    msg = f"{spec} is for one process alone"
-                    raise RuntimeError(msg)
-                self._made[spec] = made
-            return self._made[spec]
-
-    def _make(self, spec: EmbeddingSpec) -> Embedder:
-        factory: EmbedderFactory = registry.load("embedding", spec.provider)
-        arguments = self._config.arguments("embedding", spec.provider, factory)
-        own = make_embedder(spec, self._settings, arguments)
-        if self._cluster is None:
-            return own
-        # A node runs as many tasks as it has cores.
-        settings = msgspec.structs.replace(self._settings, threads=1)
-        return self._cluster.embedder(
-            own, functools.partial(make_elsewhere, __version__, spec, settings, arguments)
-        )
 
     def for_(self, spec: EmbeddingSpec | None) -> Model:
         """Return a model, the configured one for None; whether it can be used is found out once.
+
+        Nothing is loaded or requested.
 
         Raises:
             ConfigError: If the configuration names a model that does not exist. A collection that does so is
@@ -228,19 +193,24 @@ class ModelPool:
             WorkspaceClosedError: If the models were closed.
         """
         wanted = spec or self.configured
-        if wanted not in self._models:
+        with self._guard:  # one for all, however many threads come first
+            if self._closed:
+                raise WorkspaceClosedError
+            if wanted in self._models:
+                return self._models[wanted]
             try:
-                embedder = self._embedder(wanted)
+                made = self._make(wanted)
             except ConfigError as error:
                 if spec is None:
                     raise
-                return Model(wanted, None, EmbedderUnavailableError(str(error), hint=error.hint))
-            self._models[wanted] = Model(wanted, embedder, embedder.problem, self.is_overridden)
-        return self._models[wanted]
-
-    def problem_of(self, spec: EmbeddingSpec) -> MdvecError | None:
-        """Return the reason why a model cannot be used here, without taking it into use."""
-        return (self._override or self._made.get(spec) or self._make(spec)).problem
+                problem = EmbedderUnavailableError(str(error), hint=_suggestion(wanted) or error.hint)
+                return Model(wanted, None, problem)
+            if self._small_only and not made.is_small:
+                msg = f"{wanted} is for one process alone"
+                raise RuntimeError(msg)
+            model = Model(wanted, made, made.problem, is_given=self._override is not None)
+            self._models[wanted] = model
+            return model
 
     def check(self, spec: EmbeddingSpec) -> EmbeddingSpec:
         """Try a model before anything is written, and return its specification, pinned.
@@ -249,27 +219,46 @@ class ModelPool:
             ConfigError: If there is no such provider, or it does not offer this.
             EmbeddingError: If the model cannot be used here, or does not answer; the hint says what to do.
         """
-        try:
-            embedder = self._embedder(spec)
-        except UsageError as error:
-            error.hint = _suggestion(spec) or error.hint
-            raise
-        if embedder.problem is not None:
+        model = self.for_(spec)
+        embedder = model.known()
+        if embedder.problem is not None:  # it may have come or gone since it was made
             raise embedder.problem
         embedder.embed_query(_PROBE)
-        return self.for_(spec).pinned()
+        return model.pinned()
+
+    def problem_of(self, spec: EmbeddingSpec) -> MdvecError | None:
+        """Return the reason why a model cannot be used here, without taking it into use."""
+        try:
+            return self._make(spec).problem
+        except UsageError as error:
+            return error
 
     def unload(self, *, idle_s: float) -> bool:
         """Free the memory of models that were not used for so many seconds; return whether any was freed."""
-        made = [*self._made.values()] if self._override is None else [self._override]
+        made = [self._override] if self._override else [each.known() for each in [*self._models.values()]]
         return sum(embedder.unload(idle_s=idle_s) for embedder in made) > 0
 
     def close(self) -> None:
         """Free all models but one that was given, and make none any more."""
         with self._guard:
             self._closed = True
-        for embedder in self._made.values():
-            embedder.unload(idle_s=0)
+        if self._override is None:
+            self.unload(idle_s=0)
+
+    def _make(self, spec: EmbeddingSpec) -> Embedder:
+        if self._override is not None:
+            return self._override
+        factory: EmbedderFactory = registry.load("embedding", spec.provider)
+        arguments = self._config.arguments("embedding", spec.provider, factory)
+        settings = self._config.embedding
+        own = make_embedder(spec, settings, arguments)
+        if self._cluster is None:
+            return own
+        # A node runs as many tasks as it has cores.
+        settings = msgspec.structs.replace(settings, threads=1)
+        return self._cluster.embedder(
+            own, functools.partial(make_elsewhere, __version__, spec, settings, arguments)
+        )
 
 
 def make_embedder(spec: EmbeddingSpec, settings: EmbeddingSettings, arguments: Mapping[str, Any]) -> Embedder:
@@ -332,6 +321,7 @@ class Stages:
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
         self._config = config
         self.models = ModelPool(config, embedder)
+        self._differs: dict[SourceSpec, Callable[[SourceEntry], bool]] = {}
 
     def model(self, collection: Collection) -> Model:
         """Return the model whose vectors a collection is searched by.
@@ -340,6 +330,16 @@ class Stages:
             ConfigError: If the configuration decides, and names a model that does not exist.
         """
         return self.models.for_(collection.embedding)
+
+    def searched(self, collection: Collection, view: View) -> SearchedCollection:
+        """Return a collection as it is searched."""
+        model = self.model(collection)
+        space_id = model.space_id(collection, view)
+        problem = model.problem_in(collection, space_id, view)
+        if collection.source not in self._differs:  # made once: its patterns are parsed then
+            self._differs[collection.source] = self.source(collection.source).differs
+        differs = self._differs[collection.source]
+        return SearchedCollection(collection, model.embedder, space_id, problem, differs)
 
     def next_model(self, collection: Collection) -> Model | None:
         """Return the model that a collection is changing to."""
@@ -392,7 +392,7 @@ class Stages:
         from mdvec.indexing.prepare import Processes
 
         number = min(available_cores(), _MAX_PROCESSES) if number is None else number
-        if number < 2 or self.models.is_overridden:
+        if number < 2 or model.is_given:
             return None
         return Processes(number, functools.partial(make_recipe, self._config, spec, model.spec))
 

@@ -20,14 +20,12 @@ from mdvec.errors import (
     StoreError,
     UnreadableFileError,
 )
-from mdvec.indexing.changes import known_without_text, make_plan
+from mdvec.indexing.plan import known_without_text, make_plan
 from mdvec.indexing.prepare import text_or_rule
 from mdvec.indexing.work import Recipe
 from mdvec.machine import available_cores, can_open_files, is_out_of_files
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
-from mdvec.stores.sharing import FollowingStore
-from mdvec.stores.vectors.follower import IndexedStore
 from mdvec.stores.versions import read_versions
 from mdvec.text.quantity import quantity
 from mdvec.types.change import NEEDS_FILES, SourceEntry
@@ -45,7 +43,7 @@ from mdvec.types.report import (
 )
 from mdvec.workspace.collections import PUBLISH_AGAIN, Collections
 from mdvec.workspace.database import DatabasePlace
-from mdvec.workspace.importing import configured_otherwise
+from mdvec.workspace.models import configured_otherwise
 from mdvec.workspace.stages import Model, Stages
 
 # Folders that sync clients copy file by file: a database and its log must not be copied apart.
@@ -76,7 +74,7 @@ def describe_all(
         model=", ".join(models) or _described(stages.models.for_(None)),
         collections=tuple(statuses),
         watchers=watchers,
-        published=store.published if isinstance(store, FollowingStore) else None,
+        published=store.published,
     )
 
 
@@ -286,9 +284,8 @@ def _about_database(database: str, store: Store) -> Finding:
 
 def _about_vector_index(store: Store) -> Iterator[Finding]:
     """Yield problems of the vector index of a store; searches work without it, but slower."""
-    if not isinstance(store, IndexedStore):
-        return
-    with store.vector_index() as index:
+    with store.read() as view:
+        index = view.vectors.index
         if index is None:
             return
         problem = index.problem()

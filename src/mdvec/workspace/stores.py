@@ -12,17 +12,15 @@ import msgspec
 from mdvec import registry, run
 from mdvec.errors import ConfigError, NoIndexError, StoreError
 from mdvec.indexing.imports import all_were_read
-from mdvec.stores.sharing import CopyableStore, SharedStore
-from mdvec.stores.vectors.follower import IndexedStore, update_vector_index
 from mdvec.text.addresses import scheme_of
 from mdvec.text.quantity import quantity
 from mdvec.types.report import ImportMode
 from mdvec.types.store_report import MovedStore, PublishReport, RebuiltIndex, SpaceSize, StoreDescription
-from mdvec.workspace.opening import open_database, open_store
+from mdvec.workspace.database import open_database, open_store
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
-    from mdvec.stores.interface import Store
+    from mdvec.stores.interface import Store, Team
     from mdvec.types.collection import Collection
     from mdvec.workspace.collections import Collections
     from mdvec.workspace.stages import Stages
@@ -176,11 +174,10 @@ class Stores:
         Raises:
             ConfigError: If there is none.
         """
-        store = self._collections.store()
-        if isinstance(store, IndexedStore):
-            with store.vector_index() as index:
-                if index is not None:
-                    return RebuiltIndex(index.location, index.rebuild())
+        with self._collections.store().read() as view:
+            index = view.vectors.index
+            if index is not None:
+                return RebuiltIndex(index.location, index.rebuild())
         msg = "no vector index is in use"
         raise ConfigError(msg, hint="Choose one in the configuration: [store] vectors.")
 
@@ -192,7 +189,7 @@ class Stores:
             CollectionNotFoundError: If there is no such collection.
             NotFoundError: If there is no such role.
         """
-        self._shared().grant(self._collections.named(name), role)
+        self._team().grant(self._collections.named(name), role)
 
     def revoke(self, name: str, role: str) -> None:
         """Revoke the right to read a collection.
@@ -201,7 +198,7 @@ class Stores:
             ConfigError: If the store is not on a server.
             CollectionNotFoundError: If there is no such collection.
         """
-        self._shared().revoke(self._collections.named(name), role)
+        self._team().revoke(self._collections.named(name), role)
 
     def make_views(self, name: str) -> list[str]:
         """Show a collection to other programs, as views and a function; return their names.
@@ -211,7 +208,7 @@ class Stores:
             CollectionNotFoundError: If there is no such collection.
             StoreError: If nothing is embedded yet, or other things have those names.
         """
-        store, collection = self._shared(), self._collections.named(name)
+        store, collection = self._team(), self._collections.named(name)
         with self._collections.store().read() as view:
             space_id = self._stages.model(collection).space_id(collection, view)
         if space_id is None:
@@ -221,12 +218,12 @@ class Stores:
             )
         return store.make_views(collection, space_id)
 
-    def _shared(self) -> SharedStore:
+    def _team(self) -> Team:
         store = self._collections.store()
-        if not isinstance(store, SharedStore):
+        if store.team is None:
             msg = f"{store.location} is not on a server, so rights cannot be granted"
             raise ConfigError(msg, hint="Use PostgreSQL: [store] location = 'postgresql://…'.")
-        return store
+        return store.team
 
 
 def _write_copy(store: Store, file: Path, names: Sequence[str], number: int) -> str:
@@ -235,8 +232,8 @@ def _write_copy(store: Store, file: Path, names: Sequence[str], number: int) -> 
     Returns:
         A digest of what it holds.
     """
-    if isinstance(store, CopyableStore):
-        return store.write_copy(file, names, number)
+    if digest := store.write_copy(file, names, number):
+        return digest
     from mdvec.indexing.transfer import copy_store
 
     between = open_store(file.with_name("all.sqlite"))
@@ -282,9 +279,25 @@ def _is_same(place: Path | str, location: Path | str) -> bool:
 
 
 def _vector_index(store: Store) -> tuple[str, tuple[str, ...]]:
-    if isinstance(store, IndexedStore):
-        with store.vector_index() as index:
-            if index is not None:
-                problem = index.problem()
-                return index.location, (problem,) if problem else ()
-    return "", ()
+    with store.read() as view:
+        index = view.vectors.index
+        if index is None:
+            return "", ()
+        problem = index.problem()
+        return index.location, (problem,) if problem else ()
+
+
+def update_vector_index(store: Store) -> tuple[str, ...]:
+    """Bring the vector indexes of a store, and the one beside it, up to date; for the end of an import.
+
+    Returns:
+        A warning when that does not work; searches then are right without it.
+    """
+    try:
+        store.make_vector_indexes()
+        with store.read() as view:
+            if view.vectors.index is not None:
+                view.vectors.index.update()
+    except StoreError as error:
+        return (f"the vector index is behind, and searches do without it: {error}",)
+    return ()

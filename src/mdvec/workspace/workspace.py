@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 import msgspec
 from msgspec.structs import replace
@@ -18,6 +18,8 @@ from mdvec.config.paths import default_database
 from mdvec.config.schema import Config, SearchSettings
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import ImportStoppedError, SourceError, StoreError, UsageError, WorkspaceClosedError
+from mdvec.search.hits import is_stale
+from mdvec.search.search import Search, recorded_search, search
 from mdvec.search.where import narrowed
 from mdvec.stores.records import StoredChunk
 from mdvec.stores.versions import VersionCache
@@ -39,17 +41,17 @@ from mdvec.types.report import (
 from mdvec.workspace import reading
 from mdvec.workspace.collections import CollectionChanges, Collections, Folders, Registration
 from mdvec.workspace.database import DOCS_COLLECTION, DatabasePlace, WorkspaceDatabase
-from mdvec.workspace.freshness import FirstIndex, Freshness, no_longer_updated
-from mdvec.workspace.importing import import_into, recorded_import
+from mdvec.workspace.importing import FirstIndex, Freshness, import_into, no_longer_updated
 from mdvec.workspace.models import Models
 from mdvec.workspace.pages import Browse, Pages
-from mdvec.workspace.reading import find, is_stale
-from mdvec.workspace.search import Search, answer, recorded_search
-from mdvec.workspace.searchers import Searchers
+from mdvec.workspace.reading import find
 from mdvec.workspace.sections import Sections
 from mdvec.workspace.stages import Stages, set_only
 from mdvec.workspace.status import describe_all, explaining
 from mdvec.workspace.stores import Stores
+
+if TYPE_CHECKING:
+    from mdvec.processes import SpareProcesses
 
 # An import ends with its batch, which takes a moment; what it has not committed then is done again.
 _END_WAIT_S = 1.0
@@ -78,7 +80,7 @@ class Workspace:
 
     may_write = True
     readable: frozenset[str] | None = None
-    searchers: Searchers | None = None
+    searchers: SpareProcesses[Search, SearchResult] | None = None
 
     def __init__(self, collections: Collections, config: Config) -> None:
         self._collections = collections
@@ -96,7 +98,9 @@ class Workspace:
         self._guard = threading.Lock()
         self._runs: list[run.Run] = []
         self._closed = False
-        self.models = Models(collections, self._stages, config.prices, running=self._running)
+        self.models = Models(
+            collections, self._stages, config.prices, importing=self.import_collection, running=self._running
+        )
         self.sections = Sections(collections, self.import_collection)
         self._unreadable: dict[str, str] = {}
         self.freshness = Freshness(
@@ -107,7 +111,7 @@ class Workspace:
         self.browse = Browse(
             collections,
             self._versions,
-            lambda query, path: self._search(query, wait_for_vectors=False, related_to=path),
+            lambda query, path: self.search(query, wait_for_vectors=False, related_to=path),
         )
         self.folders = Folders(collections)
 
@@ -215,6 +219,8 @@ class Workspace:
             EmbeddingError: If the vectors cannot be made; words are searched, and what was made stays.
             ImportStoppedError: If the run is cancelled, or the workspace is closed meanwhile.
         """
+        from mdvec.indexing.imports import recorded_import  # searches do not need it
+
         with self._running(), recorded_import(name, options) as record:
             try:
                 report = import_into(name, options, collections=self._collections, stages=self._stages)
@@ -241,7 +247,9 @@ class Workspace:
             del given[name]
         return msgspec.structs.replace(self._config.search, **given)
 
-    def search(self, query: SearchQuery, *, wait_for_vectors: bool | None = None) -> SearchResult:
+    def search(
+        self, query: SearchQuery, *, wait_for_vectors: bool | None = None, related_to: str | None = None
+    ) -> SearchResult:
         """Answer a query.
 
         Args:
@@ -250,6 +258,8 @@ class Workspace:
                 runs on behind the search, which waits for the text alone; :meth:`close` stops it. None waits
                 for the vectors of a small folder; those of a large one are made from the second search on,
                 ten seconds long before each.
+            related_to: Path of the document of the one collection whose text is the query; it is not found
+                itself, and nothing in its text is an operator.
 
         Returns:
             The hits, and how complete the index behind them is.
@@ -260,11 +270,6 @@ class Workspace:
             DocumentNotFoundError: If it filters by links to a document that is not there.
             EmbedderUnavailableError: If its mode is ``dense`` and there is no model.
         """
-        return self._search(query, wait_for_vectors=wait_for_vectors)
-
-    def _search(
-        self, query: SearchQuery, *, wait_for_vectors: bool | None, related_to: str | None = None
-    ) -> SearchResult:
         with recorded_search(query, plain=self._config.log.queries) as record:
             warnings: tuple[str, ...] = ()
             if self._first_index is not None:
@@ -274,23 +279,26 @@ class Workspace:
             store = self._collections.store()
             warnings = (*self._config.warnings, *filter(None, unreadable), *store.warnings, *warnings, *left)
             importing = self._first_index is not None and self._first_index.running
-            search = Search(query, checked_ms, importing, related_to, self.readable)
+            asked = Search(query, checked_ms, importing, related_to, self.readable)
             # The steps of a search can be followed only in this process.
-            here = partial(answer, search, self._collections, self._stages, self._versions)
             if self.searchers is None or run.current().on_step or not self._stages.models.are_small:
-                result = here()
+                result = self.answer(asked)
             else:
-                result = self.searchers.answer(search, here)
+                result = self.searchers.answer(asked, partial(self.answer, asked))
             result = replace(result, warnings=(*warnings, *result.warnings)) if warnings else result
             return record(result)
 
-    def answer(self, search: Search) -> SearchResult:
+    def answer(self, asked: Search) -> SearchResult:
         """Answer a query from what is indexed now, without looking for changed files as :meth:`search` does.
 
         Raises:
             MdvecError: As :meth:`search`.
         """
-        return answer(search, self._collections, self._stages, self._versions)
+        with self._collections.store().read() as view:
+            chosen = self._collections.chosen(asked.query.collections, view)
+            searched = [self._stages.searched(each, view) for each in chosen]
+            versions = self._versions.of((each.id for each in chosen), view)
+            return search(asked, searched, versions, view, self._collections)
 
     def use_small_models_only(self) -> None:
         """Refuse, by a RuntimeError, searches that need a large model."""
@@ -323,7 +331,7 @@ class Workspace:
             raise UsageError(msg, hint="Give one of them.")
         with self._collections.store().read() as view:
             found = find(path, collection, self._collections, view)
-        stale = is_stale(found.document, self._stages.source(found.collection.source))
+        stale = is_stale(found.document, self._stages.source(found.collection.source).differs)
         if lines is None and section is None:
             lines, section = found.lines, found.section
         return reading.passage(found.document, lines=lines, section=section, stale=stale)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from benchmarks.peers import (
@@ -18,11 +17,10 @@ from benchmarks.peers import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.workspaces import workspace_of, written
 
-from mdvec import Workspace, open_workspace
 from mdvec.evaluation.baselines import GREP
 from mdvec.evaluation.judgements import Question, Ranker
-from mdvec.testing.embedder import HashingEmbedder
 
 DOCUMENTS = {
     "en/password.md": "# Passwords\n\nReset your password on the account page.\n",
@@ -36,16 +34,12 @@ DOCUMENTS = {
 def rankers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Ranker]]:
     """All rankings over a few documents in two languages."""
     root = tmp_path_factory.mktemp("peers")
-    for path, text in DOCUMENTS.items():
-        target: Path = root / "docs" / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
-    workspace: Workspace
-    with open_workspace(database=root / "index.sqlite", embedder=HashingEmbedder()) as workspace:
-        workspace.add_collection("docs", "", str(root / "docs"))
-        workspace.import_collection("docs")
-        with peers_and_baselines(workspace) as made:
-            yield made
+    docs = written(root / "docs", DOCUMENTS)
+    with (
+        workspace_of(root / "index.sqlite", {"docs": docs}) as workspace,
+        peers_and_baselines(workspace) as made,
+    ):
+        yield made
 
 
 def paths(ranker: Ranker, text: str) -> list[str]:

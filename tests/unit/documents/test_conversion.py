@@ -12,11 +12,11 @@ import pytest
 from tests import files
 
 from mdvec.documents import conversion
-from mdvec.documents.conversion import convert, place_at
+from mdvec.documents.conversion import convert
 from mdvec.documents.encodings import Decoded
 from mdvec.errors import UnreadableFileError
 from mdvec.text.links import CONVERTERS, converter_of
-from mdvec.types.document import Comment
+from mdvec.types.document import Comment, place_at
 
 NOTEBOOK = files.ipynb([{"cell_type": "markdown", "source": "text"}])
 CONVERTED = Decoded("<!-- place: cell 1 -->\ntext", "utf-8")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from tests.growth import assert_grows_linearly
 
+from mdvec.documents.parse import parse_document
 from mdvec.documents.rendering import render_markdown, render_plain
 from mdvec.documents.targets import Embedded
 from mdvec.types.document import Link
@@ -42,6 +45,53 @@ def rendered(text: str, known: Known | None = None, marked: Marked | None = None
 
 def text_of(html: str) -> str:
     return re.sub(r"<[^>]+>", "", html)
+
+
+# --- what is in the index ---------------------------------------------------------------------------
+
+
+class Recorded(Known):
+    """Records the links that lead somewhere, and the tags."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: set[tuple[str, str]] = set()
+        self.tags: set[str] = set()
+
+    def link(self, link: Link) -> str | None:
+        self.links.add((link.target, link.fragment))
+        return None
+
+    def tag(self, tag: str) -> str:
+        self.tags.add(tag)
+        return ""
+
+
+PAGES = [*Path(__file__).parents[3].joinpath("docs").rglob("*.md")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# A *b* `c` [d](e.md) [[F|g]] #h\n\n#tag [[Note#Part]] `#no` [x](y.md#z)\n",
+        "# Formula $x_1$\n",
+        "# Cited[^1]\n\n## Cited[^2]\n\n[^1]: Some words.\n\n[^2]: word\n",
+        "# With an id {#id .class}\n",
+        "> # Quoted #tag\n\n- # Listed [[Note]]\n\nSetext\n===\n",
+        "# H &amp; <b>i</b> \\* ![j](k.png)\n",
+        *(pytest.param(page.read_text("utf-8"), id=f"{page.parent.name}-{page.name}") for page in PAGES),
+    ],
+)
+def test_headings_links_and_tags_are_those_of_the_index(text: str) -> None:
+    """Two parsers read a note: what the page lists and leads to is what a search finds."""
+    document = parse_document("note.md", text)
+    known = Recorded()
+    outline = render_markdown(text, known).outline
+    headings = [(each.level, each.heading) for each in document.sections if each.level]
+    assert [(each.level, each.text) for each in outline] == headings
+    here = {(each.target, each.fragment) for each in document.links if "://" not in each.target}
+    assert {(target, unquote(fragment)) for target, fragment in known.links} == here
+    assert known.tags == {*document.tags}
 
 
 # --- what is shown --------------------------------------------------------------------------------

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.workspaces import workspace_of, written
 
-from mdvec import Workspace, open_workspace
+from mdvec import Workspace
 from mdvec.errors import CollectionNotFoundError
 from mdvec.evaluation.baselines import (
     BM25,
@@ -19,7 +19,6 @@ from mdvec.evaluation.baselines import (
     grep_terms,
 )
 from mdvec.evaluation.judgements import Question, Ranker
-from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
 
 DOCUMENTS = {
@@ -35,12 +34,9 @@ DOCUMENTS = {
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A few documents in two languages, and one in a collection of its own."""
     root = tmp_path_factory.mktemp("baselines")
-    write(root / "docs", DOCUMENTS)
-    write(root / "other", {"en/password.md": "# Other\n\nThe password of another project.\n"})
-    with open_workspace(database=root / "index.sqlite", embedder=HashingEmbedder()) as made:
-        for name in ("docs", "other"):
-            made.add_collection(name, "", str(root / name))
-            made.import_collection(name)
+    other = {"en/password.md": "# Other\n\nThe password of another project.\n"}
+    folders = {"docs": written(root / "docs", DOCUMENTS), "other": written(root / "other", other)}
+    with workspace_of(root / "index.sqlite", folders) as made:
         yield made
 
 
@@ -49,13 +45,6 @@ def rankers(workspace: Workspace) -> Iterator[Mapping[str, Ranker]]:
     """The baselines over the first collection."""
     with baselines(workspace, ["docs"]) as made:
         yield made
-
-
-def write(folder: Path, documents: Mapping[str, str]) -> None:
-    for path, text in documents.items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
 
 
 def question(text: str, **details: Any) -> Question:

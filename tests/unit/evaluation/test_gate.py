@@ -13,7 +13,7 @@ from mdvec.errors import UsageError
 from mdvec.evaluation.gate import Verdict, compare, read_record
 from mdvec.evaluation.judgements import QuestionSet
 from mdvec.evaluation.report import EvalReport, Interval, SetReport, SystemReport
-from mdvec.interfaces.evaluation import report_json
+from mdvec.interfaces.cli.eval_report import report_json
 
 
 def report(*, min_grade: int = 1, **values: Mapping[str, float]) -> EvalReport:

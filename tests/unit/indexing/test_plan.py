@@ -6,8 +6,7 @@ import hashlib
 
 from msgspec.structs import replace
 
-from mdvec.indexing.changes import _stored_texts
-from mdvec.indexing.plan import ListingComparison, compare, resolve
+from mdvec.indexing.plan import _stored_texts, compare
 from mdvec.types.change import Exclusion, KnownDocument, Listing, Move, Plan, SourceEntry, Unreadable
 
 _FINGERPRINT = "v1"
@@ -32,24 +31,29 @@ def _known(
     return KnownDocument(path, locator or path, mtime_ns, 1, _hash(content), fingerprint)
 
 
-def _compare(
-    entries: list[SourceEntry], known: list[KnownDocument], unreadable: tuple[Unreadable, ...] = ()
-) -> ListingComparison:
+def _plan(
+    entries: list[SourceEntry],
+    known: list[KnownDocument],
+    contents: dict[str, str | None],
+    unreadable: tuple[Unreadable, ...] = (),
+) -> Plan:
+    """Return the plan; exactly the files whose contents are given are asked for."""
+    asked: list[str] = []
+
+    def hash_of(entry: SourceEntry) -> bytes | None:
+        asked.append(entry.path)
+        content = contents[entry.path]
+        return None if content is None else _hash(content)
+
     listing = Listing(tuple(entries), unreadable=unreadable)
-    return compare(listing, {item.path: item for item in known}, _FINGERPRINT)
-
-
-def _plan(entries: list[SourceEntry], known: list[KnownDocument], contents: dict[str, str | None]) -> Plan:
-    comparison = _compare(entries, known)
-    hashes = {path: None if content is None else _hash(content) for path, content in contents.items()}
-    return resolve(comparison, hashes)
+    plan = compare(listing, {item.path: item for item in known}, _FINGERPRINT, hash_of)
+    assert asked == sorted(contents)
+    return plan
 
 
 def test_an_unchanged_file_is_not_hashed() -> None:
     """The same time, size and fingerprint settle it."""
-    comparison = _compare([_entry("a.md")], [_known("a.md")])
-    assert comparison.to_hash == ()
-    assert resolve(comparison, {}) == Plan(unchanged=1)
+    assert _plan([_entry("a.md")], [_known("a.md")], {}) == Plan(unchanged=1)
 
 
 def test_another_time_or_spelling_asks_for_the_hash() -> None:
@@ -59,7 +63,7 @@ def test_another_time_or_spelling_asks_for_the_hash() -> None:
         (_entry("a.md"), _known("a.md", locator="A.md")),
         (_entry("a.md"), _known("a.md", mtime_ns=None)),
     ):
-        assert _compare([entry], [known]).to_hash == (entry,)
+        assert _plan([entry], [known], {"a.md": "a"}) == Plan(touched=(entry,))
 
 
 def test_what_differs_in_any_case_is_not_hashed() -> None:
@@ -68,7 +72,6 @@ def test_what_differs_in_any_case_is_not_hashed() -> None:
         (_entry("a.md", size=2), _known("a.md")),
         (_entry("a.md"), _known("a.md", fingerprint="v0")),
     ):
-        assert _compare([entry], [known]).to_hash == ()
         assert _plan([entry], [known], {}) == Plan(changed=(entry,))
     fresh = _entry("b.md", size=2)
     assert _plan([fresh], [_known("a.md")], {}) == Plan(new=(fresh,), deleted=("a.md",))
@@ -83,7 +86,7 @@ def test_same_content_is_only_touched() -> None:
 def test_same_content_under_another_fingerprint_is_changed() -> None:
     """What was cut in another way is cut again, though its bytes are the same."""
     entry = _entry("a.md")
-    assert _plan([entry], [_known("a.md", fingerprint="v0")], {"a.md": "a"}) == Plan(changed=(entry,))
+    assert _plan([entry], [_known("a.md", fingerprint="v0")], {}) == Plan(changed=(entry,))
 
 
 def test_other_content_is_changed_and_unknown_is_new() -> None:
@@ -97,7 +100,7 @@ def test_what_is_gone_is_deleted() -> None:
     """A known path that is not listed is deleted, also when a rule excludes it now."""
     listing = Listing((), exclusions=(Exclusion("b.md", "--exclude: b.md"),))
     known = {path: _known(path) for path in ("a.md", "b.md")}
-    assert resolve(compare(listing, known, _FINGERPRINT), {}) == Plan(deleted=("a.md", "b.md"))
+    assert compare(listing, known, _FINGERPRINT, lambda _: None) == Plan(deleted=("a.md", "b.md"))
 
 
 def test_known_content_at_a_new_path_is_moved() -> None:
@@ -109,7 +112,7 @@ def test_known_content_at_a_new_path_is_moved() -> None:
 def test_a_copy_is_new() -> None:
     """The content of a document that is still there is no move."""
     entries = [_entry("a.md"), _entry("b.md")]
-    plan = _plan(entries, [_known("a.md")], {"b.md": "a"})
+    plan = _plan(entries, [_known("a.md")], {})
     assert plan == Plan(new=(entries[1],), unchanged=1)
 
 
@@ -139,14 +142,14 @@ def test_what_lies_in_an_unreadable_folder_is_kept() -> None:
     """Documents below a folder that could not be listed, or at an unreadable path, are not deleted."""
     unreadable = (Unreadable("locked/", "Permission denied"), Unreadable("z.md", "Input/output error"))
     known = [_known("locked.md"), _known("locked/deep/a.md"), _known("z.md"), _known("z.md.md")]
-    assert resolve(_compare([], known, unreadable=unreadable), {}) == Plan(deleted=("locked.md", "z.md.md"))
+    assert _plan([], known, {}, unreadable) == Plan(deleted=("locked.md", "z.md.md"))
 
 
 def test_content_from_an_unreadable_folder_is_not_moved() -> None:
     """While nobody can say that a document is gone, its content elsewhere is a copy."""
     entry = _entry("b.md")
-    comparison = _compare([entry], [_known("locked/a.md")], unreadable=(Unreadable("locked/", "?"),))
-    assert resolve(comparison, {"b.md": _hash("a")}) == Plan(new=(entry,))
+    plan = _plan([entry], [_known("locked/a.md")], {}, unreadable=(Unreadable("locked/", "?"),))
+    assert plan == Plan(new=(entry,))
 
 
 def test_where_the_source_names_contents_times_do_not_matter() -> None:
@@ -156,9 +159,7 @@ def test_where_the_source_names_contents_times_do_not_matter() -> None:
         replace(_entry("a.md", mtime_ns=0, size=0), content_hash=_hash("a")),
         replace(_entry("b.md"), content_hash=_hash("other")),
     ]
-    comparison = _compare(entries, known)
-    assert comparison.unchanged == 1
-    assert resolve(comparison, {"b.md": _hash("other")}).changed == (entries[1],)
+    assert _plan(entries, known, {"b.md": "other"}) == Plan(changed=(entries[1],), unchanged=1)
 
 
 def test_only_what_the_source_names_is_taken_from_the_store() -> None:

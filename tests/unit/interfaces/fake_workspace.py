@@ -10,11 +10,10 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.config import Config
-from mdvec.config.presets import Preset
 from mdvec.config.schema import SearchSettings
 from mdvec.errors import CollectionNotFoundError
 from mdvec.run import Stage
-from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
+from mdvec.types.collection import Collection, EmbeddingSpec, SourceSpec
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.ids import CollectionId
 from mdvec.types.links import DocumentLinks
@@ -39,12 +38,10 @@ from mdvec.types.report import (
     TagCount,
     WorkspaceStatus,
 )
-from mdvec.types.store_report import MovedStore, RebuiltIndex, SpaceSize, StoreContents, StoreDescription
 from mdvec.workspace import FolderChoice, Workspace, open_workspace
-from mdvec.workspace.freshness import Freshness
+from mdvec.workspace.importing import Freshness
 from mdvec.workspace.models import Models
 from mdvec.workspace.pages import Browse
-from mdvec.workspace.stores import Stores
 
 HIT = SearchHit(
     rank=1,
@@ -206,38 +203,6 @@ class FakeFreshness(Freshness):
         """Do nothing."""
 
 
-class FakeStores(Stores):
-    """The store of a fake workspace."""
-
-    def __init__(self, workspace: FakeWorkspace) -> None:
-        self._workspace = workspace
-
-    def describe(self) -> StoreDescription:
-        """Return a store."""
-        self._workspace._note("describe")
-        return StoreDescription(
-            name="sqlite",
-            location="/nowhere/index.sqlite",
-            size_bytes=1_234_567,
-            collections=1,
-            documents=10,
-            chunks=60,
-            spaces=(SpaceSize("builtin:e5@1:384:t1", 70),),
-            vector_index="/nowhere/index.sqlite.lancedb",
-            problems=("3 rows are missing",),
-        )
-
-    def move(self, target: str) -> MovedStore:
-        """Return what a target holds."""
-        self._workspace._note("move", target=target)
-        return MovedStore(f"/nowhere/{target}", StoreContents(1, 10, 60, 70, "ab" * 32))
-
-    def rebuild_vector_index(self) -> RebuiltIndex:
-        """Return an index."""
-        self._workspace._note("rebuild_vector_index")
-        return RebuiltIndex("/nowhere/index.sqlite.sqlite-vec", 12_345)
-
-
 class FakeWorkspace(Workspace):
     """Set its public fields to what it is to answer; read ``calls`` for what it was asked.
 
@@ -248,7 +213,6 @@ class FakeWorkspace(Workspace):
         whole = open_workspace(database=Path("/nowhere/index.sqlite"))
         super().__init__(whole._collections, Config())
         self.browse = FakeBrowse(self)
-        self.stores = FakeStores(self)
         self.calls: list[tuple[str, dict[str, object]]] = []
         self.models: FakeModels = FakeModels(self._note)
         self.freshness: FakeFreshness = FakeFreshness(self._note)
@@ -310,63 +274,6 @@ class FakeWorkspace(Workspace):
                 return each
         raise CollectionNotFoundError
 
-    def add_collection(
-        self,
-        name: str,
-        description: str,
-        location: str | Path,
-        *,
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        chunking: ChunkingSpec | None = None,
-        embedding: EmbeddingSpec | None = None,
-        search: SearchDefaults | None = None,
-        preset: Preset | None = None,
-    ) -> Collection:
-        """Remember the call; settings only when they are given."""
-        settings = {"chunking": chunking, "embedding": embedding, "search": search, "preset": preset}
-        self._note(
-            "add",
-            name=name,
-            description=description,
-            location=location,
-            include=include,
-            exclude=exclude,
-            **{key: value for key, value in settings.items() if value is not None},
-        )
-        return replace(COLLECTION, name=name, description=description)
-
-    def update_collection(
-        self,
-        name: str,
-        *,
-        description: str | None = None,
-        location: str | Path | None = None,
-        include: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        chunking: ChunkingSpec | None = None,
-        search: SearchDefaults | None = None,
-        enabled: bool | None = None,
-        new_name: str | None = None,
-    ) -> Collection:
-        """Remember the call."""
-        given = {
-            "description": description,
-            "location": location,
-            "include": include,
-            "exclude": exclude,
-            "chunking": chunking,
-            "search": search,
-            "enabled": enabled,
-            "new_name": new_name,
-        }
-        self._note("update", name=name, **{key: value for key, value in given.items() if value is not None})
-        return COLLECTION
-
-    def delete_collection(self, name: str, *, wait_s: float = 60.0) -> None:
-        """Remember the call."""
-        self._note("delete", name=name)
-
     def import_collection(
         self,
         name: str,
@@ -421,7 +328,9 @@ class FakeWorkspace(Workspace):
         config = self.opened.get("config")
         return config.search if isinstance(config, Config) else SearchSettings()
 
-    def search(self, query: SearchQuery, *, wait_for_vectors: bool | None = None) -> SearchResult:
+    def search(
+        self, query: SearchQuery, *, wait_for_vectors: bool | None = None, related_to: str | None = None
+    ) -> SearchResult:
         """Answer what it is told to."""
         with run.current().step("dense", hits=50):
             self._note("search", query=query, wait_for_vectors=wait_for_vectors)

@@ -14,7 +14,7 @@ from tests.unit.interfaces.fake_workspace import HIT, RESULT, FakeWorkspace
 from tests.unit.interfaces.mcp.agent import call, text_of
 
 from mdvec.config import Config
-from mdvec.interfaces.http.app import build_app
+from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.rpc.dispatcher import INVALID_PARAMS

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.unit.evaluation.reports import QUESTIONS, report
 
 from mdvec.evaluation.metrics import METRICS
-from mdvec.interfaces.evaluation import bad_lines, report_json, set_tables
+from mdvec.interfaces.cli.eval_report import bad_lines, report_json, set_tables
 
 
 def test_json_has_every_value() -> None:

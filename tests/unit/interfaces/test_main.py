@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -90,6 +91,19 @@ def test_no_command_shows_the_help(mdvec: Mdvec) -> None:
     outcome = mdvec()
     assert (outcome.code, outcome.out) == (2, "")
     assert "search" in outcome.err
+
+
+def test_help_describes_eight_commands_and_names_the_others(mdvec: Mdvec) -> None:
+    """Every command is there, in 80 columns, but for old spellings, which still work."""
+    help_ = mdvec("--help").out
+    described, more = help_.partition("Commands:\n")[2].split("\nMore commands", 1)
+    named = [line.split()[0] for line in described.splitlines()]
+    lists = re.findall(r"^  .*?  +(.*)$", more.partition("\nOptions")[0], re.MULTILINE)
+    named += [name for each in lists for name in each.split(", ")]
+    assert len(described.splitlines()) == 8
+    assert sorted(named) == sorted(cli.list_commands(click.Context(cli)))
+    assert max(map(len, help_.splitlines())) <= 80
+    assert (mdvec("compact", "--help").code, mdvec("store", "compact", "--help").code) == (0, 0)
 
 
 def test_help_lists_the_common_options_apart(mdvec: Mdvec) -> None:

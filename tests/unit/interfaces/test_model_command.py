@@ -11,7 +11,7 @@ from tests.unit.interfaces.fake_workspace import CHANGE, COLLECTION, ESTIMATE, M
 
 from mdvec.errors import EmbedderUnavailableError
 from mdvec.interfaces import present
-from mdvec.types.collection import ChunkingSpec, EmbeddingSpec
+from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.model_report import ModelChangeOutcome, Price
 from mdvec.types.report import ChangeProgress, CollectionCounts, CollectionStatus, ImportMode, ImportOptions
 
@@ -109,7 +109,7 @@ def test_what_is_missing_is_said(mdvec: Mdvec, workspace: FakeWorkspace) -> None
     """The hint is what mends it."""
     workspace.models.interrupted = False
     workspace.error = EmbedderUnavailableError("no key", hint="Run 'export K=…'.")
-    outcome = mdvec("tool", "add", "-n", "n", "-d", "d", "-s", ".", "--embedder", "gemini")
+    outcome = mdvec("model", "use", "gemini")
     assert (outcome.code, outcome.err) == (1, "error: no key\nhint: Run 'export K=…'.\n")
 
 
@@ -167,18 +167,6 @@ def test_exact_counts_are_not_called_estimates(mdvec: Mdvec, workspace: FakeWork
     workspace.models.estimated = replace(ESTIMATE, exact=True, requests=0, usd=None, price=None)
     lines = mdvec("import", "-n", "notes", "--estimate").out.splitlines()
     assert lines[1:] == ["to embed: 9 chunks, 6 names, 12,345 tokens", "price: none"]
-
-
-def test_tool_add_and_update_choose_model_and_chunker(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
-    """Only what is given is passed on; a change of the chunker has an import as its next step."""
-    given = ("-n", "notes", "-d", "d", "-s", ".", "--embedder", "voyage@512", "--chunker", "windows")
-    assert mdvec("tool", "add", *given).code == 0
-    (_, details) = workspace.calls[-1]
-    assert details["embedding"] == EmbeddingSpec("voyage", "", 512)
-    assert details["chunking"] == ChunkingSpec("windows")
-    outcome = mdvec("tool", "update", "-n", "notes", "--chunker", "headings")
-    assert workspace.calls[-1] == ("update", {"name": "notes", "chunking": ChunkingSpec("headings")})
-    assert "next: mdvec import -n notes -m update" in outcome.err
 
 
 def test_status_shows_a_change(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import time
 import tomllib
@@ -35,133 +34,6 @@ COUNTS = CollectionCounts(3, 1, 2, 9, 4)
 
 
 # --- tool --------------------------------------------------------------------------------------
-
-
-def test_add_registers_a_folder(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
-    """``tool add`` passes on name, description, folder and globs, and says what to do next."""
-    outcome = mdvec(
-        *("tool", "add", "-n", "notes", "-d", "My notes", "-s", "docs"),
-        *("--include", "*.md", "--include", "a/**", "--exclude", "drafts/"),
-    )
-    assert workspace.calls == [
-        (
-            "add",
-            {
-                "name": "notes",
-                "description": "My notes",
-                "location": "docs",
-                "include": ("*.md", "a/**"),
-                "exclude": ("drafts/",),
-            },
-        )
-    ]
-    assert (outcome.code, outcome.out) == (0, "")
-    assert "mdvec import -n notes" in outcome.err
-
-
-@pytest.mark.parametrize("missing", ["-n", "-d", "-s"])
-def test_add_needs_name_description_and_folder(mdvec: Mdvec, missing: str) -> None:
-    """Each of the three is required: exit 2 without it."""
-    given = {"-n": "notes", "-d": "My notes", "-s": "docs"}
-    del given[missing]
-    assert mdvec("tool", "add", *(word for pair in given.items() for word in pair)).code == 2
-
-
-@pytest.mark.parametrize(
-    ("args", "changes"),
-    [
-        (("-d", "new"), {"description": "new"}),
-        (("-s", "there"), {"location": "there"}),
-        (("--include", "*.md"), {"include": ("*.md",)}),
-        (("--exclude", ""), {"exclude": ()}),
-        (("--per-document", "2"), {"search": SearchDefaults(per_document=2)}),
-    ],
-)
-def test_update_changes_what_is_given(
-    mdvec: Mdvec, workspace: FakeWorkspace, args: tuple[str, ...], changes: dict[str, object]
-) -> None:
-    """``tool update`` changes the given fields alone; an empty glob takes all globs away."""
-    assert mdvec("tool", "update", "-n", "notes", *args).code == 0
-    assert workspace.calls == [("update", {"name": "notes", **changes})]
-
-
-def test_update_needs_something_to_change(mdvec: Mdvec) -> None:
-    """An update of nothing is a usage error."""
-    assert mdvec("tool", "update", "-n", "notes").code == 2
-
-
-@pytest.mark.parametrize(("command", "enabled"), [("enable", True), ("disable", False)])
-def test_enable_and_disable(mdvec: Mdvec, workspace: FakeWorkspace, command: str, enabled: bool) -> None:
-    """They set the flag and nothing else."""
-    assert mdvec("tool", command, "-n", "notes").code == 0
-    assert workspace.calls == [("update", {"name": "notes", "enabled": enabled})]
-
-
-@pytest.mark.parametrize(("answer", "deleted"), [("y\n", True), ("n\n", False), ("", False)])
-def test_delete_asks_first(
-    mdvec: Mdvec, workspace: FakeWorkspace, monkeypatch: pytest.MonkeyPatch, answer: str, deleted: bool
-) -> None:
-    """Only a yes deletes; a no, or nobody to ask, exits with 1 and leaves everything as it is."""
-    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
-    outcome = mdvec("tool", "delete", "-n", "notes")
-    assert outcome.code == (0 if deleted else 1)
-    assert outcome.out == ""
-    assert ("delete", {"name": "notes"}) in workspace.calls or not deleted
-    assert deleted or workspace.calls == []
-
-
-def test_delete_does_not_ask_with_y(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
-    """``-y`` deletes at once."""
-    assert mdvec("tool", "delete", "-n", "notes", "-y").code == 0
-    assert workspace.calls == [("delete", {"name": "notes"})]
-
-
-def test_delete_of_an_unknown_collection_does_not_ask(mdvec: Mdvec) -> None:
-    """A wrong name is told before anything is asked."""
-    outcome = mdvec("tool", "delete", "-n", "nope")
-    assert outcome.code == 1
-    assert "[y/N]" not in outcome.err
-    assert outcome.err.startswith("error: There is no such collection.\nhint: ")
-
-
-def test_ls_shows_enabled_collections(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
-    """``tool ls`` leaves disabled collections out, ``--all`` has them."""
-    workspace.known = [COLLECTION, replace(COLLECTION, name="old", enabled=False)]
-    lines = mdvec("tool", "ls").out.splitlines()
-    assert [line.split()[0] for line in lines] == ["NAME", "notes"]
-    assert [line.split()[:2] for line in mdvec("tool", "ls", "--all").out.splitlines()[1:]] == [
-        ["notes", "yes"],
-        ["old", "no"],
-    ]
-
-
-def test_ls_as_json(mdvec: Mdvec) -> None:
-    """JSON is a list of objects with the documented keys."""
-    assert json.loads(mdvec("tool", "ls", "--format", "json").out) == [
-        {
-            "name": "notes",
-            "description": "My notes",
-            "source": "/home/me/notes",
-            "include": ["*.md"],
-            "exclude": [],
-            "enabled": True,
-            "created": None,
-            "updated": None,
-            "last_indexed": "2026-05-01T09:30:00Z",
-            "revision": None,
-            "preset": None,
-            "chunker": "sections",
-        }
-    ]
-
-
-def test_ls_of_nothing_hints_at_add(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
-    """Without collections a table says how to add one, and JSON is an empty list."""
-    workspace.known = []
-    outcome = mdvec("tool", "ls")
-    assert (outcome.code, outcome.out) == (0, "")
-    assert "mdvec tool add" in outcome.err
-    assert mdvec("tool", "ls", "--format", "json").out == "[]\n"
 
 
 def test_collection_is_another_word_for_tool(mdvec: Mdvec) -> None:
@@ -510,44 +382,6 @@ def test_store_ls_names_what_can_be_chosen(mdvec: Mdvec) -> None:
     assert "sqlite-vec" in mdvec("store", "ls").out
 
 
-def test_store_show_describes_the_store(mdvec: Mdvec) -> None:
-    """``store show`` prints place, size, counts, vectors and the index with its problems."""
-    out = mdvec("store", "show").out
-    assert out.splitlines() == [
-        "sqlite: /nowhere/index.sqlite, 1.2 MB",
-        "1 collection, 10 documents, 60 chunks",
-        "70 vectors of builtin:e5@1:384:t1",
-        "vector index: /nowhere/index.sqlite.lancedb",
-        "  3 rows are missing",
-    ]
-    assert json.loads(mdvec("store", "show", "--format", "json").out)["chunks"] == 60
-
-
-def test_store_move_names_the_next_step(mdvec: Mdvec) -> None:
-    """``store move`` prints what was compared and what to set."""
-    out = mdvec("store", "move", "new.sqlite").out
-    assert "holds the same 10 documents, 60 chunks and 70 vectors (checksum abababababab)" in out
-    assert "location = '/nowhere/new.sqlite'" in out
-    assert json.loads(mdvec("store", "move", "x.sqlite", "--format", "json").out)["contents"]["vectors"] == 70
-
-
-@pytest.mark.parametrize("target", ["nope", "some/folder/"])
-def test_a_bare_word_is_no_place_for_a_store(mdvec: Mdvec, workspace: FakeWorkspace, target: str) -> None:
-    """A mistyped command would copy the whole database into a file of that name."""
-    outcome = mdvec("store", "move", target)
-    assert (outcome.code, workspace.opened) == (2, {})
-    assert f"Write a file such as {target.rstrip('/')}.sqlite" in outcome.err
-
-
-def test_store_rebuild_names_the_index_and_counts(mdvec: Mdvec) -> None:
-    """``store rebuild`` prints where the vector index is and how many vectors it holds."""
-    assert mdvec("store", "rebuild").out == "/nowhere/index.sqlite.sqlite-vec: 12,345 vectors\n"
-    assert json.loads(mdvec("store", "rebuild", "--format", "json").out) == {
-        "location": "/nowhere/index.sqlite.sqlite-vec",
-        "vectors": 12_345,
-    }
-
-
 def test_documents_are_listed_for_people_and_programs(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """A table by time, one object, lines, or what ``get`` takes; options are those of a search."""
     document = ListedDocument("notes", "a.md", "京都", 9, 1_777_627_800 * 10**9, file="/notes/a.md")
@@ -591,16 +425,3 @@ def test_related_documents_are_hits(mdvec: Mdvec, workspace: FakeWorkspace) -> N
     assert ("related", {"path": "a.md", "collection": None, "limit": 2}) in workspace.calls
     assert json.loads(mdvec("related", "a.md", "--format", "json").out)["hits"][0]["rank"] == 1
     assert mdvec("related", "a.md", "--format", "paths").out == "notes/旅行/京都.md\n"
-
-
-def test_a_collection_is_renamed(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
-    """The old and the new name, in this order."""
-    outcome = mdvec("tool", "rename", "notes", "diary")
-    assert (outcome.code, outcome.err) == (0, "renamed notes to diary\n")
-    assert workspace.calls == [("update", {"name": "notes", "new_name": "diary"})]
-
-
-def test_names_are_listed_alone(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
-    """One a line, for scripts."""
-    workspace.known = [COLLECTION, replace(COLLECTION, name="work")]
-    assert mdvec("tool", "ls", "--names").out == "notes\nwork\n"

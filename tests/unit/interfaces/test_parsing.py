@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces import requests
 from mdvec.interfaces.parsing import parse, problem_of
-from mdvec.interfaces.rpc.sections import SectionsParams
+from mdvec.interfaces.rpc.methods import SectionsParams
 from mdvec.types.query import SearchMode
 
 JSON = st.recursive(

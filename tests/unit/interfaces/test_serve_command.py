@@ -8,9 +8,9 @@ import pytest
 from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import FakeWorkspace
 
-from mdvec import registry
 from mdvec.config import Config
 from mdvec.errors import NotADatabaseError
+from mdvec.interfaces.mcp import stdio
 from mdvec.workspace import Workspace
 
 Opened = list[tuple[Workspace, Config, bool]]
@@ -25,11 +25,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
         seen.append((workspace, config, verbose))
         return 7
 
-    def load(stage: str, name: str) -> object:
-        assert (stage, name) == ("doors", "mcp-stdio")
-        return door
-
-    monkeypatch.setattr(registry, "load", load)
+    monkeypatch.setattr(stdio, "serve_stdio", door)
     return seen
 
 
@@ -74,13 +70,3 @@ def test_a_closed_stream_is_reported(
     outcome = mdvec("serve")
     assert (outcome.code, opened) == (2, [])
     assert "one of them is closed" in outcome.err
-
-
-@pytest.mark.parametrize(
-    "option", [("--insecure",), ("--allowed-host", "x"), ("--allowed-origin", "http://x")]
-)
-def test_options_of_http_need_http(mdvec: Mdvec, opened: Opened, option: tuple[str, ...]) -> None:
-    """An option that would do nothing is an error."""
-    outcome = mdvec("serve", *option)
-    assert (outcome.code, opened) == (2, [])
-    assert "for a server over HTTP" in outcome.err

@@ -173,10 +173,13 @@ def test_of_a_long_document_one_passage_counts(world: World, sections: int, coun
         ("well-known words, e.g. this one. And a/b", []),
         ("HTTP 503, or 2024", ["503", "2024"]),
         ("42 and 1.5 and 3-4 and 2024-05-01", []),
+        ("弁47番を20分後に", ["47番", "20分"]),
+        ("2,580円の商品と1,200 guests", ["2,580円", "1,200"]),
+        ("3つの注意", []),
     ],
 )
 def test_identifiers_are_codes_versions_and_joined_names(text: str, names: Sequence[str]) -> None:
-    """And long numbers; neither plain words, with a hyphen or not, nor short numbers and dates."""
+    """And numbers that are long or counted in Japanese; neither plain words nor short numbers and dates."""
     assert _IDENTIFIER.findall(text) == names
 
 

@@ -15,7 +15,7 @@ from mdvec.documents.parse import parse_document
 from mdvec.indexing.prepare import Prepared, prepare
 from mdvec.indexing.work import Recipe
 from mdvec.search.interpretation import Interpretation, interpret
-from mdvec.search.search import search
+from mdvec.search.search import find
 from mdvec.stores.interface import Store
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
@@ -65,7 +65,7 @@ def paths(store: Store, query: str, mode: SearchMode) -> set[str]:
         space_id = view.spaces.find(SPACE)
         assert space_id is not None
         wanted = SearchQuery(query, mode=mode, limit=50, min_score=0.0, all_similar=True)
-        found = search(wanted, Where((notes.id,)), searched_in(space_id, [notes], vector_of), view)
+        found = find(wanted, Where((notes.id,)), searched_in(space_id, [notes], vector_of), view)
         return {hit.path for hit, _ in found.shown.hits}
 
 

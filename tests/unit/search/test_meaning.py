@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from itertools import product
+from string import ascii_lowercase
 
 import numpy as np
 import pytest
@@ -231,11 +233,22 @@ def test_of_few_chunks_the_background_is_that_of_the_model(world: World) -> None
     assert 0.4 < mean < 0.5
     assert 0.2 < spread < 0.25
     assert dense(world).background == pytest.approx((0.1, 0.1), abs=2e-3)
-    world.add("many.md", [f"text {number}" for number in range(998)])
-    world.embed_toward(QUERY, {f"text {number}": 0.2 * (number % 2) for number in range(998)})
+    texts = ["text " + "".join(pair) for pair in product(ascii_lowercase, ascii_lowercase)]
+    world.add("many.md", texts)
+    world.embed_toward(QUERY, {text: 0.2 * (number % 2) for number, text in enumerate(texts)})
     mean, spread = dense(world, unrelated=unrelated).background
     assert mean == pytest.approx(0.1, abs=0.02)
     assert spread == pytest.approx(0.75 * unrelated.spread)
+
+
+def test_like_texts_are_one_chunk_of_the_background(world: World) -> None:
+    """Were they all of it, a manual of like parts would be near to no question."""
+    world.add("manual.md", [f"part {number}" for number in range(20)])
+    world.embed_toward(QUERY, {f"part {number}": 0.5 for number in range(20)})
+    world.add("notes.md", [f"note {letter}" for letter in ascii_lowercase])
+    world.embed_toward(QUERY, {f"note {letter}": 0.0 for letter in ascii_lowercase})
+    mean, _ = dense(world).background
+    assert mean == pytest.approx(0.5 / 27, abs=2e-3)
 
 
 def test_a_space_finds_in_its_own_collections(world: World) -> None:

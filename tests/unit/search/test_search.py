@@ -28,7 +28,7 @@ from mdvec.documents.parse import parse_document
 from mdvec.indexing.prepare import Prepared, prepare
 from mdvec.indexing.work import Recipe
 from mdvec.search.query_vectors import SearchedCollection
-from mdvec.search.search import Found, search
+from mdvec.search.search import Found, find
 from mdvec.stores.interface import Store
 from mdvec.stores.records import DocumentRecord
 from mdvec.text.tokens import estimate_token_ends
@@ -99,7 +99,7 @@ def _answer(store: Store, query: SearchQuery, names: Sequence[str] = ("first", "
                 embedder = QueryEmbedder(partial(_vector, collection.name))
                 searched.append(SearchedCollection(collection, embedder, space_id))
         where = Where(tuple(each.collection.id for each in searched), query.filters)
-        return search(query, where, searched, view)
+        return find(query, where, searched, view)
 
 
 def _vector(name: str, text: str) -> NDArray[np.float32]:
@@ -190,7 +190,7 @@ def test_a_phrase_of_frequent_words_is_found(tmp_path: Path, kind: str, phrase: 
     with store.read() as view:
         query = SearchQuery(phrase, mode=SearchMode.LEXICAL, limit=1)
         searched = [SearchedCollection(collection, None, None)]
-        found = search(query, Where((collection.id,)), searched, view)
+        found = find(query, Where((collection.id,)), searched, view)
     assert [hit.path for hit, _ in found.shown.hits] == ["90.md"]
     store.close()
 
@@ -212,7 +212,7 @@ def ask(world: World, query: SearchQuery, *, is_document: bool = False) -> Found
     """Search both collections of a world in its space."""
     with world.store.read() as view:
         searched = searched_in(world.space_id, view.collections.all(), lambda _: QUERY)
-        return search(query, world.where(query.filters), searched, view, is_document=is_document)
+        return find(query, world.where(query.filters), searched, view, is_document=is_document)
 
 
 def paths(found: Found) -> list[str]:
@@ -255,8 +255,8 @@ def test_an_answer_without_confidence_is_a_guess(mixed: World) -> None:
     query = SearchQuery("zeppelin", limit=9, min_score=0.001)
     with mixed.store.read() as view:
         searched = searched_in(mixed.space_id, view.collections.all(), lambda _: -QUERY)
-        found = search(query, mixed.where(), searched, view)
-        every = search(replace(query, min_score=0.0), mixed.where(), searched, view)
+        found = find(query, mixed.where(), searched, view)
+        every = find(replace(query, min_score=0.0), mixed.where(), searched, view)
     assert (found.confidence, every.confidence) == (Confidence.NONE, Confidence.NONE)
     assert len(every.shown.hits) == 9
     assert found.shown.hits == every.shown.hits[:1]

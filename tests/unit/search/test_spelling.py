@@ -57,6 +57,13 @@ def test_a_word_that_is_a_name_stays(world: World, word: str) -> None:
     assert spelling(world, f"retention of {word}").corrections == {}
 
 
+def test_no_word_is_corrected_to_a_short_one(world: World) -> None:
+    """A word of three letters is near to too many, from its own side as well."""
+    add(world, "d.md", "Grow udo in spring.")
+    found = spelling(world, "undo the retention")
+    assert (found.corrections, found.unknown) == ({}, ("undo",))
+
+
 def test_a_capital_in_front_is_no_name(world: World) -> None:
     """Questions begin with one."""
     assert spelling(world, "Bakcup retention").corrections == {"Bakcup": "backup"}

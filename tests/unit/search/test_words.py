@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 import pytest
+from tests.contract.store_world import World
 
 from mdvec.search.words import Words, find_by_words
 from mdvec.stores.interface import View
-from mdvec.stores.records import FEW_CHUNKS, DocumentFrequencies
+from mdvec.stores.records import FEW_CHUNKS, ChunkTerms, DocumentFrequencies
+from mdvec.text.indexed_terms import index_terms
 from mdvec.types.ids import ChunkId, CollectionId
 from mdvec.types.query import Where
 
@@ -176,3 +178,26 @@ def test_unknown_words_weigh_as_the_rarest_would() -> None:
 def test_a_word_of_the_subject_that_no_chunk_holds_is_missed(text: str, known: bool) -> None:
     """Function words are not."""
     assert find(text, Recorder(RETRY)).all_known is known
+
+
+def test_a_word_of_all_like_texts_tells_them_from_others(world: World) -> None:
+    """It is in most chunks, but parts of a manual count once: they hold three words, the note only one."""
+
+    def add(path: str, text: str) -> ChunkId:
+        terms = index_terms(text)
+        [chunk] = world.add(path, [text], terms=[ChunkTerms(terms.main, terms.minor)])
+        return chunk
+
+    note = add("flat.md", "The tap drips: write to the landlord.")
+    parts = [add(f"{number}.md", f"If oil drips from housing {number}, stop it.") for number in range(30)]
+    sample = [note, add("bread.md", "Knead the dough."), add("tax.md", "Pay in May."), parts[0]]
+    where = Where(world.collections)
+    with world.store.read() as view:
+        of_all, of_sample = (
+            find_by_words("stop the oil of the housing, landlord", view, where=where, limit=99, sample=each)
+            for each in ((), sample)
+        )
+    assert of_all.scores[note] > of_all.scores[parts[0]]
+    assert of_sample.scores[note] < of_sample.scores[parts[0]]
+    assert of_sample.matched_weight == of_all.matched_weight == 1
+    assert next(iter(of_sample.scores)) in parts

@@ -18,37 +18,50 @@ from mdvec.interfaces.cli.session import Opener, Session
 from mdvec.interfaces.cli.terminal import note, print_failure
 from mdvec.interfaces.errors import EXIT_USAGE, shortened, translate
 
+_PACKAGE = "mdvec.interfaces.cli"
 TARGETS = {
-    "search": "mdvec.interfaces.cli.search:search",
-    "get": "mdvec.interfaces.cli.reading:get",
-    "ls": "mdvec.interfaces.cli.reading:ls",
-    "related": "mdvec.interfaces.cli.reading:related",
-    "tags": "mdvec.interfaces.cli.reading:tags",
-    "import": "mdvec.interfaces.cli.importing:import_",
-    "tool": "mdvec.interfaces.cli.tool:tool",
-    "model": "mdvec.interfaces.cli.model:model",
-    "status": "mdvec.interfaces.cli.status:status",
-    "store": "mdvec.interfaces.cli.store:store",
-    "publish": "mdvec.interfaces.cli.store:publish",
-    "open": "mdvec.interfaces.cli.opening:open_",
-    "serve": "mdvec.interfaces.cli.serving:serve",
-    "watch": "mdvec.interfaces.cli.serving:watch",
-    "rpc": "mdvec.interfaces.cli.serving:rpc",
-    "site": "mdvec.interfaces.cli.site:site",
-    "daemon": "mdvec.interfaces.cli.daemon:daemon",
-    "token": "mdvec.interfaces.cli.access:token",
-    "doctor": "mdvec.interfaces.cli.status:doctor",
-    "compact": "mdvec.interfaces.cli.store:compact",
-    "trust": "mdvec.interfaces.cli.access:trust",
-    "install": "mdvec.interfaces.cli.installing:install",
-    "uninstall": "mdvec.interfaces.cli.installing:uninstall",
-    "eval": "mdvec.interfaces.cli.evaluating:eval_",
-    "feedback": "mdvec.interfaces.cli.evaluating:feedback",
-    "config": "mdvec.interfaces.cli.configuration:config",
-    "preset": "mdvec.interfaces.cli.configuration:preset",
+    "search": "search:search",
+    "open": "daemon:open_",
+    "get": "reading:get",
+    "ls": "reading:ls",
+    "tool": "tool:tool",
+    "import": "importing:import_",
+    "status": "status:status",
+    "install": "installing:install",
+    "related": "reading:related",
+    "tags": "reading:tags",
+    "watch": "serving:watch",
+    "daemon": "daemon:daemon",
+    "serve": "serving:serve",
+    "rpc": "serving:rpc",
+    "token": "serving:token",
+    "uninstall": "installing:uninstall",
+    "publish": "store:publish",
+    "site": "site:site",
+    "model": "model:model",
+    "preset": "configuration:preset",
+    "config": "configuration:config",
+    "trust": "configuration:trust",
+    "eval": "evaluating:eval_",
+    "feedback": "evaluating:feedback",
+    "store": "store:store",
+    "doctor": "status:doctor",
+    "compact": "store:compact",
 }
-"""Where each command is, by name."""
+"""The module and the name of each command, in the order of the help."""
 
+_FIRST = 8
+_MORE = {
+    "find": ("related", "tags"),
+    "keep fresh": ("watch", "daemon"),
+    "serve": ("serve", "rpc", "token", "uninstall"),
+    "share": ("publish", "site"),
+    "configure": ("model", "preset", "config", "trust"),
+    "measure": ("eval", "feedback"),
+    "maintain": ("store", "doctor"),
+}
+# Its place is 'mdvec store compact'.
+_NOT_LISTED = "compact"
 _SYNONYMS = {"collection": "tool", "collections": "tool"}
 
 
@@ -66,7 +79,7 @@ class LazyGroup(CommandGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the commands' names in the order of a day's work."""
-        return list(self._targets)
+        return [name for name in self._targets if name != _NOT_LISTED]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command.
@@ -81,12 +94,24 @@ class LazyGroup(CommandGroup):
             near = did_you_mean(cmd_name, self._targets, quote="'")
             ctx.fail(f"there is no command {cmd_name!r}{near}")
         module, _, attribute = target.partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
+        command: click.Command = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), attribute)
         return command
 
 
+class _Program(LazyGroup):
+    """All commands; help describes those that a newcomer needs, and names the others by what they are for."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in two lists."""
+        first = [self.get_command(ctx, name) for name in [*TARGETS][:_FIRST]]
+        with formatter.section("Commands"):
+            formatter.write_dl([(each.name or "", each.get_short_help_str(80)) for each in first if each])
+        with formatter.section("More commands, described by 'mdvec COMMAND --help'"):
+            formatter.write_dl([(purpose, ", ".join(names)) for purpose, names in _MORE.items()])
+
+
 @click.command(
-    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, prog_name="mdvec", message="%(prog)s %(version)s")
 def cli() -> None:

@@ -1,4 +1,4 @@
-"""``mdvec config`` and ``mdvec preset``."""
+"""``mdvec config`` and ``preset``, and ``mdvec trust``: what may configure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mdvec.errors import UsageError
-from mdvec.interfaces.cli.common_options import EXISTING_FILE, CommandGroup, format_option
+from mdvec.errors import NotFoundError, UsageError
+from mdvec.interfaces.cli.common_options import EXISTING_FILE, FOLDER, Command, CommandGroup, format_option
 from mdvec.interfaces.cli.filters import presets
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
+from mdvec.interfaces.printing import visible
 from mdvec.text.addresses import without_password
 from mdvec.text.cells import cell_width
 
@@ -129,6 +130,39 @@ def show_preset(session: Session, name: str) -> None:
     from mdvec.config.presets import load_preset
 
     write(load_preset(name, cwd=session.cwd).text.rstrip("\n") + "\n")
+
+
+@click.command(cls=Command)
+@click.argument("folder", metavar="DIR", required=False, type=FOLDER)
+@click.option("--list", "listing", is_flag=True, help="List the trusted folders.")
+@click.option("--remove", is_flag=True, help="Stop trusting DIR.")
+def trust(folder: Path | None, listing: bool, remove: bool) -> None:
+    """Trust the configuration and the index that come with a folder.
+
+    They may then choose models, sources, keys, and where data goes. Later changes of the folder are trusted
+    too; folders inside it are not.
+    """
+    from mdvec.config.trust import distrust, trusted_folders
+    from mdvec.config.trust import trust as remember
+
+    if (folder is None) != listing or (listing and remove):
+        msg = "mdvec trust takes a folder, or --list alone"
+        raise UsageError(
+            msg, hint="Run 'mdvec trust DIR', 'mdvec trust --remove DIR' or 'mdvec trust --list'."
+        )
+    if folder is None:
+        write("".join(f"{visible(str(each))}\n" for each in trusted_folders()))
+        return
+    if remove:
+        if not distrust(folder):
+            msg = f"{folder} is not trusted"
+            raise NotFoundError(msg, hint="Run 'mdvec trust --list' to see the folders that are.")
+        note(f"not trusted any more: {folder.resolve()}")
+        return
+    if not folder.is_dir():
+        msg = f"{folder} is not a folder"
+        raise UsageError(msg, hint="Name a folder that exists.")
+    note(f"trusted: {folder.resolve()}" if remember(folder) else f"already trusted: {folder.resolve()}")
 
 
 def _effective(loaded: LoadedConfig, session: Session) -> tuple[dict[str, object], dict[str, str]]:

@@ -1,19 +1,22 @@
-"""``mdvec daemon``."""
+"""``mdvec daemon``, and ``mdvec open``, which opens its page."""
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
-from collections.abc import Iterator
+import webbrowser
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import click
 
-from mdvec.errors import UsageError
-from mdvec.interfaces.cli.common_options import EXISTING_FILE, CommandGroup, format_option
-from mdvec.interfaces.cli.serving import USUAL_ADDRESS, load_door, opened_for_http
+from mdvec.errors import ListenError, UsageError
+from mdvec.interfaces.cli.common_options import EXISTING_FILE, Command, CommandGroup, format_option
+from mdvec.interfaces.cli.serving import USUAL_ADDRESS, load_door, opened_for_http, serve_over_http
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
 from mdvec.interfaces.errors import EXIT_FAILED
@@ -21,9 +24,10 @@ from mdvec.text.addresses import without_password
 
 if TYPE_CHECKING:
     from mdvec.config import Config
-    from mdvec.interfaces.daemon.place import DaemonInfo, DaemonPlace
+    from mdvec.interfaces.daemon.place import DaemonPlace
 
 _LAST_LINES = 20
+_ANY_PORT = "127.0.0.1:0"
 
 _http_option = click.option(
     "--http",
@@ -82,7 +86,7 @@ def start(session: Session, address: str | None, token_file: Path | None) -> Non
 @click.pass_context
 def run(ctx: click.Context, address: str | None, token_file: Path | None) -> None:
     """Run it in the foreground, for a service manager."""
-    from mdvec.interfaces.cli.served import methods
+    from mdvec.interfaces.cli.served import commands
 
     session: Session = ctx.obj
     place = _place(session)
@@ -91,12 +95,12 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
         config,
         options,
     ):
-        code: int = load_door("daemon")(
+        code = load_door(_process)(
             workspace,
             config,
             options,
             place,
-            methods,
+            commands,
             docs_dir=session.docs_dir,
             env=session.env,
             any_port=address is None,
@@ -126,6 +130,8 @@ def stop(session: Session) -> None:
 @click.pass_context
 def status(ctx: click.Context) -> None:
     """Show whether it is running, and where; exit with 1 if it is not."""
+    import msgspec
+
     from mdvec.interfaces.daemon import control
     from mdvec.interfaces.daemon.place import settings_id, why_not
     from mdvec.interfaces.present import moment
@@ -138,13 +144,17 @@ def status(ctx: click.Context) -> None:
     problem = "" if info is None else why_not(info, settings_id(config, session.docs_dir))
     if session.output == "json":
         shown = {"running": info is not None, "used": info is not None and not problem, "log": str(log)}
-        write_json({**shown, "problem": problem or None, "daemon": info})
+        known = {} if info is None else msgspec.structs.asdict(info)
+        known.pop("token", None)
+        write_json({**shown, "problem": problem or None, "daemon": known or None})
     elif info is None:
         write("the daemon is not running\n")
     else:
         write(
             f"process: {info.pid}, mdvec {info.version}, since {moment(info.started_ms)}\n"
-            f"database: {info.database}\nHTTP: {info.url}\nsocket: {info.socket}\nlog: {log}\n"
+            f"database: {info.database}\nHTTP: {info.url}\n"
+            + (f"socket: {info.socket}\n" if info.socket else "")
+            + f"log: {log}\n"
         )
         if problem:
             warn(f"commands do not use the daemon: {problem}")
@@ -216,33 +226,65 @@ def uninstall(session: Session) -> None:
     note(f"next, if it runs: {unit.stop}")
 
 
+@click.command("open", cls=Command)
+@click.argument("query", nargs=-1)
+@click.option(
+    "--http",
+    "address",
+    metavar="HOST:PORT",
+    help=f"Where to serve it.  [default: {USUAL_ADDRESS}, or a free port]",
+)
+@click.option("--no-browser", is_flag=True, help="Only serve the page.")
+@click.pass_context
+def open_(ctx: click.Context, /, query: tuple[str, ...], address: str | None, no_browser: bool) -> None:
+    """Search and read in a browser.
+
+    Opens the page of the daemon if it is running, else serves it until Ctrl-C. Words after the command are
+    searched at once.
+    """
+    from mdvec.interfaces.daemon import control
+
+    session: Session = ctx.obj
+    browse: Callable[[str], object] = str if no_browser else webbrowser.open
+    page = "/?" + urlencode({"q": " ".join(query)}) if query else "/"
+
+    def visit(url: str) -> None:
+        # A browser in the terminal returns when it is closed.
+        threading.Thread(target=browse, args=(url + page,), daemon=True).start()
+
+    info = control.running(_place(session)) if address is None else None
+    if info is not None:
+        note(f"the daemon serves the page at {info.url}{page}")
+        browse(info.url + page)
+        return
+    try:
+        code = serve_over_http(session, address or USUAL_ADDRESS, visit=visit)
+    except ListenError:
+        if address is not None:
+            raise
+        code = serve_over_http(session, _ANY_PORT, visit=visit)
+    ctx.exit(code)
+
+
+def _process() -> Callable[..., int]:
+    from mdvec.interfaces.daemon.process import run_daemon
+
+    return run_daemon
+
+
 def _log(place: DaemonPlace, config: Config) -> Path:
     """Return the file of a daemon's log."""
     return place.log if config.log.file is None else Path(config.log.file)
 
 
-def running_daemon(session: Session) -> DaemonInfo | None:
-    """Return what the daemon of a session's database says about itself; None when none runs."""
-    if sys.platform == "win32":
-        return None
-    from mdvec.interfaces.daemon import control
-
-    return control.running(_place(session))
-
-
 def _place(session: Session) -> DaemonPlace:
-    if sys.platform == "win32":
-        from mdvec.interfaces.daemon.place import DaemonError
-
-        msg = "there is no daemon on Windows: Python has no Unix sockets there"
-        raise DaemonError(msg, hint=f"Run 'mdvec serve --http {USUAL_ADDRESS}' instead.")
     from mdvec.interfaces.daemon.place import place_of
 
     return place_of(session.database_place(session.load_config().config))
 
 
 def _command(session: Session, address: str | None, token_file: Path | None) -> list[str]:
-    from mdvec.interfaces.http.address import parse_address
+    from mdvec.interfaces.http.options import parse_address
 
     if address is not None:
         parse_address(address)  # a mistake is one here, not in the daemon's log

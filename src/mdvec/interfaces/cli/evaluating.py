@@ -11,14 +11,6 @@ from msgspec.structs import replace
 
 from mdvec.errors import NotFoundError, UsageError
 from mdvec.interfaces.cli.common_options import FILE, FOLDER, Command, PathFromHere, format_option
-from mdvec.interfaces.cli.eval_report import (
-    DEFAULT_FAILURES,
-    check_output,
-    print_notes,
-    print_report,
-    print_verdict,
-    say,
-)
 from mdvec.interfaces.cli.filters import name_option, names_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write
@@ -33,6 +25,8 @@ if TYPE_CHECKING:
 
 _ALL = "all"
 _DEFAULT_QUESTIONS = 200
+# Failed questions that are listed of the user's own.
+_DEFAULT_FAILURES = 5
 
 
 def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
@@ -87,7 +81,7 @@ def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
     type=click.IntRange(min=0),
     metavar="N",
     help="List at most N failed questions of each set and what was found instead.  "
-    f"[default: {DEFAULT_FAILURES} of your own questions]",
+    f"[default: {_DEFAULT_FAILURES} of your own questions]",
 )
 @click.option("--gate", type=FILE, metavar="F", help="Exit with 1 if a value is below this record.")
 @format_option("table", "json", "html")
@@ -113,6 +107,7 @@ def eval_(
     from mdvec.evaluation.corpus import Indexing, temporary_folder
     from mdvec.evaluation.gate import compare, read_record
     from mdvec.evaluation.runner import evaluate
+    from mdvec.interfaces.cli import eval_report
     from mdvec.workspace import open_workspace
 
     session: Session = ctx.obj
@@ -120,7 +115,7 @@ def eval_(
     questions.check(cached=embed_cache is not None)
     record = read_record(gate) if gate else None
     if output is not None:  # better now than after measuring
-        check_output(output, gate, questions.sets)
+        eval_report.check_output(output, gate, questions.sets)
     options = _options(mode, by, baselines=baselines)
     with (
         session.open(makes=session.docs_dir is not None) as (workspace, config),
@@ -134,10 +129,10 @@ def eval_(
             embed=options.needs_vectors,
         )
         tasks = questions.tasks(workspace, session.docs_dir, indexing)
-        report = evaluate(tasks, options, say=say)
-    print_notes(report)
-    print_report(report, shown, failures, output)
-    if record is not None and not print_verdict(compare(report, record)):
+        report = evaluate(tasks, options, say=eval_report.say)
+    eval_report.print_notes(report)
+    eval_report.print_report(report, shown, failures, output, own_failures=_DEFAULT_FAILURES)
+    if record is not None and not eval_report.print_verdict(compare(report, record)):
         ctx.exit(EXIT_FAILED)
 
 

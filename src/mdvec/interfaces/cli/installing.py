@@ -23,12 +23,18 @@ from mdvec.errors import (
 from mdvec.interfaces.cli.common_options import EXISTING_FOLDER, FILE, Command, combined
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write_documents
-from mdvec.interfaces.clients.catalogue import CLIENTS, Client
-from mdvec.interfaces.clients.variables import check_variable, endpoint, token_variable, variables_written
+from mdvec.interfaces.clients.catalogue import (
+    CLIENTS,
+    Client,
+    check_variable,
+    endpoint,
+    token_variable,
+    variables_written,
+)
 from mdvec.text.addresses import scheme_of, without_password
 
 if TYPE_CHECKING:
-    from mdvec.interfaces.clients.files import ClientFile
+    from mdvec.interfaces.clients.edits import ClientFile
 
 _ENTRY_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # How often an edit is tried while the client keeps writing the file.
@@ -279,7 +285,7 @@ def _change(
     path: Path, dry_run: bool, edit: Callable[[ClientFile], str | None], secrets: Mapping[str, str] = {}
 ) -> bool:
     """Edit a file, or show how it would change; return False if there is nothing to change."""
-    from mdvec.interfaces.clients.files import difference, read_file, replace_file
+    from mdvec.interfaces.clients.edits import difference, read_file, replace_file
 
     for attempt in range(1, _ATTEMPTS + 1):
         file = read_file(path)

@@ -194,8 +194,8 @@ def ls(session: Session, /, **options: Any) -> None:
     """
     import msgspec
 
-    from mdvec.interfaces.document_lists import documents
     from mdvec.interfaces.requests import SearchRequest, search_query
+    from mdvec.interfaces.wire import documents
 
     request = msgspec.convert({"query": "", **options}, SearchRequest)
     with session.reading(*request.collections) as (workspace, config):

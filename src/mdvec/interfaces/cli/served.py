@@ -2,27 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import click
+import msgspec
+from msgspec import Struct
 
 from mdvec import run
 from mdvec.errors import MdvecError, UntrustedConfigError
 from mdvec.interfaces.cli.commands import TARGETS, LazyGroup, report
 from mdvec.interfaces.cli.session import Session, SessionOptions
 from mdvec.interfaces.cli.terminal import captured, warn
-from mdvec.interfaces.daemon.calls import CallOutcome, CommandLine, Methods
-from mdvec.interfaces.daemon.client import COMMANDS, METHOD, shared_environment
+from mdvec.interfaces.daemon.client import COMMANDS, shared_environment
 from mdvec.interfaces.daemon.place import place_of, settings_id
 from mdvec.run import Run
 
 if TYPE_CHECKING:
     from mdvec.config import Config
     from mdvec.workspace import Workspace
+
+
+class CommandLine(Struct, frozen=True):
+    """A command line of another process of the same user.
+
+    Attributes:
+        args: Its arguments, without the program's name.
+        cwd: Absolute path of its working directory.
+        env: Its environment variables that commands look at.
+        shared: See :func:`mdvec.interfaces.daemon.client.shared_environment`.
+        columns: Width of the terminal that results go to, 0 if it is not known; None if it is none.
+    """
+
+    args: tuple[str, ...]
+    cwd: str
+    env: dict[str, str]
+    shared: list[str]
+    columns: int | None
+
+
+class CallOutcome(Struct, frozen=True):
+    """The outcome of a command line.
+
+    Attributes:
+        code: Its exit code; None if this daemon did not run it.
+        output: What it writes: the number of a stream and a text, in order.
+        place: The name of the place of the daemon that is to run it, if another one is.
+    """
+
+    code: int | None = None
+    output: list[tuple[int, str]] = []
+    place: str = ""
 
 
 class NotServedError(Exception):
@@ -92,8 +125,8 @@ def served() -> None:
     """Do what a daemon can do for another process."""
 
 
-def methods(workspace: Workspace, place: str, settings: str) -> Methods:
-    """Return the methods that run command lines.
+def commands(workspace: Workspace, place: str, settings: str) -> Callable[[bytes], bytes]:
+    """Return what runs a :class:`CommandLine` in JSON and returns its :class:`CallOutcome`.
 
     Args:
         workspace: Of the daemon.
@@ -107,7 +140,7 @@ def methods(workspace: Workspace, place: str, settings: str) -> Methods:
         session = ServedSession(line.env, Path(line.cwd), workspace=workspace, place=place, settings=settings)
         with captured(line.columns) as capture:
             try:
-                with run.bound(Run(on_warning=warn)):
+                with run.bound(Run(on_warning=warn)), workspace.explaining():
                     code = served.main([*line.args], "mdvec", standalone_mode=False, obj=session)
             except NotServedError as error:
                 return CallOutcome(place=error.place)
@@ -119,4 +152,5 @@ def methods(workspace: Workspace, place: str, settings: str) -> Methods:
                 code = report(error, line.args)
         return CallOutcome(code if isinstance(code, int) else 0, capture.output)
 
-    return {METHOD: (CommandLine, serve)}
+    decoder = msgspec.json.Decoder(CommandLine)
+    return lambda line: msgspec.json.encode(serve(decoder.decode(line)))

@@ -1,8 +1,10 @@
-"""``mdvec serve``, ``mdvec rpc`` and ``mdvec watch``."""
+"""``mdvec serve``, ``rpc`` and ``watch``, and ``mdvec token``, which makes tokens for a server."""
 
 from __future__ import annotations
 
 import gc
+import hashlib
+import secrets
 import signal
 import sys
 import threading
@@ -13,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mdvec import registry
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.common_options import EXISTING_FILE, Command
+from mdvec.interfaces.cli.common_options import EXISTING_FILE, Command, CommandGroup, format_option
 from mdvec.interfaces.cli.filters import folder_options, names_option
 from mdvec.interfaces.cli.session import Session
-from mdvec.interfaces.cli.terminal import note, warn
+from mdvec.interfaces.cli.terminal import note, warn, write, write_json
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 USUAL_ADDRESS = "127.0.0.1:8765"
 """Where a server listens over HTTP when no address is named. The page may be among people's bookmarks."""
 
+_TOKEN_BYTES = 32
 _SIGNALS_S = 0.5
 """Seconds between two looks of a waiting command at the signals that have come."""
 
@@ -82,7 +84,7 @@ def serve(ctx: click.Context, /, address: str | None, no_watch: bool, **http_opt
         known = "--token-file, --insecure, --allowed-host, --allowed-origin and --processes"
         msg = f"{known} are for a server over HTTP"
         raise UsageError(msg, hint=f"Give --http {USUAL_ADDRESS} too.")
-    ctx.exit(_serve_stdio(session, "mcp-stdio", "an MCP client", watches=not no_watch))
+    ctx.exit(_serve_stdio(session, _mcp, "an MCP client", watches=not no_watch))
 
 
 @click.command(cls=Command)
@@ -105,7 +107,7 @@ def rpc(ctx: click.Context) -> None:
             and loaded.config.store.location is None
         ):
             session.docs_dir = folder_of(loaded.path)
-    ctx.exit(_serve_stdio(session, "rpc-stdio", "a JSON-RPC client"))
+    ctx.exit(_serve_stdio(session, _rpc, "a JSON-RPC client"))
 
 
 @click.command(cls=Command)
@@ -135,7 +137,58 @@ def watch(session: Session, names: tuple[str, ...]) -> None:
             signal.signal(signal.SIGTERM, before)
 
 
-def _serve_stdio(session: Session, door: str, client: str, *, watches: bool = True) -> int:
+@click.command(cls=CommandGroup)
+def token() -> None:
+    """Make tokens for a server over HTTP."""
+
+
+@token.command()
+@names_option("A collection that it may read; may be repeated.", required=True)
+@format_option("text", "json")
+@click.pass_obj
+def new(session: Session, names: tuple[str, ...]) -> None:
+    """Make a token that may read some collections, and print it once.
+
+    Add the lines below it to the configuration of the server, which keeps nothing but a hash of the token.
+    """
+    from mdvec.config.syntax import toml_value
+
+    with session.open() as (workspace, _):
+        collections = list(dict.fromkeys(workspace.collection(name).name for name in names))
+    made = secrets.token_urlsafe(_TOKEN_BYTES)
+    entry: dict[str, object] = {
+        "hash": hashlib.sha256(made.encode()).hexdigest(),
+        "collections": collections,
+    }
+    if session.output == "json":
+        write_json({"token": made, **entry})
+        return
+    lines = "".join(f"{key} = {toml_value(value)}\n" for key, value in entry.items())
+    write(f"# token: {made}\n\n[[access.tokens]]\n{lines}")
+    note("the token is shown only this once; add [[access.tokens]] to the configuration of the server")
+
+
+def _mcp() -> Callable[..., int]:
+    from mdvec.interfaces.mcp.stdio import serve_stdio
+
+    return serve_stdio
+
+
+def _rpc() -> Callable[..., int]:
+    from mdvec.interfaces.rpc.lines import serve_rpc_stdio
+
+    return serve_rpc_stdio
+
+
+def _http() -> Callable[..., int]:
+    from mdvec.interfaces.app import serve_http
+
+    return serve_http
+
+
+def _serve_stdio(
+    session: Session, door: Callable[[], Callable[..., int]], client: str, *, watches: bool = True
+) -> int:
     if sys.stdin is None or sys.stdout is None:  # the next file to be opened would get its number
         msg = f"{client} needs standard input and output, but one of them is closed"
         raise UsageError(msg, hint=f"Have the client start it, or run 'mdvec serve --http {USUAL_ADDRESS}'.")
@@ -145,8 +198,7 @@ def _serve_stdio(session: Session, door: str, client: str, *, watches: bool = Tr
         workspace.generation()  # an unusable database is an error here, and not one for the client
         if watches:
             workspace.freshness.watch()
-        code: int = load_door(door)(workspace, config, verbose=session.verbose)
-    return code
+        return load_door(door)(workspace, config, verbose=session.verbose)
 
 
 def serve_over_http(
@@ -169,9 +221,8 @@ def serve_over_http(
         ListenError: If the address cannot be listened at.
     """
     with opened_for_http(session, address, **how) as (workspace, config, options):
-        door = load_door("http")
-        code: int = door(workspace, config, options, show=note, visit=visit, verbose=session.verbose)
-    return code
+        serve_http = load_door(_http)
+        return serve_http(workspace, config, options, show=note, visit=visit, verbose=session.verbose)
 
 
 @contextmanager
@@ -215,12 +266,12 @@ def opened_for_http(
         yield workspace, config, options
 
 
-def load_door(name: str) -> Any:
-    """Return what opens a door; what it loads stays for as long as the process."""
+def load_door(load: Callable[[], Callable[..., int]]) -> Callable[..., int]:
+    """Return what opens a door; what it imports stays for as long as the process."""
     # The SDK makes a million objects that all stay: searching them for garbage again and again would
     # take a tenth of the time to start.
     gc.disable()
-    door = registry.load("doors", name)
+    door = load()
     gc.freeze()
     gc.enable()
     return door

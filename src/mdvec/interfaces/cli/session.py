@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -196,8 +195,6 @@ class Session:
 
     def _note_other_daemon(self, config: Config) -> None:
         """Warn if the daemon of the database runs another version, or has other settings."""
-        if sys.platform == "win32":
-            return
         from mdvec.interfaces.daemon.place import place_of, settings_id, why_not
 
         place = place_of(self.database_place(config))

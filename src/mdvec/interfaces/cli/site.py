@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from mdvec import registry
 from mdvec.interfaces.cli.common_options import EXISTING_FOLDER, FOLDER, CommandGroup
 from mdvec.interfaces.cli.filters import name_option
 from mdvec.interfaces.cli.session import Session
@@ -59,7 +58,8 @@ def build(
     Links, embeds and images are resolved, and nothing of a note is run. Drafts ('draft: true', 'publish:
     false') and superseded versions are left out. A second build writes only what has changed.
     """
-    build_site = registry.load("doors", "site")
+    from mdvec.interfaces.site.build import build_site
+
     with session.open() as (workspace, _):
         report = build_site(
             workspace,
@@ -95,5 +95,6 @@ def build(
 @click.pass_context
 def preview(ctx: click.Context, output: Path, port: int) -> None:
     """Show a built site in the browser, served to this machine only."""
-    preview_site = registry.load("doors", "site-preview")
+    from mdvec.interfaces.site.preview import preview_site
+
     ctx.exit(preview_site(output, port, note=note))

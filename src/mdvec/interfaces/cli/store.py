@@ -1,4 +1,4 @@
-"""``mdvec store``, ``publish`` and ``compact``: where everything is kept, and copies of it for others."""
+"""``mdvec store`` and ``publish``: where everything is, and copies of it for others."""
 
 from __future__ import annotations
 
@@ -128,6 +128,21 @@ def rebuild(session: Session) -> None:
 
 
 @store.command()
+@format_option("text", "json")
+@click.pass_obj
+def compact(session: Session) -> None:
+    """Rewrite the database without anything that was deleted.
+
+    Deleted texts are overwritten at once; this also removes the words and vectors they leave behind, and
+    makes the file smaller. It needs space for a second copy.
+    """
+    with session.open() as (workspace, _):
+        before, after = workspace.compact()
+    text = f"{before / _BYTES_PER_MB:,.1f} MB before, {after / _BYTES_PER_MB:,.1f} MB after\n"
+    session.write({"bytes_before": before, "bytes_after": after}, text)
+
+
+@store.command()
 @_name_option
 @click.pass_obj
 def views(session: Session, name: str) -> None:
@@ -198,18 +213,3 @@ def publish(session: Session, target: str, names: tuple[str, ...], keep: int | N
         + (f"{quantity(report.removed, 'old version')} removed\n" if report.removed else "")
         + f"To search it: {shlex.join(('mdvec', 'search', '--database', location))} QUERY\n",
     )
-
-
-@click.command(cls=Command)
-@format_option("text", "json")
-@click.pass_obj
-def compact(session: Session) -> None:
-    """Rewrite the database without anything that was deleted.
-
-    Deleted texts are overwritten at once; this also removes the words and vectors they leave behind, and
-    makes the file smaller. It needs space for a second copy.
-    """
-    with session.open() as (workspace, _):
-        before, after = workspace.compact()
-    text = f"{before / _BYTES_PER_MB:,.1f} MB before, {after / _BYTES_PER_MB:,.1f} MB after\n"
-    session.write({"bytes_before": before, "bytes_after": after}, text)

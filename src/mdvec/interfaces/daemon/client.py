@@ -1,9 +1,8 @@
-"""Runs a command line in a running daemon. Imports almost nothing, to start fast."""
+"""Runs a command line in a running daemon. Imports little, to start fast."""
 
 from __future__ import annotations
 
 import os
-import sys
 
 from mdvec import __version__
 
@@ -16,10 +15,10 @@ if TYPE_CHECKING:
 COMMANDS = ("search", "get", "ls", "related", "tags", "status")
 """What a daemon runs: commands that only read."""
 
-METHOD = "daemon.run"
-"""The method of a daemon that runs a command line, see :class:`mdvec.interfaces.daemon.calls.CommandLine`."""
+COMMAND_PATH = "/command"
+"""Where a daemon runs a command line, see :class:`mdvec.interfaces.cli.served.CommandLine`."""
 
-_REFUSING = {"--no-daemon", "--verbose"}
+_REFUSING = {"--help", "-h", "--no-daemon", "--verbose"}
 _PASSED_PREFIX = "MDVEC_"
 _PASSED_NAMES = ("NO_COLOR", "TERM")
 _CONNECT_TIMEOUT_S = 2.0
@@ -45,14 +44,14 @@ def outcome_of(
         The exit code, and what to write: the number of a stream and a text, in order. None if the command
         has to run in this process.
     """
-    if sys.platform == "win32" or not _can_be_served(args):
+    if not _can_be_served(args):
         return None
-    sockets = _sockets()
-    if not sockets:
+    daemons = _daemons()
+    if not daemons:
         return None
     import json
 
-    params: dict[str, object] = {
+    line: dict[str, object] = {
         "args": [*args],
         "env": {name: value for name, value in env.items() if _is_passed(name)},
         "shared": shared_environment(),
@@ -60,24 +59,30 @@ def outcome_of(
     }
     place = ""
     try:
-        params["cwd"] = os.fspath(cwd or os.getcwd())
-        call = {"jsonrpc": "2.0", "id": 1, "method": METHOD, "params": params}
+        line["cwd"] = os.fspath(cwd or os.getcwd())
         # A name that is no UTF-8 cannot be sent.
-        request = json.dumps(call, ensure_ascii=False).encode() + b"\n"
+        request = json.dumps(line, ensure_ascii=False).encode()
     except (OSError, ValueError):
         return None
-    while sockets:
+    while daemons:
         try:
-            socket = sockets.pop(place) if place in sockets else sockets.popitem()[1]
-            outcome = _answer(socket, request)
+            daemon = daemons.pop(place) if place in daemons else daemons.popitem()[1]
+            outcome = _answer(daemon, request)
             if outcome["code"] is not None:
                 return outcome["code"], outcome["output"]
             place = outcome["place"]
         except (OSError, ValueError, KeyError, TypeError):
             continue  # it is gone, or has a bug, which shows up here, too
-        if place not in sockets:
+        if place not in daemons:
             break
     return None
+
+
+def daemons_folder() -> str:
+    """Return the folder with a folder for each daemon; it may not exist."""
+    import platformdirs
+
+    return os.path.join(platformdirs.user_data_dir("mdvec", appauthor=False), "daemons")
 
 
 def shared_environment() -> list[str]:
@@ -85,12 +90,10 @@ def shared_environment() -> list[str]:
 
     That is where files are looked for, and how moments are printed.
     """
-    places = (("CONFIG", "~/.config"), ("DATA", "~/.local/share"), ("CACHE", "~/.cache"))
-    return [
-        os.path.expanduser("~"),
-        os.environ.get("TZ", ""),
-        *(os.path.expanduser(os.environ.get(f"XDG_{name}_HOME") or usual) for name, usual in places),
-    ]
+    import platformdirs
+
+    folders = (platformdirs.user_config_dir, platformdirs.user_data_dir, platformdirs.user_cache_dir)
+    return [os.path.expanduser("~"), os.environ.get("TZ", ""), *(folder() for folder in folders)]
 
 
 def _can_be_served(args: Sequence[str]) -> bool:
@@ -101,10 +104,10 @@ def _is_passed(name: str) -> bool:
     return name.upper().startswith(_PASSED_PREFIX) or name in _PASSED_NAMES
 
 
-def _sockets() -> dict[str, str]:
-    """Return the sockets of the daemons of this version, by the names of their places."""
-    sockets: dict[str, str] = {}
-    folder = _daemons_folder()
+def _daemons() -> dict[str, dict[str, Any]]:
+    """Return what the daemons of this version say about themselves, by the names of their places."""
+    daemons: dict[str, dict[str, Any]] = {}
+    folder = daemons_folder()
     try:
         places = os.listdir(folder)
     except OSError:
@@ -115,27 +118,25 @@ def _sockets() -> dict[str, str]:
         try:
             with open(os.path.join(folder, place, "daemon.json"), "rb") as file:
                 info = json.loads(file.read())
-            if info["version"] == __version__:
-                sockets[place] = info["socket"]
+            if info["version"] == __version__ and (info["socket"] or _runs(os.path.join(folder, place))):
+                daemons[place] = info
         except (OSError, ValueError, TypeError, KeyError):
             continue
-    return sockets
+    return daemons
 
 
-def _daemons_folder() -> str:
-    """Return the folder of :func:`mdvec.interfaces.daemon.place.place_of`.
+def _runs(place: str) -> bool:
+    """Return True if a daemon holds its lock: another program may have the port of one that was killed."""
+    from pathlib import Path
 
-    That takes platformdirs, which takes long to import. Where the two should differ, no daemon is found.
-    """
-    if sys.platform == "darwin":
-        data = "~/Library/Application Support"
-    else:
-        data = os.environ.get("XDG_DATA_HOME", "").strip() or "~/.local/share"
-    return os.path.join(os.path.expanduser(data), "mdvec", "daemons")
+    from mdvec.locks import locked
+
+    with locked(Path(place, "lock"), wait_s=0) as is_free:
+        return not is_free
 
 
-def _answer(path: str, request: bytes) -> dict[str, Any]:
-    """Send a request to a daemon and return the result.
+def _answer(daemon: Mapping[str, Any], body: bytes) -> dict[str, Any]:
+    """Send a command line to a daemon and return the outcome.
 
     Raises:
         OSError: If nothing answers there.
@@ -145,11 +146,24 @@ def _answer(path: str, request: bytes) -> dict[str, Any]:
     import json
     import socket
 
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+    host = daemon["url"].partition("//")[2]
+    name, _, port = host.rpartition(":")
+    # http.client would import the parsers of mail and the engine of TLS. HTTP/1.0 ends with the connection.
+    head = (
+        f"POST {COMMAND_PATH} HTTP/1.0\r\nHost: {host}\r\nAuthorization: Bearer {daemon['token']}\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    if daemon["socket"]:
+        connection, address = socket.socket(socket.AF_UNIX), daemon["socket"]
+    else:  # this system has no Unix sockets
+        family = socket.AF_INET6 if ":" in name else socket.AF_INET
+        connection, address = socket.socket(family), (name.strip("[]"), int(port))
+    with connection:
         connection.settimeout(_CONNECT_TIMEOUT_S)
-        connection.connect(path)
+        connection.connect(address)
         connection.settimeout(_ANSWER_TIMEOUT_S)
-        connection.sendall(request)
-        with connection.makefile("rb") as lines:
-            result: dict[str, Any] = json.loads(lines.readline())["result"]
-    return result
+        connection.sendall(head.encode() + body)
+        with connection.makefile("rb") as response:
+            _, _, answer = response.read().partition(b"\r\n\r\n")
+    outcome: dict[str, Any] = json.loads(answer)
+    return outcome

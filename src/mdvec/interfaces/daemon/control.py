@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
+
+import psutil
 
 from mdvec.config.trust import make_private_folder
 from mdvec.interfaces.daemon.place import DaemonError, DaemonInfo, DaemonPlace
@@ -18,6 +20,10 @@ from mdvec.locks import locked
 _START_WAIT_S = 60.0
 _STOP_WAIT_S = 10.0
 _LOOK_EVERY_S = 0.05
+# The end of a terminal does not end it.
+_DETACHED = 0
+if sys.platform == "win32":
+    _DETACHED = subprocess.DETACHED_PROCESS
 
 _Found = TypeVar("_Found")
 
@@ -67,6 +73,7 @@ def start(
             stdout=output,
             stderr=output,
             start_new_session=True,
+            creationflags=_DETACHED,
         )
     info = _wait_for(lambda: _answering(place, process.pid), process)
     if info is None and process.poll() is None:
@@ -76,14 +83,14 @@ def start(
 
 
 def stop(place: DaemonPlace, info: DaemonInfo) -> None:
-    """End a daemon by SIGTERM, then by SIGKILL.
+    """End a daemon, by force if it does not end by itself.
 
     Raises:
         DaemonError: If it runs on.
     """
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.kill(info.pid, number)
+    for end in (psutil.Process.terminate, psutil.Process.kill):
+        with suppress(psutil.NoSuchProcess):
+            end(psutil.Process(info.pid))
         if _wait_for(lambda: running(place) is None, None, most_s=_STOP_WAIT_S):
             return
     msg = f"the daemon did not stop: process {info.pid}"

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 
 from mdvec import __version__
-from mdvec.config.paths import user_data_dir
 from mdvec.errors import MdvecError
-from mdvec.interfaces.daemon.client import shared_environment
+from mdvec.interfaces.daemon.client import daemons_folder, shared_environment
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
@@ -34,18 +34,18 @@ class DaemonError(MdvecError):
     code = "daemon"
 
 
-@dataclass(frozen=True, slots=True)
-class DaemonInfo:
+class DaemonInfo(Struct, frozen=True, kw_only=True):
     """A running daemon's description of itself.
 
     Attributes:
         pid: Its process.
         version: The version of mdvec it runs.
         settings: What identifies its settings, see :func:`settings_id`.
-        socket: Path of its socket.
+        socket: Path of its Unix socket; empty where there is none.
         url: Of its HTTP server.
         database: Its database, for people.
         started_ms: When it was ready, in milliseconds since 1970.
+        token: Lets its user run commands in it. Only its user can read it, as this is in a file of theirs.
     """
 
     pid: int
@@ -55,6 +55,7 @@ class DaemonInfo:
     url: str
     database: str
     started_ms: int
+    token: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +95,8 @@ class DaemonPlace:
     def read(self) -> DaemonInfo | None:
         """Return what the last daemon said; it need not run any more. None if nothing can be read."""
         try:
-            return DaemonInfo(**json.loads(self._info.read_bytes()))
-        except (OSError, ValueError, TypeError):
+            return msgspec.json.decode(self._info.read_bytes(), type=DaemonInfo)
+        except (OSError, msgspec.DecodeError):
             return None
 
     def write(self, info: DaemonInfo) -> None:
@@ -106,7 +107,7 @@ class DaemonPlace:
         """
         from mdvec.config.trust import write_private
 
-        write_private(self._info, json.dumps(asdict(info)).encode())
+        write_private(self._info, msgspec.json.encode(info))
 
     def clear(self) -> None:
         """Remove the daemon's description of itself."""
@@ -117,7 +118,7 @@ class DaemonPlace:
 def place_of(database: Path | str) -> DaemonPlace:
     """Return the place of the daemon of a database, whatever path leads to the file."""
     name = os.path.realpath(database) if isinstance(database, Path) else database
-    return DaemonPlace(user_data_dir() / "daemons" / _short_hash(name))
+    return DaemonPlace(Path(daemons_folder(), _short_hash(name)))
 
 
 def settings_id(config: Config, docs_dir: Path | None) -> str:
@@ -139,18 +140,23 @@ def why_not(info: DaemonInfo, settings: str) -> str:
     """Return why commands do not use a daemon, for people; empty if they do."""
     if info.version != __version__:
         return f"the daemon runs mdvec {info.version}, and this is {__version__}"
-    if not Path(info.socket).exists():  # what cleans up temporary files may have removed it
+    if info.socket and not Path(info.socket).exists():  # what cleans up temporary files may have removed it
         return f"the daemon's socket {info.socket} is gone"
     return "" if info.settings == settings else "the daemon was started with other settings"
 
 
-def socket_path(place: DaemonPlace, env: Mapping[str, str]) -> Path:
-    """Return the path for a socket, in a folder that is its user's alone; it is made.
+def socket_path(place: DaemonPlace, env: Mapping[str, str]) -> Path | None:
+    """Return the path for a Unix socket, in a folder that is its user's alone; it is made.
+
+    Returns:
+        The path; None where Python has no Unix sockets, which is on Windows.
 
     Raises:
         DaemonError: If another user owns the folder.
         OSError: If it cannot be made.
     """
+    if sys.platform == "win32":
+        return None
     import tempfile  # only a daemon needs it
 
     runtime = env.get("XDG_RUNTIME_DIR")

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mdvec import __version__, registry
+import msgspec
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from mdvec import __version__
 from mdvec.clock import now_ms
 from mdvec.config.trust import make_private_folder
 from mdvec.errors import ListenError
-from mdvec.interfaces.daemon.calls import Methods
+from mdvec.interfaces.app import build_app, url_of
+from mdvec.interfaces.daemon.client import COMMAND_PATH
 from mdvec.interfaces.daemon.place import DaemonError, DaemonInfo, DaemonPlace, settings_id, socket_path
 from mdvec.interfaces.errors import bug_listener
-from mdvec.interfaces.http.address import Authority
-from mdvec.interfaces.http.app import build_app, url_of
-from mdvec.interfaces.http.options import ServerOptions
+from mdvec.interfaces.http.guard import MAX_REQUESTS, WebDoor, problem
+from mdvec.interfaces.http.options import Authority, ServerOptions
+from mdvec.interfaces.http.rights import bearer_token, right_of_token, rights_of
 from mdvec.interfaces.http.server import bind, serve
 from mdvec.locks import locked
 
@@ -26,9 +35,11 @@ if TYPE_CHECKING:
     from mdvec.config import Config
     from mdvec.workspace import Workspace
 
+RunCommand = Callable[[bytes], bytes]
+"""Runs a command line of its user, in JSON, and returns the outcome in JSON."""
+
 # One that is ending holds its lock for a moment still.
 _LOCK_WAIT_S = 0.5
-_BACKLOG = 128
 
 
 def run_daemon(
@@ -36,7 +47,7 @@ def run_daemon(
     config: Config,
     options: ServerOptions,
     place: DaemonPlace,
-    methods: Callable[[Workspace, str, str], Methods],
+    commands: Callable[[Workspace, str, str], RunCommand],
     *,
     docs_dir: Path | None,
     env: Mapping[str, str],
@@ -51,8 +62,8 @@ def run_daemon(
         config: The settings.
         options: Of the HTTP server.
         place: Where the daemon is.
-        methods: Returns the methods for commands of its user: of a workspace, the name of the place, and
-            what identifies the settings.
+        commands: Returns what runs commands of its user: of a workspace, the name of the place, and what
+            identifies the settings.
         docs_dir: The folder of the workspace, if it is used without registering it.
         env: Environment variables.
         any_port: Whether to take a free port if the one of the options is in use.
@@ -70,33 +81,47 @@ def run_daemon(
     with _only_daemon(place):
         listener = _bind(options.address, any_port=any_port)
         port: int = listener.getsockname()[1]
-        path = socket_path(place, env)
-        serve_rpc = registry.load("doors", "rpc-socket")
         settings = settings_id(config, docs_dir)
-        more = methods(workspace, place.folder.name, settings)
-        with (
-            _listening(path) as rpc_listener,
-            serve_rpc(workspace, rpc_listener, more=more, on_bug=on_bug),
-        ):
+        token = secrets.token_urlsafe(32)
+        door = _command_door(commands(workspace, place.folder.name, settings), token)
+        app = build_app(workspace, config, options, port, on_bug=on_bug, more=[door])
+        with _unix_listener(socket_path(place, env)) as (path, unix_listeners):
             info = DaemonInfo(
                 pid=os.getpid(),
                 version=__version__,
                 settings=settings,
-                socket=str(path),
+                socket=path,
                 url=url_of(options.address, port),
                 database=workspace.location,
                 started_ms=now_ms(),
+                token=token,
             )
 
             def ready() -> None:
                 place.write(info)
-                show(f"the daemon serves {info.database} at {info.url} and {path}")
+                show(f"the daemon serves {info.database} at {' and '.join(filter(None, (info.url, path)))}")
 
-            app = build_app(workspace, config, options, port, on_bug=on_bug)
             try:
-                return serve(app, listener, ready=ready)
+                return serve(app, listener, *unix_listeners, ready=ready)
             finally:
                 place.clear()  # before the sockets close, so that no client uses them
+
+
+def _command_door(run: RunCommand, token: str) -> WebDoor:
+    """Return the route that runs commands of who can read the daemon's own token."""
+    threads = CapacityLimiter(MAX_REQUESTS)
+    owner = rights_of(token, ())
+
+    async def answer(request: Request) -> Response:
+        if right_of_token(owner, bearer_token(request.headers) or "") is None:
+            return problem(HTTPStatus.UNAUTHORIZED, "This is for commands of the daemon's user.")
+        try:
+            outcome = await to_thread.run_sync(run, await request.body(), limiter=threads)
+        except msgspec.DecodeError as error:
+            return problem(HTTPStatus.BAD_REQUEST, f"This is no command line: {error}.")
+        return Response(outcome, media_type="application/json")
+
+    return WebDoor([Route(COMMAND_PATH, answer, methods=["POST"])], open_paths=frozenset({COMMAND_PATH}))
 
 
 @contextmanager
@@ -126,14 +151,20 @@ def _bind(address: Authority, *, any_port: bool) -> socket.socket:
 
 
 @contextmanager
-def _listening(path: Path) -> Iterator[socket.socket]:
-    """Listen at a Unix socket for as long as the context lasts; what an earlier daemon left is removed."""
+def _unix_listener(path: Path | None) -> Iterator[tuple[str, list[socket.socket]]]:
+    """Listen at a Unix socket for as long as the context lasts; what an earlier daemon left is removed.
+
+    Yields:
+        The path and the listening socket; empty without a path.
+    """
+    if path is None:
+        yield "", []
+        return
     path.unlink(missing_ok=True)  # we hold the lock, so no process listens there
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+    with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.fspath(path))
         path.chmod(0o600)  # and its folder was its user's alone before
-        listener.listen(_BACKLOG)
         try:
-            yield listener
+            yield str(path), [listener]
         finally:
             path.unlink(missing_ok=True)

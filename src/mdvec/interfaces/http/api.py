@@ -15,13 +15,11 @@ from starlette.routing import Route
 from mdvec import __version__
 from mdvec.errors import InvalidArgumentsError, UsageError, sentences
 from mdvec.interfaces.encoding import JsonObject, to_json
-from mdvec.interfaces.errors import OnBug, translate_for_client
-from mdvec.interfaces.http.app import WebDoor
-from mdvec.interfaces.http.guard import MAX_REQUESTS, problem, status_of
+from mdvec.interfaces.errors import OnBug, hint_for_client, translate_for_client
+from mdvec.interfaces.http.guard import MAX_REQUESTS, WebDoor, problem, status_of
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.parsing import parse
-from mdvec.interfaces.steps import hint_for_client
 from mdvec.interfaces.streams import decode_json
 
 if TYPE_CHECKING:

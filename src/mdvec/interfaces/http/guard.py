@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import urlencode
 
@@ -39,6 +41,13 @@ Refusal = Callable[[Request, HTTPException], Response]
 HEALTH_PATH = "/health"
 """The path that needs no token, and is served while all places for requests are taken."""
 
+MCP_PATH = "/mcp"
+"""The path for clients of all revisions of the Model Context Protocol."""
+
+RPC_PATH = "/rpc"
+"""The path of JSON-RPC."""
+
+
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """Largest body of a request."""
 
@@ -63,6 +72,25 @@ _HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "referrer-policy": "no-referrer",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class WebDoor:
+    """The part of one door in the HTTP server.
+
+    Attributes:
+        routes: What it serves.
+        lifespan: Entered before the first request and left after the last; None without one.
+        body_limits: Largest body of a request in bytes, by path, where it is not the usual one.
+        open_paths: Paths, and beginnings of paths that end in ``/``, that need no token.
+        refuse: Shows a browser that an address is not served; None leaves that to another door.
+    """
+
+    routes: Sequence[Route | Mount]
+    lifespan: Callable[[], AbstractAsyncContextManager[None]] | None = None
+    body_limits: Mapping[str, int] = field(default_factory=dict)
+    open_paths: frozenset[str] = frozenset()
+    refuse: Refusal | None = None
 
 
 def guarded(

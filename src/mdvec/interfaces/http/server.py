@@ -19,7 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from mdvec import run
 from mdvec.errors import ListenError, OutOfFilesError
 from mdvec.interfaces.exit import EXIT_CODES, exit_soon
-from mdvec.interfaces.http.address import Authority
+from mdvec.interfaces.http.options import Authority
 from mdvec.machine import is_out_of_files
 
 # Connections that wait to be accepted.
@@ -130,7 +130,7 @@ class _Server(uvicorn.Server):
         self._silent = {*silent}
 
 
-def serve(app: ASGIApp, listener: socket.socket, *, ready: Callable[[], None]) -> int:
+def serve(app: ASGIApp, *listeners: socket.socket, ready: Callable[[], None]) -> int:
     """Serve requests until SIGTERM or Ctrl-C.
 
     From then on the process ends in a moment, whatever its threads do: this is for a process that does
@@ -138,7 +138,7 @@ def serve(app: ASGIApp, listener: socket.socket, *, ready: Callable[[], None]) -
 
     Args:
         app: The application.
-        listener: The listening socket; it is closed at the end.
+        listeners: The listening sockets; they are closed at the end.
         ready: Called when requests are served.
 
     Returns:
@@ -166,10 +166,12 @@ def serve(app: ASGIApp, listener: socket.socket, *, ready: Callable[[], None]) -
         h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
     )
     server = _Server(config, ready)
-    with listener:
-        try:
-            server.run(sockets=[listener])
-        except SystemExit as error:  # uvicorn's way to say so
-            msg = "the server did not start"
-            raise RuntimeError(msg) from error
+    try:
+        server.run(sockets=[*listeners])
+    except SystemExit as error:  # uvicorn's way to say so
+        msg = "the server did not start"
+        raise RuntimeError(msg) from error
+    finally:
+        for listener in listeners:
+            listener.close()
     return server.exit_code

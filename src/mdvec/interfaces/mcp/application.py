@@ -19,12 +19,11 @@ from mdvec import __version__
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.mcp.changes import AnnouncingServer, announce_changes, free_idle_model
 from mdvec.interfaces.mcp.definitions import INSTRUCTIONS, get_prompt, list_prompts
-from mdvec.interfaces.mcp.failures import failure_for_client
 from mdvec.interfaces.mcp.fence import marked_json
 from mdvec.interfaces.mcp.resources import Resources
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.interfaces.mcp.tools import Tools
-from mdvec.interfaces.mcp.wording import failure_text
+from mdvec.interfaces.mcp.wording import failure_for_client, failure_text
 
 if TYPE_CHECKING:
     from mdvec.config import Config

@@ -17,6 +17,7 @@ from mcp.server.subscriptions import (
     ResourceUpdated,
     ToolsListChanged,
 )
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from mdvec.errors import MdvecError
 from mdvec.interfaces.errors import OnBug
@@ -47,7 +48,7 @@ class AnnouncingServer(Server[None]):
 
     def __init__(self, name: str, **options: Any) -> None:
         self._bus = InMemorySubscriptionBus()
-        self._sessions: dict[int, ServerSession] = {}
+        self._sessions: list[ServerSession] = []
         super().__init__(name, on_subscriptions_listen=ListenHandler(self._bus), **options)
         self.middleware.append(self._remember_session)
 
@@ -67,18 +68,23 @@ class AnnouncingServer(Server[None]):
         """Announce a change to all clients that are connected now."""
         await self._bus.publish(change)
         async with anyio.create_task_group() as group:
-            for session in list(self._sessions.values()):
+            for session in [*self._sessions]:
                 group.start_soon(_notify, session, change)
 
     async def _remember_session(
         self, ctx: ServerRequestContext[None, Any], call_next: CallNext
     ) -> HandlerResult:
-        if ctx.method == "notifications/initialized":
-            # mcp 2.3 has no public way from a session to its connection, which knows when it ends.
-            connection = ctx.session._connection
-            self._sessions[id(connection)] = ctx.session
-            connection.exit_stack.callback(self._sessions.pop, id(connection), None)
-        return await call_next(ctx)
+        result = await call_next(ctx)
+        session, begins = ctx.session, ctx.method == "notifications/initialized"
+        # The requests of one connection have sessions of their own, which share what the client said.
+        known = any(each.client_params is session.client_params for each in self._sessions)
+        if begins and not known and ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+            self._sessions.append(session)
+            try:  # this notification has a task of its own, which the SDK cancels when the connection ends
+                await anyio.sleep_forever()
+            finally:
+                self._sessions.remove(session)
+        return result
 
 
 async def announce_changes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -22,15 +22,91 @@ from mcp_types import (
     Tool,
     ToolAnnotations,
 )
+from msgspec import Struct
 
 from mdvec.errors import did_you_mean
-from mdvec.interfaces import document_lists, requests, wire
-from mdvec.interfaces.mcp import schemas
+from mdvec.interfaces import requests, wire
+from mdvec.interfaces.encoding import JsonObject, schema_of
+from mdvec.interfaces.mcp.fence import NOTICE_KEY
 from mdvec.interfaces.mcp.paging import MAX_DESCRIPTION_CHARS
+from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.printing import one_line, shown
+from mdvec.interfaces.requests import AgentSearchRequest, CollectionRequest, NoArguments
 from mdvec.types.collection import RESERVED_NAMES, Collection
-from mdvec.types.hit import SearchResult
-from mdvec.types.report import Passage
+
+# From here on, the counts of an object in a list are described together: their names say enough.
+_MANY_COUNTS = 4
+
+FILTERS = (
+    *("collections", "tags", "tag_match", "path", "where", "updated_since", "updated_until", "linked_to"),
+    "limit",
+)
+"""The arguments of a search that choose documents."""
+
+
+def input_schema(kind: type[Struct], only: Sequence[str] = (), *, limit: int | None = None) -> JsonObject:
+    """Return the schema of a tool's arguments.
+
+    Args:
+        kind: The request.
+        only: The arguments that are taken of it; all when empty.
+        limit: Hits when a client names no number; None where a collection may have a number of its own.
+    """
+    schema = schema_of(kind, "mcp")
+    properties = {name: _argument(schema["properties"][name]) for name in only or schema["properties"]}
+    if limit is not None and "limit" in properties:
+        properties["limit"]["default"] = min(limit, requests.MAX_HITS)
+    required = [name for name in schema["required"] if name in properties]
+    needed = {"required": required} if required else {}
+    return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
+
+
+def output_schema(kind: type[Struct]) -> JsonObject:
+    """Return the schema of a tool's answer, without descriptions: the names say enough."""
+    answer = schema_of(kind, "mcp")
+    return _result({**answer, "properties": {NOTICE_KEY: {"type": "string"}, **answer["properties"]}})
+
+
+def _argument(node: JsonObject) -> JsonObject:
+    """Return the schema of an argument: null stands for one that is left out, so it need not be allowed."""
+    [value] = [each for each in node.get("anyOf", [node]) if each != {"type": "null"}]
+    described = {"description": node["description"]} if "description" in node else {}
+    named = {"type": "string"} if "enum" in value else {}  # some clients take no property without a type
+    return {
+        **named,
+        **{key: each for key, each in value.items() if key not in ("default", "description")},
+        **described,
+    }
+
+
+def _result(node: JsonObject) -> JsonObject:
+    if "anyOf" in node:
+        [value] = [_result(each) for each in node["anyOf"] if each != {"type": "null"}]
+        return {**value, "type": [value["type"], "null"]}
+    if node.get("type") == "array":
+        items = _together(_result(node["items"]))
+        return {"type": "array", "items": items} if items != {"type": "string"} else {"type": "array"}
+    if node.get("type") == "object":
+        properties = {name: _result(each) for name, each in node["properties"].items()}
+        # As nothing else is allowed, their number requires all of them, in fewer tokens than ``required``.
+        return {
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": False,
+            "minProperties": len(properties),
+        }
+    if "enum" in node:
+        return {"type": "string"}  # an agent reads the word itself
+    return {key: each for key, each in node.items() if key not in ("default", "description")}
+
+
+def _together(node: JsonObject) -> JsonObject:
+    count = {"type": "integer"}
+    others = {name: each for name, each in node.get("properties", {}).items() if each != count}
+    if node.get("minProperties", 0) - len(others) < _MANY_COUNTS:
+        return node
+    return {**node, "properties": others, "additionalProperties": count}
+
 
 Context = ServerRequestContext[None, Any]
 """The context of a request, from the SDK."""
@@ -44,26 +120,14 @@ _WRITING = ToolAnnotations(
 )
 
 
-class GeneralTool(msgspec.Struct, frozen=True):
-    """A tool that every agent sees.
+class AgentTool(Operation, frozen=True):
+    """An operation as agents see it: its text is what they choose it by.
 
     Attributes:
-        name: Of the tool.
         title: For people.
-        text: For the agent, which chooses by it.
-        request: Its arguments.
-        answer: Its structured content.
-        takes: The arguments it takes of its request; all when empty.
-        fixed: Fields of the request that it decides itself.
     """
 
-    name: str
-    title: str
-    text: str
-    request: type[msgspec.Struct]
-    answer: type[msgspec.Struct]
-    takes: tuple[str, ...] = ()
-    fixed: Mapping[str, object] = {}
+    title: str = ""
 
 
 _SEARCH_TEXT = (
@@ -77,24 +141,22 @@ _TAGS_TEXT = "List the tags, most used first."
 _STATUS_TEXT = "List the collections and their state."
 _REINDEX_TEXT = "Bring the index up to date with changed files."
 
+
+def _tool(name: str, title: str, text: str, operation: str, **agents: object) -> AgentTool:
+    """Return an operation under the name of its tool, with what is different for agents."""
+    [known] = [each for each in OPERATIONS if each.name == operation]
+    words = {"name": name, "title": title, "text": text}
+    return AgentTool(**msgspec.structs.asdict(known) | words | agents)
+
+
 _TOOLS = (
-    GeneralTool("search", "Search the notes", _SEARCH_TEXT, requests.AgentSearchRequest, SearchResult),
-    GeneralTool("get_doc", "Read a document", _READ_TEXT, requests.DocumentRequest, Passage),
-    GeneralTool(
-        "list_docs",
-        "List documents",
-        _LIST_TEXT,
-        requests.AgentSearchRequest,
-        document_lists.Documents,
-        takes=schemas.FILTERS,
-        fixed={"query": ""},
-    ),
-    GeneralTool(
-        "get_outline", "Outline and links", _OUTLINE_TEXT, requests.OutlineRequest, document_lists.Map
-    ),
-    GeneralTool("list_tags", "List tags", _TAGS_TEXT, requests.CollectionRequest, wire.Tags),
-    GeneralTool("reindex", "Update the index", _REINDEX_TEXT, requests.CollectionRequest, wire.Reindexed),
-    GeneralTool("status", "State of the index", _STATUS_TEXT, requests.NoArguments, wire.Status),
+    _tool("search", "Search the notes", _SEARCH_TEXT, "search", request=AgentSearchRequest),
+    _tool("get_doc", "Read a document", _READ_TEXT, "get"),
+    _tool("list_docs", "List documents", _LIST_TEXT, "list", request=AgentSearchRequest, takes=FILTERS),
+    _tool("get_outline", "Outline and links", _OUTLINE_TEXT, "outline", answer=wire.Map),
+    _tool("list_tags", "List tags", _TAGS_TEXT, "tags", request=CollectionRequest),
+    _tool("reindex", "Update the index", _REINDEX_TEXT, "reindex"),
+    _tool("status", "State of the index", _STATUS_TEXT, "status", request=NoArguments),
 )
 GENERAL_TOOLS = {each.name: each for each in _TOOLS}
 """The tools that do not depend on the collections, by name, in the order an agent needs them."""
@@ -171,10 +233,10 @@ def _general_tools(collections: Sequence[_Named], limit: int, *, named: bool) ->
             name=each.name,
             title=each.title,
             description=each.text + (_places(collections) if is_search and named else ""),
-            input_schema=schemas.input_schema(each.request, each.takes, limit=limit),
+            input_schema=input_schema(each.request, each.takes, limit=limit),
             # The schemas of what agents read as text are not sent: tokens count.
-            output_schema=schemas.output_schema(each.answer) if is_search else None,
-            annotations=_WRITING if each.name == "reindex" else _READING,
+            output_schema=output_schema(each.answer) if is_search else None,
+            annotations=_WRITING if each.changes else _READING,
         )
 
 
@@ -191,7 +253,7 @@ def _collection_tool(name: str, description: str) -> Tool:
         description=f"Search the documents in {name}: {one_line(description, MAX_DESCRIPTION_CHARS)}".rstrip(
             ": "
         ),
-        input_schema=schemas.input_schema(requests.AgentSearchRequest, ("query", "limit")),
+        input_schema=input_schema(AgentSearchRequest, ("query", "limit")),
         annotations=_READING,
     )
 

@@ -14,8 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mdvec.interfaces.errors import OnBug
-from mdvec.interfaces.http.app import MCP_PATH, WebDoor
-from mdvec.interfaces.http.guard import MAX_BODY_BYTES, replaying
+from mdvec.interfaces.http.guard import MAX_BODY_BYTES, MCP_PATH, WebDoor, replaying
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.mcp.application import build_server
 from mdvec.interfaces.streams import decode_json

@@ -9,13 +9,13 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.document_lists import Map
+from mdvec.interfaces.errors import text_for_client
 from mdvec.interfaces.excerpt import best_passage
 from mdvec.interfaces.mcp.places import shown_path
 from mdvec.interfaces.present import spelling_lines
 from mdvec.interfaces.printing import one_line, without_gaps
 from mdvec.interfaces.requests import parse_lines
-from mdvec.interfaces.steps import text_for_client
+from mdvec.interfaces.wire import Map
 from mdvec.text.tokens import estimate_token_count, estimate_token_ends
 from mdvec.types.collection import Collection
 from mdvec.types.document import Lines

@@ -21,11 +21,10 @@ from mcp_types import (
 from msgspec.structs import replace
 
 from mdvec.errors import did_you_mean, sentences
-from mdvec.interfaces import document_lists, operations, requests, wire
-from mdvec.interfaces.errors import OnBug
+from mdvec.interfaces import operations, requests, wire
+from mdvec.interfaces.errors import OnBug, hint_for_client, text_for_client
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.mcp.definitions import GENERAL_TOOLS, Context, tool_definitions
-from mdvec.interfaces.mcp.failures import failure_for_client
 from mdvec.interfaces.mcp.fence import marked_json
 from mdvec.interfaces.mcp.paging import (
     described,
@@ -40,7 +39,6 @@ from mdvec.interfaces.mcp.paging import (
 from mdvec.interfaces.mcp.threads import CallProgress, Threads
 from mdvec.interfaces.parsing import parse
 from mdvec.interfaces.printing import shown
-from mdvec.interfaces.steps import hint_for_client, text_for_client
 from mdvec.types.collection import Collection
 from mdvec.types.query import SearchQuery
 from mdvec.types.report import TagCount, WorkspaceStatus
@@ -160,7 +158,7 @@ class Tools:
         query = _limited(requests.search_query(request, self._config.search))
         found = self._workspace.browse.newest(query.filters, query.collections, limit=query.limit + 1)
         hint = "" if found else self._workspace.browse.unmet(query.filters, query.collections)
-        documents = document_lists.documents([*map(named, found)], query.limit)
+        documents = wire.documents([*map(named, found)], query.limit)
         return _answer(documents, wording.documents_text(documents, text_for_client(hint)))
 
     def _get_outline(self, request: requests.OutlineRequest) -> CallToolResult:
@@ -191,7 +189,7 @@ class Tools:
         return _answer(wire.reindexed(reports, errors, warnings), wording.reindex_text(reports, errors))
 
     def _failure(self, error: Exception, arguments: Arguments) -> CallToolResult:
-        text = wording.failure_text(failure_for_client(error, self._on_bug, arguments.values()))
+        text = wording.failure_text(wording.failure_for_client(error, self._on_bug, arguments.values()))
         return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 

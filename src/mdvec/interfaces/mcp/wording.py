@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from mdvec.errors import InvalidArgumentsError
-from mdvec.interfaces.document_lists import Documents, Map
 from mdvec.interfaces.encoding import iso_time
-from mdvec.interfaces.errors import Failure
+from mdvec.interfaces.errors import (
+    Failure,
+    OnBug,
+    hint_for_client,
+    shortened,
+    text_for_client,
+    translate_for_client,
+)
 from mdvec.interfaces.mcp.fence import Data, marked
 from mdvec.interfaces.mcp.places import place_of
 from mdvec.interfaces.present import (
@@ -21,12 +28,15 @@ from mdvec.interfaces.present import (
     weaker_line,
 )
 from mdvec.interfaces.printing import one_line
-from mdvec.interfaces.steps import text_for_client
+from mdvec.interfaces.wire import Documents, Map
 from mdvec.text.quantity import quantity
 from mdvec.types.collection import RESERVED_NAMES, Collection
 from mdvec.types.folder_context import shown_contexts
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.report import ImportReport, Passage, TagCount, WorkspaceStatus
+
+MAX_LINE_CHARS = 1_000
+"""Longest line of an error: a sentence with a cut input or two."""
 
 # Enough around a hit to understand it.
 _LINES_AROUND = 20
@@ -142,6 +152,23 @@ def status_text(status: WorkspaceStatus) -> str:
     warnings = [_line(f"warning: {text_for_client(each)}") for each in status.warnings]
     contexts = [_line(row) for each in status.collections for row in _folder_rows(each.collection)]
     return marked([*map(one_line, lines), *warnings, *contexts])
+
+
+def failure_for_client(error: Exception, on_bug: OnBug, received: Iterable[object] = ()) -> Failure:
+    """Return an exception as a client receives it.
+
+    Args:
+        error: Any exception.
+        on_bug: Receives it when it is a bug.
+        received: What the client sent; long texts among it are not repeated in full.
+    """
+    failure = translate_for_client(error, on_bug)
+    texts = [each for each in received if isinstance(each, str)]
+    message = "\n".join(
+        one_line(line, MAX_LINE_CHARS) for line in shortened(failure.message, texts).splitlines()
+    )
+    hint = one_line(shortened(hint_for_client(failure.hint), texts), MAX_LINE_CHARS)
+    return replace(failure, message=message, hint=hint)
 
 
 def failure_text(failure: Failure) -> str:

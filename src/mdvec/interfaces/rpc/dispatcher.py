@@ -6,22 +6,21 @@ with the ``id`` of a request cancels it; ``$/progress`` reports the progress of 
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from mdvec.errors import ImportStoppedError, UsageError
-from mdvec.interfaces.errors import OnBug, translate_for_client
-from mdvec.interfaces.parsing import problem_of
-from mdvec.interfaces.rpc.params import InvalidParamsError, read_params
-from mdvec.interfaces.steps import hint_for_client
+from mdvec.errors import ImportStoppedError, InvalidArgumentsError, UsageError
+from mdvec.interfaces.errors import OnBug, hint_for_client, translate_for_client
+from mdvec.interfaces.parsing import parse, problem_of
 from mdvec.interfaces.streams import decode_json
 from mdvec.run import ProgressListener, Run, Stage, bound
 
@@ -66,6 +65,8 @@ _MAX_MESSAGE_CHARS = 10_000
 
 Id = int | float | str | None
 Send = Callable[[bytes], None]
+_Params = TypeVar("_Params", bound=Struct)
+_HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,10 @@ class _Request(Struct, frozen=True):
 
 class _CancelParams(Struct, frozen=True):
     id: Id
+
+
+class InvalidParamsError(InvalidArgumentsError):
+    """The method does not take these parameters."""
 
 
 class RpcClient:
@@ -312,3 +317,48 @@ def _id_of(item: object) -> Id:
     """Return the id of an invalid request; None without one."""
     found = item.get("id") if isinstance(item, dict) else None
     return found if isinstance(found, int | float | str) and not isinstance(found, bool) else None
+
+
+def read_params(
+    params: dict[str, Any] | list[Any], kind: type[_Params], takes: Sequence[str] = (), **fixed: object
+) -> _Params:
+    """Return parameters, checked.
+
+    Args:
+        params: By name, or by position in the order of the fields.
+        kind: What the method takes. Names are accepted in camelCase, too, at the top and in ``sections``.
+        takes: The parameters it takes of that; all when empty.
+        fixed: Those that it decides itself.
+
+    Raises:
+        InvalidParamsError: If one is missing, unknown or of another type.
+    """
+    names = tuple(takes) or kind.__struct_encode_fields__
+    if isinstance(params, list):
+        if len(params) > len(names):
+            msg = f"there are {len(params)} parameters, and the method takes {len(names)}"
+            raise InvalidParamsError(msg, hint=_known(names))
+        params = dict(zip(names, params, strict=False))
+    try:
+        return parse(with_snake_case(params), kind, names, **fixed)
+    except InvalidArgumentsError as error:
+        raise InvalidParamsError(str(error), hint=_known(names)) from error
+
+
+def with_snake_case(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a mapping with its keys in snake_case, and those of the mappings in it."""
+    return {_HUMP.sub(r"_\1", key).lower(): _inside(each) for key, each in value.items()}
+
+
+def _inside(value: object) -> object:
+    match value:
+        case dict():
+            return with_snake_case(value)
+        case list():
+            return [_inside(each) for each in value]
+        case _:
+            return value
+
+
+def _known(names: tuple[str, ...]) -> str:
+    return f"It takes {', '.join(names)}." if names else "It takes none."

@@ -1,23 +1,104 @@
-"""The methods of mdvec's own, ``mdvec.search`` and so on; and all that a client can call."""
+"""The methods that a client can call: mdvec's own, ``mdvec.search`` and so on, and ten on sections.
+
+The latter are for programs that keep documents of their own in step with the index.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from operator import itemgetter
+from typing import TYPE_CHECKING, Annotated
 
-from mdvec.interfaces.encoding import to_json
+import msgspec
+from msgspec import Meta, Struct
+
+from mdvec.interfaces import operations
+from mdvec.interfaces.encoding import JsonObject, to_json
+from mdvec.interfaces.errors import hint_for_client
 from mdvec.interfaces.operations import OPERATIONS, Operation
-from mdvec.interfaces.rpc.dispatcher import PREFIX, Method
-from mdvec.interfaces.rpc.sections import section_methods
-from mdvec.interfaces.steps import hint_for_client
+from mdvec.interfaces.requests import NoArguments, SearchRequest
+from mdvec.interfaces.rpc.dispatcher import PREFIX, InvalidParamsError, Method
+from mdvec.types.hit import SCORE_DIGITS
+from mdvec.types.query import Expansion
+from mdvec.types.section import FoundSection, IndexedSection
 
 if TYPE_CHECKING:
     from mdvec.workspace import Workspace
 
+_Depth = Annotated[int, Meta(ge=0, le=3)]
+_Limit = Annotated[int, Meta(ge=1, le=1000)]
+_Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+_WaitSeconds = Annotated[float, Meta(ge=0, le=3600)]
+_Moment = str | float | None
+
+_WAIT_S = 10.0
+"""How long an answer waits for the vectors of sections; clients give up after half a minute."""
+
+_FARTHEST = 4.0
+"""The distance of opposite vectors, and of a section that has none."""
+
+
+class GivenSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A section as a client writes it. What it leaves out, mdvec fills in."""
+
+    document_path: str
+    content: str
+    id: str = ""
+    heading: str = ""
+    depth: _Depth = 0
+    token_count: _Count = 0
+    parent_id: str | None = None
+    order: _Count = 0
+    is_dirty: bool = False
+    document_hash: str = ""
+    created_at: _Moment = None
+    updated_at: _Moment = None
+    vector: list[float] | None = None
+    """Of another model, so it is not used."""
+
+
+class SectionParams(Struct, frozen=True, kw_only=True):
+    """``addSection``."""
+
+    section: GivenSection
+    collection: str | None = None
+    wait_s: _WaitSeconds = _WAIT_S
+
+
+class SectionsParams(Struct, frozen=True, kw_only=True):
+    """``addSections``."""
+
+    sections: tuple[GivenSection, ...]
+    collection: str | None = None
+    wait_s: _WaitSeconds = _WAIT_S
+
+
+class PathParams(Struct, frozen=True, kw_only=True):
+    """A document."""
+
+    document_path: str
+
+
+class SearchParams(Struct, frozen=True, kw_only=True):
+    """``search``."""
+
+    query: str
+    limit: _Limit = 10
+    depth: _Depth | tuple[_Depth, ...] | None = None
+    include_clean_only: bool = False
+
+
+class LimitParams(Struct, frozen=True, kw_only=True):
+    """``getDirtySections``."""
+
+    limit: _Limit = 100
+
 
 def all_methods(workspace: Workspace) -> dict[str, Method]:
     """Return what a client can call, by name."""
-    return section_methods(workspace) | {
+    return _section_methods(workspace) | {
         f"{PREFIX}{each.name}": _method(workspace, each) for each in OPERATIONS
     }
 
@@ -31,3 +112,123 @@ def _method(workspace: Workspace, operation: Operation) -> Method:
         takes=operation.takes,
         fixed=operation.fixed,
     )
+
+
+def _section_methods(workspace: Workspace) -> dict[str, Method]:
+    """Return the methods on sections, by name."""
+    sections = workspace.sections
+
+    def init_model(_: NoArguments) -> object:
+        space = workspace.models.load()
+        return {"success": True, "model_name": space.model, "dimension": space.dimension}
+
+    def added(given: Iterable[GivenSection], params: SectionParams | SectionsParams) -> list[str]:
+        written = [_indexed(each) for each in given]
+        return sections.add(written, collection=params.collection, wait_s=params.wait_s) if written else []
+
+    def add_section(params: SectionParams) -> object:
+        [number] = added([params.section], params)
+        return {"id": number}
+
+    def add_sections(params: SectionsParams) -> object:
+        return {"count": len(added(params.sections, params))}
+
+    def search(params: SearchParams) -> object:
+        depths = params.depth if isinstance(params.depth, tuple) else (params.depth,)
+        request = SearchRequest(
+            query=params.query,
+            depth=() if params.depth is None else tuple(each for each in depths if each is not None),
+            limit=params.limit,
+            per_document=params.limit,
+            # The client cannot ask for what is left out.
+            min_score=0,
+            all_similar=True,
+            expand=Expansion.CHUNK,
+            clean_only=params.include_clean_only,
+        )
+        result = operations.search(workspace, request)
+        # The client has one number, and may sort by it.
+        found = sorted(map(_found_json, sections.found(result)), key=itemgetter("_distance"))
+        return {"results": found, "total": len(found), "warnings": result.warnings}
+
+    def listed(found: Iterable[IndexedSection]) -> object:
+        return {"sections": [_section_json(each) for each in found]}
+
+    def stats(_: NoArguments) -> object:
+        totals = sections.totals()
+        return {
+            "totalSections": totals.sections,
+            "dirtyCount": totals.dirty_sections,
+            "totalDocuments": totals.documents,
+        }
+
+    return {
+        "ping": Method(NoArguments, lambda _: {"status": "ok"}),
+        "initModel": Method(NoArguments, init_model),
+        "addSection": Method(SectionParams, add_section),
+        "addSections": Method(SectionsParams, add_sections),
+        "search": Method(SearchParams, search),
+        "getSectionsByPath": Method(PathParams, lambda params: listed(sections.at(params.document_path))),
+        "deleteSectionsByPath": Method(
+            PathParams, lambda params: {"deleted": sections.delete(params.document_path)}
+        ),
+        "markDirty": Method(PathParams, lambda params: {"marked": sections.mark_dirty(params.document_path)}),
+        "getDirtySections": Method(LimitParams, lambda params: listed(sections.dirty(params.limit))),
+        "getStats": Method(NoArguments, stats),
+    }
+
+
+def _indexed(given: GivenSection) -> IndexedSection:
+    written = msgspec.structs.asdict(given)
+    del written["vector"]
+    created, updated = written.pop("created_at"), written.pop("updated_at")
+    return IndexedSection(
+        **written | {"parent_id": given.parent_id or None},
+        created_at_ms=_milliseconds(created),
+        updated_at_ms=_milliseconds(updated),
+    )
+
+
+def _milliseconds(moment: _Moment) -> int:
+    """Return a time in milliseconds since 1970: ISO 8601, or milliseconds as JavaScript has them.
+
+    Raises:
+        InvalidParamsError: If it is neither.
+    """
+    if moment is None:
+        return 0
+    try:
+        if isinstance(moment, str):
+            parsed = datetime.fromisoformat(moment)
+            parsed = parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)
+            return int(parsed.timestamp() * 1000)
+        datetime.fromtimestamp(moment / 1000, UTC)
+        return int(moment)
+    except (ValueError, OverflowError, OSError) as error:
+        msg = f"not a time: {str(moment)[:100]!r}"
+        raise InvalidParamsError(
+            msg, hint="Write 2026-05-01T09:30:00Z, or milliseconds since 1970."
+        ) from error
+
+
+def _section_json(value: IndexedSection) -> JsonObject:
+    """Return a section as clients read it, with ISO 8601 in UTC for its times."""
+    fields = msgspec.structs.asdict(value)
+    times = {name: _iso_ms(fields.pop(f"{name}_ms")) for name in ("created_at", "updated_at")}
+    return {key: to_json(each) for key, each in (fields | times).items()}
+
+
+def _found_json(value: FoundSection) -> JsonObject:
+    """Return a section that was found, with its distance as LanceDB computes it: that of L2, squared."""
+    # Of unit vectors, |a - b|² = 2 - 2 a·b.
+    similarity = value.similarity
+    distance = _FARTHEST if similarity is None else max(0.0, 2 - 2 * similarity)
+    return _section_json(value.section) | {
+        "score": round(value.score, SCORE_DIGITS),
+        "_distance": round(distance, SCORE_DIGITS),
+    }
+
+
+def _iso_ms(moment_ms: int) -> str:
+    moment = datetime.fromtimestamp(moment_ms // 1000, UTC).replace(tzinfo=None)
+    return f"{moment.isoformat()}.{moment_ms % 1000:03}Z"

@@ -11,8 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from mdvec.interfaces.errors import OnBug
-from mdvec.interfaces.http.app import RPC_PATH, WebDoor
-from mdvec.interfaces.http.guard import MAX_REQUESTS, problem
+from mdvec.interfaces.http.guard import MAX_REQUESTS, RPC_PATH, WebDoor, problem
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.rpc.dispatcher import RpcClient
 from mdvec.interfaces.rpc.methods import all_methods

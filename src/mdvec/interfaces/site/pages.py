@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from mdvec.interfaces.site.names import TAGS, address
+from mdvec.interfaces.site.addresses import TAGS, address
 from mdvec.text.links import converter_of, names_other_file
 from mdvec.text.templates import Templates, html_templates
 from mdvec.types.page import Page, PageEntry

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from mdvec.errors import ListenError, SiteError
-from mdvec.interfaces.http.address import Authority
+from mdvec.interfaces.http.options import Authority
 from mdvec.interfaces.http.server import bind, serve
 from mdvec.interfaces.site.build import BUILT, checked_base
 from mdvec.interfaces.site.projects import SETTINGS

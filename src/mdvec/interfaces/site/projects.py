@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from mdvec.interfaces.site.addresses import Anchors, SiteAddresses
-from mdvec.interfaces.site.names import NOTES, PAGES, TAGS, address, page_names
+from mdvec.interfaces.site.addresses import NOTES, PAGES, TAGS, Anchors, SiteAddresses, address, page_names
 from mdvec.interfaces.site.pages import (
     WORDS,
     SitePage,

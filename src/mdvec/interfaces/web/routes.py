@@ -8,17 +8,17 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from starlette.convertors import PathConvertor, register_url_convertor
+from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from mdvec.interfaces.errors import OnBug
-from mdvec.interfaces.http.app import WebDoor
+from mdvec.interfaces.http.guard import WebDoor
 from mdvec.interfaces.http.options import ServerOptions
-from mdvec.interfaces.http.rights import LOGIN_PATH
+from mdvec.interfaces.http.rights import LOGIN_PATH, right_of_token, start_session
 from mdvec.interfaces.web.document_page import DocumentPage
 from mdvec.interfaces.web.frame import Site, static_file
-from mdvec.interfaces.web.login_page import LoginPage
 from mdvec.interfaces.web.search_page import SearchPage
 from mdvec.interfaces.web.status_page import StatusPage
 
@@ -41,7 +41,7 @@ _STATIC_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/sv
 def page_routes(workspace: Workspace, _: Config, options: ServerOptions, *, on_bug: OnBug) -> WebDoor:
     """Return the page as a part of the HTTP server."""
     site = Site(workspace, options, on_bug)
-    search, document, status, login = SearchPage(site), DocumentPage(site), StatusPage(site), LoginPage(site)
+    search, document, status, login = SearchPage(site), DocumentPage(site), StatusPage(site), _LoginPage(site)
     routes = [
         Route("/", site.handler(search.show)),
         Route("/results", site.handler(search.results)),
@@ -80,3 +80,39 @@ async def _static(request: Request) -> Response:
     if content is None or kind is None:
         return Response(status_code=HTTPStatus.NOT_FOUND)
     return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
+
+
+class _LoginPage:
+    """The form in which the token of a server is entered, once per browser."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    async def show(self, request: Request) -> Response:
+        """Return the form, or compare what was entered and start a session."""
+        if request.method != "POST":
+            return self._form(request, _own_address(request.query_params.get("next", "")), HTTPStatus.OK)
+        async with request.form() as form:
+            entered, wanted = str(form.get("token", "")).strip(), _own_address(str(form.get("next", "")))
+        right = right_of_token(self._site.options.rights, entered)
+        if right is None:
+            return self._form(request, wanted, HTTPStatus.FORBIDDEN)
+        response = RedirectResponse(wanted, HTTPStatus.SEE_OTHER)
+        start_session(response, right.session_key)
+        return response
+
+    async def leave(self, request: Request, _: FormData) -> Response:
+        """End the session."""
+        response = RedirectResponse("/login", HTTPStatus.SEE_OTHER)
+        options = self._site.options
+        options.ended.end(request.headers.get("cookie", ""), options.rights, response)
+        return response
+
+    def _form(self, request: Request, wanted: str, status: HTTPStatus) -> Response:
+        return self._site.page(request, "login.html", status, wanted=wanted, wrong=status != HTTPStatus.OK)
+
+
+def _own_address(text: str) -> str:
+    r"""Return an address of this server; the start page for any other (browsers read ``\`` as ``/``)."""
+    is_own = text.startswith("/") and text[1:2] not in {"/", "\\"}
+    return text if is_own else "/"

@@ -12,7 +12,7 @@ from psycopg.pq import TransactionStatus
 from mdvec.errors import ConfigError
 from mdvec.settings import Count, Name, SettingsSection
 from mdvec.stores.conditions import Sql
-from mdvec.stores.memo import Memo
+from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.pool import Pool, WritingThread, closed_on_error
 from mdvec.stores.postgres.connection import Connection, connect, ids_text, stored_text, translated
 from mdvec.stores.postgres.opening import LOCK_TIMEOUT_S, Opened, identifier, lock_writers, open_first
@@ -56,14 +56,17 @@ class PostgresTables(Tables):
         connection: Inside a transaction.
         exact_up_to: The most vectors of a space that are searched in memory.
         memo: What is known of versions; None where what is read may yet be undone.
+        readable: The collections that may be read.
     """
 
-    def __init__(self, connection: Connection, exact_up_to: int, memo: Memo | None) -> None:
+    def __init__(
+        self, connection: Connection, exact_up_to: int, memo: Memo | None, readable: Readable = None
+    ) -> None:
         self.connection = connection
         self.exact_up_to = exact_up_to
         found: dict[str, int] = dict(connection.execute("SELECT key, value FROM meta").fetchall())
         version = found["generation"]
-        super().__init__(version, found["vector_epoch"], None if memo is None else memo.values(version))
+        super().__init__(version, found["vector_epoch"], memo, readable)
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
         """Run a statement that is written as for SQLite; return its rows, if any."""
@@ -124,7 +127,7 @@ class PostgresDatabase:
     def __init__(self, address: str, settings: PostgresSettings) -> None:
         self.address = address
         self.settings = settings
-        first = self._connect()
+        first = self.connect()
         with closed_on_error(first), translated(address):
             self.opened: Opened = open_first(first, settings.schema, address)
         self._pool = Pool("the store", first)
@@ -180,7 +183,7 @@ class PostgresDatabase:
     def outside_transactions(self) -> Iterator[Connection]:
         """Lend a connection for commands that run outside of transactions."""
         with translated(self.address):
-            connection = self._pool.take() or self._connect()
+            connection = self._pool.take() or self.connect()
             try:
                 yield connection
             finally:
@@ -194,7 +197,7 @@ class PostgresDatabase:
             A function that waits at most a number of seconds for a commit of any process; it returns False if
             there was none.
         """
-        with translated(self.address), self._connect() as connection:
+        with translated(self.address), self.connect() as connection:
             connection.execute(f"LISTEN {identifier(self.channel)}")
 
             def wait(timeout_s: float) -> bool:
@@ -224,7 +227,7 @@ class PostgresDatabase:
         """Begin a transaction; connections that were lost while they were idle are left behind."""
         while True:
             idle = self._pool.take()
-            connection = idle or self._connect()
+            connection = idle or self.connect()
             try:
                 connection.execute(begin)
             except BaseException as error:
@@ -239,7 +242,8 @@ class PostgresDatabase:
             else:
                 return connection
 
-    def _connect(self) -> Connection:
+    def connect(self) -> Connection:
+        """Open a connection of its own."""
         return connect(self.address, prepared_statements=self.settings.prepared_statements)
 
 

@@ -4,35 +4,57 @@
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mdvec.errors import DamagedDatabaseError, StoreError
+from mdvec.errors import ConfigError, DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
-from mdvec.stores.holders import HeldClaim
-from mdvec.stores.interface import Claim
-from mdvec.stores.memo import Memo
+from mdvec.stores.claims import Claim
+from mdvec.stores.collection_tables import CollectionTables
+from mdvec.stores.conditions import Sql
+from mdvec.stores.interface import Team
+from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.pool import closed_on_error
-from mdvec.stores.postgres import access
-from mdvec.stores.postgres.claims import SharedClaims
+from mdvec.stores.postgres.claims import ACTIVITIES, RowClaims
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.database import PostgresDatabase, PostgresSettings, PostgresTables
-from mdvec.stores.postgres.hnsw import make_indexes, spaces_without_indexes
+from mdvec.stores.postgres.documents import PostgresChunks, PostgresDocuments
 from mdvec.stores.postgres.opening import identifier
 from mdvec.stores.postgres.postings import ENTRIES, ENTRY_BYTES
-from mdvec.stores.postgres.snapshots import snapshot
-from mdvec.stores.postgres.vectors import take_texts
+from mdvec.stores.postgres.schema import grant, revoke
+from mdvec.stores.postgres.vectors import (
+    PostgresVectors,
+    make_indexes,
+    spaces_without_indexes,
+    take_texts,
+)
 from mdvec.stores.postgres.views import make_views
+from mdvec.stores.postgres.where import PostgresWhere
+from mdvec.stores.postgres.words import PostgresWords
 from mdvec.stores.snapshot import Snapshot
-from mdvec.stores.vector_tables import Matrices
+from mdvec.stores.vector_tables import AttachedTo, Matrices, SpaceTables
 from mdvec.stores.vectors.index import VectorIndex
+from mdvec.stores.vectors.journal import ATTACHED
 from mdvec.text.addresses import without_password
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId, SpaceId, TextHash
+from mdvec.types.report import Activity
+from mdvec.types.store_report import PublishedVersion
 
 if TYPE_CHECKING:  # needed with a vector index only
-    from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex
+    from mdvec.stores.vectors.follower import AttachedIndex
+
+_MISSING = """(SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.document_id AND NOT d.superseded
+     WHERE c.collection_id = ? AND NOT EXISTS(
+        SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = c.text_hash))"""
+
+
+_MAY_READ_ALL = """SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c
+    WHERE c.oid = 'chunks'::regclass"""
 
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'"""
@@ -64,6 +86,62 @@ _CHECKS = {
 }
 
 
+class PostgresCollections(CollectionTables):
+    """The collections of a transaction."""
+
+    def _activities(self) -> list[Activity]:
+        """Return what live processes are doing now."""
+        return [Activity(*row) for row in self._tables.rows(ACTIVITIES)]
+
+    def delete(self, collection_id: CollectionId) -> None:
+        """Remove a collection and all it holds."""
+        self._tables.change(
+            "DELETE FROM postings WHERE term_id IN (SELECT id FROM terms WHERE collection_id = ?)",
+            collection_id,
+        )
+        self._tables.change("DELETE FROM collections WHERE id = ?", collection_id)
+
+    def _pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
+        """Return how many chunks lack a vector, as SQL."""
+        return Sql(_MISSING, (collection_id, space_id))
+
+
+def snapshot(
+    connection: Connection,
+    exact_up_to: int,
+    memo: Memo | None = None,
+    matrices: Matrices | None = None,
+    index: AttachedTo | None = None,
+    readable: Readable = None,
+) -> Snapshot:
+    """Return the parts of a transaction.
+
+    Args:
+        connection: Inside the transaction.
+        exact_up_to: The most vectors of a space that are searched in memory.
+        memo: What is known of versions; None where what is read may yet be undone.
+        matrices: Those of the store; None inside a transaction that writes.
+        index: The vector index of the store, if it has one.
+        readable: The collections that may be read.
+    """
+    tables = PostgresTables(connection, exact_up_to, memo, readable)
+    where = PostgresWhere(tables)
+    documents = PostgresDocuments(tables, where)
+    chunks = PostgresChunks(tables, where, documents.texts)
+    spaces = SpaceTables(tables, where)
+    return Snapshot(
+        version=tables.version,
+        restricted=readable is not None,
+        tables=tables,
+        collections=PostgresCollections(tables, where),
+        documents=documents,
+        chunks=chunks,
+        words=PostgresWords(tables, where),
+        spaces=spaces,
+        vectors=PostgresVectors(tables, where, chunks, spaces, matrices, index),
+    )
+
+
 class PostgresStore:
     """A store in a schema of a PostgreSQL database. Safe for several threads, processes and machines.
 
@@ -82,16 +160,22 @@ class PostgresStore:
 
     Settings = PostgresSettings
     takes_vector_index: ClassVar[bool] = True
+    published: PublishedVersion | None = None
 
     def __init__(self, address: str, *, vector_index: VectorIndex | None = None, **settings: Any) -> None:
         self._database = PostgresDatabase(address, PostgresSettings(**settings))
-        self._claims = SharedClaims(self._database)
+        self._claims = RowClaims(self._database)
         self._memo = Memo()
         self._matrices = Matrices()
         self._exact_up_to = self._database.settings.exact_up_to
         self._index = vector_index
         with closed_on_error(self._database):
             self._attached = None if vector_index is None else self._attach(vector_index)
+
+    @property
+    def team(self) -> Team:
+        """The store itself."""
+        return self
 
     @property
     def location(self) -> str:
@@ -111,17 +195,11 @@ class PostgresStore:
         return self._database.opened.warnings
 
     @contextmanager
-    def read(self) -> Iterator[Snapshot]:
-        """Open a snapshot."""
+    def read(self, readable: Readable = None) -> Iterator[Snapshot]:
+        """Open a snapshot; see :meth:`mdvec.stores.interface.Store.read`."""
         with self._database.reading() as connection:
             index = None if self._attached is None else (self._attached, self._current_version)
-            yield snapshot(connection, self._exact_up_to, self._memo, self._matrices, index)
-
-    @contextmanager
-    def vector_index(self) -> Iterator[FollowedIndex | None]:
-        """Open a snapshot with the vector index that follows it; None without an index."""
-        with self.read() as view:
-            yield view.vectors.index
+            yield snapshot(connection, self._exact_up_to, self._memo, self._matrices, index, readable)
 
     def make_vector_indexes(self) -> None:
         """Make the indexes of spaces that have become large; other writers wait meanwhile.
@@ -143,9 +221,9 @@ class PostgresStore:
 
     def claim(
         self, collection: Collection | None, purpose: str, *, wait_s: float
-    ) -> AbstractContextManager[HeldClaim]:
+    ) -> AbstractContextManager[Claim]:
         """Claim a collection or the store; see :meth:`mdvec.stores.interface.Store.claim`."""
-        return self._claims.hold(collection, purpose, wait_s=wait_s)
+        return self._claims.hold(Claim(collection, purpose, wait_s), wait_s=wait_s)
 
     def check(self) -> list[StoreError]:
         """Look for rows that contradict each other; the server checks its own files."""
@@ -163,17 +241,21 @@ class PostgresStore:
             names = ", ".join(f"{identifier(schema)}.{identifier(table)}" for table in tables)
             connection.execute(f"VACUUM (FULL, ANALYZE) {names}")
 
+    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:  # noqa: ARG002
+        """Write nothing: the tables are no file."""
+        return ""
+
     def take_texts(self, claim: Claim, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
-        """Take texts to embed; see :class:`mdvec.stores.sharing.SharedWork`."""
+        """Take texts to embed; see :class:`mdvec.stores.interface.Team`."""
         with self._writing(claim) as connection:
-            token = claim.holder.token if isinstance(claim, HeldClaim) else ""
+            token = self._claims.token(claim)
             return take_texts(PostgresTables(connection, self._exact_up_to, None), space_id, hashes, token)
 
     def share(
         self, lease: Claim, here: Sequence[CollectionId], missing: Sequence[CollectionId]
     ) -> set[CollectionId]:
-        """Return what the holder of a lease watches; see :class:`mdvec.stores.sharing.SharedWork`."""
-        return self._claims.share(lease, here, missing) if isinstance(lease, HeldClaim) else set()
+        """Return what the holder of a lease watches; see :class:`mdvec.stores.interface.Team`."""
+        return self._claims.share(lease, here, missing)
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return another version as soon as it is announced; see :class:`mdvec.stores.interface.Store`."""
@@ -181,17 +263,17 @@ class PostgresStore:
             return await_change(self._current_version, version, timeout_s=timeout_s, heard=heard)
 
     def grant(self, collection: Collection, role: str) -> None:
-        """Let a role read a collection; see :class:`mdvec.stores.sharing.SharedStore`."""
+        """Let a role read a collection; see :class:`mdvec.stores.interface.Team`."""
         with self._database.writing() as connection:
-            access.grant(connection, self._database.settings.schema, collection.id, role)
+            grant(connection, self._database.settings.schema, collection.id, role)
 
     def revoke(self, collection: Collection, role: str) -> None:
         """Revoke the right to read a collection."""
         with self._database.writing() as connection:
-            access.revoke(connection, collection.id, role)
+            revoke(connection, collection.id, role)
 
     def make_views(self, collection: Collection, space_id: SpaceId) -> list[str]:
-        """Show a collection to other programs; see :class:`mdvec.stores.sharing.SharedStore`."""
+        """Show a collection to other programs; see :class:`mdvec.stores.interface.Team`."""
         schema, vector_schema = self._database.settings.schema, self._database.opened.vector_schema
         with self._database.writing() as connection:
             return make_views(connection, schema, vector_schema, collection.id, space_id)
@@ -207,22 +289,41 @@ class PostgresStore:
     @contextmanager
     def _writing(self, claim: Claim | None) -> Iterator[Connection]:
         with self._database.writing() as connection:
-            if isinstance(claim, HeldClaim):
+            if claim is not None:
                 self._claims.confirm(connection, claim)
             yield connection
 
     def _attach(self, index: VectorIndex) -> AttachedIndex:
         """Make the database write down removals."""
-        from mdvec.stores.postgres.indexed import attach, is_attached
         from mdvec.stores.vectors.follower import AttachedIndex
 
         with self._database.reading() as connection:
-            known = is_attached(connection)
+            known = _is_attached(connection)
         if not known:
             with self._database.writing() as connection:
-                attach(connection)
+                _attach_index(connection)
         return AttachedIndex(index)
 
     def _current_version(self) -> int:
         with self._database.reading() as connection:
             return PostgresTables(connection, self._exact_up_to, None).version
+
+
+def _is_attached(connection: Connection) -> bool:
+    """Return True if removals are written down.
+
+    Raises:
+        ConfigError: If the role may not read every collection: an index would lack the others, and show
+            those that it may not read any more.
+    """
+    if not connection.execute(_MAY_READ_ALL).fetchall()[0][0]:
+        msg = "a vector index beside the database needs a role that may read every collection"
+        raise ConfigError(msg, hint="Leave out [store] vectors, or connect as the owner of the tables.")
+    return connection.execute(ATTACHED).fetchone() is not None
+
+
+def _attach_index(connection: Connection) -> None:
+    """Write down removals from now on, inside a transaction."""
+    connection.execute(
+        "INSERT INTO meta VALUES ('vector_index', %s) ON CONFLICT DO NOTHING", (secrets.randbits(62),)
+    )

@@ -136,7 +136,7 @@ class PostgresWords(WordTables):
         if not repeats:
             return []
         required = set(must or terms)
-        held = self._postings([*repeats], where.collections)
+        held = self._postings([*repeats], self._where.readable(where.collections))
         weighed = [
             WeighedTerm(repeats[term] * frequencies.idf(term) * (BM25_K1 + 1), term in required, postings)
             for term, postings in zip(repeats, held, strict=True)
@@ -154,7 +154,7 @@ class PostgresWords(WordTables):
         self, groups: Sequence[Sequence[str]], where: Where, *, limit: int | None = None
     ) -> list[ChunkId]:
         """Return the chunks inside ``where`` that hold a term of every group, in order of id."""
-        held = [self._chunks_with(group, where.collections) for group in groups]
+        held = [self._chunks_with(group, self._where.readable(where.collections)) for group in groups]
         ids: list[int] = reduce(partial(np.intersect1d, assume_unique=True), held).tolist()
         found: list[int] = []
         for at in range(0, len(ids), _BATCH):

@@ -9,28 +9,35 @@ has changed is sent and fetched.
 from __future__ import annotations
 
 import hashlib
+import re
+import zlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 import msgspec
 from msgspec import Struct
 
 from mdvec import run
 from mdvec.clock import now_ms
-from mdvec.errors import DamagedDatabaseError, OtherVersionError, WriterBusyError
-from mdvec.stores.published.parts import (
-    PART_BYTES,
-    PART_NAME,
-    THREADS,
-    Sender,
-    delete_parts,
-    part_names,
-    receive,
-)
+from mdvec.errors import DamagedDatabaseError, OtherVersionError, StoreError, WriterBusyError
 from mdvec.stores.published.places import SEND_ALL, Place
+
+_PART_BYTES: Final = 1 << 20  # smaller parts cost more requests
+_PART_NAME: Final = r"[0-9]{10}/[0-9a-f]{64}"
+"""The number of the version that sent it, and the SHA-256 of its bytes."""
+
+_THREADS: Final = 8
+
+_LEVEL: Final = 1  # of zlib: texts become a third, vectors stay, and a core does 100 MB a second
+_FOLDER: Final = "parts"
+_HASH_CHARS: Final = 64
+# What cannot be compressed grows: zlib adds 5 bytes to a block of 16 kB or more, and a frame.
+_GROWTH: Final = 1000
+_FRAME_BYTES: Final = 1000
+_PART: Final = re.compile(f"{_FOLDER}/{_PART_NAME}")
 
 _FORMAT: Final = 1
 _PAGE_BYTES: Final = 4096  # as SQLite's: what changes is a page
@@ -40,7 +47,7 @@ _MAX_REPEATED: Final = 16  # times as large as its parts: only empty pages are t
 _MAX_UNUSED: Final = 2  # times as many pages in all parts as in the file; then it is sent anew
 
 _VERSIONS: Final = "versions"
-FOLDERS: Final = frozenset({_VERSIONS, "parts"})
+FOLDERS: Final = frozenset({_VERSIONS, _FOLDER})
 """What a place holds."""
 
 Number = Annotated[int, msgspec.Meta(ge=1, lt=10**10)]
@@ -48,7 +55,7 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 Run = tuple[Count, Count, Count]
 """Pages that follow each other in a part and in the file: index of the part, first page there, how many."""
 
-PartName = Annotated[str, msgspec.Meta(pattern=rf"\A{PART_NAME}\Z")]
+PartName = Annotated[str, msgspec.Meta(pattern=rf"\A{_PART_NAME}\Z")]
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -129,12 +136,12 @@ def _contradiction(manifest: Manifest, number: int) -> str:
         return f"it calls itself version {manifest.number}"
     if any(part >= len(manifest.parts) for part, _, _ in manifest.runs):
         return "it names a part that it does not have"
-    if any(first + count > PART_BYTES // _PAGE_BYTES for _, first, count in manifest.runs):
+    if any(first + count > _PART_BYTES // _PAGE_BYTES for _, first, count in manifest.runs):
         return "it names pages that no part has"
     pages = sum(count for _, _, count in manifest.runs)
     if pages != -(-manifest.size_bytes // _PAGE_BYTES):
         return "its pages are not as many as those of its file"
-    if manifest.size_bytes > _MAX_REPEATED * PART_BYTES * len(manifest.parts):
+    if manifest.size_bytes > _MAX_REPEATED * _PART_BYTES * len(manifest.parts):
         return "its file is too large for its parts"
     return ""
 
@@ -183,7 +190,7 @@ def publish(
     parts = [] if previous is None else [*previous.parts]
     runs: list[Run] = []
     digests, total, pack = bytearray(), hashlib.sha256(), bytearray()
-    with Sender(place, number) as sender, file.open("rb") as source:
+    with _Sender(place, number) as sender, file.open("rb") as source:
         while page := source.read(_PAGE_BYTES):
             total.update(page)
             digest = hashlib.blake2b(page, digest_size=_DIGEST_BYTES).digest()
@@ -192,15 +199,15 @@ def publish(
                 known[digest] = len(parts), len(pack) // _PAGE_BYTES
                 pack += page.ljust(_PAGE_BYTES, b"\0")
             _add(runs, *known[digest])
-            if len(pack) == PART_BYTES:
+            if len(pack) == _PART_BYTES:
                 parts.append(sender.send(bytes(pack)))
                 pack.clear()
-                run.current().report(run.Stage.PUBLISH, source.tell() // PART_BYTES, size // PART_BYTES)
+                run.current().report(run.Stage.PUBLISH, source.tell() // _PART_BYTES, size // _PART_BYTES)
         if pack:
             parts.append(sender.send(bytes(pack)))
         pages = sender.send(bytes(digests))
     used = sorted({part for part, _, _ in runs})
-    if previous is not None and len(used) * PART_BYTES > max(_MAX_UNUSED * size, 2 * PART_BYTES):
+    if previous is not None and len(used) * _PART_BYTES > max(_MAX_UNUSED * size, 2 * _PART_BYTES):
         return publish(place, file, number, collections, None, content)
     renumbered = {part: at for at, part in enumerate(used)}
     manifest = Manifest(
@@ -245,7 +252,7 @@ def prune(place: Place, newest: int, keep: int) -> int:
             if (manifest := read_manifest(place, kept)) is not None:
                 needed.update((*manifest.parts, manifest.pages))
     beyond = f"{newest + 1:010}/"
-    delete_parts(place, [name for name in part_names(place) if name < beyond and name not in needed])
+    _delete_parts(place, [name for name in _part_names(place) if name < beyond and name not in needed])
     return len(old)
 
 
@@ -262,7 +269,7 @@ def fetch(place: Place, manifest: Manifest, target: Path, near: LocalFile | None
     """
     own = {} if near is None else {place: at for at, place in enumerate(_places(near.manifest))}
     needed: dict[str, list[tuple[int, int]]] = {}
-    with target.open("wb") as file, ThreadPoolExecutor(THREADS) as pool, ExitStack() as stack:
+    with target.open("wb") as file, ThreadPoolExecutor(_THREADS) as pool, ExitStack() as stack:
         source = None
         if near is not None:
             with suppress(OSError):  # it is gone
@@ -275,9 +282,9 @@ def fetch(place: Place, manifest: Manifest, target: Path, near: LocalFile | None
             else:
                 needed.setdefault(name, []).append((page, at))
         names = [*needed]
-        for first in range(0, len(names), THREADS):
-            batch = names[first : first + THREADS]
-            for name, part in zip(batch, pool.map(lambda each: receive(place, each), batch), strict=True):
+        for first in range(0, len(names), _THREADS):
+            batch = names[first : first + _THREADS]
+            for name, part in zip(batch, pool.map(lambda each: _receive(place, each), batch), strict=True):
                 for page, at in needed[name]:
                     file.seek(at * _PAGE_BYTES)
                     file.write(part[page * _PAGE_BYTES : (page + 1) * _PAGE_BYTES])
@@ -310,7 +317,7 @@ def _places(manifest: Manifest) -> Iterator[tuple[str, int]]:
 def _known_pages(place: Place, manifest: Manifest) -> dict[bytes, tuple[int, int]]:
     """Return where the pages of a version are, by their digests: index of the part, and page there."""
     count = -(-manifest.size_bytes // _PAGE_BYTES)
-    digests = receive(place, manifest.pages, count * _DIGEST_BYTES)
+    digests = _receive(place, manifest.pages, count * _DIGEST_BYTES)
     index = {name: at for at, name in enumerate(manifest.parts)}
     return {
         digests[at * _DIGEST_BYTES : (at + 1) * _DIGEST_BYTES]: (index[name], page)
@@ -324,3 +331,75 @@ class _Format(msgspec.Struct):
 
 def _manifest_name(number: int) -> str:
     return f"{_VERSIONS}/{number:010}.json"
+
+
+class _Sender:
+    """Sends parts in threads, a few at a time.
+
+    Attributes:
+        sent_bytes: How many bytes were sent, once the context has ended.
+    """
+
+    def __init__(self, place: Place, number: int) -> None:
+        self._place = place
+        self._number = number
+        self._pool = ThreadPoolExecutor(_THREADS)
+        self._pending: list[Future[int]] = []
+        self.sent_bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        self._pool.shutdown(cancel_futures=kind is not None)
+        if kind is None:
+            self._collect(0)
+
+    def send(self, part: bytes) -> str:
+        """Send a part, some time, and return its name."""
+        run.current().check()
+        name = f"{self._number:010}/{hashlib.sha256(part).hexdigest()}"
+        self._collect(2 * _THREADS)
+        self._pending.append(self._pool.submit(_send, self._place, name, part))
+        return name
+
+    def _collect(self, most_left: int) -> None:
+        while len(self._pending) > most_left:
+            self.sent_bytes += self._pending.pop(0).result()
+
+
+def _receive(place: Place, name: str, most_bytes: int = _PART_BYTES) -> bytes:
+    """Return a part.
+
+    Raises:
+        DamagedDatabaseError: If it is not what its name says.
+        StoreError: If it is gone, or the place cannot be used.
+    """
+    content = place.get(f"{_FOLDER}/{name}", most_bytes + most_bytes // _GROWTH + _FRAME_BYTES)
+    if content is None:
+        msg = f"part {name} of {place.location} is gone"
+        raise StoreError(msg, hint=SEND_ALL)
+    try:
+        part = zlib.decompressobj().decompress(content, most_bytes)
+    except zlib.error:
+        part = b""
+    if hashlib.sha256(part).hexdigest() != name[-_HASH_CHARS:]:
+        msg = f"part {name} of {place.location} is damaged"
+        raise DamagedDatabaseError(msg, hint=SEND_ALL)
+    return part
+
+
+def _part_names(place: Place) -> Iterator[str]:
+    """Yield the names of the parts that are there."""
+    return (name.removeprefix(f"{_FOLDER}/") for name in place.names(_FOLDER) if _PART.fullmatch(name))
+
+
+def _delete_parts(place: Place, names: list[str]) -> None:
+    """Remove parts."""
+    place.delete([f"{_FOLDER}/{name}" for name in names])
+
+
+def _send(place: Place, name: str, part: bytes) -> int:
+    content = zlib.compress(part, _LEVEL)
+    place.put(f"{_FOLDER}/{name}", content)
+    return len(content)

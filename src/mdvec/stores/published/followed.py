@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,7 +23,9 @@ from mdvec.errors import (
 )
 from mdvec.settings import BucketSettings, OwnFolder, Seconds
 from mdvec.stores.awaiting import await_change
-from mdvec.stores.interface import Claim, Store, View
+from mdvec.stores.claims import Claim
+from mdvec.stores.interface import Store, Team, View
+from mdvec.stores.memo import Readable
 from mdvec.stores.published.copies import LocalCopies
 from mdvec.stores.published.dataset import LocalFile, latest, numbers, read_manifest
 from mdvec.stores.published.places import Place, open_place
@@ -75,6 +78,7 @@ class PublishedStore:
 
     Settings = PublishedSettings
     takes_cache_dir: ClassVar[bool] = True
+    team: Team | None = None
 
     def __init__(
         self,
@@ -130,10 +134,10 @@ class PublishedStore:
         return tuple(found)
 
     @contextmanager
-    def read(self) -> Iterator[View]:
+    def read(self, readable: Readable = None) -> Iterator[View]:
         """Open a snapshot of the version that is the newest one now."""
         with ExitStack() as stack:
-            yield self._snapshot(stack)
+            yield self._snapshot(stack, readable)
 
     def write(self, claim: Claim | None = None) -> NoReturn:  # noqa: ARG002 - as every store
         """Raise: a version never changes.
@@ -163,6 +167,13 @@ class PublishedStore:
             ReadOnlyDatabaseError: Always.
         """
         self.write()
+
+    def make_vector_indexes(self) -> None:
+        """Do nothing: the version is complete."""
+
+    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:  # noqa: ARG002
+        """Write nothing: what is published again is read from the version."""
+        return ""
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return another version as soon as there is one; see :class:`mdvec.stores.interface.Store`."""
@@ -220,19 +231,19 @@ class PublishedStore:
         self._highest = max(self._highest, copy.manifest.number)
         return _Held(copy, registry.load("stores", "sqlite")(copy.path, read_only=True, keeps_spaces=True))
 
-    def _snapshot(self, stack: ExitStack) -> View:
+    def _snapshot(self, stack: ExitStack, readable: Readable) -> View:
         """Enter a snapshot; its version is not closed before it has begun."""
         with self._guard:
             held = self._held
             try:
-                return stack.enter_context(held.store.read())
+                return stack.enter_context(held.store.read(readable))
             except StoreError:
                 if held.copy.path.exists():
                     raise
         # Another process has fetched newer versions, and removed this one.
         self.refresh()
         with self._guard:
-            return stack.enter_context(self._held.store.read())
+            return stack.enter_context(self._held.store.read(readable))
 
     def _follow(self, refresh_s: float) -> None:
         while not self._stop.wait(refresh_s):

@@ -31,7 +31,7 @@ _MAX_FREE = 0.25
 _NO_SOURCE = SourceSpec("push", "")
 
 # Of files that are not documents, and of processes.
-_PRIVATE = ("exclusions", "failures", "claims", "removed_owners")
+_PRIVATE = ("exclusions", "failures", "removed_owners")
 
 # When a collection or a document was read, which each import changes.
 _IMPORTED = ("last_indexed_ms", "indexed_at_ms")
@@ -44,8 +44,8 @@ _RUNNING = """SELECT name, sql FROM sqlite_schema WHERE sql NOT GLOB 'CREATE TAB
     AND sql NOT GLOB 'CREATE INDEX *' AND sql NOT GLOB 'CREATE UNIQUE INDEX *'"""
 _MAX_NAMED = 3
 
-# Comments are for the author; what was left out or failed names files that are not there; claims and the mark
-# are about machines. A document with comments gets a new checksum.
+# Comments are for the author; what was left out or failed names files that are not there; the mark is about a
+# machine. A document with comments gets a new checksum.
 _FORGET = f"""
 CREATE TEMP TABLE commented AS SELECT document_id AS id FROM contents WHERE comments != '[]';
 UPDATE contents SET comments = '[]' WHERE document_id IN (SELECT id FROM commented);

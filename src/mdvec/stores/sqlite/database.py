@@ -16,7 +16,7 @@ from mdvec.errors import (
 )
 from mdvec.stores.columns import storable
 from mdvec.stores.conditions import Sql
-from mdvec.stores.memo import Memo
+from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.pool import Pool, WritingThread
 from mdvec.stores.sqlite.connection import (
     BUSY_TIMEOUT_S,
@@ -44,9 +44,10 @@ class SqliteTables(Tables):
     Args:
         connection: Inside a transaction.
         memo: What is known of versions; None where what is read may yet be undone.
+        readable: The collections that may be read.
     """
 
-    def __init__(self, connection: Connection, memo: Memo | None) -> None:
+    def __init__(self, connection: Connection, memo: Memo | None, readable: Readable = None) -> None:
         self.connection = connection
         version, vector_epoch = connection.execute(
             """SELECT (SELECT value FROM meta WHERE key = 'generation'),
@@ -55,7 +56,7 @@ class SqliteTables(Tables):
         if version is None or vector_epoch is None:
             msg = "the database is damaged: it does not say which version of its contents it holds"
             raise DamagedDatabaseError(msg)
-        super().__init__(version, vector_epoch, None if memo is None else memo.values(version))
+        super().__init__(version, vector_epoch, memo, readable)
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
         """Run a statement; return its rows, if any."""
@@ -130,6 +131,16 @@ class SqliteDatabase:
         """True if nothing can be written."""
         return self._access is not Access.WRITE
 
+    def require_writable(self) -> None:
+        """Raise if nothing can be written.
+
+        Raises:
+            ReadOnlyDatabaseError: If the database cannot be written.
+        """
+        if self.read_only:
+            msg = f"{self.path} can only be read"
+            raise ReadOnlyDatabaseError(msg)
+
     @property
     def closed(self) -> bool:
         """True once :meth:`close` was called."""
@@ -165,9 +176,7 @@ class SqliteDatabase:
             WriterBusyError: If another process has it locked for longer.
             RuntimeError: If this thread is writing already.
         """
-        if self.read_only:
-            msg = f"{self.path} can only be read"
-            raise ReadOnlyDatabaseError(msg)
+        self.require_writable()
         with self._writer.alone(), self._borrowed() as connection:
             try:
                 begin_writing(connection, wait_s)
@@ -233,8 +242,3 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def fetch_rows(connection: Connection, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
-    """Run a statement; return its rows, if any."""
-    return list(connection.execute(sql, arguments))

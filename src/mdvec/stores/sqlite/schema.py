@@ -202,23 +202,6 @@ CREATE TABLE exclusions(
   PRIMARY KEY(collection_id, path)
 ) STRICT, WITHOUT ROWID;
 
--- Which process brings a collection up to date, and how far it is; without a collection, which process
--- keeps the whole database up to date.
-CREATE TABLE claims(
-  token TEXT PRIMARY KEY,
-  collection_id INTEGER UNIQUE REFERENCES collections(id) ON DELETE CASCADE,
-  pid INTEGER NOT NULL,
-  process_started REAL NOT NULL,
-  machine TEXT NOT NULL,
-  host TEXT NOT NULL,
-  purpose TEXT NOT NULL,
-  since_ms INTEGER NOT NULL,
-  heartbeat_ms INTEGER NOT NULL,
-  stage TEXT NOT NULL,
-  done INTEGER NOT NULL,
-  total INTEGER NOT NULL
-) STRICT;
-
 -- Chunks, names and spaces that are gone, so that a vector index beside the store can follow. Triggers write
 -- here, which exist once an index was attached (attaching.py); the oldest rows are removed again.
 CREATE TABLE removed_owners(

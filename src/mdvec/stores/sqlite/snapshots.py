@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from mdvec.stores.collection_tables import CollectionTables
 from mdvec.stores.conditions import Sql
-from mdvec.stores.memo import Memo
+from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.snapshot import Snapshot
+from mdvec.stores.sqlite.claim_files import FileClaims
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import SqliteTables
 from mdvec.stores.sqlite.documents import SqliteChunks, SqliteDocuments
@@ -14,9 +15,7 @@ from mdvec.stores.sqlite.where import SqliteWhere
 from mdvec.stores.sqlite.words import SqliteWords
 from mdvec.stores.vector_tables import AttachedTo, Matrices, SpaceTables
 from mdvec.types.ids import CollectionId, SpaceId
-
-CLOCK = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)"
-"""The time, in milliseconds since 1970."""
+from mdvec.types.report import Activity
 
 # EXCEPT merges two indexes in order of hash: 7 ms for 72,000 chunks, where looking for each chunk's vector by
 # itself takes 49.
@@ -32,11 +31,19 @@ _WITHOUT_SPACE = """(SELECT count(*) FROM chunks WHERE collection_id = ?)
 class SqliteCollections(CollectionTables):
     """The collections of a transaction."""
 
-    clock = CLOCK
+    def __init__(self, tables: SqliteTables, where: SqliteWhere, claims: FileClaims | None) -> None:
+        super().__init__(tables, where)
+        self._claims = claims
+
+    def _activities(self) -> list[Activity]:
+        """Return what live processes are doing now."""
+        return [] if self._claims is None else self._claims.activities(self.all())
 
     def delete(self, collection_id: CollectionId) -> None:
         """Remove a collection and all it holds."""
         self._tables.change("DELETE FROM collections WHERE id = ?", collection_id)
+        if self._claims is not None:
+            self._claims.remove(collection_id)
 
     def _pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
         """Return how many chunks lack a vector, as SQL."""
@@ -47,19 +54,23 @@ class SqliteCollections(CollectionTables):
 
 def snapshot(
     connection: Connection,
+    claims: FileClaims | None = None,
     memo: Memo | None = None,
     matrices: Matrices | None = None,
     index: AttachedTo | None = None,
+    readable: Readable = None,
 ) -> Snapshot:
     """Return the parts of a transaction.
 
     Args:
         connection: Inside the transaction.
+        claims: Those of the store; None where nobody asks for them.
         memo: What is known of versions; None where what is read may yet be undone.
         matrices: Those of the store; None inside a transaction that writes.
         index: The vector index of the store, if it has one.
+        readable: The collections that may be read.
     """
-    tables = SqliteTables(connection, memo)
+    tables = SqliteTables(connection, memo, readable)
     where = SqliteWhere(tables)
     documents = SqliteDocuments(tables, where)
     chunks = SqliteChunks(tables, where, documents.texts)
@@ -71,8 +82,9 @@ def snapshot(
         vectors = SqliteIndexedVectors
     return Snapshot(
         version=tables.version,
+        restricted=readable is not None,
         tables=tables,
-        collections=SqliteCollections(tables, where),
+        collections=SqliteCollections(tables, where, claims),
         documents=documents,
         chunks=chunks,
         words=SqliteWords(tables, where),

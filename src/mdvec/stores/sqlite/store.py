@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
-from mdvec.stores.claims import Claims
-from mdvec.stores.holders import HeldClaim
-from mdvec.stores.interface import Claim
-from mdvec.stores.memo import Memo
+from mdvec.stores.claims import Claim
+from mdvec.stores.interface import Team
+from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.checksums import REPAIR_HINT, damaged_rows
+from mdvec.stores.sqlite.claim_files import FileClaims, require_collection
 from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Connection, translated
-from mdvec.stores.sqlite.database import SqliteDatabase, fetch_rows
+from mdvec.stores.sqlite.database import SqliteDatabase
 from mdvec.stores.sqlite.opening import Opening, read_mark, read_spaces
-from mdvec.stores.sqlite.snapshots import CLOCK, snapshot
+from mdvec.stores.sqlite.snapshots import snapshot
 from mdvec.stores.vector_tables import Matrices
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.types.collection import Collection
+from mdvec.types.store_report import PublishedVersion
 
 if TYPE_CHECKING:  # needed with a vector index only
-    from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex
+    from mdvec.stores.vectors.follower import AttachedIndex
 
 _MAX_PROBLEMS = 20
 # In the file format of FTS5 the upper bits of an id name a segment; larger ones are lists of deleted rows.
@@ -58,6 +59,8 @@ class SqliteStore:
     """
 
     takes_vector_index: ClassVar[bool] = True
+    published: PublishedVersion | None = None
+    team: Team | None = None
 
     def __init__(
         self,
@@ -71,12 +74,7 @@ class SqliteStore:
     ) -> None:
         self._database = SqliteDatabase(path, Opening(read_only, follow_links, mark))
         self.path = self._database.path
-        self._claims = Claims(
-            lambda: self._database.reading(),
-            lambda wait_s: self._database.writing(wait_s),
-            fetch_rows,
-            clock=CLOCK,
-        )
+        self._claims = FileClaims(self.path)
         self._memo = Memo()
         keeps_spaces = not self.read_only if keeps_spaces is None else keeps_spaces
         self._matrices = Matrices(self.path, read_only=not keeps_spaces)
@@ -141,39 +139,39 @@ class SqliteStore:
         )
 
     @contextmanager
-    def read(self) -> Iterator[Snapshot]:
-        """Open a snapshot."""
+    def read(self, readable: Readable = None) -> Iterator[Snapshot]:
+        """Open a snapshot; see :meth:`mdvec.stores.interface.Store.read`."""
         with self._database.reading() as connection:
             index = None if self._attached is None else (self._attached, self._current_version)
-            yield snapshot(connection, self._memo, self._matrices, index)
+            yield snapshot(connection, self._claims, self._memo, self._matrices, index, readable)
 
     @contextmanager
     def write(self, claim: Claim | None = None) -> Iterator[Snapshot]:
         """Open a transaction; see :meth:`mdvec.stores.interface.Store.write`."""
-        held = claim if isinstance(claim, HeldClaim) else None
-        with self._database.writing(BUSY_TIMEOUT_S if held is None else held.wait_s) as connection:
-            if held is not None:
-                self._claims.confirm(connection, held)
-            yield snapshot(connection)
-
-    def claim(
-        self, collection: Collection | None, purpose: str, *, wait_s: float
-    ) -> AbstractContextManager[HeldClaim]:
-        """Claim a collection or the store; see :meth:`mdvec.stores.interface.Store.claim`."""
-        return self._claims.hold(collection, purpose, wait_s=wait_s)
+        with self._database.writing(BUSY_TIMEOUT_S if claim is None else claim.wait_s) as connection:
+            if claim is not None:
+                self._claims.confirm(connection, claim)
+            yield snapshot(connection, self._claims)
 
     @contextmanager
-    def vector_index(self) -> Iterator[FollowedIndex | None]:
-        """Open a snapshot with the vector index that follows it; None without an index."""
-        with self.read() as view:
-            yield view.vectors.index
+    def claim(self, collection: Collection | None, purpose: str, *, wait_s: float) -> Iterator[Claim]:
+        """Claim a collection or the store; see :meth:`mdvec.stores.interface.Store.claim`."""
+        self._database.require_writable()
+        claim = Claim(collection, purpose, wait_s)
+        with self._claims.hold(claim, wait_s=wait_s):
+            with self._database.reading() as connection:
+                require_collection(connection, claim)
+            yield claim
+
+    def make_vector_indexes(self) -> None:
+        """Do nothing: vectors are searched in memory, or by an index beside the file."""
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return another version as soon as there is one; see :class:`mdvec.stores.interface.Store`."""
         return await_change(self._current_version, version, timeout_s=timeout_s)
 
     def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:
-        """Write collections into a file; see :class:`mdvec.stores.sharing.CopyableStore`."""
+        """Write collections into a file; see :meth:`mdvec.stores.interface.Store.write_copy`."""
         from mdvec.stores.sqlite.copying import write_copy
 
         with self._database.reading() as connection:

@@ -40,21 +40,9 @@ class SqliteVectors(VectorTables):
     tables: SqliteTables
     dialect = Dialect(VECTOR, "<f2")
 
-    def page(
-        self, space_id: SpaceId, *, after: bytes, limit: int
-    ) -> tuple[list[TextHash], NDArray[np.float32]]:
-        """Return vectors as they are stored, in order of hash."""
-        from mdvec.stores.matrix import decode
-
-        sql = """SELECT text_hash, vector FROM vectors WHERE space_id = ? AND text_hash > ?
-            ORDER BY text_hash LIMIT ?"""
-        rows = self.tables.rows(sql, space_id, after, limit)
-        return [TextHash(row[0]) for row in rows], decode(
-            [row[1] for row in rows], self._spaces.dimension(space_id)
-        )
-
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""
+        self._where.require_everything()
         rows = self.tables.connection.execute(
             """SELECT v.text_hash FROM json_each(?) j
             CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = unhex(j.value)""",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -208,41 +207,3 @@ class FollowedIndex:
         changes = self._journal.changes(space_id, kind, mark)
         self._index.apply(space, changes)
         return len(changes.added) + len(changes.removed) + 1
-
-
-@runtime_checkable
-class IndexedStore(Protocol):
-    """A store beside which a vector index may lie."""
-
-    def vector_index(self) -> AbstractContextManager[FollowedIndex | None]:
-        """Open a snapshot with the vector index that follows it; None without an index."""
-
-
-@runtime_checkable
-class IndexingStore(Protocol):
-    """A store that has vector indexes itself."""
-
-    def make_vector_indexes(self) -> None:
-        """Make those that are missing.
-
-        Raises:
-            StoreError: If that cannot be.
-        """
-
-
-def update_vector_index(store: object) -> tuple[str, ...]:
-    """Bring the vector indexes of a store, and the one beside it, up to date; for the end of an import.
-
-    Returns:
-        A warning when that does not work; searches then are right without it.
-    """
-    try:
-        if isinstance(store, IndexingStore):
-            store.make_vector_indexes()
-        if isinstance(store, IndexedStore):
-            with store.vector_index() as index:
-                if index is not None:
-                    index.update()
-    except StoreError as error:
-        return (f"the vector index is behind, and searches do without it: {error}",)
-    return ()

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from mdvec.errors import ClientFileError
 from mdvec.interfaces.clients.catalogue import CLIENTS
-from mdvec.interfaces.clients.edits import installed, snippet, uninstalled
-from mdvec.interfaces.clients.files import ClientFile
+from mdvec.interfaces.clients.edits import ClientFile, installed, snippet, uninstalled
 
 CODEX, CURSOR = CLIENTS["codex"], CLIENTS["cursor"]
 ENTRY = {"command": "/usr/bin/python", "args": ["-m", "mdvec"]}

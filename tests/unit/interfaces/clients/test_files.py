@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mdvec.errors import ClientFileBusyError, ClientFileError
-from mdvec.interfaces.clients.files import backup_path, read_file, replace_file
+from mdvec.interfaces.clients.edits import backup_path, read_file, replace_file
 
 needs_modes = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither modes nor easy links")
 

@@ -124,14 +124,11 @@ def test_there_is_nothing_to_remove(home: Path, daemon: Command, monkeypatch: py
 
 
 @pytest.mark.parametrize("command", ["install", "uninstall"])
-@pytest.mark.parametrize(
-    ("platform", "instead"), [("freebsd14", "mdvec daemon start"), ("win32", "mdvec serve --http")]
-)
 def test_other_systems_are_told_what_to_do_instead(
-    home: Path, daemon: Command, monkeypatch: pytest.MonkeyPatch, command: str, platform: str, instead: str
+    home: Path, daemon: Command, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     """Nothing is written there."""
-    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(sys, "platform", "freebsd14")
     code, out, err = daemon(command)
     assert (code, out, files(home)) == (1, "", [])
-    assert instead in err.splitlines()[-1]
+    assert "mdvec daemon start" in err.splitlines()[-1]

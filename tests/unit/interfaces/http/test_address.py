@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.http.address import Authority, parse_address, parse_authority
+from mdvec.interfaces.http.options import Authority, parse_address, parse_authority
 
 
 @pytest.mark.parametrize(

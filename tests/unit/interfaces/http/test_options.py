@@ -9,8 +9,7 @@ import pytest
 
 from mdvec.config.schema import AccessToken
 from mdvec.errors import UsageError
-from mdvec.interfaces.http.address import Authority
-from mdvec.interfaces.http.options import ServerOptions, server_options
+from mdvec.interfaces.http.options import Authority, ServerOptions, server_options
 from mdvec.interfaces.http.rights import Right, digest_of, right_of_token
 
 TOKEN = "0123456789abcdefghij"

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from mdvec.errors import ListenError
-from mdvec.interfaces.http.address import Authority
+from mdvec.interfaces.http.options import Authority
 from mdvec.interfaces.http.server import bind
 
 

@@ -8,13 +8,16 @@ import anyio
 import pytest
 from mcp import Client
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ToolsListChanged
+from mcp_types import InitializedNotification
 from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION, FakeWorkspace
 from tests.unit.interfaces.mcp.agent import asked, talk
 from tests.waiting import HANG_S
 
+from mdvec.config import Config
 from mdvec.errors import StoreError
 from mdvec.interfaces.mcp import changes
+from mdvec.interfaces.mcp.application import build_server
 from mdvec.interfaces.mcp.places import STATUS
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
@@ -135,6 +138,33 @@ def test_clients_that_shook_hands_are_told(workspace: FakeWorkspace) -> None:
     names = talk(workspace, say, era="legacy", message_handler=listen)
     assert names[-2:] == ["notes", "work"]
     assert heard == ["ToolListChangedNotification", "ResourceListChangedNotification"]
+
+
+def test_a_client_is_told_once_and_forgotten_when_it_leaves(workspace: FakeWorkspace) -> None:
+    """However often it says that it is there: each of its requests has a session of its own."""
+    heard: list[str] = []
+
+    async def listen(message: object) -> None:
+        heard.append(type(message).__name__)
+
+    async def run() -> None:
+        bugs: list[Exception] = []
+        server = build_server(workspace, Config(), on_bug=bugs.append)
+        for _ in range(2):
+            async with Client(server, mode="legacy", message_handler=listen) as client:
+                for _ in range(3):
+                    await client.session.send_notification(InitializedNotification())
+                await client.list_tools()
+                heard.clear()
+                await server.announce(ToolsListChanged())
+                await until(lambda: heard)
+                await client.list_tools()
+                assert heard == ["ToolListChangedNotification"]
+                assert len(server._sessions) == 1
+            await until(lambda: not server._sessions)
+        assert not bugs
+
+    anyio.run(run)
 
 
 def test_a_database_that_fails_for_a_while_does_not_end_the_watch(workspace: FakeWorkspace) -> None:

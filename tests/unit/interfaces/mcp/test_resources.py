@@ -17,11 +17,11 @@ from mcp_types import (
 )
 from tests.unit.interfaces.fake_workspace import FakeWorkspace
 from tests.unit.interfaces.mcp.agent import ERAS, talk
+from tests.workspaces import workspace_of
 
 from mdvec.interfaces.mcp.places import STATUS, TEMPLATE, address_of
-from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.report import ListedDocument
-from mdvec.workspace import Workspace, open_workspace
+from mdvec.workspace import Workspace
 
 SECRET = "the combination of the safe"
 
@@ -107,9 +107,7 @@ def notes(tmp_path: Path) -> Iterator[Workspace]:
     (folder / "旅 行").mkdir(parents=True)
     (folder / "旅 行" / "京都.md").write_text("# 京都\n\n宿に泊まった。\n", encoding="utf-8")
     (folder / "link.md").symlink_to(tmp_path / "secret.md")
-    with open_workspace(database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as workspace:
-        workspace.add_collection("notes", "d", str(folder))
-        workspace.import_collection("notes")
+    with workspace_of(tmp_path / "i.sqlite", {"notes": folder}, description="d") as workspace:
         (folder / "later.md").write_text(SECRET, encoding="utf-8")
         yield workspace
 

@@ -27,9 +27,8 @@ from mdvec.errors import (
     WriterBusyError,
 )
 from mdvec.interfaces.mcp.application import build_server
-from mdvec.interfaces.mcp.definitions import GENERAL_TOOLS
+from mdvec.interfaces.mcp.definitions import GENERAL_TOOLS, output_schema
 from mdvec.interfaces.mcp.fence import NOTICE
-from mdvec.interfaces.mcp.schemas import output_schema
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.interfaces.mcp.tools import Tools
 from mdvec.run import Stage

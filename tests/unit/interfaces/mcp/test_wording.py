@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT
 
+from mdvec.interfaces.errors import text_for_client
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.printing import one_line
-from mdvec.interfaces.steps import text_for_client
 from mdvec.types.hit import Confidence
 from mdvec.types.report import (
     CollectionCounts,

@@ -14,9 +14,8 @@ from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError, SourceE
 from mdvec.interfaces.errors import translate
 from mdvec.interfaces.excerpt import best_passage
 from mdvec.interfaces.web.shown_failure import shown_failure
-from mdvec.interfaces.web.status_page import Speeds
+from mdvec.interfaces.web.status_page import Speeds, treemap
 from mdvec.interfaces.web.strings import LANGUAGES, words_of
-from mdvec.interfaces.web.treemap import treemap
 from mdvec.run import Stage
 from mdvec.types.document import DocumentState
 from mdvec.types.hit import Confidence

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from tests.unit.interfaces.fake_workspace import HIT, RESULT, FakeWorkspace
 
 from mdvec.config import Config
-from mdvec.interfaces.http.app import build_app
+from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.web.search_page import Form
 from mdvec.types.query import MIN_SCORE, SearchQuery, SortBy

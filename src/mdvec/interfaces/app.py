@@ -1,65 +1,46 @@
-"""The web doors behind one address: each brings its routes, found by name."""
+"""The HTTP application: all web doors behind one address and one guard."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
-from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Lifespan
 
-from mdvec import registry
 from mdvec.interfaces.errors import OnBug, bug_listener
-from mdvec.interfaces.http.address import Authority
-from mdvec.interfaces.http.guard import Refusal, guarded, serving
-from mdvec.interfaces.http.options import ServerOptions
+from mdvec.interfaces.http.api import api_routes
+from mdvec.interfaces.http.guard import MCP_PATH, WebDoor, guarded, serving
+from mdvec.interfaces.http.options import Authority, ServerOptions
 from mdvec.interfaces.http.server import bind, serve
+from mdvec.interfaces.mcp.http import mcp_routes
+from mdvec.interfaces.rpc.route import rpc_routes
+from mdvec.interfaces.web.routes import page_routes
 from mdvec.workspace import RestrictedWorkspace
 
 if TYPE_CHECKING:
     from mdvec.config import Config
     from mdvec.workspace import Workspace
 
-MCP_PATH = "/mcp"
-"""The path for clients of all revisions of the Model Context Protocol."""
-
-RPC_PATH = "/rpc"
-"""The path of JSON-RPC."""
-
-
-@dataclass(frozen=True, slots=True)
-class WebDoor:
-    """The part of one door in the HTTP server.
-
-    A factory in the stage ``web`` of the registry makes it, of ``(workspace, config, options, *, on_bug)``.
-
-    Attributes:
-        routes: What it serves.
-        lifespan: Entered before the first request and left after the last; None without one.
-        body_limits: Largest body of a request in bytes, by path, where it is not the usual one.
-        open_paths: Paths, and beginnings of paths that end in ``/``, that need no token.
-        refuse: Shows a browser that an address is not served; None leaves that to another door.
-    """
-
-    routes: Sequence[Route | Mount]
-    lifespan: Callable[[], AbstractAsyncContextManager[None]] | None = None
-    body_limits: Mapping[str, int] = field(default_factory=dict)
-    open_paths: frozenset[str] = frozenset()
-    refuse: Refusal | None = None
+_FACTORIES: tuple[Callable[..., WebDoor], ...] = (mcp_routes, rpc_routes, api_routes, page_routes)
 
 
 def build_app(
-    workspace: Workspace, config: Config, options: ServerOptions, port: int, *, on_bug: OnBug
+    workspace: Workspace,
+    config: Config,
+    options: ServerOptions,
+    port: int,
+    *,
+    on_bug: OnBug,
+    more: Sequence[WebDoor] = (),
 ) -> ASGIApp:
-    """Return the application of all web doors behind one guard.
+    """Return the application of all web doors, and more, behind one guard.
 
     Each token that may read only some collections has its own doors, to a workspace with no others.
     """
-    doors = _doors(workspace, config, options, on_bug)
+    doors = [*_doors(workspace, config, options, on_bug), *more]
     restricted = {
         each.digest: _doors(RestrictedWorkspace(workspace, each.collections), config, options, on_bug)
         for each in options.rights
@@ -95,10 +76,7 @@ def build_app(
 
 
 def _doors(workspace: Workspace, config: Config, options: ServerOptions, on_bug: OnBug) -> list[WebDoor]:
-    return [
-        registry.load("web", name)(workspace, config, options, on_bug=on_bug)
-        for name in registry.names("web")
-    ]
+    return [factory(workspace, config, options, on_bug=on_bug) for factory in _FACTORIES]
 
 
 def serve_http(

@@ -1,0 +1,164 @@
+"""Advice in an answer: what the index lacks, what was left out, and the next step where nothing was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Protocol
+
+from msgspec import Struct
+
+from mdvec.text.quantity import quantity
+from mdvec.types.collection import Collection
+from mdvec.types.ids import CollectionId
+from mdvec.types.query import Filters, SearchMode, SearchQuery
+from mdvec.types.report import Activity, CollectionCounts
+
+# More than a person types.
+_MAX_AS_TEXT = 3
+
+
+class Commands(Protocol):
+    """The next steps of a person, as the database at hand needs them."""
+
+    def first_step(self, searched: Sequence[Collection]) -> str:
+        """Return how to get something to search; empty when all that was searched was imported."""
+
+    def completed_by(self, names: Sequence[str], effect: str) -> str:
+        """Return what completes some collections.
+
+        Args:
+            names: The collections.
+            effect: What an import does then, such as "makes them".
+        """
+
+
+class Completeness(Struct, frozen=True):
+    """The state of the collections that were searched.
+
+    Attributes:
+        searched: The collections.
+        counts: What each of them holds, in the space in which it was searched.
+    """
+
+    searched: Sequence[Collection]
+    counts: Sequence[CollectionCounts]
+
+    @property
+    def chunks(self) -> int:
+        """All chunks."""
+        return sum(map(attrgetter("chunks"), self.counts))
+
+    @property
+    def pending_chunks(self) -> int:
+        """Those without a vector."""
+        return sum(map(attrgetter("pending_chunks"), self.counts))
+
+    @property
+    def partial(self) -> list[str]:
+        """The collections whose import was stopped, or whose index was rebuilt."""
+        return [each.name for each in self.searched if each.last_indexed_ms is None]
+
+    def last_indexed_ms(self, checked_ms: Mapping[CollectionId, int]) -> int | None:
+        """Return since when nothing is missing, in milliseconds since 1970; None if that is not known.
+
+        Args:
+            checked_ms: When sources were last found to be as indexed.
+        """
+        known = [
+            max(each.last_indexed_ms, checked_ms.get(each.id, 0))
+            for each in self.searched
+            if each.last_indexed_ms is not None
+        ]
+        return min(known) if known and len(known) == len(self.searched) else None
+
+    def hint(self, mode: SearchMode, commands: Commands) -> str:
+        """Return what to do before anything can be found; empty if something can."""
+        if not self.chunks:
+            empty = "There is no text to search: the folders contain no document to index."
+            return commands.first_step(self.searched) or empty
+        if mode is SearchMode.DENSE and self.pending_chunks == self.chunks:
+            return "There is no vector yet. Search in mode hybrid or lexical."
+        return ""
+
+    def warnings(
+        self, mode: SearchMode, commands: Commands, activities: Sequence[Activity], *, importing: bool
+    ) -> Iterator[str]:
+        """Yield what is missing, and what completes it.
+
+        Args:
+            mode: How was searched.
+            commands: Name the commands.
+            activities: What processes are doing.
+            importing: Whether this process is making the missing vectors.
+        """
+        working = {each.collection: str(each) for each in activities}
+
+        def next_step(names: Sequence[str], effect: str) -> str:
+            if importing:
+                return "they are being made"
+            if all(name in working for name in names):
+                return "; ".join(working[name] for name in names)
+            return commands.completed_by(names, effect)
+
+        read = self._names(attrgetter("documents"))
+        partial = self.partial if self.chunks and not importing else []
+        if names := [name for name in partial if name not in read]:
+            yield f"not imported yet: {', '.join(names)}; {next_step(names, 'imports the documents')}"
+        if names := [name for name in partial if name in read]:
+            state = "not imported to the end, so documents may be missing"
+            yield f"{state}: {', '.join(names)}; {next_step(names, 'resumes')}"
+        if self.pending_chunks and mode is not SearchMode.LEXICAL:
+            names = self._names(attrgetter("pending_chunks"))
+            count = f"{self.pending_chunks:,} of {self.chunks:,} chunks"
+            step = next_step(names, "makes them")
+            yield f"{count} have no vector yet and are found by words only; {step}"
+
+    def _names(self, number: Callable[[CollectionCounts], int]) -> list[str]:
+        """Return the collections in which a number is not 0."""
+        return [each.name for each, count in zip(self.searched, self.counts, strict=True) if number(count)]
+
+
+def too_long(query: SearchQuery, left_out: int) -> tuple[str, ...]:
+    """Return a warning about hits that did not fit into the tokens wanted, if there are any."""
+    if not left_out:
+        return ()
+    hits = "1 more hit is" if left_out == 1 else f"{left_out:,} more hits are"
+    return (f"{hits} left out: max_tokens is {query.max_tokens:,}; raise it, or lower the limit",)
+
+
+def not_operators(query: str, as_text: Sequence[str]) -> tuple[str, ...]:
+    """Return a warning about operators that a sentence makes plain text, unless it is a pasted one."""
+    if not as_text or len(as_text) > _MAX_AS_TEXT or "\n" in query:
+        return ()
+    return (f"a whole sentence has no operators, so this is plain text: {' '.join(as_text)}",)
+
+
+def hidden(query: SearchQuery, similarities: Sequence[float]) -> str:
+    """Return a hint about passages below the threshold, given their similarities, the largest first."""
+    if not similarities:
+        return ""
+    return (
+        f"The threshold of {query.threshold:g} hides {quantity(len(similarities), 'passage')}; "
+        f"the nearest has a similarity of {similarities[0]:.3f}. Take a lower threshold."
+    )
+
+
+def all_weak(query: SearchQuery, weaker: int) -> str:
+    """Return a hint about passages that hardly answer the query."""
+    if not weaker:
+        return ""
+    passages = "one passage is" if weaker == 1 else f"{weaker:,} passages are"
+    return f"Only {passages} near, with a score below {query.min_score:g}; lower min_score to see them."
+
+
+def unmatched(query: SearchQuery, operators: Sequence[str]) -> str:
+    """Return a hint for a query whose words, or operators, nothing matches."""
+    match operators:
+        case ():
+            fewer = ", or fewer filters" if query.filters != Filters() else ""
+            return f"Nothing matches. Try other words{fewer}."
+        case (operator,):
+            return f"Nothing matches {operator}. Leave it out."
+        case several:
+            return f"Nothing matches all of {' '.join(several)}. Leave some of them out."

@@ -1,0 +1,236 @@
+"""What a text that names a document refers to, as a person, an agent or a link writes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
+from mdvec.stores.interface import View
+from mdvec.stores.records import StoredDocument
+from mdvec.text.folding import nfc
+from mdvec.text.links import file_key, link_key, resolve
+from mdvec.text.undecodable import spelled
+from mdvec.types.collection import DEFAULT_SOURCE, Collection
+from mdvec.types.document import Lines, Link, LinkKind
+from mdvec.types.ids import CollectionId
+from mdvec.types.links import PlacedLink
+from mdvec.types.query import Filters, Where
+
+# Spaces at either end of a file's name.
+_UNSEEN = re.compile(r"(?:(?<=/)|\A)\s+|\s+(?=\.\w+\Z|\Z)")
+_LINES = re.compile(r"(?::|#L)(\d{1,9})(?:[-:]L?(\d{1,9}))?:?")
+_WIKILINK = re.compile(r"!?\[\[(?P<target>[^\[\]|]+)(?:\|[^\[\]]*)?\]\](?P<lines>\S*)")
+_MAX_NAMED = 5
+_MAX_NEAR = 3
+_SCHEME = "mdvec://"
+_FILE_SCHEME = "file://"
+
+
+class Reference(Struct, frozen=True):
+    """A document that was found.
+
+    Attributes:
+        document: The document.
+        collection: The collection it is in.
+        lines: The lines that were named with it; None without any.
+        section: The heading that was named with it, as a link does; None without one.
+    """
+
+    document: StoredDocument
+    collection: Collection
+    lines: Lines | None = None
+    section: str | None = None
+
+
+class _Reading(Struct, frozen=True):
+    """One reading of a reference: a path, and the collections in which it may be one."""
+
+    path: str
+    places: Sequence[Collection]
+    lines: Lines | None
+
+
+def find_reference(text: str, places: Sequence[Collection], view: View) -> Reference:
+    """Find a document by its path, or as any door prints it.
+
+    These are understood: ``path``, ``collection/path``, ``collection: path``, ``mdvec://collection/path`` and
+    the absolute path of a file, each also with ``:12``, ``:14-21`` or ``#L14-L21`` behind it; then paths in
+    another case, and the end of a path or a note's name alone, as a link would name it, if only one document
+    has it. Double brackets, and space around the text where it is not part of a name, are left out. A
+    document whose path is exactly what was given comes first.
+
+    Raises:
+        DocumentNotFoundError: If there is no such document; the hint names the nearest paths.
+        UsageError: If more than one document is meant.
+    """
+    spelled = dict.fromkeys((text, text.strip(), without_brackets(text)))
+    meant = [reading for each in spelled for reading in _readings(each, places, view)]
+    for reading in meant:
+        found = [
+            Reference(document, place, reading.lines)
+            for place in reading.places
+            if (document := _at(reading.path, place, view)) is not None
+        ]
+        if found:
+            return _only(text, found)
+    for reading in meant:
+        found = [
+            Reference(document, place, reading.lines)
+            for place in reading.places
+            for document in _named(reading.path, place, view)
+        ]
+        if found:
+            return _only(text, found)
+    raise not_found(text, places, view)
+
+
+def readings(
+    text: str, places: Sequence[Collection], view: View
+) -> Iterator[tuple[str, Sequence[Collection]]]:
+    """Yield the paths that a text may stand for, each with the collections it may be in.
+
+    Those who may read only some collections give no absolute paths: what is found would tell where files are.
+
+    Args:
+        text: A path; or one with its collection, an address, or the absolute path of a file.
+        places: The collections.
+        view: The snapshot.
+    """
+    on_disk = not view.restricted
+    yield text, places
+    plain = text
+    if text.startswith((_SCHEME, _FILE_SCHEME)):
+        scheme = _SCHEME if text.startswith(_SCHEME) else _FILE_SCHEME
+        plain = unquote_to_bytes(text.removeprefix(scheme)).decode("utf-8", "replace")
+    for place in places:
+        for joint in ("/", ": ", ":"):
+            before = f"{place.name}{joint}"
+            if plain[: len(before)].casefold() == before.casefold():
+                yield plain[len(before) :], (place,)
+        root = place.source.location
+        if on_disk and place.source.kind == DEFAULT_SOURCE and Path(plain).is_absolute():
+            for absolute in dict.fromkeys((plain, str(Path(plain).resolve()))):
+                if absolute.startswith(f"{root.rstrip('/')}/"):
+                    yield absolute[len(root.rstrip("/")) + 1 :], (place,)
+
+
+def spellings(path: str) -> tuple[str, ...]:
+    r"""Return the possible paths: as written, in canonical form, and with ``/`` for ``\``."""
+    path = spelled(path)
+    wanted = nfc(path).removeprefix("./")
+    return tuple(dict.fromkeys((path, wanted, wanted.replace("\\", "/"))))
+
+
+def backlinks_of(collection_id: CollectionId, path: str, view: View) -> list[PlacedLink]:
+    """Return the links to the document at a path, without those that name an older version."""
+    key = file_key(path)
+    candidates = view.documents.with_file_names(collection_id, [key]).get(key, {})
+    return [
+        each
+        for each in view.documents.links_to(collection_id, key)
+        if each.link.kind is not LinkKind.PREVIOUS and resolve(each.link, each.path, candidates) == path
+    ]
+
+
+def without_brackets(text: str) -> str:
+    """Return the target of a wikilink with the lines behind it; any other text as it is, stripped."""
+    found = _WIKILINK.fullmatch(text.strip())
+    return text.strip() if found is None else found["target"].strip() + found["lines"]
+
+
+def _readings(text: str, places: Sequence[Collection], view: View) -> Iterator[_Reading]:
+    found = re.search(rf"{_LINES.pattern}\Z", text)
+    for path, places_of_path in readings(text, places, view):
+        yield _Reading(path, places_of_path, None)
+    if found is not None and found.start():
+        first = int(found[1])
+        for path, places_of_path in readings(text[: found.start()], places, view):
+            yield _Reading(path, places_of_path, (first, int(found[2] or first)))
+
+
+def _at(path: str, place: Collection, view: View) -> StoredDocument | None:
+    return next(filter(None, (view.documents.find(place.id, each) for each in spellings(path))), None)
+
+
+def _named(path: str, place: Collection, view: View) -> list[StoredDocument]:
+    """Return the documents whose paths end so, without regard to case; the whole path comes before.
+
+    Spaces at either end of a file's name are invisible; they may be left out if no other file is meant.
+    """
+    spelling = spellings(path)[-1].removeprefix("/")
+    key = link_key(Link(LinkKind.WIKI, spelling))
+    candidates = [
+        each
+        for found in view.documents.with_file_names(place.id, [key, f"{key} "]).values()
+        for each in found
+    ]
+    for unseen in (None, _UNSEEN):
+        shown = {each: unseen.sub("", each) if unseen else each for each in candidates}
+        paths = [each for each in candidates if _leads(spelling, shown[each])]
+        whole = [each for each in paths if _leads(f"/{spelling}", shown[each])]
+        documents = (view.documents.find(place.id, each) for each in sorted(whole or paths))
+        if found := [each for each in documents if each is not None]:
+            return found
+    return []
+
+
+def _leads(spelling: str, path: str) -> bool:
+    return resolve(Link(LinkKind.WIKI, spelling), "", (path,)) is not None
+
+
+def _only(text: str, found: Sequence[Reference]) -> Reference:
+    if len(found) == 1:
+        return found[0]
+    named = [f"{each.collection.name}/{each.document.path}" for each in found[:_MAX_NAMED]]
+    if len({each.document.path for each in found}) == 1:
+        where = ", ".join(each.collection.name for each in found)
+        msg = f"{text!r} is in more than one collection: {where}"
+        raise UsageError(msg, hint=f"Name the collection, such as {named[0]!r}.")
+    more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
+    msg = f"{text!r} is the name of more than one document: {', '.join(named)}{more}"
+    raise UsageError(msg, hint="Give the whole path of one of them.")
+
+
+def not_found(path: str, collections: Sequence[Collection], view: View) -> DocumentNotFoundError:
+    """Return the error for a missing document; its hint names what has such a title, alias or path."""
+    wanted = spellings(path)[-1]
+    listed = [
+        (collection.name, item) for collection in collections for item in view.documents.known(collection.id)
+    ]
+    known = [item for _, item in listed]
+    near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)]
+    near = near or _called(wanted, Where(tuple(each.id for each in collections)), len(known), view)
+    near = near or nearest_names(wanted, known, most=3)
+    if not near and "/" not in wanted:  # a note's name alone
+        names = {file_key(item): item for item in known}
+        near = [names[name] for name in nearest_names(file_key(wanted), names, most=3)]
+    near = near or sorted(
+        item for item in known if wanted and f"/{wanted}".casefold() in f"/{item}".casefold()
+    )
+    places = ", ".join(item.name for item in collections) or "any collection"
+    # A path that several collections have needs the name of one.
+    nearest = list(dict.fromkeys(near))[:_MAX_NEAR]
+    named = [
+        f"{name}/{item}" if known.count(item) > 1 else item
+        for each in nearest
+        for name, item in listed
+        if item == each
+    ]
+    hint = f"Did you mean {', '.join(named[:_MAX_NEAR])}?" if named else None
+    return DocumentNotFoundError(f"no document {spelled(path)!r} in {places}", hint=hint)
+
+
+def _called(name: str, where: Where, count: int, view: View) -> list[str]:
+    """Return the paths of the documents with a title, or else an alias that begins with it."""
+    listed = view.documents.newest(where, limit=count)
+    titled = [each.path for each in listed if nfc(each.title).casefold() == name.casefold()]
+    if titled or not name:
+        return titled
+    aliased = replace(where, filters=Filters(alias_prefix=name))
+    return [each.path for each in view.documents.newest(aliased, limit=3)]
