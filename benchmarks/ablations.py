@@ -33,6 +33,7 @@ from mdvec.search import exact, feedback, fusion, interpretation, meaning, searc
 from mdvec.search.spelling import Spelling
 from mdvec.stores.sqlite import words as stored_words
 from mdvec.text.hashing import text_hash
+from mdvec.types.query import Expansion
 from mdvec.workspace.stages import Stages
 
 QUESTIONS = 100
@@ -149,7 +150,7 @@ def _score(question: Question, corpus: Corpus) -> float:
         limit=DEPTH + len(located.exclude),
         min_score=0.0,
         per_document=1,
-        as_passages=False,
+        expand=Expansion.CHUNK,
     )
     paths = [hit.path for hit in corpus.workspace.search(query, wait_for_vectors=True).hits]
     names = [corpus.naming.name_of(path) for path in paths if path not in located.exclude]

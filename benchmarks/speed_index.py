@@ -152,7 +152,8 @@ def _record(number: int, parts: Sequence[Sequence[Sentence]], *, unspaced: bool)
     body = "\n".join(chunk.text for chunk in chunks)
     tags = [tag for tag, each in TAGS.items() if number % each < (_MANY if each == TAGS["many"] else 1)]
     document = Document(path, f"Note {number}", TitleSource.HEADING, body, 0, {}, tuple(tags), (), (), (), ())
-    title = index_terms("\n".join(first_names(document.names)))
+    names = first_names(document.names)
+    title = index_terms("\n".join(names))
     return DocumentRecord(
         entry=SourceEntry(path, path, 1, len(body)),
         content_hash=content_hash(path.encode()),
@@ -163,6 +164,7 @@ def _record(number: int, parts: Sequence[Sequence[Sentence]], *, unspaced: bool)
         terms=tuple(_terms(title, part) for part in parts),
         unspaced=unspaced,
         skeletons=tuple(text_hash(chunk.text) for chunk in chunks),
+        names=names,
     )
 
 

@@ -129,10 +129,15 @@ def test_the_same_notes_give_the_same_files(dist: Path, workspace: Workspace, fo
 
 
 def test_japanese_is_found(chromium: Browser, url: str) -> None:
-    """Words inside Japanese sentences are found, above and below headings, and lead to their section."""
+    """Words inside Japanese sentences are found, by words and by questions, and lead to their section."""
     page = chromium.new_page()
     page.goto(url + "docs/glossary.html", wait_until="networkidle")
-    for query, found in (("有効期限", "設定ファイル"), ("リトライ方針", "リトライ方針"), ("旅館", "宿")):
+    for query, found in (
+        ("有効期限", "設定ファイル"),
+        ("リトライ方針", "リトライ方針"),
+        ("旅館", "宿"),
+        ("旅館とは何ですか", "宿"),
+    ):
         page.keyboard.press("Control+k")
         page.locator("#localsearch-input").fill(query)
         # The box opens with the hits of the query before; the first hit is awaited, not read.

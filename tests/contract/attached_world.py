@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.postgres_server import shared_server
 
-from mdvec.stores.records import ChunkTerms, DocumentRecord
+from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.vectors.index import (
     MAX_NEAREST,
@@ -305,6 +305,7 @@ def record(path: str, texts: Sequence[str], tags: Sequence[str] = ()) -> Documen
         terms,
         unspaced=False,
         skeletons=skeletons,
+        names=first_names(document.names),
     )
 
 

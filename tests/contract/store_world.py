@@ -15,7 +15,7 @@ from tests.postgres_server import open_postgres
 
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.stores.interface import Store, View, Writer
-from mdvec.stores.records import ChunkTerms, DocumentRecord
+from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
 from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import SqliteTables
@@ -125,6 +125,7 @@ def make_record(
         terms=tuple(terms or words),
         unspaced=is_unspaced_prose(document.title, document.body),
         skeletons=tuple(each.encode() for each in skeletons([chunk.text for chunk in chunks], ())),
+        names=first_names(document.names),
     )
 
 

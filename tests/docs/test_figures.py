@@ -84,7 +84,7 @@ def test_the_figures_of_freshness_are_the_recorded_ones() -> None:
     words, vectors = record["words_p95_ms"] / 1000, record["vectors_p95_ms"] / 1000
     for name, words_text, vectors_text in (
         ("README.md", f"by words within {words:.2f} s", f"by meaning within {vectors:.2f} s"),
-        ("README.ja.md", f"{words:.2f} 秒以内に言葉で", f"{vectors:.2f} 秒以内に意味で"),
+        ("README.ja.md", f"{words:.2f} 秒以内にキーワードで", f"{vectors:.2f} 秒以内に意味で"),
     ):
         readme = " ".join((ROOT / name).read_text(encoding="utf-8").split())
         assert words_text in readme

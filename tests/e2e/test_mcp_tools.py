@@ -114,7 +114,7 @@ def test_the_tools_of_a_workspace(agent: Agent) -> None:
         assert notes is not None
         assert notes.read_only_hint is (tool.name != "reindex")
         assert notes.open_world_hint is False
-    assert set(tools[-1].input_schema["properties"]) == {"query", "limit", "per_document"}
+    assert set(tools[-1].input_schema["properties"]) == {"query", "limit"}
 
 
 @pytest.mark.parametrize(

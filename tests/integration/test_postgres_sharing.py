@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from mdvec.errors import (
 )
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.testing.vectors import MemoryVectorIndex
+from mdvec.types.collection import ChunkingSpec
 from mdvec.types.query import SearchMode, SearchQuery
 
 pytestmark = pytest.mark.postgres
@@ -237,6 +239,33 @@ def test_views_answer_the_queries_of_other_programs(workspace: Workspace, sql: A
     assert content.lstrip().startswith("# Open")
     assert fetched_at.tzinfo is not None
     assert sql.execute("SELECT 1 FROM raw.docs_github WHERE frontmatter->'tags' ?| ARRAY['x']").fetchall()
+
+
+def test_views_hold_the_values_of_other_programs(schema: str, docs: Path, sql: Any) -> None:
+    """The heading above or the note's name, the text below the heading, a hash of frontmatter and text."""
+    head, text = "title: 宿\ntags: [旅]", "## 京都\n\n静かな宿。\n\n### 冬\n\n雪。\n"
+    folder = docs / "vault"
+    folder.mkdir()
+    (folder / "titled.md").write_text(f"---\n{head}\n---\n{text}", "utf-8")
+    (folder / "20251230_my-doc.md").write_text("## 三\n\n四。\n", "utf-8")
+    (folder / "below.md").write_text("# 上\n\n## 下\n\n中。\n", "utf-8")
+    with open_workspace(configured(schema), embedder=HashingEmbedder(dimension=16)) as workspace:
+        workspace.add_collection("vault", "", str(folder), chunking=ChunkingSpec("vault"))
+        workspace.import_collection("vault")
+        workspace.stores.make_views("vault")
+    rows = sql.execute("SELECT parent_heading, heading, content FROM rag.chunks ORDER BY heading").fetchall()
+    assert rows == [
+        ("my-doc", "三", "四。"),
+        ("上", "下", "中。"),
+        ("宿", "京都", "静かな宿。\n\n### 冬\n\n雪。"),
+    ]
+    hashes = dict(sql.execute("SELECT file_path, content_hash FROM rag.documents").fetchall())
+    assert hashes == dict(sql.execute("SELECT file_path, content_hash FROM raw.docs_github").fetchall())
+    for path, full_text in (
+        ("titled.md", f"{head}\n---\n{text}"),
+        ("20251230_my-doc.md", "\n---\n## 三\n\n四。\n"),
+    ):
+        assert hashes[path] == hashlib.sha256(full_text.encode()).hexdigest()
 
 
 def test_views_show_a_role_what_it_may_read(workspace: Workspace, sql: Any) -> None:

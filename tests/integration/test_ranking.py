@@ -14,7 +14,7 @@ from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.config import Config
 from mdvec.config.schema import EmbeddingSettings
 from mdvec.embedding.builtin.embedder import available
-from mdvec.types.query import SearchMode
+from mdvec.types.query import Expansion, SearchMode
 
 pytestmark = pytest.mark.skipif(not available(), reason="the builtin model is not installed here")
 
@@ -115,7 +115,7 @@ def test_a_footer_of_every_note_is_one_hit(tmp_path: Path, model_cache: Path) ->
         files[f"{name}.md"] = f"# {name}\n\n{text}\n{FOOTER.format(name=name.replace(' ', '%20'))}"
     files["obsidian-git.md"] = "# Obsidian Git\n\nBack up your vault with Git, on every device.\n"
     with searched(tmp_path, model_cache, files) as workspace:
-        query = SearchQuery("edit this note in GitHub", limit=40, as_passages=False, min_score=0.0)
+        query = SearchQuery("edit this note in GitHub", limit=40, expand=Expansion.CHUNK, min_score=0.0)
         first, *others = workspace.search(query).hits
         assert (first.heading, first.similar) == ("This note in GitHub", len(plugins) - 1)
         unlike = [hit for hit in others if "GitHub" not in hit.heading]

@@ -204,6 +204,23 @@ def test_a_repository_out_of_reach_is_no_problem_once_it_is_indexed(
     assert "GITHUB_TOKEN" in found["later"].hint
 
 
+def test_answers_say_that_a_private_repository_is_no_longer_updated(
+    on_github: Workspace, server: GithubServer
+) -> None:
+    """With the reason and what to set, until it was read again: who asks through an agent sees no log."""
+    on_github.import_collection(NAME)
+    server.public = False
+    with pytest.raises(SourceMissingError):
+        on_github.import_collection(NAME)
+    [warning] = on_github.search(SearchQuery("tomatoes")).warnings
+    assert warning.startswith("notes is no longer updated: ")
+    assert "GITHUB_TOKEN" in warning
+    assert on_github.status().warnings == (warning,)
+    server.public = True
+    on_github.import_collection(NAME)
+    assert on_github.search(SearchQuery("tomatoes")).warnings == ()
+
+
 def test_git_out_of_reach_is_no_problem_once_it_is_indexed(workspace: Workspace) -> None:
     """Whoever asks: a network that is gone takes nothing with it."""
     workspace.update_collection(NAME, location="git+http://127.0.0.1:1/nobody.git")

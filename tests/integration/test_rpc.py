@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import subprocess
@@ -134,7 +133,6 @@ def test_a_section_replaces_the_one_with_its_id(program: Program) -> None:
 def test_the_worker_embeds_them_and_no_sync_deletes_them(program: Program, workspace: Workspace) -> None:
     """Vectors are made behind the call; imports and comparisons leave the documents as they are."""
     program.call("addSections", sections=SECTIONS)
-    wait_until(lambda: not pending(workspace))
     for mode in (ImportMode.UPDATE, ImportMode.REPLACE):
         report = workspace.import_collection("pushed", ImportOptions(mode))
         assert (report.total_documents, report.deleted, report.embedded_chunks) == (1, 0, 0)
@@ -169,19 +167,34 @@ def worker_lives() -> bool:
 
 
 def test_search_reports_score_and_distance(program: Program, workspace: Workspace) -> None:
-    """The distance is that of unit vectors: smaller is nearer; depths filter, one or several."""
+    """Right after writing, the distance is LanceDB's: smaller is nearer; depths filter, one or several."""
     program.call("addSections", sections=SECTIONS)
-    wait_until(lambda: not pending(workspace))
+    assert not pending(workspace)
     found = program.call("search", query="delay doubles")
     assert found["total"] == len(found["results"])
     best = found["results"][0]
     assert (best["id"], best["content"]) == ("s2", "The delay doubles each time.")
     [hit] = program.call("mdvec.search", query="delay doubles", limit=1)["hits"]
     assert best["score"] == hit["score"]
-    assert best["_distance"] == pytest.approx(math.sqrt(2 - 2 * hit["similarity"]), abs=1e-5)
+    assert best["_distance"] == pytest.approx(2 - 2 * hit["similarity"], abs=1e-5)
     assert [each["id"] for each in program.call("search", query="delay 再試行", depth=1)["results"]] == ["s1"]
     several = program.call("search", query="delay 再試行", depth=[1, 2])["results"]
     assert {each["id"] for each in several} == {"s1", "s2"}
+    distances = [each["_distance"] for each in several]
+    assert distances == sorted(distances)
+
+
+def test_a_program_need_not_wait_for_vectors(
+    program: Program, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until they are there, a section is found by words, and is farther than any other."""
+    proceed, importing = threading.Event(), workspace.sections._import
+    monkeypatch.setattr(
+        workspace.sections, "_import", lambda *given: proceed.wait(HANG_S) and importing(*given)
+    )
+    program.call("addSections", sections=SECTIONS, waitS=0)
+    assert {each["_distance"] for each in program.call("search", query="delay")["results"]} == {4.0}
+    proceed.set()
 
 
 def test_each_section_that_is_found_has_its_own_distance(
@@ -311,9 +324,9 @@ def environment(tmp_path: Path, model_cache: Path) -> dict[str, str]:
     }
 
 
-def start(environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def start(environment: Mapping[str, str], cwd: Path | None = None) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [*MDVEC, "rpc"], env=dict(environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [*MDVEC, "rpc"], cwd=cwd, env=dict(environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
 
 
@@ -335,6 +348,23 @@ def test_a_child_process_serves_lines_and_ends_with_its_input(environment: dict[
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert sorted(each["id"] for each in answers) == [*range(20)]
     assert all(each["result"] == {"status": "ok"} for each in answers)
+
+
+def test_two_projects_do_not_mix(environment: dict[str, str], tmp_path: Path) -> None:
+    """With a .search-docs.json the index is the project's, and holds what a program writes."""
+    del environment["MDVEC_DATABASE_PATH"]
+    for name in ("one", "two"):
+        (tmp_path / name / "deep").mkdir(parents=True)
+        (tmp_path / name / ".search-docs.json").write_text('{"version": "1.0"}', "utf-8")
+        (tmp_path / name / "README.md").write_text("# Read me\n", "utf-8")
+    for place, before in (("one/deep", 0), ("two", 0), ("one", 2)):
+        process = start(environment, tmp_path / place)
+        assert ask(process, method="getStats")["result"]["totalSections"] == before
+        ask(process, method="addSections", params={"sections": SECTIONS, "waitS": 0})
+        found = ask(process, method="search", params={"query": "delay"})["result"]["results"]
+        assert {each["document_path"] for each in found} == {"guide/retry.md"}
+        process.communicate()
+    assert (tmp_path / "one" / ".mdvec" / "index.sqlite").is_file()
 
 
 def test_a_killed_child_loses_nothing_that_was_answered(environment: dict[str, str]) -> None:

@@ -21,7 +21,7 @@ Store = Callable[..., str]
 
 @pytest.fixture
 def store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Store:
-    """Run a command of ``mdvec store`` that succeeds, on an index of two notes; returns what it prints."""
+    """Run a command of ``mdvec store`` on an index of two notes; returns its output, or its error message."""
     (tmp_path / "notes").mkdir()
     for name in ("tea", "milk"):
         (tmp_path / "notes" / f"{name}.md").write_text(f"# {name}\n\nA note about {name}.\n")
@@ -31,9 +31,10 @@ def store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Store:
 
     env = {"MDVEC_STORE_VECTORS": "sqlite-vec"}
 
-    def call(*args: str) -> str:
-        assert run(("store", *args), env=env, cwd=tmp_path, opener=opener) == 0
-        return capsys.readouterr().out
+    def call(*args: str, code: int = 0) -> str:
+        assert run(("store", *args), env=env, cwd=tmp_path, opener=opener) == code
+        output = capsys.readouterr()
+        return output.err if code else output.out
 
     for args in (
         ("tool", "add", "-n", "notes", "-d", "Mine", "-s", str(tmp_path / "notes")),
@@ -64,6 +65,14 @@ def test_move_names_the_next_step(store: Store, tmp_path: Path) -> None:
     )
     again = json.loads(store("move", str(target), "--format", "json"))
     assert again["contents"]["documents"] == 2
+
+
+@pytest.mark.parametrize("target", ["nope", "some/folder/"])
+def test_a_bare_word_is_no_place_for_a_store(store: Store, tmp_path: Path, target: str) -> None:
+    """A mistyped command would copy the whole database into a file of that name."""
+    before = {*tmp_path.rglob("*")}
+    assert f"Write a file such as {target.rstrip('/')}.sqlite" in store("move", target, code=2)
+    assert {*tmp_path.rglob("*")} == before
 
 
 def test_rebuild_counts_the_vectors(store: Store, tmp_path: Path) -> None:

@@ -146,10 +146,10 @@ def test_several_tags_are_any_or_all(vault: Workspace) -> None:
     assert paths(vault, every) == TAGS["旅行"] & TAGS["lodging"]
 
 
-def test_tags_are_counted_with_older_versions(vault: Workspace) -> None:
+def test_tags_are_counted_without_older_versions(vault: Workspace) -> None:
     """Each tag has the number of files that carry it; comments carry none."""
     counted = {each.tag.casefold(): each.documents for each in vault.tags()}
-    assert counted == {"旅行/国内": 2, "2026/春": 1, "旅行": 1, "lodging": 2, "work": 1, "index": 1}
+    assert counted == {"旅行/国内": 1, "2026/春": 1, "旅行": 1, "lodging": 2, "work": 1, "index": 1}
 
 
 @pytest.mark.parametrize(
@@ -359,3 +359,32 @@ def test_a_vault_without_its_own_folder_has_no_dot_folders_either(tmp_path: Path
         workspace.add_collection("v", "", str(tmp_path / "v"), preset=load_preset("vault", cwd=tmp_path))
         workspace.import_collection("v")
         assert sorted(each.path for each in workspace.browse.newest(Filters())) == ["a.md", "b/d.md"]
+
+
+def test_tags_of_older_versions_alone_are_not_listed(tmp_path: Path) -> None:
+    """A search with such a tag finds nothing."""
+    (tmp_path / "new.md").write_text("---\ntags: [now]\nprevious: old.md\n---\nText.\n", "utf-8")
+    (tmp_path / "old.md").write_text("---\ntags: [then, now]\n---\nText.\n", "utf-8")
+    with open_workspace(
+        WITH_VERSIONS, database=tmp_path / "i.sqlite", embedder=HashingEmbedder()
+    ) as workspace:
+        workspace.add_collection("v", "", tmp_path)
+        workspace.import_collection("v")
+        assert [(each.tag, each.documents) for each in workspace.tags()] == [("now", 1)]
+
+
+def test_a_note_without_text_is_no_text_for_a_service(tmp_path: Path) -> None:
+    """The chunker for vaults neither embeds nor finds it; it is listed, read and linked to all the same."""
+    (tmp_path / "empty.md").write_text("---\ntitle: 空\naliases: [nothing]\ntags: [void]\n---\n", "utf-8")
+    (tmp_path / "note.md").write_text("## 宿\n\n静かな宿。[[empty]]\n", "utf-8")
+    with open_workspace(database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.add_collection("v", "", tmp_path, chunking=load_preset("vault", cwd=tmp_path).chunking)
+        report = workspace.import_collection("v")
+        assert (report.added, report.embedded_chunks, report.embedded_names) == (2, 1, 1)
+        assert workspace.import_collection("v").unchanged == 2
+        for query in ("空", "nothing", "tag:void"):
+            assert "empty.md" not in {hit.path for hit in workspace.search(SearchQuery(query)).hits}
+        assert workspace.links("empty.md").backlinks[0].path == "note.md"
+        [check] = [each.check for each in workspace.status("v", check=True).collections]
+        assert check is not None
+        assert check.in_sync

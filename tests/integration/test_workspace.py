@@ -41,6 +41,7 @@ from mdvec.types.ids import ChunkId
 from mdvec.types.query import Comparison, Expansion, Filters, PropertyCondition, SearchMode
 from mdvec.types.report import ImportOptions
 from mdvec.workspace.database import open_store
+from mdvec.workspace.serving import RestrictedWorkspace
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Vector
@@ -587,3 +588,32 @@ def test_an_idle_model_is_freed_as_configured(
     with open_workspace(config, database=tmp_path / "i.sqlite", embedder=embedder) as workspace:
         assert workspace.free_idle_model() is bool(idle_s)
     assert embedder.idle_s == idle_s
+
+
+def test_warnings_about_the_settings_are_in_every_answer(tmp_path: Path, docs: Path) -> None:
+    """What has no effect of another program's file is told in searches and status, but not to guests."""
+    with open_workspace(
+        Config(warnings=("logging.level",)), database=tmp_path / "x.sqlite", embedder=HashingEmbedder()
+    ) as opened:
+        opened.add_collection(NAME, "Notes", docs)
+        opened.import_collection(NAME)
+        query = SearchQuery("tomatoes")
+        assert opened.search(query).warnings[0] == "logging.level"
+        assert opened.browse.related("a.md").warnings[0] == "logging.level"
+        assert opened.status().warnings == ("logging.level",)
+        assert "logging.level" in [each.message for each in opened.doctor()]
+        guest = RestrictedWorkspace(opened, [NAME])
+        assert "logging.level" not in (*guest.search(query).warnings, *guest.status().warnings)
+
+
+def test_each_chunk_may_be_a_hit_by_itself(tmp_path: Path) -> None:
+    """By default the chunks of a small file that answer together are one passage, the whole file."""
+    (tmp_path / "a.md").write_text("".join(f"## Garden {n}\n\nTomatoes need sun {n}.\n\n" for n in range(3)))
+    chunking = ChunkingSpec("headings", min_chars=0)
+    with open_workspace(database=tmp_path / "x.sqlite", embedder=HashingEmbedder()) as opened:
+        opened.add_collection(NAME, "Notes", tmp_path, chunking=chunking)
+        opened.import_collection(NAME)
+        [passage] = opened.search(SearchQuery("tomatoes sun")).hits
+        chunks = opened.search(SearchQuery("tomatoes sun", expand=Expansion.CHUNK, min_score=0)).hits
+        assert {each.heading for each in chunks} == {f"Garden {n}" for n in range(3)}
+        assert all(each.text in passage.text for each in chunks)

@@ -13,10 +13,11 @@ from mdvec.chunking.cutting import TokenRuler, body_token_ends, trim
 from mdvec.chunking.interface import TokenEnds
 from mdvec.chunking.outline import sections_at, sections_with_text
 from mdvec.chunking.writing import ChunkWriter
+from mdvec.text.links import converter_of
 from mdvec.types.chunk import CutDocument
 from mdvec.types.document import Block, BlockKind, Document, Section
 
-_VERSION = 1
+_VERSION = 2
 # Sections of these levels are chunks; those of the last level only inside a section that is too long.
 _LEVELS: Final = (1, 2, 3)
 _SPARE_LEVEL: Final = 3
@@ -32,9 +33,9 @@ class VaultChunker:
     """Cuts documents at headings of the first and second level, and nowhere else if the embedder allows it.
 
     A section above the limit is cut at its headings of the third level. A part that is still above it stays
-    whole, with a warning. A document of ``#`` headings alone gives no chunk; an underlined heading may be a
-    paragraph above a rule, and so counts as text. The context of a chunk is that of
-    :func:`~mdvec.chunking.context.vault_context`.
+    whole, with a warning. A note of properties or ``#`` headings alone gives no chunk and is not found; an
+    underlined heading may be a paragraph above a rule, and so counts as text. The context of a chunk is that
+    of :func:`~mdvec.chunking.context.vault_context`.
 
     Args:
         token_ends: Tokenises a text; called for each document, and for contexts near the limit.
@@ -62,7 +63,7 @@ class VaultChunker:
             sections above the limit.
         """
         if all(_is_heading_line(block, document.body) for block in document.blocks):
-            return CutDocument(())
+            return CutDocument((), is_found=bool(converter_of(document.path)))
         sections = sections_at(document.sections, _LEVELS)
         has_text = sections_with_text(document, sections)
         ruler = TokenRuler(body_token_ends(document, self._token_ends))
@@ -121,8 +122,8 @@ class VaultChunker:
             named.append(f"{more} more")
         advice = "plain text has no headings: divide the file" if document.is_plain else _DIVIDE
         return (
-            f"longer than the {self._token_limit} tokens that the model reads at once, so embedded in parts: "
-            f"{', '.join(named)}; {advice}",
+            f"longer than {self._token_limit} tokens, which the model may not read at once, so embedded in "
+            f"parts: {', '.join(named)}; {advice}",
         )
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from mdvec.config.paths import SEARCH_DOCS_NAMES, folder_of
+from mdvec.config.paths import FOREIGN_NAMES, SHARED_NAMES, folder_of, is_of_search_docs
+from mdvec.config.schema import Config
 from mdvec.config.syntax import TOO_DEEP, load_toml, parsed, read_text
-from mdvec.config.validation import Setting
-from mdvec.errors import ConfigError
-
-_SHARED_NAMES = ("config.yaml", "config.toml")
-"""Files whose contents have to say whether they are for documents: other programs have such names, too."""
+from mdvec.config.validation import Schema, Setting
+from mdvec.errors import ConfigError, nearest_names
 
 _MS_PER_S = 1000
+_MAX_NAMED = 10
+# A name so near is a misspelt one; names in other sections resemble each other less.
+_RESEMBLANCE = 0.8
 # n aliases expand to at most about e^(n/e) values.
 _MAX_ALIASES = 20
 # The time to read YAML grows with the square of its depth.
@@ -30,12 +31,40 @@ class Translation(Struct, frozen=True):
     Attributes:
         settings: By dotted name here; the origin is the file and the name there.
         left_out: Why a setting has no counterpart, by its name there.
-        unknown: Names that the other program does not have, either.
+        chosen: Those of ``left_out`` whose value is not the other program's default.
+        unknown: Names that neither the other program nor mdvec has, and which name of it is meant, or empty.
+        is_recognised: Whether the contents show that it is a file of that program.
     """
 
     settings: Mapping[str, Setting]
     left_out: Mapping[str, str]
-    unknown: tuple[str, ...]
+    chosen: tuple[str, ...]
+    unknown: Mapping[str, str]
+    is_recognised: bool = True
+
+    def warnings(self, file: Path) -> Iterator[str]:
+        """Yield what the file sets to no effect, one line a reason."""
+        if self.unknown:
+            names = [
+                f"{name} (did you mean {near}?)" if near else name for name, near in self.unknown.items()
+            ]
+            yield f"{file}: unknown: {shown_names(names)}"
+        reasons = dict.fromkeys(self.left_out[name] for name in self.chosen)
+        for reason in reasons:
+            names = [name for name in self.chosen if self.left_out[name] == reason]
+            yield f"{file}: {shown_names(names)} has no effect: {reason}"
+
+
+class _LeftOut(Struct, frozen=True):
+    """A setting that mdvec does not have.
+
+    Attributes:
+        reason: Why.
+        usual: The other program's default; who wrote that has chosen nothing. None: any value.
+    """
+
+    reason: str
+    usual: object = None
 
 
 class _Renamed(Struct, frozen=True):
@@ -68,7 +97,6 @@ def _and_first(value: object) -> object:
     return value + 1 if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-_HNSW = 'vectors are searched exactly; with [store] vectors = "chroma" it goes into [store.chroma]'
 _ITSELF = "mdvec tells the service itself what is a "
 _WAITS = "mdvec waits as long as the service requests"
 _HEADINGS = {"chunking.strategy": "headings"}
@@ -77,28 +105,30 @@ _WINDOWS = {"chunking.strategy": "windows"}
 _GEMINI = {"embedding.provider": "gemini"}
 _HUB = {"embedding.provider": "sentence-transformers"}
 
-_LOCAL_RAG: dict[str, _Renamed | str] = {
+_Table = Mapping[str, _Renamed | _LeftOut]
+
+_LOCAL_RAG: _Table = {
     "embedding.model": _Renamed("embedding.model", implied=_GEMINI),
     "embedding.output_dimensionality": _Renamed("embedding.dimension", implied=_GEMINI),
-    "embedding.batch_size": "mdvec sends as many texts at once as the service takes",
-    "embedding.task_type_document": f"{_ITSELF}document",
-    "embedding.task_type_query": f"{_ITSELF}query",
+    "embedding.batch_size": _LeftOut("mdvec sends as many texts at once as the service takes", 100),
+    "embedding.task_type_document": _LeftOut(f"{_ITSELF}document", "RETRIEVAL_DOCUMENT"),
+    "embedding.task_type_query": _LeftOut(f"{_ITSELF}query", "RETRIEVAL_QUERY"),
     "chunker.max_chunk_chars": _Renamed("chunking.max_chars", implied=_HEADINGS),
     "chunker.min_chunk_chars": _Renamed("chunking.min_chars", implied=_HEADINGS),
     "chunker.heading_levels": _Renamed("chunking.levels", implied=_HEADINGS),
-    "chromadb.collection_name": _HNSW,
-    "chromadb.hnsw_space": _HNSW,
-    "chromadb.hnsw_construction_ef": _HNSW,
-    "chromadb.hnsw_search_ef": _HNSW,
-    "chromadb.hnsw_M": _HNSW,
+    "chromadb.collection_name": _Renamed("store.chroma.collection_name"),
+    "chromadb.hnsw_space": _Renamed("store.chroma.hnsw_space"),
+    "chromadb.hnsw_construction_ef": _Renamed("store.chroma.hnsw_construction_ef"),
+    "chromadb.hnsw_search_ef": _Renamed("store.chroma.hnsw_search_ef"),
+    "chromadb.hnsw_M": _Renamed("store.chroma.hnsw_M"),
     "search.default_top_k": _Renamed("search.k"),
     "retry.max_retries": _Renamed("embedding.gemini.attempts", _and_first),
-    "retry.base_delay": _WAITS,
-    "retry.backoff_factor": _WAITS,
+    "retry.base_delay": _LeftOut(_WAITS, 1.0),
+    "retry.backoff_factor": _LeftOut(_WAITS, 2.0),
     "scanner.file_extensions": _Renamed("scanner.extensions"),
     "scanner.exclude_dirs": _Renamed("scanner.exclude_dirs"),
 }
-_VECTOR_DB: dict[str, _Renamed | str] = {
+_VECTOR_DB: _Table = {
     "database.path": _Renamed("store.location"),
     "chunking.size": _Renamed("chunking.max_tokens", implied=_WINDOWS),
     "chunking.overlap": _Renamed("chunking.overlap_tokens", implied=_WINDOWS),
@@ -107,11 +137,13 @@ _VECTOR_DB: dict[str, _Renamed | str] = {
     "model.auto_unload_minutes": _Renamed("embedding.auto_unload_minutes"),
     "model.memory_threshold": _Renamed("embedding.memory_threshold"),
 }
-# Sections that no other program's file has.
-_LOCAL_RAG_OWN = {"chunker", "chromadb"}
-_VECTOR_DB_OWN = {"database", "model"}
-_SEARCH_DOCS: dict[str, _Renamed | str] = {
-    "version": "it numbers the format of that file",
+# Keys that files of many programs have, in whatever section.
+_COMMON_KEYS = {
+    *("model", "batch_size", "collection_name", "max_retries", "base_delay", "backoff_factor"),
+    *("file_extensions", "exclude_dirs", "path", "size", "overlap", "k"),
+}
+_SEARCH_DOCS: _Table = {
+    "version": _LeftOut("it numbers the format of that file"),
     "files.include": _Renamed("scanner.include"),
     "files.exclude": _Renamed("scanner.exclude"),
     "files.ignoreGitignore": _Renamed("scanner.gitignore", _not),
@@ -126,14 +158,24 @@ _SEARCH_DOCS: dict[str, _Renamed | str] = {
 
 
 def find_in_folder(folder: Path) -> Path | None:
-    """Return the file of another program in a folder that holds settings for its documents."""
-    for name in (*SEARCH_DOCS_NAMES, *_SHARED_NAMES):
-        if (folder / name).is_file():
-            if name in SEARCH_DOCS_NAMES:
-                return folder / name
-            with suppress(ConfigError):  # what cannot be read is not for documents
-                if translated(folder / name):
-                    return folder / name
+    """Return the file of another program in a folder that holds settings for its documents.
+
+    Raises:
+        ConfigError: If a file that is for documents by its words is not well-formed.
+    """
+    for name in FOREIGN_NAMES:
+        file = folder / name
+        if file.is_file():
+            if name not in SHARED_NAMES:
+                return file
+            try:
+                found = translated(file)
+            except ConfigError:
+                if _names_own_key(file):
+                    raise
+                continue
+            if found and found.is_recognised:
+                return file
     return None
 
 
@@ -143,51 +185,89 @@ def translated(path: Path) -> Translation | None:
     Raises:
         ConfigError: If it cannot be read, or is not well-formed.
     """
-    if path.name == SEARCH_DOCS_NAMES[0] or path.parent.name == ".search-docs":
+    if is_of_search_docs(path):
         return _translation(path, parsed(path, read_text(path), json.loads), _SEARCH_DOCS)
-    if path.name not in _SHARED_NAMES:
+    table = _table_of(path)
+    if table is None:
         return None
-    load = load_toml if path.suffix == ".toml" else _load_yaml
-    table, own = (_VECTOR_DB, _VECTOR_DB_OWN) if load is load_toml else (_LOCAL_RAG, _LOCAL_RAG_OWN)
-    values = parsed(path, read_text(path), load)
+    values = parsed(path, read_text(path), load_toml if table is _VECTOR_DB else _load_yaml)
     if not isinstance(values, dict) or not values:
         return None
-    sections = {str(name) for name, value in values.items() if isinstance(value, dict)}
     found = _translation(path, values, table)
     # Our own settings are in TOML, and may have the same names.
-    is_known = path.suffix != ".toml" and not found.unknown
-    is_theirs = sections <= {name.partition(".")[0] for name in table} and (sections & own or is_known)
-    return found if is_theirs else None
+    is_named_so = path.name == SHARED_NAMES[0] and bool(found.settings or found.left_out)
+    return found if found.is_recognised or is_named_so else None
 
 
-def _translation(path: Path, values: object, table: Mapping[str, _Renamed | str]) -> Translation:
+def shown_names(names: Sequence[str]) -> str:
+    """Return names in a row, the first ten of them."""
+    more = len(names) - _MAX_NAMED
+    return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _table_of(path: Path) -> _Table | None:
+    if path.suffix.lower() in (".yaml", ".yml"):
+        return _LOCAL_RAG
+    return _VECTOR_DB if path.name in SHARED_NAMES else None
+
+
+def _own_keys(table: _Table) -> set[str]:
+    """Return the keys by which a file is known to be of the program of a table."""
+    return {name.rpartition(".")[2] for name in table} - _COMMON_KEYS
+
+
+def _names_own_key(path: Path) -> bool:
+    try:
+        text = read_text(path)
+    except ConfigError:
+        return False
+    return any(re.search(rf"\b{key}\s*[:=]", text) for key in _own_keys(_table_of(path) or {}))
+
+
+def _translation(path: Path, values: object, table: _Table) -> Translation:
     if not isinstance(values, dict):
         msg = f"{path}: expected settings by section, found {type(values).__name__}"
         raise ConfigError(msg)
+    schema = Schema(Config, has_extensions=True)
     settings: dict[str, Setting] = {}
     implied: dict[str, Setting] = {}
     left_out: dict[str, str] = {}
-    unknown = []
-    for name, value in _leaves(values, table):
+    chosen = []
+    unknown = {}
+    own_keys = _own_keys(table)
+    folder = folder_of(path)
+    leaves = [*_leaves(values, table)]
+    for name, value in leaves:
+        origin = f"{path}: {name}"
         match table.get(name):
             case _Renamed() as to:
-                origin, folder = f"{path}: {name}", folder_of(path)
                 settings[to.key] = Setting(to.convert(value), origin, folder)
                 implied = {key: Setting(each, origin, folder) for key, each in to.implied.items()} | implied
-            case str(reason):
-                left_out[name] = reason
+            case _LeftOut() as lacking:
+                left_out[name] = lacking.reason
+                if lacking.usual is not None and value != lacking.usual:
+                    chosen.append(name)
+            case None if ours := schema.named(name):
+                settings.setdefault(ours, Setting(value, origin, folder))
             case None:
-                unknown.append(name)
-    return Translation(implied | settings, left_out, tuple(unknown))
+                unknown[name] = next(iter(nearest_names(name, table, cutoff=_RESEMBLANCE)), "")
+    names = {name for name, _ in leaves}
+    sections = {name.partition(".")[0] for name in names & {*table}}
+    has_own_key = any(name.rpartition(".")[2] in own_keys for name in names)
+    is_recognised = has_own_key or len(sections) > 1 or names <= {*table}
+    return Translation(implied | settings, left_out, tuple(chosen), unknown, is_recognised)
 
 
-def _leaves(values: Mapping[object, object], table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield the settings of a file by dotted name: those at the top, and those one level below."""
-    for name, value in values.items():
+def _leaves(
+    values: Mapping[object, object], table: Mapping[str, object], above: str = ""
+) -> Iterator[tuple[str, object]]:
+    """Yield the settings of a file by dotted name; one of the table may be a table itself."""
+    for key, value in values.items():
+        name = f"{above}.{key}" if above else str(key)
         if isinstance(value, dict) and name not in table:
-            yield from ((f"{name}.{key}", each) for key, each in value.items())
+            yield from _leaves(value, table, name)
         else:
-            yield str(name), value
+            yield name, value
 
 
 def _load_yaml(text: str) -> object:

@@ -16,9 +16,9 @@ from msgspec.structs import FieldInfo
 from mdvec import registry
 from mdvec.config.paths import (
     CONFIG_NAME,
+    FOREIGN_NAMES,
     default_cache_dir,
     default_database,
-    find_config,
     folder_of,
     own_config,
 )
@@ -60,13 +60,11 @@ class LoadedConfig(Struct, frozen=True):
         config: The settings.
         path: The file that was read; None when there is none.
         origins: ``path:line`` or the name of a variable, by dotted key, of all that is set.
-        warnings: What another program's file sets and mdvec does not take over.
     """
 
     config: Config
     path: Path | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
 
 
 def load_config(
@@ -91,11 +89,11 @@ def load_config(
     found: dict[str, Setting] = {}
     foreign: Translation | None = None
     if file := _file(path, cwd, env, docs_dir):
-        from mdvec.config.foreign import translated  # most people have no file
+        from mdvec.config.foreign import shown_names, translated  # most people have no file
 
         foreign = translated(file)
         found = settings_in(read_config(file), schema, problems) if foreign is None else {**foreign.settings}
-    warnings = [f"{file}: unknown setting {name}" for name in foreign.unknown] if foreign else []
+    warnings = [*foreign.warnings(file)] if file and foreign else []
     for name in foreign.settings if foreign else ():
         schema.find(name.rpartition(".")[0])
     in_environment = _from_env(env, cwd, schema, problems)
@@ -111,11 +109,13 @@ def load_config(
             raise _untrusted_error(file, untrusted, found, schema)
         # Its user did not write it for mdvec: the rest counts.
         warnings.append(
-            f"{file}: ignored {', '.join(untrusted)}, because mdvec found the file by itself; "
+            f"{file}: ignored {shown_names(untrusted)}, because mdvec found the file by itself; "
             f"to allow them, run 'mdvec trust {shlex.quote(str(folder_of(file)))}'"
         )
         for name in untrusted:
             del found[name], values[name]
+    if foreign is not None:
+        warnings += _unused_indexes(foreign, values, schema)
     core = Schema(Config).sections
     extensions = {
         name: make(kind, values, name)
@@ -123,10 +123,15 @@ def load_config(
         if name not in core and schema.keys(name)
     }
     return LoadedConfig(
-        make(Config, values, extension_sections=extensions, from_environment=frozenset(in_environment)),
+        make(
+            Config,
+            values,
+            extension_sections=extensions,
+            from_environment=frozenset(in_environment),
+            warnings=tuple(warnings),
+        ),
         file,
         {name: setting.origin for name, setting in found.items()},
-        tuple(warnings),
     )
 
 
@@ -150,6 +155,17 @@ def every_setting(loaded: LoadedConfig) -> Iterator[tuple[str, object, str]]:
             yield name, value, loaded.origins.get(name, DEFAULT_ORIGIN)
 
 
+def _unused_indexes(foreign: Translation, values: Mapping[str, object], schema: Schema) -> Iterator[str]:
+    """Yield the settings of vector indexes that are set and not in use."""
+    in_use = str(values.get("store.vectors", "")).partition(":")[0]
+    for name, setting in foreign.settings.items():
+        section, _, _ = name.rpartition(".")
+        index = section.removeprefix("store.")
+        unused = index != section and index != in_use and registry.has("vector_indexes", index)
+        if unused and name in values and values[name] != _default(schema.settings[name]):
+            yield f'{setting.origin} has no effect without [store] vectors = "{index}"'
+
+
 def _default(item: FieldInfo) -> object:
     return item.default if item.default_factory is msgspec.NODEFAULT else item.default_factory()
 
@@ -163,13 +179,15 @@ def _file(path: Path | None, cwd: Path, env: Mapping[str, str], docs_dir: Path |
             msg = f"{_ENV_CONFIG}: {cwd / expanded(named)}: No such file or directory"
             raise ConfigError(msg)
         return cwd / expanded(named)
-    if docs_dir is not None:
-        from mdvec.config.foreign import find_in_folder
+    for folder in (*([] if docs_dir is None else [docs_dir]), cwd, *cwd.parents):
+        if (folder / CONFIG_NAME).is_file():
+            return folder / CONFIG_NAME
+        if any((folder / name).is_file() for name in FOREIGN_NAMES):
+            from mdvec.config.foreign import find_in_folder  # few people have one
 
-        own = docs_dir / CONFIG_NAME
-        if found := own if own.is_file() else find_in_folder(docs_dir):
-            return found
-    return find_config(cwd)
+            if found := find_in_folder(folder):
+                return found
+    return own_config() if own_config().is_file() else None
 
 
 def _from_env(env: Mapping[str, str], cwd: Path, schema: Schema, problems: list[str]) -> dict[str, Setting]:

@@ -20,26 +20,16 @@ _INDEX = "index.sqlite"
 CONFIG_NAME = "mdvec.toml"
 """The name of a configuration file."""
 
-SEARCH_DOCS_NAMES = (".search-docs.json", ".search-docs/config.json")
-"""Files of another program that hold settings for the documents beside them; ours win."""
+SHARED_NAMES = ("config.yaml", "config.toml")
+"""Files whose contents have to say whether they are for documents: other programs have such names, too."""
+
+FOREIGN_NAMES = (".search-docs.json", ".search-docs/config.json", *SHARED_NAMES)
+"""Files of other programs that hold settings for the documents beside them; ours win."""
 
 
 def absolute_location(location: str, directory: Path) -> str:
     """Return a store's location as it is meant from everywhere: an address as it is, a path absolute."""
     return location if scheme_of(location) else str(directory / expanded(location))
-
-
-def find_config(cwd: Path) -> Path | None:
-    """Return the first configuration file: upward from a directory, then the user's own.
-
-    Args:
-        cwd: Absolute path of the directory to start from.
-    """
-    for directory in (cwd, *cwd.parents):
-        for name in (CONFIG_NAME, *SEARCH_DOCS_NAMES):
-            if (directory / name).is_file():
-                return directory / name
-    return own_config() if own_config().is_file() else None
 
 
 def find_index(cwd: Path) -> Path | None:
@@ -120,6 +110,11 @@ def default_database() -> Path:
 def default_cache_dir() -> Path:
     """Return where the built model is kept when no place is named; it may not exist."""
     return platformdirs.user_cache_path(_APP, appauthor=False)
+
+
+def is_of_search_docs(path: Path) -> bool:
+    """Return True if a file is that of search-docs, which has one for each project."""
+    return path.name == FOREIGN_NAMES[0] or path.parent.name == ".search-docs"
 
 
 def folder_of(path: Path) -> Path:

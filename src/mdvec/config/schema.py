@@ -99,7 +99,7 @@ EXTENDED_SECTIONS = {
 }
 """Sections that have a table for each extension (``[embedding.NAME]``), and the stages these belong to."""
 
-NO_SETTINGS = frozenset({"extension_sections", "from_environment"})
+NO_SETTINGS = frozenset({"extension_sections", "from_environment", "warnings"})
 """Fields of :class:`Config` that are neither a section nor a setting."""
 
 
@@ -206,7 +206,7 @@ class SearchSettings(SettingsSection, frozen=True, kw_only=True):
     k: Limit = 5
     mode: SearchMode = SearchMode.HYBRID
     per_document: Count | None = None
-    expand: Expansion = Expansion.CHUNK
+    expand: Expansion = Expansion.PASSAGE
     expand_tokens: Count = 10_000
     max_tokens: Count | None = None
     threshold: Similarity | None = None
@@ -374,6 +374,7 @@ class Config(SettingsSection, frozen=True, kw_only=True):
         extension_sections: The sections of extensions that are set, by name (see :func:`section_of`).
         from_environment: Dotted names of what environment variables set: it also beats what a collection
             was registered with.
+        warnings: What another program's file sets to no effect; answers repeat them.
     """
 
     store: StoreSettings = field(default_factory=StoreSettings)
@@ -391,6 +392,7 @@ class Config(SettingsSection, frozen=True, kw_only=True):
     access: AccessSettings = field(default_factory=AccessSettings)
     extension_sections: Mapping[str, Struct] = field(default_factory=dict)
     from_environment: frozenset[str] = frozenset()
+    warnings: tuple[str, ...] = ()
 
     def arguments(self, stage: str, name: str, factory: object) -> dict[str, Any]:
         """Return the settings of an extension, as keyword arguments of its factory.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Other names of sections and settings: those of token windows, of the options of the command line, and those
 # by which the configuration and presets call the same thing. One counts where its setting exists.
-_SECTION_SYNONYMS = {"database": "store"}
+_SECTION_SYNONYMS = {"database": "store", "model": "embedding"}
 _SYNONYMS = {
     ("store", "path"): "location",
     ("chunking", "size"): "max_tokens",
@@ -141,6 +141,16 @@ class Schema:
         synonym = dotted(section, _SYNONYMS.get((section, key), key))
         return name if name in self.settings else synonym if synonym in self.settings else name
 
+    def named(self, name: str) -> str | None:
+        """Return the listed name of a setting that is named with its section; None when there is none."""
+        above, _, key = name.rpartition(".")
+        try:
+            section = self.find(above)
+        except ConfigError:
+            return None
+        found = None if section is None else self.setting(key, section)
+        return found if found in self.settings else None
+
     def key_hint(self, key: str, section: str) -> str:
         """Return where a service's key goes, for those who write it here; empty for another key."""
         service = "embedding.PROVIDER" if section == "embedding" else section
@@ -208,7 +218,7 @@ def settings_in(file: ConfigFile, schema: Schema, problems: list[str]) -> dict[s
                 continue
             if inner is not None and isinstance(value, dict):
                 add(value, inner, path)
-            elif inner is not None:
+            elif inner is not None and name not in _SECTION_SYNONYMS:
                 problems.append(f"{origin}: [{'.'.join(path)}] must be a table of settings")
             elif setting not in schema.settings:
                 problems.append(f"{origin}: {schema.unknown(name, section, value)}")

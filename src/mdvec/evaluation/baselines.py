@@ -15,7 +15,7 @@ from mdvec.evaluation.judgements import Question, Ranker
 from mdvec.evaluation.runner import best_of_each, scope_filters
 from mdvec.text.scripts import HAN, HANGUL, HIRAGANA, KATAKANA
 from mdvec.text.words import stem
-from mdvec.types.query import SearchMode, SearchQuery
+from mdvec.types.query import Expansion, SearchMode, SearchQuery
 from mdvec.workspace import Workspace
 
 GREP = "grep"
@@ -167,7 +167,7 @@ def _rrf(workspace: Workspace, collections: tuple[str, ...], question: Question)
             filters=scope_filters(question),
             limit=_RRF_DEPTH,
             min_score=0,  # it fuses rankings, down to their ends
-            as_passages=False,
+            expand=Expansion.CHUNK,
         )
         for hit in workspace.search(query, wait_for_vectors=True).hits:
             key = (hit.collection, hit.path, hit.start, hit.end)

@@ -35,7 +35,7 @@ from mdvec.evaluation.report import (
 )
 from mdvec.text.quantity import quantity
 from mdvec.text.tokens import estimate_token_count
-from mdvec.types.query import Filters, SearchMode, SearchQuery
+from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery
 from mdvec.workspace import Workspace
 
 NO_LABEL = "(none)"
@@ -192,7 +192,7 @@ def _mode(corpus: Corpus, mode: SearchMode) -> _System:
             min_score=0,
             # Documents are judged, by their best chunk.
             per_document=1,
-            as_passages=False,
+            expand=Expansion.CHUNK,
         )
         result = corpus.workspace.search(query, wait_for_vectors=True)
         # Without a warning the question has operators alone, so that there is nothing to embed.

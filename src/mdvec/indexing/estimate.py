@@ -82,7 +82,7 @@ def estimate_import(
             warnings.append(f"{item.path}: {item.reason}")
         elif isinstance(item, Prepared):
             record, document = item.record, item.record.document
-            new.names += [PendingText(text_hash(name), name) for name in first_names(document.names)]
+            new.names += [PendingText(text_hash(name), name) for name in record.names]
             hashed = zip(record.text_hashes, record.chunks, strict=True)
             new.chunks += [PendingText(key, each.embedded_text, document.title) for key, each in hashed]
             new.documents += 1

@@ -9,13 +9,15 @@ makes the vectors that are missing. :func:`run_import` calls them in this order.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from msgspec.structs import replace
 
+from mdvec import run
 from mdvec.clock import now_ms
 from mdvec.embedding.interface import Embedder
-from mdvec.errors import CollectionNotEmptyError, DamagedDatabaseError
+from mdvec.errors import CollectionNotEmptyError, DamagedDatabaseError, WriterBusyError
 from mdvec.indexing.embed import EmbedOutcome, embed_pending, known_boilerplate
 from mdvec.indexing.plan import Changes, altered, find_changes, with_contexts_of_files
 from mdvec.indexing.prepare import Processes
@@ -34,7 +36,39 @@ from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 # oldest are removed.
 _MAX_UNUSED_VECTORS = 50_000
 
+# What the log says of an import.
+_COUNTS = ("added", "updated", "moved", "deleted", "failed", "embedded_chunks", "pending_chunks")
+
 _SEND_AGAIN = "Delete its sections and send them again."
+
+
+@contextmanager
+def recorded_import(name: str, options: ImportOptions) -> Iterator[Callable[[ImportReport], ImportReport]]:
+    """Record an import; one that changed nothing is worth a line only with ``debug``.
+
+    So is one that does not wait and finds another process at work: a server tries again and again.
+
+    Yields:
+        Takes the report, and returns it.
+    """
+    with (
+        run.logged("reindex", collection=name) as line,
+        run.current().step("reindex_total", collection=name) as step,
+    ):
+
+        def record(report: ImportReport) -> ImportReport:
+            done = {each: getattr(report, each) for each in _COUNTS}
+            changes = sum(done.values()) - report.failed - report.pending_chunks
+            line.update(done, level="info" if changes else "debug")
+            step.update(done)
+            return report
+
+        try:
+            yield record
+        except WriterBusyError:
+            if not options.wait_s:
+                line["level"] = "debug"
+            raise
 
 
 def run_import(

@@ -181,13 +181,14 @@ def prepare(
     if decoded.warning:
         document = replace(document, warnings=(decoded.warning, *document.warnings))
     cut = recipe.chunker.chunk(document)
-    chunks = cut.chunks or (metadata_chunk(document),)
+    document = replace(document, warnings=(*document.warnings, *cut.warnings))
+    chunks = cut.chunks or ((metadata_chunk(document),) if cut.is_found else ())
     if contexts is not None and len(contexts) == len(chunks):
         chunks = tuple(
             replace(chunk, context=context) for chunk, context in zip(chunks, contexts, strict=True)
         )
     record = make_record(entry, identity, recipe.fingerprint, document, chunks)
-    return Prepared(record, (*document.warnings, *cut.warnings))
+    return Prepared(record, document.warnings)
 
 
 def text_or_rule(path: str, raw: bytes) -> Decoded | str:
@@ -210,7 +211,7 @@ def make_record(
     # Bounded, since the terms are written with every chunk.
     names = first_names(document.names)
     headings = ["\n".join(chunk.heading_path) for chunk in chunks]
-    # A document without text has one chunk, its frontmatter.
+    # A document without text has one chunk, its frontmatter, or none.
     is_text = bool(chunks) and chunks[0].end > document.content_start
     if is_text and (properties := property_text(document.frontmatter)):
         # The words of its properties count as another heading of its first chunk.
@@ -227,6 +228,7 @@ def make_record(
         terms=tuple(_terms_of_chunks(names, headings, texts)),
         unspaced=is_unspaced_prose(document.title, document.body[document.content_start :]),
         skeletons=tuple(text_hash(each) if each else b"" for each in bare),
+        names=names if chunks else (),
     )
 
 

@@ -84,10 +84,10 @@ class Operation(Struct, frozen=True):
         return {"type": "array", "items": items[0]} if items else schema_of(self.answer, "programs")
 
 
-def search(workspace: Workspace, request: SearchRequest, *, as_passages: bool = True) -> SearchResult:
+def search(workspace: Workspace, request: SearchRequest) -> SearchResult:
     """Answer a request from the index; missing vectors are made in the background."""
     query = search_query(request, workspace.search_settings(request.collections))
-    return workspace.search(replace(query, as_passages=as_passages), wait_for_vectors=False)
+    return workspace.search(query, wait_for_vectors=False)
 
 
 def read(workspace: Workspace, request: DocumentRequest, lines: Lines | None) -> Passage:

@@ -175,6 +175,9 @@ def parse_condition(text: str) -> PropertyCondition:
         msg = f"not a condition on a property: {text!r}"
         raise UsageError(msg, hint="Write author='Ridley Scott', status!=done, rating>=4 or due<2026-06.")
     value = found[3]
+    if value.startswith(("=", "<", ">")):
+        msg = f"not a comparison: {f'{found[2]}{value[0]}'!r} in {text!r}"
+        raise UsageError(msg, hint=f"Compare with =, !=, <, <=, > or >=, such as {found[1]}>=4.")
     if len(value) > 1 and value[0] in _QUOTES and value[-1] == value[0]:
         value = value[1:-1]
     return PropertyCondition(found[1], Comparison(found[2]), value)

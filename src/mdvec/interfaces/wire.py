@@ -192,6 +192,7 @@ class Status(Struct, frozen=True):
     model: str
     published: Annotated[Published | None, doc("the version that is searched of a published workspace")]
     watcher: Annotated[str | None, doc("processes that keep it up to date", "programs")]
+    warnings: tuple[str, ...]
     collections: tuple[CollectionState, ...]
 
 

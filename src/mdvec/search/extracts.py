@@ -111,7 +111,7 @@ def expanded(
         view: The snapshot.
     """
     match expansion:
-        case Expansion.CHUNK:
+        case Expansion.PASSAGE | Expansion.CHUNK:
             return passage
         case Expansion.DOCUMENT:
             return _extract(body, 0, len(body))

@@ -43,6 +43,8 @@ _NS_PER_MS = 1_000_000
 
 # Passages prepared for each hit: two of them may be copies, or show the same text.
 _SPARE = 3
+# Of these, no more of a document is shown than its chunks.
+_PLAIN = (Expansion.PASSAGE, Expansion.CHUNK)
 
 
 class _Heading(NamedTuple):
@@ -88,7 +90,7 @@ def show_hits(
     copies: Mapping[ChunkId, int] = {}
     if not query.all_similar:
         wanted, copies = without_copies(wanted, chunks)
-    whole = {each.document_id for each in chunks.values()} if query.expand is not Expansion.CHUNK else set()
+    whole = {each.document_id for each in chunks.values()} if query.expand not in _PLAIN else set()
     whole |= {each.best.place.document_id for each, _ in wanted if len(each.chunks) > 1}
     bodies = view.documents.texts(sorted(whole)) if whole else {}
     tokens_left, more_left = query.max_tokens, query.expand_tokens

@@ -6,8 +6,10 @@ them.
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -118,6 +120,34 @@ class Search(Struct, frozen=True):
     importing: bool = False
     related_to: str | None = None
     readable: frozenset[str] | None = None
+
+
+@contextmanager
+def recorded_search(query: SearchQuery, *, plain: bool) -> Iterator[Callable[[SearchResult], SearchResult]]:
+    """Record a search.
+
+    Args:
+        query: The query.
+        plain: Whether the query may be in the log as it is, instead of its length and a hash.
+
+    Yields:
+        Takes the answer, and returns it.
+    """
+    text = query.text
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+    known = {"query": text} if plain else {"query_hash": digest}
+    with (
+        run.logged("search", **known, chars=len(text), mode=query.mode.value, limit=query.limit) as line,
+        run.current().step("search_total", query=text, limit=query.limit) as step,
+    ):
+
+        def record(result: SearchResult) -> SearchResult:
+            line.update(hits=len(result.hits), confidence=result.confidence.value)
+            scores = (f"{hit.path}:{hit.start_line}={hit.score:.3f}" for hit in result.hits)
+            step.update(hits=len(result.hits), scores=" ".join(scores))
+            return result
+
+        yield record
 
 
 def search(
@@ -403,7 +433,7 @@ def _passages(query: SearchQuery, ranking: Ranking) -> list[RankedPassage]:
         ranked = [each for each in ranked if not below[each.at]]
     # All passages of a document are the same when it is shown whole.
     per_document = 1 if query.expand is Expansion.DOCUMENT else query.per_document
-    if not query.as_passages:
+    if query.expand is Expansion.CHUNK:
         return single_chunks(ranked, per_document=per_document)
     # Each document has a passage at least as good as any of a later one.
     return joined_passages(ranked, per_document=per_document, documents=_SPARE * query.limit)

@@ -64,6 +64,7 @@ class DocumentRecord(Struct, frozen=True):
         unspaced: Whether its prose is mostly in scripts that are written without spaces.
         skeletons: Hashes of the chunks' texts without names and addresses, in the same order; equal ones are
             repeated text (see :func:`mdvec.text.prose.skeletons`). Empty if a chunk has no skeleton.
+        names: The names by which it is found; none of a document without chunks.
     """
 
     entry: SourceEntry
@@ -75,6 +76,7 @@ class DocumentRecord(Struct, frozen=True):
     terms: tuple[ChunkTerms, ...]
     unspaced: bool
     skeletons: tuple[bytes, ...]
+    names: tuple[str, ...]
 
 
 def first_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from mdvec.clock import now_ms
 from mdvec.stores.columns import LabelKind, fold_label, locator_bytes
-from mdvec.stores.records import DocumentRecord, first_names
+from mdvec.stores.records import DocumentRecord
 from mdvec.text.folding import fold_name
 from mdvec.text.hashing import text_hash
 from mdvec.text.links import file_key, link_key
@@ -114,7 +114,7 @@ def property_rows(key: int, record: DocumentRecord, stored: Stored) -> Iterator[
 
 def name_rows(key: int, record: DocumentRecord, stored: Stored) -> Iterator[Row]:
     """Yield what the document is called."""
-    for name in dict.fromkeys(map(stored, first_names(record.document.names))):
+    for name in dict.fromkeys(map(stored, record.names)):
         yield key, fold_name(name), name, text_hash(name)
 
 

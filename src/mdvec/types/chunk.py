@@ -55,7 +55,9 @@ class CutDocument(Struct, frozen=True):
     Attributes:
         chunks: In document order, ordinals from 0.
         warnings: For the author, such as a section that is too long; they name the heading.
+        is_found: Whether a document without chunks is found by its properties and names.
     """
 
     chunks: tuple[Chunk, ...]
     warnings: tuple[str, ...] = ()
+    is_found: bool = True

@@ -20,8 +20,13 @@ class SearchMode(StrEnum):
 
 
 class Expansion(StrEnum):
-    """The amount of text around a found chunk that is returned."""
+    """The amount of text around a found chunk that is returned.
 
+    ``chunk`` is each chunk by itself, ranked as it is. Otherwise neighbouring chunks are joined to a passage,
+    and other documents come before one has a further hit.
+    """
+
+    PASSAGE = "passage"
     CHUNK = "chunk"
     SECTION = "section"
     DOCUMENT = "document"
@@ -143,8 +148,6 @@ class SearchQuery(Struct, frozen=True):
         per_document: Most hits of one document; None for any number, where other documents come first.
         expand: How much text to return around a hit.
         expand_tokens: Most tokens of text in all hits together that ``expand`` returns; it cuts no passage.
-        as_passages: Whether neighbouring chunks are joined, and other documents come before one has a
-            further hit; else chunks are ranked as they are.
         max_tokens: Most tokens of text in all hits together; None for no limit.
     """
 
@@ -158,9 +161,8 @@ class SearchQuery(Struct, frozen=True):
     sort: SortBy = SortBy.SCORE
     threshold: float | None = None
     per_document: int | None = None
-    expand: Expansion = Expansion.CHUNK
+    expand: Expansion = Expansion.PASSAGE
     expand_tokens: int = 10_000
-    as_passages: bool = True
     max_tokens: int | None = None
 
     def __post_init__(self) -> None:

@@ -317,6 +317,7 @@ class WorkspaceStatus(Struct, frozen=True):
         collections: By name.
         watchers: The processes that keep it up to date now; more than one divide the collections.
         published: The version that is searched of a published workspace; None for any other.
+        warnings: About its settings and the database, for people.
     """
 
     database: str
@@ -325,6 +326,7 @@ class WorkspaceStatus(Struct, frozen=True):
     collections: tuple[CollectionStatus, ...]
     watchers: tuple[Activity, ...] = ()
     published: PublishedVersion | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class Severity(StrEnum):

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 PUBLISH_AGAIN = "import where it is published, and publish again"
 """The next step where a published copy is not complete."""
 
+PUSH = "push"
+"""The source of collections whose sections programs write."""
+
 _MAX_DESCRIPTION_CHARS = 500  # a description becomes that of a tool for agents
 _WEB = ("https://", "http://", "ssh://", "git@")
 
@@ -133,11 +136,11 @@ class Collections:
         return self.chosen((name,), view)[0]
 
     def _usable(self, view: View) -> Sequence[Collection]:
-        """Return the collections; a folder has only one, even if its database has others."""
+        """Return the collections; a folder has one and those of programs, even if its database has others."""
         return [
             replace(each, description=_one_line(each.description))
             for each in view.collections.all()
-            if self.place.docs_dir is None or each.name == DOCS_COLLECTION
+            if self.place.docs_dir is None or each.name == DOCS_COLLECTION or each.source.kind == PUSH
         ]
 
     # --- the next step -------------------------------------------------------------------------
@@ -169,7 +172,7 @@ class Collections:
 
         A chunker, model, key or server that cannot be used is an error here, not in the middle of an import.
         """
-        if self.place.docs_dir is not None:
+        if self.place.docs_dir is not None and str(location) != f"{PUSH}:":
             msg = f"the database of {self.place.docs_dir} is for that folder only"
             raise UsageError(msg, hint="Leave out --docs-dir to register another folder.")
         check_collection_name(name)

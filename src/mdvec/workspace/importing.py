@@ -6,7 +6,7 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -19,7 +19,9 @@ from mdvec.errors import (
     ImportStoppedError,
     MdvecError,
     ReadOnlyDatabaseError,
+    SourceError,
     WriterBusyError,
+    sentences,
 )
 from mdvec.indexing.work import Work
 from mdvec.sources.interface import Source, WatchedSource
@@ -27,7 +29,7 @@ from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions, ImportReport
-from mdvec.workspace.collections import Collections
+from mdvec.workspace.collections import PUSH, Collections
 from mdvec.workspace.database import DOCS_COLLECTION
 from mdvec.workspace.models import chunking_of, model_warnings, pinned_model, resume_change
 from mdvec.workspace.stages import Stages
@@ -35,9 +37,6 @@ from mdvec.workspace.stores import update_vector_index
 
 if TYPE_CHECKING:
     from mdvec.indexing.watch import Watcher
-
-# What the log says of an import.
-_COUNTS = ("added", "updated", "moved", "deleted", "failed", "embedded_chunks", "pending_chunks")
 
 # Of the time between two looks at a folder, a look takes this share at most.
 _LOOKING_SHARE = 0.1
@@ -97,7 +96,9 @@ def import_into(
                 if (left := stages.next_model(collection)) is not None:
                     with store.read() as view:
                         report = replace(report, pending_chunks=left.counts(collection, view).pending_chunks)
+    started = time.perf_counter()
     warnings += update_vector_index(store)
+    report = replace(report, elapsed_ms=report.elapsed_ms + (time.perf_counter() - started) * 1000)
     if report.failure is not None and not options.accept_pending:
         raise report.failure
     if options.embed:
@@ -105,45 +106,30 @@ def import_into(
     return replace(report, warnings=(*report.warnings, *warnings))
 
 
-@contextmanager
-def recorded_import(name: str, options: ImportOptions) -> Iterator[Callable[[ImportReport], ImportReport]]:
-    """Record an import; one that changed nothing is worth a line only with ``debug``.
-
-    So is one that does not wait and finds another process at work: a server tries again and again.
-
-    Yields:
-        Takes the report, and returns it.
-    """
-    with (
-        run.logged("reindex", collection=name) as line,
-        run.current().step("reindex_total", collection=name) as step,
-    ):
-
-        def record(report: ImportReport) -> ImportReport:
-            done = {each: getattr(report, each) for each in _COUNTS}
-            changes = sum(done.values()) - report.failed - report.pending_chunks
-            line.update(done, level="info" if changes else "debug")
-            step.update(done)
-            return report
-
-        try:
-            yield record
-        except WriterBusyError:
-            if not options.wait_s:
-                line["level"] = "debug"
-            raise
-
-
 class Freshness:
-    """The means that keep an index fresh: a watcher, and checks before a search. Safe for several threads."""
+    """The means that keep an index fresh: a watcher, and checks before a search. Safe for several threads.
+
+    Args:
+        collections: The collections.
+        stages: Makes their sources.
+        config: The settings.
+        importing: Brings one up to date.
+        unreadable: Why sources cannot be read, by the collection, each until it was read again.
+    """
 
     def __init__(
-        self, collections: Collections, stages: Stages, config: Config, importing: Importing
+        self,
+        collections: Collections,
+        stages: Stages,
+        config: Config,
+        importing: Importing,
+        unreadable: dict[str, str],
     ) -> None:
         self._collections = collections
         self._stages = stages
         self._config = config
         self._import = importing
+        self._unreadable = unreadable
         self._guard = threading.Lock()
         self._looked_ms: dict[CollectionId, int] = {}
         self._look_again_at: dict[CollectionId, float] = {}
@@ -235,6 +221,7 @@ class Freshness:
                 if self._differs(collection, source):
                     self._import(name, ImportOptions(embed=False, wait_s=0))
             self._looked_ms[collection.id] = looked_ms
+            self._unreadable.pop(name, None)
         except ImportStoppedError:
             command = self._collections.place.import_command([name], ImportMode.UPDATE)
             if left:
@@ -245,6 +232,9 @@ class Freshness:
             return ""
         except WriterBusyError as error:
             return f"{name} has changed, and is not up to date yet: {error}"
+        except SourceError as error:
+            self._unreadable[name] = no_longer_updated(name, error)
+            return ""
         except MdvecError as error:
             return f"mdvec cannot tell whether {name} has changed: {error}"
         finally:
@@ -260,6 +250,11 @@ class Freshness:
         plan = changes.plan
         differing = plan.new or plan.changed or plan.moved or plan.deleted or plan.touched
         return bool(differing) or changes.folder_contexts != contexts_of_files(collection)
+
+
+def no_longer_updated(name: str, error: SourceError) -> str:
+    """Return why a collection is as it was, and what to do about it."""
+    return f"{name} is no longer updated: {sentences(error, error.hint)}"
 
 
 class BackgroundImport:
@@ -397,6 +392,8 @@ class FirstIndex:
         Raises:
             MdvecError: If the folder cannot be indexed.
         """
+        if PUSH in map(attrgetter("source.kind"), self._collections.chosen(())):
+            return query, ()  # a program writes the sections of these documents
         is_new = not self._has_text()
         if wait_for_vectors is False:
             return self._make_behind(query, is_new=is_new)

@@ -21,13 +21,12 @@ from mdvec.types.hit import SearchResult
 from mdvec.types.ids import CollectionId
 from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.types.section import FoundSection, IndexedSection, SectionTotals
-from mdvec.workspace.collections import Collections
+from mdvec.workspace.collections import PUSH, Collections
 from mdvec.workspace.importing import BackgroundImport
 
 PUSHED_COLLECTION = "pushed"
 """Name of the collection that the first section makes when there is none for sections."""
 
-_PUSH = "push"
 _DESCRIPTION = "Sections that other programs have written"
 _MS = 1_000_000
 # So many changed documents are looked at to find the oldest sections.
@@ -44,7 +43,9 @@ class Sections:
 
     # --- writing -------------------------------------------------------------------------------
 
-    def add(self, sections: Sequence[IndexedSection], *, collection: str | None = None) -> list[str]:
+    def add(
+        self, sections: Sequence[IndexedSection], *, collection: str | None = None, wait_s: float = 0.0
+    ) -> list[str]:
         """Write sections as they are; their vectors are made behind this call.
 
         A section replaces the one of the same id in its document. Where an id, a number of tokens, a hash or
@@ -54,6 +55,7 @@ class Sections:
             sections: Any number, of any documents.
             collection: A collection with the source ``push:``; the only one when None, which is made if there
                 is none.
+            wait_s: How long to wait for their vectors, in seconds.
 
         Returns:
             Their ids.
@@ -70,7 +72,7 @@ class Sections:
             for path, added in groupby(by_path, key=lambda each: each.document_path):
                 _write(place.id, path, list(added), writer)
             writer.collections.change(place.id, lambda now: replace(now, last_indexed_ms=written_ms))
-        self._embed_behind(place.name)
+        self._embed_behind(place.name).join(wait_s)
         return [each.id for each in filled]
 
     def delete(self, path: str) -> int:
@@ -85,7 +87,7 @@ class Sections:
                 # No text is read: a damaged one can be deleted, too. Each section is a chunk.
                 counts = ((each, len(writer.chunks.contexts(place.id, each))) for each in spellings(path))
                 name, sections = next(((each, count) for each, count in counts if count), ("", 0))
-                if sections and place.source.kind != _PUSH:
+                if sections and place.source.kind != PUSH:
                     msg = f"{name} comes from {place.source}, and must be deleted there"
                     raise UsageError(msg, hint="Delete the file; the next import removes its sections.")
                 writer.documents.delete(place.id, [name] if name else [])
@@ -104,7 +106,7 @@ class Sections:
     def resume(self) -> None:
         """Make the vectors that clients' sections lack, behind this call."""
         with self._collections.store().read() as view:
-            places = [each for each in self._collections.chosen((), view) if each.source.kind == _PUSH]
+            places = [each for each in self._collections.chosen((), view) if each.source.kind == PUSH]
         for place in places:
             self._embed_behind(place.name)
 
@@ -147,7 +149,7 @@ class Sections:
         """Return the sections that a search found, best first.
 
         Args:
-            result: Of a query with ``as_passages`` unset: each hit is one section.
+            result: Of a query that expands no chunk: each hit is one section.
         """
         found: list[FoundSection] = []
         with self._collections.store().read() as view:
@@ -175,13 +177,13 @@ class Sections:
         """Return the collection to write to."""
         if name is not None:
             place = self._collections.named(name)
-            if place.source.kind != _PUSH:
+            if place.source.kind != PUSH:
                 msg = f"{name} takes no sections from clients: its source is not push:"
                 raise UsageError(
                     msg, hint="Add one for clients: mdvec tool add -n NAME -d DESCRIPTION -s push:"
                 )
             return place
-        places = [each for each in self._collections.chosen(()) if each.source.kind == _PUSH]
+        places = [each for each in self._collections.chosen(()) if each.source.kind == PUSH]
         if len(places) > 1:
             msg = (
                 f"several collections accept sections from clients: {', '.join(each.name for each in places)}"
@@ -190,7 +192,7 @@ class Sections:
         if places:
             return places[0]
         try:
-            return self._collections.add(PUSHED_COLLECTION, _DESCRIPTION, f"{_PUSH}:")
+            return self._collections.add(PUSHED_COLLECTION, _DESCRIPTION, f"{PUSH}:")
         except CollectionExistsError:  # another client was faster
             return self._place(PUSHED_COLLECTION)
 
@@ -202,14 +204,16 @@ class Sections:
             found += [(place, document) for document in [next(filter(None, matches), None)] if document]
         return found
 
-    def _embed_behind(self, name: str) -> None:
+    def _embed_behind(self, name: str) -> BackgroundImport:
         """Make the missing vectors of a collection in a thread, which ends when nothing is missing.
 
         If that fails they stay pending, which every answer says; the next import makes them.
         """
         options = ImportOptions(accept_pending=True, wait_s=float("inf"))
         made = BackgroundImport(lambda: self._import(name, options))
-        self._imports.setdefault(name, made).start()
+        made = self._imports.setdefault(name, made)
+        made.start()
+        return made
 
 
 def _write(collection_id: CollectionId, path: str, added: Sequence[IndexedSection], writer: Writer) -> None:

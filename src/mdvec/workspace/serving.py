@@ -97,7 +97,8 @@ class RestrictedWorkspace(Workspace):
         self.readable = frozenset(names)
         search = replace(whole._config.search, sync_budget_ms=0)
         super().__init__(
-            _RestrictedCollections(whole._collections, self.readable), replace(whole._config, search=search)
+            _RestrictedCollections(whole._collections, self.readable),
+            replace(whole._config, search=search, warnings=()),
         )
         self.searchers = whole.searchers
         self.browse = _UnplacedBrowse(self._collections, self._versions, self.browse._search)

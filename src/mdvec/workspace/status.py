@@ -65,8 +65,6 @@ def describe_all(
         chosen = collections.chosen(names, view, include_disabled=True)
         statuses = [_describe(each, view, stages, collections.place, files=files) for each in chosen]
         watchers = tuple(each for each in view.collections.activities() if not each.collection)
-    if statuses and store.warnings:  # once, for all of them
-        statuses[0] = replace(statuses[0], warnings=(*store.warnings, *statuses[0].warnings))
     if check:
         statuses = [_checked(each, store, stages) for each in statuses]
     models = dict.fromkeys(status.model for status in statuses)

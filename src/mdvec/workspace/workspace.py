@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,29 +17,31 @@ from mdvec import run
 from mdvec.config.paths import default_database
 from mdvec.config.schema import Config, SearchSettings
 from mdvec.embedding.interface import Embedder
-from mdvec.errors import ImportStoppedError, StoreError, UsageError, WorkspaceClosedError
+from mdvec.errors import ImportStoppedError, SourceError, StoreError, UsageError, WorkspaceClosedError
 from mdvec.search.hits import is_stale
-from mdvec.search.search import Search, search
+from mdvec.search.search import Search, recorded_search, search
+from mdvec.search.where import narrowed
 from mdvec.stores.records import StoredChunk
 from mdvec.stores.versions import VersionCache
 from mdvec.types.collection import Collection, SearchDefaults
 from mdvec.types.document import Lines
 from mdvec.types.hit import SearchResult
 from mdvec.types.links import DocumentLinks
-from mdvec.types.query import SearchQuery, Where
+from mdvec.types.query import Filters, SearchQuery
 from mdvec.types.report import (
     Finding,
     ImportOptions,
     ImportReport,
     ListedDocument,
     Passage,
+    Severity,
     TagCount,
     WorkspaceStatus,
 )
 from mdvec.workspace import reading
 from mdvec.workspace.collections import CollectionChanges, Collections, Folders, Registration
 from mdvec.workspace.database import DOCS_COLLECTION, DatabasePlace, WorkspaceDatabase
-from mdvec.workspace.importing import FirstIndex, Freshness, import_into, recorded_import
+from mdvec.workspace.importing import FirstIndex, Freshness, import_into, no_longer_updated
 from mdvec.workspace.models import Models
 from mdvec.workspace.pages import Browse, Pages
 from mdvec.workspace.reading import find
@@ -101,7 +102,10 @@ class Workspace:
             collections, self._stages, config.prices, importing=self.import_collection, running=self._running
         )
         self.sections = Sections(collections, self.import_collection)
-        self.freshness = Freshness(collections, self._stages, config, self.import_collection)
+        self._unreadable: dict[str, str] = {}
+        self.freshness = Freshness(
+            collections, self._stages, config, self.import_collection, self._unreadable
+        )
         self.stores = Stores(collections, self._stages, config)
         self.pages = Pages(collections, self._stages, self._versions)
         self.browse = Browse(
@@ -215,8 +219,16 @@ class Workspace:
             EmbeddingError: If the vectors cannot be made; words are searched, and what was made stays.
             ImportStoppedError: If the run is cancelled, or the workspace is closed meanwhile.
         """
+        from mdvec.indexing.imports import recorded_import  # searches do not need it
+
         with self._running(), recorded_import(name, options) as record:
-            return record(import_into(name, options, collections=self._collections, stages=self._stages))
+            try:
+                report = import_into(name, options, collections=self._collections, stages=self._stages)
+            except SourceError as error:
+                self._unreadable[name] = no_longer_updated(name, error)
+                raise
+            self._unreadable.pop(name, None)
+            return record(report)
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -258,12 +270,14 @@ class Workspace:
             DocumentNotFoundError: If it filters by links to a document that is not there.
             EmbedderUnavailableError: If its mode is ``dense`` and there is no model.
         """
-        with _recorded(query, plain=self._config.log.queries) as record:
+        with recorded_search(query, plain=self._config.log.queries) as record:
             warnings: tuple[str, ...] = ()
             if self._first_index is not None:
                 query, warnings = self._first_index.prepare(query, wait_for_vectors=wait_for_vectors)
             left, checked_ms = self.freshness.bring_up(query.collections)
-            warnings = (*self._collections.store().warnings, *warnings, *left)
+            unreadable = map(self._unreadable.get, query.collections or sorted(self._unreadable))
+            store = self._collections.store()
+            warnings = (*self._config.warnings, *filter(None, unreadable), *store.warnings, *warnings, *left)
             importing = self._first_index is not None and self._first_index.running
             asked = Search(query, checked_ms, importing, related_to, self.readable)
             # The steps of a search can be followed only in this process.
@@ -371,14 +385,15 @@ class Workspace:
         return self._collections.store().wait_for_change(generation, timeout_s=timeout_s)
 
     def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:
-        """Count the documents of each tag, most used first.
+        """Count the documents of each tag, most used first, without older versions, as a search does.
 
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
         with self._collections.store().read() as view:
             searched = self._collections.chosen(collections, view)
-            return view.documents.tags(Where(tuple(collection.id for collection in searched)))
+            replaced = self._versions.of((each.id for each in searched), view)
+            return view.documents.tags(narrowed(Filters(), searched, replaced, view))
 
     def chunks(self, collections: Sequence[str] = ()) -> Iterator[StoredChunk]:
         """Yield all chunks of some collections, or of all enabled ones, by collection, path and position.
@@ -395,15 +410,18 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If there is no such collection.
         """
-        return describe_all(
-            (name,) if name else (), self._collections, self._stages, files=files, check=check
-        )
+        names = (name,) if name else ()
+        status = describe_all(names, self._collections, self._stages, files=files, check=check)
+        unreadable = map(self._unreadable.get, names or sorted(self._unreadable))
+        store = () if self._collections.place.is_missing else self._collections.store().warnings
+        return replace(status, warnings=(*self._config.warnings, *filter(None, unreadable), *store))
 
     def doctor(self) -> list[Finding]:
         """Return what keeps mdvec from working well here."""
         from mdvec.workspace.status import examine
 
-        return examine(self._collections, self._stages)
+        findings = examine(self._collections, self._stages)
+        return [*findings, *(Finding(Severity.NOTE, "settings", each) for each in self._config.warnings)]
 
     def compact(self) -> tuple[int, int]:
         """Rewrite the database without what was deleted, and return its bytes before and after."""
@@ -453,34 +471,6 @@ class Workspace:
         finally:
             with self._guard:
                 self._runs.remove(current)
-
-
-@contextmanager
-def _recorded(query: SearchQuery, *, plain: bool) -> Iterator[Callable[[SearchResult], SearchResult]]:
-    """Record a search.
-
-    Args:
-        query: The query.
-        plain: Whether the query may be in the log as it is, instead of its length and a hash.
-
-    Yields:
-        Takes the answer, and returns it.
-    """
-    text = query.text
-    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
-    known = {"query": text} if plain else {"query_hash": digest}
-    with (
-        run.logged("search", **known, chars=len(text), mode=query.mode.value, limit=query.limit) as line,
-        run.current().step("search_total", query=text, limit=query.limit) as step,
-    ):
-
-        def record(result: SearchResult) -> SearchResult:
-            line.update(hits=len(result.hits), confidence=result.confidence.value)
-            scores = (f"{hit.path}:{hit.start_line}={hit.score:.3f}" for hit in result.hits)
-            step.update(hits=len(result.hits), scores=" ".join(scores))
-            return result
-
-        yield record
 
 
 def workspace_at(place: DatabasePlace, config: Config, embedder: Embedder | None = None) -> Workspace:

@@ -70,7 +70,12 @@ def test_a_section_without_text_is_kept() -> None:
 @pytest.mark.parametrize("text", ["", "---\ntitle: T\n---\n", "---\ntitle: T\n---\n# T\n\n## A\n\n#### B\n"])
 def test_a_document_without_body_has_no_chunk(text: str) -> None:
     """There is nothing to embed in frontmatter and headings; the document itself is listed all the same."""
-    assert _cut(text) == CutDocument(())
+    assert _cut(text) == CutDocument((), is_found=False)
+
+
+def test_a_file_whose_text_cannot_be_read_is_found_by_its_name() -> None:
+    """A scanned page is no note without text: somebody looks for it."""
+    assert _cut("", path="scans/bill.pdf") == CutDocument((), is_found=True)
 
 
 # --- the limit of the embedder -------------------------------------------------------------------------
@@ -115,7 +120,7 @@ def test_what_cannot_be_cut_stays_whole_with_a_warning() -> None:
     cut = _cut(text, token_limit=30)
     assert [c.token_count for c in cut.chunks] == [40, 42, 45, 3]
     (warning,) = cut.warnings
-    assert "longer than the 30 tokens" in warning
+    assert "longer than 30 tokens" in warning
     assert "text without a heading (43 tokens), 'A' (86 tokens), 'B1' (89 tokens);" in warning
     assert "## or ###" in warning
 
@@ -201,9 +206,9 @@ def test_metadata_is_one_short_line() -> None:
 
 def test_the_fingerprint_names_all_that_moves_a_cut() -> None:
     """Another limit or tokenizer is another fingerprint."""
-    assert VaultChunker(token_ends=_words).fingerprint == "vault/1:limit=None:"
+    assert VaultChunker(token_ends=_words).fingerprint == "vault/2:limit=None:"
     chunker = VaultChunker(token_ends=_words, token_limit=32_000, tokenizer_name="voyage")
-    assert chunker.fingerprint == "vault/1:limit=32000:voyage"
+    assert chunker.fingerprint == "vault/2:limit=32000:voyage"
 
 
 def test_huge_inputs_take_time_in_proportion() -> None:

@@ -76,7 +76,7 @@ def test_search_docs_counts_in_the_folder_that_is_served(tmp_path: Path, name: s
     assert (config.chunking.max_tokens, config.chunking.min_tokens) == (1500, 80)
     assert config.chunking.levels == (1, 2)
     assert config.embedding.provider == "builtin"
-    [warning] = loaded.warnings
+    [warning] = loaded.config.warnings
     for name in ("embedding.model", "embedding.dimension", "watch.interval_s", f"mdvec trust {docs}"):
         assert name in warning
     trust(docs)
@@ -108,7 +108,7 @@ def test_local_rag_is_read_as_it_is_when_named(tmp_path: Path) -> None:
     assert (config.scanner.extensions, config.scanner.exclude_dirs) == ((".md",), ("data",))
     assert getattr(config.extension_sections["embedding.gemini"], "attempts") == 4  # noqa: B009
     assert loaded.origins["search.k"] == f"{file}: search.default_top_k"
-    assert loaded.warnings == ()
+    assert config.warnings == ()
 
 
 def test_config_toml_is_read_as_it_is_when_named(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_config_toml_is_read_as_it_is_when_named(tmp_path: Path) -> None:
 def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
     """A config.toml or config.yaml of something else among documents is not read, even a broken one."""
     write(tmp_path / "config.toml", 'title = "A site"\n[params]\nsearch = true\n')
-    write(tmp_path / "config.yaml", "search: {default_top_k: 3}\nnav: [")
+    write(tmp_path / "config.yaml", "search: {top: 3}\nnav: [")
     loaded = load_config(cwd=tmp_path, env={}, docs_dir=tmp_path)
     assert (loaded.path, loaded.config.search.k) == (None, 5)
 
@@ -140,14 +140,17 @@ def test_a_recognised_config_yaml_counts_in_the_folder_that_is_served(tmp_path: 
     [
         ("search:\n  default_top_k: 7\n", True),
         ("chunker: {}\nsearch: {default_top_k: 7, more: 1}\n", True),
-        ("search: {default_top_k: 7, more: 1}\n", False),
-        ("search: {default_top_k: 7}\nnav: {}\n", False),
+        ("search: {default_top_k: 7, more: 1}\n", True),
+        ("search: {default_top_k: 7}\nlogging: {level: debug}\n", True),
+        ("embeding: {output_dimensionality: 768}\nsearch: {default_top_k: 7}\n", True),
+        ("search: {k: 7}\n", False),
+        ("embedding: {model: bge, batch_size: 8}\nsearch: {k: 7}\nllm: {model: x}\n", False),
         ("", False),
         ("- a\n", False),
     ],
 )
 def test_a_part_of_a_config_yaml_is_enough(tmp_path: Path, text: str, is_read: bool) -> None:
-    """All its settings are optional; a file that is not clearly local-rag's is left alone."""
+    """A partial, misspelt or extended file counts; one that is not clearly local-rag's is left alone."""
     write(tmp_path / "config.yaml", text)
     assert load_config(cwd=tmp_path, env={}, docs_dir=tmp_path).config.search.k == (7 if is_read else 5)
 
@@ -159,9 +162,69 @@ def test_every_setting_has_a_fate_and_unknown_ones_are_named(tmp_path: Path) -> 
     assert len(found.settings) + len(found.left_out) == 21  # with the provider and the strategy
     assert found.settings["search.k"].value == 7
     assert found.left_out["embedding.batch_size"].startswith("mdvec sends")
-    assert found.unknown == ("extra",)
+    assert (found.unknown, found.chosen) == ({"extra": ""}, ())
     file = write(tmp_path / ".search-docs.json", json.dumps({"files": {"includes": []}}))
-    assert load_config(cwd=tmp_path, env={}).warnings == (f"{file}: unknown setting files.includes",)
+    [warning] = load_config(cwd=tmp_path, env={}).config.warnings
+    assert warning == f"{file}: unknown: files.includes (did you mean files.include?)"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("embeding: {model: x}\n", "unknown: embeding.model (did you mean embedding.model?)"),
+        ("logging: {level: debug}\n", "unknown: logging.level"),
+        ("embedding: {batch_size: 100}\n", ""),
+        ("embedding: {batch_size: 8}\n", "embedding.batch_size has no effect: mdvec sends as many"),
+        (
+            "retry: {base_delay: 3, backoff_factor: 4}\n",
+            "retry.base_delay, retry.backoff_factor has no effect",
+        ),
+        ("chromadb: {hnsw_M: 16}\n", ""),
+        ("chromadb: {hnsw_M: 32}\n", 'chromadb.hnsw_M has no effect without [store] vectors = "chroma"'),
+    ],
+)
+def test_what_has_no_effect_is_a_warning(tmp_path: Path, text: str, said: str) -> None:
+    """It says which setting and why; a value that is the other program's default was no choice."""
+    file = write(tmp_path / "config.yaml", f"search: {{default_top_k: 7}}\n{text}")
+    warnings = load_config(file, cwd=tmp_path, env={}).config.warnings
+    assert [each.removeprefix(f"{file}: ")[: len(said)] for each in warnings] == ([said] if said else [])
+
+
+def test_settings_of_chroma_reach_it(tmp_path: Path) -> None:
+    """They count as soon as Chroma is chosen, which the file itself may do by the name that mdvec has."""
+    file = write(
+        tmp_path / "config.yaml", f"{LOCAL_RAG.replace('M: 16', 'M: 32')}store: {{vectors: chroma}}\n"
+    )
+    config = load_config(file, cwd=tmp_path, env={}).config
+    assert (config.store.vectors, config.warnings) == ("chroma", ())
+    assert getattr(config.extension_sections["store.chroma"], "hnsw_M") == 32  # noqa: B009
+
+
+def test_config_toml_counts_where_search_docs_json_does(tmp_path: Path) -> None:
+    """It is looked for upward from the working directory, and names what needs trust."""
+    file = write(tmp_path / "config.toml", VECTOR_DB)
+    (tmp_path / "deep").mkdir()
+    loaded = load_config(cwd=tmp_path / "deep", env={})
+    assert (loaded.path, loaded.config.search.k, loaded.config.chunking.max_tokens) == (file, 6, 1024)
+    [warning] = loaded.config.warnings
+    assert "ignored store.location, embedding.auto_unload_minutes" in warning
+    trust(tmp_path)
+    assert load_config(cwd=tmp_path, env={}).config.store.location == str(tmp_path / "vector-db.sqlite")
+
+
+def test_a_broken_file_with_its_words_is_an_error(tmp_path: Path) -> None:
+    """One mistake in the file of local-rag does not switch off all of it in silence."""
+    write(tmp_path / "config.yaml", "search:\n  default_top_k: 7\n bad: [1\n")
+    with pytest.raises(ConfigError, match=r"config\.yaml:3: not YAML"):
+        load_config(cwd=tmp_path, env={})
+
+
+def test_the_section_of_a_model_may_stay_in_mdvec_toml(tmp_path: Path) -> None:
+    """A config.toml that is renamed counts whole."""
+    write(tmp_path / "mdvec.toml", VECTOR_DB.replace("vector-db.sqlite", "x.sqlite"))
+    trust(tmp_path)
+    loaded = load_config(cwd=tmp_path, env={})
+    assert (loaded.config.embedding.auto_unload_minutes, loaded.config.embedding.memory_threshold) == (5, 0.7)
 
 
 def test_a_wrong_value_is_an_error_with_both_names(tmp_path: Path) -> None:

@@ -106,6 +106,7 @@ UPDATE = ("reindex", "reindex")
         ),
         (SEARCH, {"query": "x", "depth": [1, 7]}, "`depth[1]` must be from 0 to 3"),
         (SEARCH, {"query": "x", "where": "nonsense"}, "not a condition on a property: 'nonsense'"),
+        (SEARCH, {"query": "x", "where": "rating=>4"}, "not a comparison: '=>' in 'rating=>4'"),
         (SEARCH, {"query": "x", "updated_since": "soon"}, "not a date, a time or an age: 'soon'"),
         (READ, {"file": {}}, "`path` must be text, not {}"),
         (READ, {"path": "a.md", "lines": "first"}, "not a range of lines: 'first'"),

@@ -77,6 +77,15 @@ def test_json_has_exactly_the_documented_keys(mdvec: Mdvec, workspace: FakeWorks
     assert report["warnings"] == ["日本.md: broken frontmatter"]
 
 
+def test_many_warnings_do_not_hide_the_outcome(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """The first are printed, and which command has the others."""
+    warnings = tuple(f"{number}.md: odd" for number in range(200))
+    workspace.report = replace(workspace.report, warnings=warnings)
+    lines = mdvec("import", "-n", "notes").err.splitlines()
+    assert len([line for line in lines if line.startswith("warning: ")]) == 5
+    assert "and 195 more warnings; 'mdvec status -n notes' has all of them" in lines
+
+
 def test_text_is_a_short_summary(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """People get two lines with what changed and what is there now; warnings go to stderr."""
     workspace.report = replace(

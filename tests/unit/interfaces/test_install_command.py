@@ -15,7 +15,7 @@ from tests.unit.interfaces.conftest import Mdvec, Outcome
 from tests.unit.interfaces.fake_workspace import COLLECTION, FakeWorkspace
 
 from mdvec.interfaces.cli.installing import install
-from mdvec.types.collection import EmbeddingSpec
+from mdvec.types.collection import EmbeddingSpec, SourceSpec
 
 CLIENTS = ["claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini-cli"]
 URL = "http://127.0.0.1:8765/mcp"
@@ -395,6 +395,30 @@ def test_the_key_of_a_collection_is_named(
     monkeypatch.setattr(workspace, "database", tmp_path)
     monkeypatch.setattr(workspace, "collections", lambda **_: [made])
     assert "voyage needs VOYAGE_API_KEY" in home(mdvec, tmp_path, "install", "codex").err
+
+
+def test_the_token_of_a_private_vault_is_named(
+    mdvec: Mdvec, tmp_path: Path, workspace: FakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client starts without the variables of a shell, and the vault would no longer be updated."""
+    made = replace(COLLECTION, source=SourceSpec("github", "me/vault"))
+    monkeypatch.setattr(workspace, "database", tmp_path)
+    monkeypatch.setattr(workspace, "collections", lambda **_: [made])
+    said = "a private repository on github needs GITHUB_TOKEN, which the entry does not set"
+    assert said in home(mdvec, tmp_path, "install", "codex").err
+    assert said not in home(mdvec, tmp_path, "install", "cursor", "--env", "GITHUB_TOKEN=x").err
+
+
+def test_a_configuration_that_is_found_counts_in_the_entry(
+    mdvec: Mdvec, tmp_path: Path, cursor: Path
+) -> None:
+    """It is named there and so trusted: nothing of it is called ignored, and its model's key is asked for."""
+    (tmp_path / "config.yaml").write_text("embedding: {output_dimensionality: 768}\n", "utf-8")
+    outcome = home(mdvec, tmp_path, "install", "cursor")
+    assert str(tmp_path / "config.yaml") in written(cursor)["mcpServers"]["mdvec"]["args"]
+    assert "is named in the entry and so is trusted" in outcome.err
+    assert "ignored" not in outcome.err
+    assert "gemini needs GEMINI_API_KEY" in outcome.err
 
 
 def test_variables_that_are_written_are_not_warned_of(mdvec: Mdvec, tmp_path: Path, cursor: Path) -> None:

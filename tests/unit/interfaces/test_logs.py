@@ -20,11 +20,11 @@ from mdvec.errors import (
     StoreUnavailableError,
     WriterBusyError,
 )
+from mdvec.indexing.imports import recorded_import
 from mdvec.interfaces import logs
 from mdvec.interfaces.errors import translate_logged
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.report import ImportOptions
-from mdvec.workspace.importing import recorded_import
 
 SECRET = "sk-live-4711"
 TEXT = "the quagga eats at noon"

@@ -202,7 +202,15 @@ def test_status_as_json(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     files = (FileStatus("a.md", DocumentState.READY, chunks=2),)
     workspace.statuses = (CollectionStatus(COLLECTION, COUNTS, files, check),)
     status = json.loads(mdvec("status", "-n", "notes", "--check", "--format", "json").out)
-    assert list(status) == ["database", "size_bytes", "model", "published", "watcher", "collections"]
+    assert list(status) == [
+        "database",
+        "size_bytes",
+        "model",
+        "published",
+        "watcher",
+        "warnings",
+        "collections",
+    ]
     [collection] = status["collections"]
     assert list(collection) == [
         "name", "description", "source", "include", "exclude", "enabled", "created", "updated",

@@ -71,20 +71,20 @@ def import_(session: Session, file: Path) -> None:
     from mdvec.config.foreign import translated
 
     found = translated(file)
-    if found is None:
+    if found is None or not found.is_recognised:
         msg = f"{file} is not a configuration that mdvec can import"
         raise UsageError(msg, hint="It takes .search-docs.json, and config.yaml or config.toml of searches.")
     names = sorted(found.settings, key=lambda name: name.rpartition("."))  # tables behind the keys
     values = {name: found.settings[name].value for name in names}
     if session.output == "json":
-        write_json({"settings": values, "left_out": found.left_out, "unknown": found.unknown})
+        write_json({"settings": values, "left_out": found.left_out, "unknown": [*found.unknown]})
         return
     origins = {name: each.origin.removeprefix(f"{file}: ") for name, each in found.settings.items()}
     write(_as_toml(values, origins))
     for name, reason in found.left_out.items():
         note(f"{name} is left out: {reason}")
-    for name in found.unknown:
-        note(f"unknown setting {name}")
+    for name, near in found.unknown.items():
+        note(f"unknown setting {name}" + (f"; did you mean {near}?" if near else ""))
 
 
 @click.command(cls=CommandGroup)

@@ -12,10 +12,14 @@ from mdvec.interfaces.cli.common_options import Command, choice_of, format_optio
 from mdvec.interfaces.cli.filters import folder_options, names_option
 from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
 from mdvec.interfaces.cli.session import Session
-from mdvec.interfaces.cli.terminal import note_no_collections, print_failure, warn, write, write_json
+from mdvec.interfaces.cli.terminal import note, note_no_collections, print_failure, warn, write, write_json
 from mdvec.interfaces.errors import EXIT_FAILED, translate
 from mdvec.interfaces.present import embedded_so_far, estimate_summary, import_summary
+from mdvec.text.quantity import quantity
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
+
+# More would hide the outcome.
+_MOST_WARNINGS = 5
 
 if TYPE_CHECKING:
     from mdvec.errors import EmbeddingError
@@ -121,7 +125,7 @@ def _import_one(
         failure = translate(error)
         print_failure(f"{name}: {failure.message}", failure.hint)
         return False
-    _print_report(report, session.output)
+    _print_report(report, session)
     if report.failure is not None:
         _print_missing_vectors(report.failure, f"{embedded_so_far(report)}. Run {resume} to resume.")
     return not (report.failed or report.failure)
@@ -135,14 +139,17 @@ def _embedding_on(
     return workspace.models.embedding_on(cluster, shows_output=session.verbose)
 
 
-def _print_report(report: ImportReport, output: str) -> None:
-    if output == "json":
+def _print_report(report: ImportReport, session: Session) -> None:
+    if session.output == "json":
         from mdvec.interfaces import wire
 
         write_json(wire.import_report(report))
         return
-    for warning in report.warnings:
+    for warning in report.warnings[:_MOST_WARNINGS]:
         warn(warning)
+    if more := len(report.warnings[_MOST_WARNINGS:]):
+        command = session.command("status", "-n", report.collection)
+        note(f"and {quantity(more, 'more warning')}; '{command}' has all of them")
     write(import_summary(report) + "\n")
 
 

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mdvec.errors import ClientFileBusyError, ClientFileError, MdvecError, UsageError
+from mdvec.errors import (
+    ClientFileBusyError,
+    ClientFileError,
+    MdvecError,
+    UntrustedConfigError,
+    UsageError,
+)
 from mdvec.interfaces.cli.common_options import EXISTING_FOLDER, FILE, Command, combined
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write_documents
@@ -33,9 +39,10 @@ if TYPE_CHECKING:
 _ENTRY_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # How often an edit is tried while the client keeps writing the file.
 _ATTEMPTS = 5
-# Variables that may hold the key of a provider whose settings name none.
+# Variables that may hold the key of a provider, or of a kind of source, whose settings name none.
 _KEY_VARIABLES = {
     "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "github": ("GITHUB_TOKEN",),
     "openai": ("OPENAI_API_KEY",),
     "voyage": ("VOYAGE_API_KEY",),
 }
@@ -123,8 +130,8 @@ def install(
     if not changed:
         note(f"{path} already has this entry: nothing to do")
     if url is None and (changed or dry_run):
-        providers = _configured_provider(session) if dry_run else _providers(session)
-        _note_missing_keys(session, providers, {*env, *references}, can_refer=client.passes_variables)
+        needs = {_configured_provider(session)} if dry_run else _providers(session)
+        _note_missing_keys(session, needs, {*env, *references}, can_refer=client.passes_variables)
     if not changed or dry_run:
         return
     note(f"{client.title} finds mdvec as {name!r}: {path}")
@@ -209,61 +216,57 @@ def _check_only_url(session: Session, env: Mapping[str, str], references: tuple[
         raise UsageError(msg, hint="Give them to 'mdvec serve --http', and only the URL here.")
 
 
-def _configured_provider(session: Session) -> set[str]:
-    return {session.load_config().config.embedding.provider}
+def _configured_provider(session: Session) -> str:
+    return session.load_config().config.embedding.provider
 
 
 def _providers(session: Session) -> set[str]:
-    """Return the providers of the models in use. Opening the database may write to it."""
-    providers = _configured_provider(session)
+    """Return the providers of models and the kinds of sources. Opening the database may write to it."""
+    found = {_configured_provider(session)}
     # A database that cannot be read is reported by other commands.
     with suppress(MdvecError), session.open() as (workspace, _):
-        specs = (each.embedding for each in workspace.collections(include_disabled=True))
-        providers |= {spec.provider for spec in specs if spec is not None}
-    return providers
+        for each in workspace.collections(include_disabled=True):
+            found |= {each.source.kind, *([each.embedding.provider] if each.embedding is not None else [])}
+    return found
 
 
 def _note_missing_keys(
     session: Session, providers: set[str], env: Container[str], *, can_refer: bool
 ) -> None:
-    """Name the keys that models need and that the entry does not hold.
+    """Name the keys that models and sources need and that the entry does not hold.
 
     Args:
-        session: Configures the models.
-        providers: Of the models.
+        session: Configures them.
+        providers: Of the models, and the kinds of the sources.
         env: The variables that the entry sets or passes on.
         can_refer: Whether the client can pass on variables of its own.
     """
     reference = "--env-ref {} or " if can_refer else ""
     config = session.load_config().config
     for provider in sorted(providers):
-        settings = config.extension_sections.get(f"embedding.{provider}")
-        own = getattr(settings, "api_key_env", None)
+        sections = config.extension_sections
+        settings = sections.get(f"embedding.{provider}") or sections.get(provider)
+        own = getattr(settings, "api_key_env", None) or getattr(settings, "token_env", None)
         # A server of one's own speaks OpenAI's protocol, and needs no key unless one is configured.
         is_own_server = provider == "openai" and getattr(settings, "base_url", None) is not None
         keys = (own,) if own else () if is_own_server else _KEY_VARIABLES.get(provider, ())
         if keys and not any(key in env for key in keys):
+            what = "a private repository on github" if provider == "github" else provider
             note(
-                f"{provider} needs {' or '.join(keys)}, which the entry does not set: "
+                f"{what} needs {' or '.join(keys)}, which the entry does not set: "
                 f"add {reference.format(keys[0])}--env {keys[0]}, unless it is set where the client starts"
             )
 
 
 def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
     """Return the command that starts mdvec as it works here, wherever the client starts."""
-    from mdvec.config import paths
-    from mdvec.config.load import is_users_own
-
     if session.data_dir is not None and session.docs_dir is None:
         msg = "--data-dir says where the index of --docs-dir goes"
         raise UsageError(msg, hint="Give --docs-dir too, or name a database with --database.")
+    _name_configuration(session)
     loaded = session.load_config()
     from_env = {origin for origin in loaded.origins.values() if origin.startswith("MDVEC_")} - set(env)
-    config, database = session.config, session.database
-    if config is None and loaded.path is not None and loaded.path.parent != paths.user_config_dir():
-        config = loaded.path
-        if not is_users_own(config):
-            warn(f"{config} is named in the entry and so is trusted from now on, even if it changes")
+    database = session.database
     location = loaded.config.store.location
     is_set_here = loaded.origins.get("store.location") in from_env
     if database is None and session.docs_dir is None and location and is_set_here and not scheme_of(location):
@@ -277,7 +280,7 @@ def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
     options = {
         "--docs-dir": session.docs_dir,
         "--data-dir": session.data_dir,
-        "--config": config,
+        "--config": session.config,
         "--database": database,
     }
     for option, path in options.items():
@@ -286,6 +289,20 @@ def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
         elif path is not None:
             command += [option, os.path.abspath(path)]  # noqa: PTH100 - .. goes, links stay
     return tuple(command)
+
+
+def _name_configuration(session: Session) -> None:
+    """Name the configuration file that is found here: the entry will, and then all of it counts."""
+    from mdvec.config import load_config, paths
+    from mdvec.config.load import is_users_own
+
+    with suppress(UntrustedConfigError):  # loading it for the session asks
+        found = load_config(session.config, cwd=session.cwd, env=session.env, docs_dir=session.docs_dir).path
+        if found is None or session.config is not None or found.parent == paths.user_config_dir():
+            return
+        session.config = found
+        if not is_users_own(found):
+            warn(f"{found} is named in the entry and so is trusted from now on, even if it changes")
 
 
 def _without_secrets(address: str) -> str:

@@ -252,8 +252,7 @@ def related(session: Session, path: str, name: str | None, limit: int) -> None:
     with session.reading(name) as (workspace, config):
         result = workspace.browse.related(path, collection=name, limit=limit)
     if session.output != "json":
-        for warning in result.warnings:
-            warn(warning)
+        session.warn(result.warnings)
     write_hits(result, session, config)
     if not result.hits:
         note("no related documents")

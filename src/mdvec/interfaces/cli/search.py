@@ -16,7 +16,6 @@ from mdvec.interfaces.cli.terminal import (
     note,
     terminal_columns,
     use_color,
-    warn,
     write_documents,
     write_json,
     write_raw,
@@ -69,7 +68,7 @@ _MIN_COLUMNS = 30
 @click.option(
     "--expand",
     type=choice_of(Expansion),
-    help="How much text to return around a hit.  [default: chunk]",
+    help="How much text to return around a hit.  [default: passage]",
 )
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Maximum tokens of text in all hits together.")
 @click.option("--explain", is_flag=True, help="Show why each hit was found.")
@@ -114,7 +113,7 @@ def search(
         found_in = {hit.collection for hit in result.hits}
         several = output == "text" and (len(found_in) > 1 or len(names or workspace.collections()) > 1)
     if output != "json":
-        _note_shortcomings(result)
+        _note_shortcomings(result, session)
     write_hits(result, session, config, color=color, explain=explain, several=several)
     # Formats for programs get a warning only about a doubtful answer.
     doubtful = result.confidence in (Confidence.LOW, Confidence.NONE)
@@ -124,11 +123,10 @@ def search(
             note(weaker)
 
 
-def _note_shortcomings(result: SearchResult) -> None:
+def _note_shortcomings(result: SearchResult, session: Session) -> None:
     for line in present.spelling_lines(result):
         note(printable(line))
-    for warning in result.warnings:
-        warn(warning)
+    session.warn(result.warnings)
     if not result.hits:
         note("no hits")
         if result.hint:

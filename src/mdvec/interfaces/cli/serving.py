@@ -93,8 +93,21 @@ def rpc(ctx: click.Context) -> None:
     """Let a program search and index, over JSON-RPC 2.0.
 
     The program starts this itself and talks to it on standard input and output, one JSON object a line.
+    In a project with an index or a .search-docs.json, it uses the index of the project.
     """
-    ctx.exit(_serve_stdio(ctx.obj, _rpc, "a JSON-RPC client"))
+    from mdvec.config.paths import folder_of, is_of_search_docs
+
+    session: Session = ctx.obj
+    session.use_index_here()
+    if session.docs_dir is None and session.database is None:
+        loaded = session.load_config()
+        if (
+            loaded.path is not None
+            and is_of_search_docs(loaded.path)
+            and loaded.config.store.location is None
+        ):
+            session.docs_dir = folder_of(loaded.path)
+    ctx.exit(_serve_stdio(session, _rpc, "a JSON-RPC client"))
 
 
 @click.command(cls=Command)

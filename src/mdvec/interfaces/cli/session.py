@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,7 +70,7 @@ class Session:
         choice: The options by name that say how the folder is indexed.
         format_name: The value of ``--format``; None without it.
         formats: The formats of the command; the first is the one for people.
-        warned: Warnings about the configuration that were printed.
+        warned: Warnings that were printed.
     """
 
     env: Mapping[str, str]
@@ -105,12 +105,16 @@ class Session:
             if not self.trusts_now(error):
                 raise
             loaded = load()
-        for warning in loaded.warnings:
+        self.warn(loaded.config.warnings)
+        self._config = loaded.config
+        return loaded
+
+    def warn(self, warnings: Iterable[str]) -> None:
+        """Write warnings, each once."""
+        for warning in dict.fromkeys(warnings):
             if warning not in self.warned:
                 warn(warning)
                 self.warned.add(warning)
-        self._config = loaded.config
-        return loaded
 
     def trusts_now(self, error: UntrustedConfigError) -> bool:
         """Ask a person whether a folder is trusted, and remember it if so; elsewhere return False."""
@@ -181,8 +185,8 @@ class Session:
         Raises:
             UsageError: If the options contradict each other, or the configuration is wrong.
         """
-        if not any(names) and self.docs_dir is None and self.database is None:
-            self._use_index_here()
+        if not any(names):
+            self.use_index_here()
         config = self.load_config().config
         if not (self.no_daemon or self.verbose or self.opener or self.choice):
             self._note_other_daemon(config)
@@ -273,9 +277,12 @@ class Session:
             preset=load_preset(given["preset"], cwd=self.cwd) if "preset" in given else None,
         )
 
-    def _use_index_here(self) -> None:
+    def use_index_here(self) -> None:
+        """Use the index of the folder that the working directory is in, unless another one is named."""
         from mdvec.config.paths import find_index
 
+        if self.docs_dir is not None or self.database is not None:
+            return
         found = find_index(self.cwd)
         if found is None:
             return

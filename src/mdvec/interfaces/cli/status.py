@@ -72,6 +72,7 @@ def _print_status(found: WorkspaceStatus, name: str | None, session: Session) ->
     write(f"database: {visible(found.database)} ({size})\nmodel: {found.model}\n")
     if found.published is not None:
         write(f"published: {present.published_line(found.published)}\n")
+    session.warn(found.warnings)
     if not found.collections:
         note_no_collections(session.first_import())
         return

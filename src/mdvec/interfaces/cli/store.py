@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import click
 
@@ -90,8 +91,13 @@ def move(session: Session, target: str) -> None:
     compared before the command succeeds. The old store and the configuration stay as they are.
     A copy that was interrupted is resumed.
     """
+    from mdvec.config.paths import is_folder_name
     from mdvec.evaluation.own_questions import default_file
 
+    if not scheme_of(target) and is_folder_name(Path(target)) and not Path(target).is_file():
+        msg = f"{target!r} does not look like a database"
+        file = f"{target.rstrip('/')}.sqlite"
+        raise UsageError(msg, hint=f"Write a file such as {file}, or an address: postgresql://HOST/DATABASE.")
     with session.open() as (workspace, _):
         moved = workspace.stores.move(target)
         questions = default_file(workspace)

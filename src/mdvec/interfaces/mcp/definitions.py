@@ -32,7 +32,6 @@ from mdvec.interfaces.mcp.paging import MAX_DESCRIPTION_CHARS
 from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.printing import one_line, shown
 from mdvec.interfaces.requests import AgentSearchRequest, CollectionRequest, NoArguments
-from mdvec.text.scripts import holds_unspaced
 from mdvec.types.collection import RESERVED_NAMES, Collection
 
 # From here on, the counts of an object in a list are described together: their names say enough.
@@ -250,17 +249,13 @@ def _collection_tool(name: str, description: str) -> Tool:
     return Tool(
         name=name,
         title=f"Search {name}",
-        # Without one a model would have to guess from the name alone what the tool does.
-        description=_described(name, description) or f"Find passages in the collection {name}.",
-        input_schema=input_schema(AgentSearchRequest, ("query", "limit", "per_document")),
+        # A description says what is there, not what the tool does; clients look for tools by English words.
+        description=f"Search the documents in {name}: {one_line(description, MAX_DESCRIPTION_CHARS)}".rstrip(
+            ": "
+        ),
+        input_schema=input_schema(AgentSearchRequest, ("query", "limit")),
         annotations=_READING,
     )
-
-
-def _described(name: str, description: str) -> str:
-    """Return the description; one in Japanese after English words, by which clients look for tools."""
-    text = one_line(description, MAX_DESCRIPTION_CHARS)
-    return f"Search the user's documents in {name}: {text}" if holds_unspaced(text) else text
 
 
 async def list_prompts(_ctx: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:

@@ -7,7 +7,14 @@ from dataclasses import replace
 
 from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces.encoding import iso_time
-from mdvec.interfaces.errors import Failure, OnBug, hint_for_client, shortened, translate_for_client
+from mdvec.interfaces.errors import (
+    Failure,
+    OnBug,
+    hint_for_client,
+    shortened,
+    text_for_client,
+    translate_for_client,
+)
 from mdvec.interfaces.mcp.fence import Data, marked
 from mdvec.interfaces.mcp.places import place_of
 from mdvec.interfaces.present import (
@@ -142,8 +149,9 @@ def status_text(status: WorkspaceStatus) -> str:
         )
         if each.collection.name in RESERVED_NAMES:
             lines.append(f"{each.collection.name}: has no tool of its own; another has its name. Use search")
+    warnings = [_line(f"warning: {text_for_client(each)}") for each in status.warnings]
     contexts = [_line(row) for each in status.collections for row in _folder_rows(each.collection)]
-    return marked([*map(one_line, lines), *contexts])
+    return marked([*map(one_line, lines), *warnings, *contexts])
 
 
 def failure_for_client(error: Exception, on_bug: OnBug, received: Iterable[object] = ()) -> Failure:

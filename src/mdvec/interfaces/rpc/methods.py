@@ -5,10 +5,10 @@ The latter are for programs that keep documents of their own in step with the in
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -30,7 +30,14 @@ if TYPE_CHECKING:
 _Depth = Annotated[int, Meta(ge=0, le=3)]
 _Limit = Annotated[int, Meta(ge=1, le=1000)]
 _Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+_WaitSeconds = Annotated[float, Meta(ge=0, le=3600)]
 _Moment = str | float | None
+
+_WAIT_S = 10.0
+"""How long an answer waits for the vectors of sections; clients give up after half a minute."""
+
+_FARTHEST = 4.0
+"""The distance of opposite vectors, and of a section that has none."""
 
 
 class GivenSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,6 +64,7 @@ class SectionParams(Struct, frozen=True, kw_only=True):
 
     section: GivenSection
     collection: str | None = None
+    wait_s: _WaitSeconds = _WAIT_S
 
 
 class SectionsParams(Struct, frozen=True, kw_only=True):
@@ -64,6 +72,7 @@ class SectionsParams(Struct, frozen=True, kw_only=True):
 
     sections: tuple[GivenSection, ...]
     collection: str | None = None
+    wait_s: _WaitSeconds = _WAIT_S
 
 
 class PathParams(Struct, frozen=True, kw_only=True):
@@ -113,13 +122,16 @@ def _section_methods(workspace: Workspace) -> dict[str, Method]:
         space = workspace.models.load()
         return {"success": True, "model_name": space.model, "dimension": space.dimension}
 
+    def added(given: Iterable[GivenSection], params: SectionParams | SectionsParams) -> list[str]:
+        written = [_indexed(each) for each in given]
+        return sections.add(written, collection=params.collection, wait_s=params.wait_s) if written else []
+
     def add_section(params: SectionParams) -> object:
-        [number] = sections.add([_indexed(params.section)], collection=params.collection)
+        [number] = added([params.section], params)
         return {"id": number}
 
     def add_sections(params: SectionsParams) -> object:
-        given = [_indexed(each) for each in params.sections]
-        return {"count": len(sections.add(given, collection=params.collection)) if given else 0}
+        return {"count": len(added(params.sections, params))}
 
     def search(params: SearchParams) -> object:
         depths = params.depth if isinstance(params.depth, tuple) else (params.depth,)
@@ -134,9 +146,10 @@ def _section_methods(workspace: Workspace) -> dict[str, Method]:
             expand=Expansion.CHUNK,
             clean_only=params.include_clean_only,
         )
-        result = operations.search(workspace, request, as_passages=False)
-        found = [_found_json(each) for each in sections.found(result)]
-        return {"results": found, "total": len(found)}
+        result = operations.search(workspace, request)
+        # The client has one number, and may sort by it.
+        found = sorted(map(_found_json, sections.found(result)), key=itemgetter("_distance"))
+        return {"results": found, "total": len(found), "warnings": result.warnings}
 
     def listed(found: Iterable[IndexedSection]) -> object:
         return {"sections": [_section_json(each) for each in found]}
@@ -206,13 +219,13 @@ def _section_json(value: IndexedSection) -> JsonObject:
 
 
 def _found_json(value: FoundSection) -> JsonObject:
-    """Return a section that was found, with the L2 distance of the unit vectors; null without vectors."""
+    """Return a section that was found, with its distance as LanceDB computes it: that of L2, squared."""
     # Of unit vectors, |a - b|² = 2 - 2 a·b.
     similarity = value.similarity
-    distance = None if similarity is None else math.sqrt(max(0.0, 2 - 2 * similarity))
+    distance = _FARTHEST if similarity is None else max(0.0, 2 - 2 * similarity)
     return _section_json(value.section) | {
         "score": round(value.score, SCORE_DIGITS),
-        "_distance": None if distance is None else round(distance, SCORE_DIGITS),
+        "_distance": round(distance, SCORE_DIGITS),
     }
 
 

@@ -90,7 +90,7 @@ _KNOWN: Mapping[str, _Words] = {
     "no_embedder": _Words(
         "Searching by words works meanwhile.",
         "埋め込みモデルを使えません。",
-        "言葉での検索は引き続き使えます。",
+        "キーワードでの検索は引き続き使えます。",
     ),
     "embedder_busy": _Words(_LATER[0], "埋め込みのサービスを今は使えません。", _LATER[1]),
     "not_allowed": _Words(

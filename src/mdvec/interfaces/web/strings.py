@@ -36,7 +36,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     ),
     "sign_out": ("Sign out", "ログアウト"),
     # --- search
-    "placeholder": ("Search your notes by meaning and by words", "ノートを意味と言葉で検索"),
+    "placeholder": ("Search your notes by meaning and by words", "ノートを意味とキーワードで検索"),
     "filters": ("Filters", "絞り込み"),
     "collections": ("Collections", "コレクション"),
     "tags": ("Tags", "タグ"),
@@ -57,8 +57,8 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "passages_1": ("1 passage", "1 件"),
     "passages": ("{n} passages", "{n} 件"),
     "more": ("More results", "さらに表示"),
-    "mode_hybrid": ("by meaning and words", "意味と言葉で検索"),
-    "mode_lexical": ("by words", "言葉で検索"),
+    "mode_hybrid": ("by meaning and words", "意味とキーワードで検索"),
+    "mode_lexical": ("by words", "キーワードで検索"),
     "mode_dense": ("by meaning", "意味で検索"),
     "enter_for_meaning": ("Enter also searches by meaning", "Enter で意味でも検索"),
     "confidence_high": ("Very likely answers this", "答えが含まれている見込みが高いです"),
@@ -84,15 +84,15 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     ),
     "pending_n": (
         "{n} of {total} passages are found by words only so far",
-        "{total} 件中 {n} 件は、まだ言葉でしか見つかりません",
+        "{total} 件中 {n} 件は、まだキーワードでしか見つかりません",
     ),
     "notices": ("Notices", "お知らせ"),
     "stale": ("changed since it was indexed", "索引の作成後に変更"),
-    "pending": ("by words only so far", "まだ言葉のみ"),
+    "pending": ("by words only so far", "まだキーワードのみ"),
     "superseded": ("older version", "古い版"),
     "why": ("Why this?", "一致の理由"),
     "why_meaning": ("Rank by meaning", "意味での順位"),
-    "why_words": ("Rank by words", "言葉での順位"),
+    "why_words": ("Rank by words", "キーワードの順位"),
     "why_similarity": ("Similarity", "類似度"),
     "why_score": ("Score", "スコア"),
     "why_found_words": ("Words found", "見つかった語"),
@@ -184,7 +184,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "welcome_text": (
         "mdvec searches folders of Markdown and text on this machine, by meaning and by words, in English "
         "and Japanese. It only reads your files, and sends nothing elsewhere unless you configure a service.",
-        "mdvec は、このマシンのフォルダにある Markdown とテキストを、意味と言葉の両方で検索します。"
+        "mdvec は、このマシンのフォルダにある Markdown とテキストを、意味とキーワードの両方で検索します。"
         "ファイルは読み取るだけです。外部のサービスを設定しない限り、データが外に出ることはありません。",
     ),
     "add_folder": ("Add a folder", "フォルダを追加"),

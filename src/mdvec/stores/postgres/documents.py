@@ -21,7 +21,6 @@ from mdvec.stores.records import (
     ChunkTerms,
     DocumentRecord,
     StoredChunk,
-    first_names,
     places_of_rows,
 )
 from mdvec.stores.vectors.journal import ATTACHED
@@ -54,7 +53,7 @@ class PostgresDocuments(DocumentTables):
 
     def _complete(self, documents: Sequence[int], records: Sequence[DocumentRecord]) -> None:  # noqa: ARG002
         """Mark the vectors of texts that are names from now on."""
-        names = (text_hash(name) for record in records for name in first_names(record.document.names))
+        names = (text_hash(name) for record in records for name in record.names)
         self._tables.connection.execute(
             "UPDATE vectors SET named = true WHERE text_hash = ANY(%s::bytea[]) AND NOT named", (list(names),)
         )

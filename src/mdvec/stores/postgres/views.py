@@ -39,10 +39,19 @@ EXCEPTION WHEN others THEN
   RETURN '{{}}'::jsonb;
 END $$"""
 
+# What other programs hash: the inside of the frontmatter, a fence and the text, whatever the source's own
+# identity of a file is (a repository has another kind of hash).
+_HASH = r"""encode(sha256(convert_to(CASE WHEN d.content_start > 0 THEN regexp_replace(t.body, '^---\n', '')
+    ELSE E'\n---\n' || t.body END, 'UTF8')), 'hex')"""
+# The heading, which has a column of its own; bare headings may stand before it.
+_HEADING_LINES = r"^(#{{1,6}}[ \t][^\n]*(\n+|$))+"
+# The name of a note without a heading above: its title, or that of its file without a time.
+_NAME = r"regexp_replace(d.title, '^\d{{8,14}}[_-]', '')"
+
 _VIEWS = {
     "raw.docs_github": f"""SELECT {_DOCUMENT_ID.format("d.id")} AS id, d.path AS file_path,
         {{schema}}.as_jsonb(t.frontmatter) AS frontmatter, substr(t.body, d.content_start + 1) AS content,
-        encode(d.sha256, 'hex') AS content_hash, to_timestamp(d.indexed_at_ms / 1000.0) AS fetched_at
+        {_HASH} AS content_hash, to_timestamp(d.indexed_at_ms / 1000.0) AS fetched_at
         FROM {{schema}}.documents d JOIN {{schema}}.contents t ON t.document_id = d.id
         WHERE d.collection_id = {{collection}}""",
     "rag.documents_with_metadata": f"""SELECT {_DOCUMENT_ID.format("d.id")} AS id,
@@ -51,14 +60,15 @@ _VIEWS = {
             WHERE l.document_id = d.id AND l.kind = 'tag' ORDER BY l.position) AS tags,
         ARRAY(SELECT l.display FROM {{schema}}.labels l
             WHERE l.document_id = d.id AND l.kind = 'alias' ORDER BY l.position) AS aliases,
-        encode(d.sha256, 'hex') AS content_hash
-        FROM {{schema}}.documents d WHERE d.collection_id = {{collection}}""",
+        {_HASH} AS content_hash
+        FROM {{schema}}.documents d JOIN {{schema}}.contents t ON t.document_id = d.id
+        WHERE d.collection_id = {{collection}}""",
     "rag.documents": "SELECT * FROM rag.documents_with_metadata",
     "rag.chunks": f"""SELECT {_CHUNK_ID.format("c.id")} AS id,
         {_DOCUMENT_ID.format("c.document_id")} AS document_id,
-        c.ordinal AS chunk_index, coalesce(c.heading_path::json ->> -2, '') AS parent_heading,
+        c.ordinal AS chunk_index, coalesce(c.heading_path::json ->> -2, {_NAME}) AS parent_heading,
         coalesce(c.heading_path::json ->> -1, '') AS heading,
-        substr(t.body, c.start + 1, c.stop - c.start) AS content,
+        regexp_replace(substr(t.body, c.start + 1, c.stop - c.start), '{_HEADING_LINES}', '') AS content,
         v.vector::{{vector}}({{dimension}}) AS embedding, to_timestamp(d.indexed_at_ms / 1000.0) AS created_at
         FROM {{schema}}.chunks c JOIN {{schema}}.documents d ON d.id = c.document_id
         JOIN {{schema}}.contents t ON t.document_id = c.document_id

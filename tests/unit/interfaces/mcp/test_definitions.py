@@ -52,21 +52,21 @@ def test_tools_are_made_once_for_the_same_collections() -> None:
     """Each call looks its tool up, and making them takes as long as a third of a search."""
     assert all(first is second for first, second in zip(defined(), defined(), strict=True))
     other = [*THREE[:2], replace(THREE[2], description="Another")]
-    assert tool_definitions(other, limit=5, collection_tools=True)[-3].description == "Another"
+    assert tool_definitions(other, limit=5, collection_tools=True)[-3].description == (
+        "Search the documents in api-docs: Another"
+    )
 
 
-def test_a_tool_is_described_as_its_collection() -> None:
-    """After English words where it is Japanese. Its limit has a default of its own."""
+def test_a_tool_says_that_it_searches_and_what() -> None:
+    """A description alone says what is there. Its limit has a default of its own."""
     tools = {tool.name: tool for tool in defined()}
     notes = tools["notes"]
-    assert tools["work"].description == THREE[0].description
-    assert notes.description == f"Search the user's documents in notes: {THREE[1].description}"
+    assert notes.description == f"Search the documents in notes: {THREE[1].description}"
     everything = tools["search"].input_schema["properties"]
     limit = {key: value for key, value in everything["limit"].items() if key != "default"}
     assert notes.input_schema["properties"] == {
         "query": everything["query"],
         "limit": limit,
-        "per_document": everything["per_document"],
     }
 
 
@@ -91,7 +91,7 @@ def test_a_tool_is_never_without_a_description() -> None:
     """A collection can be; a model would have to guess then."""
     blank = replace(COLLECTION, description=" ")
     assert tool_definitions([blank], limit=5, collection_tools=True)[-1].description == (
-        "Find passages in the collection notes."
+        "Search the documents in notes"
     )
 
 
