@@ -142,13 +142,11 @@ class Oracle:
 
         Of like texts, the one with the smallest hash is left.
         """
-        texts: dict[TextHash, tuple[str, bytes]] = {}
-        for place, (key, skeleton) in self._chunks(
-            lambda each, at: (each.text_hashes[at], each.skeletons[at])
-        ):
+        texts: dict[TextHash, bytes] = {}
+        for _, (key, skeleton) in self._chunks(lambda each, at: (each.text_hashes[at], each.skeletons[at])):
             if key in self.vectors:
-                texts.setdefault(key, (place.collection, skeleton or key))
-        chosen = dict[tuple[str, bytes], TextHash]()
+                texts.setdefault(key, skeleton or key)
+        chosen = dict[bytes, TextHash]()
         for key in sorted(texts)[:count]:
             chosen.setdefault(texts[key], key)
         return [self._similarity(query, [key]) for key in texts if key in chosen.values()]

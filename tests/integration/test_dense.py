@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from itertools import islice, product
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -222,7 +224,7 @@ def test_what_a_transaction_sees_is_nothing_to_others(bench: Bench) -> None:
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
     """A collection of 3,000 chunks whose vectors have a mean cosine of .8, as e5's do."""
     store = SqliteStore(tmp_path / "index.sqlite")
-    texts = [f"text {number}" for number in range(CHUNKS)]
+    texts = [f"text {''.join(own)}" for own in islice(product(ascii_lowercase, repeat=3), CHUNKS)]
     notes = add_collection(store)
     with store.write() as writer:
         put(writer, notes.id, *make_document("a.md", texts))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -525,7 +526,9 @@ def test_a_token_budget_limits_what_is_returned(bench: Bench) -> None:
 
 def test_one_long_document_does_not_fill_the_answer(bench: Bench) -> None:
     """The others come first; it has as many passages as there is room for, or as are asked for."""
-    sections = "\n\n".join(f"## Part {part}\n\n{'gardening tomatoes sun ' * 40}" for part in range(300))
+    own = ("".join(letters) for letters in product("abcdefg", repeat=3))  # no part is like another
+    parts = zip(range(300), own, strict=False)
+    sections = "\n\n".join(f"## Part {part}\n\n{f'gardening tomatoes {word} ' * 40}" for part, word in parts)
     bench.write("huge.md", f"# Huge\n\n{sections}\n")
     bench.sync()
     hits = bench.workspace.search(

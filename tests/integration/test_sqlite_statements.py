@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from string import ascii_lowercase
 
 import pytest
 from tests.workspaces import workspace_of
@@ -41,13 +42,16 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def workspace(tmp_path: Path, statements: list[str]) -> Iterator[Workspace]:
-    """A collection of forty documents that replace each other and have tags."""
+    """A collection of forty documents that replace each other and have tags; none is like another."""
     docs = tmp_path / "docs"
     docs.mkdir()
     for number in range(40):
+        own = ascii_lowercase[number // 6] + ascii_lowercase[number % 6]
         previous = f"previous: note{number - 1}\n" if number % 4 == 3 else ""
         header = f"---\ntags: [t{number % 3}]\n{previous}---\n"
-        sections = "\n\n".join(f"## Part {part}\n\n" + f"word{number} some words " * 20 for part in range(3))
+        sections = "\n\n".join(
+            f"## Part {part}\n\n" + f"word{number} {own}{'xyz'[part]} some words " * 20 for part in range(3)
+        )
         (docs / f"note{number}.md").write_text(f"{header}# Note {number}\n\n{sections}\n", encoding="utf-8")
     with workspace_of(tmp_path / "index.sqlite", {"notes": docs}):
         pass

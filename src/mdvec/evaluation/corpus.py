@@ -250,7 +250,7 @@ def _markdown(document: CorpusDocument) -> str:
     title = " ".join(document.title.split())
     text = f"# {title}\n\n{document.text}\n" if title else f"{document.text}\n"
     if text.startswith(_FRONTMATTER_FENCES):
-        text = f"\n{text}"  # a corpus has no frontmatter: this is a rule above the text
+        text = f"<!-- -->\n\n{text}"  # a corpus has no frontmatter: this is a rule above the text
     return spelled(text).replace("\0", " ")
 
 

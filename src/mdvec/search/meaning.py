@@ -209,7 +209,8 @@ def _background(
     mean, spread = (float(near.mean()), float(near.std())) if len(near) else (0.0, 0.0)
     if space.unrelated is None:
         return mean, spread
-    known = space.chunks / (space.chunks + _PRIOR_CHUNKS)
+    different = min(1.0, len(sample) / min(space.chunks, SAMPLE_CHUNKS))  # like texts count once
+    known = different * space.chunks / (different * space.chunks + _PRIOR_CHUNKS)
     least = _LEAST_SPREAD * space.unrelated.spread
     return (
         known * mean + (1 - known) * space.unrelated.mean,

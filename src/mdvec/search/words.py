@@ -109,8 +109,7 @@ def find_by_words(
         found = _ranked(terms, frequencies, view, where=where, limit=limit)
         if terms and where.chunks is not None:
             found = _with_required(found, where.chunks, limit)
-        gains = _gains(terms, frequencies, sample, view)
-        found = _with_gains(found, gains, where, view)
+        found, gains = _with_gains(terms, found, frequencies, frozenset(sample), view)
         details.update(terms=len(terms), found=len(found))
     informative = {each.term for each in wanted}
     weights = {
@@ -143,36 +142,34 @@ def _ranked(
     return found
 
 
-def _gains(
-    terms: Sequence[QueryTerm], frequencies: DocumentFrequencies, sample: Sequence[ChunkId], view: View
-) -> dict[str, float]:
-    """Return how much larger the idf of common terms is if like texts count once; empty if these are few."""
+def _with_gains(
+    terms: Sequence[QueryTerm],
+    found: list[tuple[ChunkId, float]],
+    frequencies: DocumentFrequencies,
+    sample: frozenset[ChunkId],
+    view: View,
+) -> tuple[list[tuple[ChunkId, float]], dict[str, float]]:
+    """Return scores in which like texts count once, and by how much the idf of common terms is larger then.
+
+    A chunk that holds such a term gains what it would gain from one occurrence. Nothing changes where like
+    texts are few.
+    """
     count = len(sample)
     if not count or count > _FEW_DIFFERENT * min(SAMPLE_CHUNKS, frequencies.chunks):
-        return {}
-    inside = Where(tuple(each.id for each in view.collections.all()), chunks=frozenset(sample))
+        return found, {}
+    scores = dict(found)
+    inside = Where(tuple(each.id for each in view.collections.all()), chunks=sample.union(scores))
     gains: dict[str, float] = {}
     for term in {
         each.term for each in terms if frequencies.of_term[each.term] > _IN_MANY * frequencies.chunks
     }:
-        held = len(view.words.holding([[term]], inside))
+        holding = view.words.holding([[term]], inside)
+        held = len(sample.intersection(holding))
         idf = math.log((count - held + 0.5) / (held + 0.5))
         gains[term] = max(0.0, idf - frequencies.idf(term))
-    return gains
-
-
-def _with_gains(
-    found: list[tuple[ChunkId, float]], gains: Mapping[str, float], where: Where, view: View
-) -> list[tuple[ChunkId, float]]:
-    """Add to the score of each chunk the gains of the terms that it holds, as of terms that occur once."""
-    if not gains:
-        return found
-    scores = dict(found)
-    inside = Where(where.collections, chunks=frozenset(scores))
-    for term, gain in gains.items():
-        for chunk in view.words.holding([[term]], inside):
-            scores[chunk] += gain
-    return sorted(scores.items(), key=lambda each: -each[1])
+        for chunk in scores.keys() & holding:
+            scores[chunk] += gains[term]
+    return sorted(scores.items(), key=lambda each: -each[1]), gains
 
 
 def _with_required(

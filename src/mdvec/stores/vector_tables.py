@@ -299,9 +299,9 @@ class VectorTables(VectorWriter):
         ids = [ChunkId(key) for (key,) in rows]
         skeletons = self._chunks.skeletons(ids)
         places = {place.id: place for place in self._chunks.places(ids)}
-        first: dict[tuple[CollectionId, bytes | ChunkId], ChunkPlace] = {}
+        first: dict[bytes | ChunkId, ChunkPlace] = {}
         for each in ids:
-            first.setdefault((places[each].collection_id, skeletons.get(each, each)), places[each])
+            first.setdefault(skeletons.get(each, each), places[each])
         return sorted(first.values())
 
     def _nearest_inside(

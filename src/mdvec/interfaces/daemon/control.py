@@ -21,9 +21,7 @@ _START_WAIT_S = 60.0
 _STOP_WAIT_S = 10.0
 _LOOK_EVERY_S = 0.05
 # The end of a terminal does not end it.
-_DETACHED = 0
-if sys.platform == "win32":
-    _DETACHED = subprocess.DETACHED_PROCESS
+_DETACHED = 0x8 if sys.platform == "win32" else 0  # subprocess.DETACHED_PROCESS, which only Windows has
 
 _Found = TypeVar("_Found")
 
