@@ -103,7 +103,7 @@ def test_the_tools_of_a_workspace(agent: Agent) -> None:
     """The general tools come first, then a tool for each collection with the words of its owner."""
     tools = agent.tools()
     assert [tool.name for tool in tools] == [*GENERAL_TOOLS, "travel", "work"]
-    assert tools[-2].description == "Search the user's documents in travel: Journeys, 旅の記録"
+    assert tools[-2].description == "Search the documents in travel: Journeys, 旅の記録"
     for tool in tools:
         assert tool.description
         Draft202012Validator.check_schema(tool.input_schema)
