@@ -11,7 +11,6 @@ from tests.workspaces import written
 
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.testing.embedder import HashingEmbedder
-from mdvec.types.collection import ChunkingSpec
 from mdvec.types.document import DocumentState
 from mdvec.types.query import Comparison, Filters, PropertyCondition, SearchMode
 
@@ -72,7 +71,7 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     folder = tmp_path_factory.mktemp("unusual")
     written(folder / "vault", NOTES)
     with open_workspace(database=folder / "index.sqlite", embedder=HashingEmbedder()) as workspace:
-        workspace.add_collection("vault", "", str(folder / "vault"), chunking=ChunkingSpec("vault"))
+        workspace.add_collection("vault", "", str(folder / "vault"))
         report = workspace.import_collection("vault")
         (warning,) = report.warnings
         assert warning.startswith("Templates/Daily.md and 1 more: frontmatter has placeholders of a template")
