@@ -62,7 +62,7 @@ class _Graph:
 
 
 def write_graph(weights: Weights, directory: Path) -> dict[str, StoredTensor]:
-    """Write the encoder as an ONNX file, with its weights in a file beside it.
+    """Write the encoder as an ONNX file, with its weights in a file next to it.
 
     Args:
         weights: The weights of the model.

@@ -24,7 +24,7 @@ SHARED_NAMES = ("config.yaml", "config.toml")
 """Files whose contents have to say whether they are for documents: other programs have such names, too."""
 
 FOREIGN_NAMES = (".search-docs.json", ".search-docs/config.json", *SHARED_NAMES)
-"""Files of other programs that hold settings for the documents beside them; ours win."""
+"""Files of other programs that hold settings for the documents next to them; ours win."""
 
 
 def absolute_location(location: str, directory: Path) -> str:
@@ -90,7 +90,7 @@ def _index_of(folder: Path, data_dir: Path | None) -> Path:
 def place_beside(store: Path | str, schema: str = "") -> Path:
     """Return where files that belong to a store lie, without their suffix.
 
-    That is beside its file, or among the user's data.
+    That is next to its file, or among the user's data.
 
     Args:
         store: A path, or an address.

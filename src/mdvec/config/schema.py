@@ -283,7 +283,7 @@ class ScannerSettings(SettingsSection, frozen=True, kw_only=True):
         exclude_dirs: Names of folders that are left out, instead of the usual ones; None for those.
         max_file_mb: Larger files are left out, in megabytes of 1,000,000 bytes.
         include: Globs of files to take, in collections that name none; all when empty.
-        exclude: Globs of files to leave out, beside those of a collection.
+        exclude: Globs of files to leave out, in addition to those of a collection.
         gitignore: Whether what ``.gitignore`` names is left out.
     """
 
@@ -348,7 +348,7 @@ class AccessSettings(SettingsSection, frozen=True, kw_only=True):
     """``[access]``: who may read what over HTTP.
 
     Attributes:
-        tokens: Tokens that may read some collections, beside the server's own token, which may do everything.
+        tokens: Tokens that may read some collections; the server's own token may do everything.
     """
 
     tokens: AccessTokens = ()

@@ -128,7 +128,7 @@ class _Lines:
         self._first_marks = {match.end(): match.end("blank") == match.end() for match in before}
 
     def begins(self, mark: int) -> bool:
-        """Return True if only white space stands before a delimiter in its line."""
+        """Return True if only white space is before a delimiter in its line."""
         return mark in self._first_marks
 
     def part(self, opening_end: int, closing: int) -> bool:

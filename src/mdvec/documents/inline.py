@@ -115,7 +115,7 @@ def _highlight_rule(state: StateInline, silent: bool) -> bool:
 
 
 def _emphasis_rule(state: StateInline, silent: bool) -> bool:
-    """Parse emphasis; beside Japanese, punctuation does not keep it from beginning or ending.
+    """Parse emphasis; next to Japanese, punctuation does not keep it from beginning or ending.
 
     References:
         The specification of https://github.com/tats-u/markdown-cjk-friendly

@@ -41,8 +41,8 @@ def property_links(
     """Return the links in frontmatter, in order of line.
 
     Wikilinks count in any value, quoted or not, even if the block does not parse. Each value of ``previous``
-    names an older version: a wikilink, a path or the name of a file. It does not beside ``next``, nor from
-    one daily note to another, where it names the day before.
+    names an older version: a wikilink, a path or the name of a file. It does not where there is ``next``, nor
+    from one daily note to another, where it names the day before.
 
     Args:
         path: The path of the document.

@@ -269,7 +269,7 @@ def _place(state: StateCore) -> None:
             if not sections or token.type == "heading_open":
                 sections.append(index)
     if sections:
-        # A passage may be several screens long. A heading keeps its own id, so the anchor stands before it.
+        # A passage may be several screens long. A heading keeps its own id, so the anchor is before it.
         best = _best_section(query, sections, texts)
         state.tokens.insert(best, _made(f'<span id="{PASSAGE_ANCHOR}"></span>'))
 

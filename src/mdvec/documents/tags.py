@@ -32,7 +32,7 @@ def is_inline_tag(match: re.Match[str], *, begins_line: bool = False) -> bool:
 
     Args:
         match: The candidate.
-        begins_line: Whether nothing but the mark of a quotation, an item or a cell stands before it.
+        begins_line: Whether nothing but the mark of a quotation, an item or a cell is before it.
     """
     before = "" if begins_line else match.string[max(0, match.start() - _LOOK_BACK_CHARS) : match.start()]
     if before and not before[-1].isspace() and before[-1] not in _BEFORE:

@@ -37,7 +37,7 @@ SET_NAME = "auto"
 _MIN_TITLE_TOKENS = 2
 _MIN_SENTENCE_TOKENS = 6
 _MAX_SENTENCE_TOKENS = 80
-# A document needs text beside the question, or it cannot be found any more.
+# A document needs more text than the question, or it cannot be found any more.
 _MIN_REST_TOKENS = 15
 
 _FRONTMATTER_TITLE = re.compile(r"^title[ \t]*[:=].*\n", re.MULTILINE)

@@ -139,7 +139,7 @@ def _as_indexed(
 def _qualified(questions: QuestionSet, workspace: Workspace, collections: Sequence[str]) -> frozenset[str]:
     """Return the paths that questions name with their collection, and none without it.
 
-    A collection may hold a folder of its own name: what is a path as it stands is no other one.
+    A collection may hold a folder of its own name: what is a path as it is is no other one.
     """
     names = {
         name for each in questions.questions if not each.collection for name in (*each.relevant, *each.bad)

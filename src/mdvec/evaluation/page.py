@@ -38,7 +38,7 @@ _JAPANESE = re.compile(rf"[{HIRAGANA}{KATAKANA}{HAN}]")
 
 _BINS_PER_DECADE = 10
 _FASTEST_MS = 0.01  # a logarithm has no zero
-_MAX_RATIO_OF_FINE_TICKS = 2_000  # ten labels fit beside each other
+_MAX_RATIO_OF_FINE_TICKS = 2_000  # ten labels fit next to each other
 
 
 class Case(Struct, frozen=True):

@@ -97,7 +97,7 @@ def shortened(message: str, received: Iterable[str]) -> str:
     return message
 
 
-# Steps on the command line, as a client can take them; {} stands before the name of each tool.
+# Steps on the command line, as a client can take them; {} is before the name of each tool.
 _STEPS = {
     UsageError.default_hint: "",
     DocumentNotFoundError.default_hint: "Find its path with `{}search`.",
@@ -119,7 +119,7 @@ def hint_for_client(hint: str, *, prefix: str = "") -> str:
 
     Args:
         hint: The step on the command line.
-        prefix: What stands before the name of each tool.
+        prefix: What is before the name of each tool.
     """
     step = _STEPS.get(hint)
     return text_for_client(hint, prefix=prefix) if step is None else step.format(prefix)
@@ -130,7 +130,7 @@ def text_for_client(text: str, *, prefix: str = "") -> str:
 
     Args:
         text: The hint or warning.
-        prefix: What stands before the name of each tool.
+        prefix: What is before the name of each tool.
     """
     return _IMPORT.sub(partial(_as_tool, prefix), text)
 

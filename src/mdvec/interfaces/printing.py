@@ -9,7 +9,7 @@ from mdvec.text.cells import char_width
 
 Span = tuple[int, int]
 
-# What is left of a comment of the author's: no-break spaces beside text, plain ones in a line of its own. The
+# What is left of a comment of the author's: no-break spaces after text, plain ones in a line of its own. The
 # shortest comment has four characters.
 _GAP = re.compile(r"(?<![ \t])[ \t]*(?:\u00a0{4,}[ \t]*)+")
 _BLANK_LINE = re.compile(r"^[ \t\u00a0]{4,}$", re.MULTILINE)
@@ -43,7 +43,7 @@ def without_gaps(text: str) -> str:
 def wrap(text: str, width: int, *, start: int = 0) -> Iterator[Span]:
     """Lay out a text in lines of at most ``width`` columns.
 
-    A line ends after a space or beside a wide character; a longer word is cut.
+    A line ends after a space or next to a wide character; a longer word is cut.
 
     Args:
         text: The text.
@@ -97,7 +97,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _closed(gap: re.Match[str]) -> str:
-    """Return the blanks that were beside a comment, two of them as one."""
+    """Return the blanks that were next to a comment, two of them as one."""
     if gap.end() == len(gap.string) or gap.string[gap.end()] == "\n":
         return ""
     beside = gap[0].replace("\u00a0", "")

@@ -21,7 +21,7 @@ class Candidates(Struct, frozen=True):
         places: Their places, in order of id.
         word_share: BM25 score as a share of the largest score that a chunk could reach, 0..1; 1 for exact
             evidence.
-        exact: Whether the query is the name of the chunk or its document, or stands in it word for word.
+        exact: Whether the query is the name of the chunk or its document, or is in it word for word.
         named: Whether a date, a value or an identifier in the query names it.
         other_language: Whether the chunk is in the other kind of script (with or without spaces between
             words) than the query. Such chunks contain few words of the query, whatever they are about.

@@ -24,7 +24,7 @@ _COPY = re.compile(
     r"|(?: -)? (?:copy|コピー|kopie|copie)(?: \d)?| ?のコピー(?: ?\d)?)(?=\.[^./]+\Z)",
     re.IGNORECASE,
 )
-# Of iCloud and Bear, and of many a chapter: a copy only beside a file without the number.
+# Of iCloud and Bear, and of many a chapter: a copy only next to a file without the number.
 _NUMBERED = re.compile(r" \d(?=\.[^./]+\Z)")
 _WORD = re.compile(r"\w+")
 _SAME_WORDS = 0.5

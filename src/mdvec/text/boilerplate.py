@@ -21,7 +21,7 @@ MANY = 0.05
 
 # They are stored with the collection, which every search loads.
 _MAX_LINES = 200
-# Boilerplate stands near the ends of a document, which may be megabytes long.
+# Boilerplate is near the ends of a document, which may be megabytes long.
 _END_CHARS = 20_000
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -35,7 +35,7 @@ def shared_lines(bodies: Iterable[str]) -> dict[str, float]:
     """Return the lines that many documents share: the share of each by its key, the most frequent first.
 
     Lines that differ only in addresses, numbers, punctuation and markup are equal. Headings and code are
-    never boilerplate: they describe the text below or beside them.
+    never boilerplate: they describe the text below or next to them.
 
     Args:
         bodies: The bodies of the documents, each read once; their frontmatter does not count.

@@ -37,7 +37,7 @@ LOGSEQ_SLASH = "___"
 
 # The id at the beginning of a Zettelkasten note's name, by which others link to it.
 _NOTE_ID = re.compile(r"(?:\d{12}|\d{14})(?=[ _-])")
-# Files that Obsidian embeds besides notes, and others that people keep beside them.
+# Files that Obsidian embeds, and others that people have in the same folders.
 _OTHER_SUFFIXES = (
     *(".avif", ".bmp", ".gif", ".heic", ".ico", ".jpeg", ".jpg", ".png", ".svg", ".tif", ".tiff", ".webp"),
     *(".3gp", ".aac", ".flac", ".m4a", ".mp3", ".ogg", ".opus", ".wav"),

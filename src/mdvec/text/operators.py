@@ -44,7 +44,7 @@ class Field(StrEnum):
 
 
 class Operator(Struct, frozen=True):
-    """A condition that stands in a query.
+    """A condition that is in a query.
 
     Attributes:
         typed: The operator as typed.
@@ -186,6 +186,6 @@ def _is_bare_operator(text: str, *, negated: bool) -> bool:
         return False
     if starred and not word[-1:].isalnum():
         return False
-    if sum(map(holds_unspaced, word)) >= _PHRASE_LETTERS:  # the minus stands before an item of a list
+    if sum(map(holds_unspaced, word)) >= _PHRASE_LETTERS:  # the minus is before an item of a list
         return False
     return word[:1].isalpha() if negated else starred and word[:1].isalnum()

@@ -1,6 +1,6 @@
 """Finds a phrase in a text word for word, regardless of case, width, punctuation and white space.
 
-Japanese is written without spaces, so a space beside it means nothing: ``30 秒`` is ``30秒``.
+Japanese is written without spaces, so a space next to it means nothing: ``30 秒`` is ``30秒``.
 """
 
 from __future__ import annotations
@@ -88,5 +88,5 @@ def is_heading(phrase: str, heading: str) -> bool:
 
 
 def _joined(folded: str) -> str:
-    """Return a folded text without the spaces beside Japanese."""
+    """Return a folded text without the spaces next to Japanese."""
     return _SPACE_BESIDE_UNSPACED.sub("", folded)

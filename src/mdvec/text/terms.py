@@ -33,7 +33,7 @@ _HAN = rf"[{HAN}]"
 _HIRAGANA = rf"[{HIRAGANA}]"
 _HIRAGANA_ONLY = rf"[{HIRAGANA}ー]+"
 
-# Marks a word as written, beside its stem. No text gives a term with this character.
+# Marks a word as written, which has a stem, too. No text gives a term with this character.
 _AS_WRITTEN = "="
 
 ANY_END = "*"

@@ -22,7 +22,7 @@ class Chunk(Struct, frozen=True):
         end_line: 1-based line of the last character.
         token_count: Tokens of ``text`` as the embedder in use counts them, or an estimate.
         text: The chunk itself.
-        context: Where the chunk stands, in one or several lines; empty when there is nothing to add.
+        context: Where the chunk is, in one or several lines; empty when there is nothing to add.
     """
 
     ordinal: int

@@ -82,7 +82,7 @@ class Comment(Struct, frozen=True):
     """A comment of the author's, which is not read or searched.
 
     Attributes:
-        start: Where it stands, in the document's body.
+        start: Where it is, in the document's body.
         text: The comment with its ``%%``.
     """
 

@@ -12,7 +12,7 @@ from mdvec.types.ids import DocumentId
 
 
 class PlacedLink(Struct, frozen=True):
-    """A link and the document it stands in.
+    """A link and the document it is in.
 
     Attributes:
         document_id: The document.
@@ -63,7 +63,7 @@ class OutgoingLink(Struct, frozen=True):
         target: Its target as written, without the fragment.
         fragment: Heading or ``^block``; empty for none.
         text: What the reader sees, where it is another than the target; else empty.
-        line: 1-based line it stands in.
+        line: 1-based line it is in.
         state: The kind of its target.
         path: Path of the document it leads to; None when it leads to none.
     """
@@ -81,8 +81,8 @@ class Backlink(Struct, frozen=True):
     """A link to a document.
 
     Attributes:
-        path: Path of the document it stands in.
-        line: 1-based line it stands in.
+        path: Path of the document it is in.
+        line: 1-based line it is in.
         kind: How it is written.
         fragment: Heading or ``^block`` it leads to; empty for none.
         text: What the reader sees, where it is another than the target; else empty.

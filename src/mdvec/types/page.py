@@ -12,7 +12,7 @@ ANCHOR_PREFIX = "note-"
 """Every id in the HTML of a document begins so, so that none is one of the page around it."""
 
 PASSAGE_ANCHOR = f"{ANCHOR_PREFIX}passage"
-"""The id that stands before the passage that is marked."""
+"""The id that is before the passage that is marked."""
 
 IMAGE_TYPES = {
     ".avif": "image/avif",

@@ -108,7 +108,7 @@ class StoreDescription(Struct, frozen=True):
         documents: Number of documents.
         chunks: Number of chunks.
         spaces: The vectors of each space.
-        vector_index: Where the vector index beside it is; empty without one.
+        vector_index: Where the vector index next to it is; empty without one.
         problems: Why that index is not used or not fast.
     """
 

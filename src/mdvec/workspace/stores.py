@@ -288,7 +288,7 @@ def _vector_index(store: Store) -> tuple[str, tuple[str, ...]]:
 
 
 def update_vector_index(store: Store) -> tuple[str, ...]:
-    """Bring the vector indexes of a store, and the one beside it, up to date; for the end of an import.
+    """Bring the vector indexes of a store, and the one next to it, up to date; for the end of an import.
 
     Returns:
         A warning when that does not work; searches then are right without it.

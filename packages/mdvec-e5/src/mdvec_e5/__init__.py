@@ -1,1 +1,1 @@
-"""The files of mdvec's embedding model; mdvec reads them beside this module."""
+"""The files of mdvec's embedding model; mdvec reads them next to this module."""

@@ -1,4 +1,4 @@
-"""The facts about a model in the files beside its weights, read without loading it."""
+"""The facts about a model in the files next to its weights, read without loading it."""
 
 from __future__ import annotations
 

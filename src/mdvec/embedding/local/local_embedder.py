@@ -44,7 +44,7 @@ _SHOWN_CHARACTERS = 40
 class LocalEmbedder(Embedder):
     """Runs a model of the user's choice; see :class:`mdvec.embedding.interface.Embedder`.
 
-    Making one reads nothing. Its space needs the settings beside the weights, which are fetched from the
+    Making one reads nothing. Its space needs the settings next to the weights, which are fetched from the
     hub when they are not here (some megabytes); the first text embedded fetches the weights and loads
     them. Threads may share it: batches take turns, so that a query waits for one batch of an import and not
     for all of them.

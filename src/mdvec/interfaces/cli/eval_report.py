@@ -53,7 +53,7 @@ def check_output(output: Path, gate: Path | None, sets: Iterable[Path]) -> None:
 
 
 def say(text: str) -> None:
-    """Print a note for people to standard error, beside the result."""
+    """Print a note for people to standard error, where the result is not."""
     note(printable(text))
 
 

@@ -105,7 +105,7 @@ def install(
 ) -> None:
     """Set up an MCP client to use mdvec.
 
-    What else is in the client's file stays as it is, and a copy is kept beside it. A file that cannot be
+    What else is in the client's file stays as it is, and a copy is kept next to it. A file that cannot be
     edited without loss is left alone: the entry to add by hand is printed instead.
     """
     from mdvec.interfaces.clients.edits import installed, snippet

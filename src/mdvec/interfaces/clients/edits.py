@@ -119,7 +119,7 @@ def _check_unchanged(file: ClientFile) -> None:
 
 
 def _back_up(path: Path, data: bytes) -> Path:
-    """Copy a file beside it, unless there is a copy with this content; no copy is overwritten."""
+    """Copy a file next to it, unless there is a copy with this content; no copy is overwritten."""
     for number in itertools.count(1):
         backup = backup_path(path, number)
         existing = _bytes(backup)
@@ -245,7 +245,7 @@ def _is_made_by_install(file: ClientFile, client: Client, name: str) -> bool:
 
 
 def snippet(client: Client, name: str, entry: Mapping[str, Any]) -> str:
-    """Return an entry as it stands in an otherwise empty file."""
+    """Return an entry as it is in an otherwise empty file."""
     data = {client.servers_key: {name: dict(entry)}}
     return tomlkit.dumps(data) if client.is_toml else _json_text(data, "")
 

@@ -53,7 +53,7 @@ class Authority:
 
     @property
     def is_wildcard(self) -> bool:
-        """True if it stands for every address of the machine."""
+        """True if it is for every address of the machine."""
         return self.ip is not None and self.ip.is_unspecified
 
 

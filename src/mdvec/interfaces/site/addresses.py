@@ -169,7 +169,7 @@ class SiteAddresses:
         return self._address(collection, path, from_path, PurePosixPath(path).name)
 
     def file(self, collection: str, path: str, from_path: str) -> str | None:
-        """Return the address of a file beside the documents; None when it is not there."""
+        """Return the address of a file next to the documents; None when it is not there."""
         name = PurePosixPath(path).name
         is_active = name.lower().endswith(_ACTIVE)
         return self._address(collection, path, from_path, f"{name}.txt" if is_active else name)
@@ -223,7 +223,7 @@ class Anchors:
                 self._links.append((place, html.unescape(target) or address, html.unescape(fragment)))
 
     def missing(self) -> Iterator[tuple[str, str]]:
-        """Yield the links to a place that its page does not have: where the link stands, place."""
+        """Yield the links to a place that its page does not have: where the link is, place."""
         for place, target, fragment in dict.fromkeys(self._links):
             if fragment not in self._ids.get(target, {fragment}):
                 yield place, f"#{fragment.removeprefix(ANCHOR_PREFIX)}"

@@ -10,7 +10,7 @@ from typing import Any
 from mdvec.interfaces.site.pages import SitePage
 
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-# The text of the link that VitePress shows beside a heading.
+# The text of the link that VitePress shows next to a heading.
 _ZERO_WIDTH_SPACE = "\u200b"
 
 

@@ -81,7 +81,7 @@ class DocumentPage:
         )
 
     async def image(self, request: Request) -> Response:
-        """Return an image that lies beside the documents of a collection."""
+        """Return an image that lies next to the documents of a collection."""
         collection, path = request.path_params["collection"], request.path_params["path"]
         from_path = request.query_params.get("from", "")
         pages = self._site.workspace.pages

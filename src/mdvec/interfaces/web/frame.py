@@ -37,7 +37,7 @@ _Answer = TypeVar("_Answer")
 CSRF_FIELD = "csrf"
 """The form field with the token that a change needs."""
 
-# No script or style stands in the page itself, nothing comes from or goes to another host, and no other page
+# No script or style is in the page itself, nothing comes from or goes to another host, and no other page
 # frames it.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

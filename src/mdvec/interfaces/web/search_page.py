@@ -1,4 +1,4 @@
-"""The search page: the form, the results and the filters beside them."""
+"""The search page: the form, the results and the filters next to them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The search form: what stands in the address of the page.
+    """The search form: what is in the address of the page.
 
     Attributes:
         q: The query.
@@ -173,7 +173,7 @@ class SearchPage:
         return self._site.page(request, "_similar.html", hits=found.hits)
 
     async def _facets(self, form: Form) -> Facets:
-        """Return the counts beside the filters; what a wrong filter leaves is empty."""
+        """Return the counts next to the filters; what a wrong filter leaves is empty."""
         # To the hour, so that the counts of one visit can be kept.
         now = datetime.now().replace(minute=0, second=0, microsecond=0)  # noqa: DTZ005 - local time
         periods = {name: parse_since(name, now=now) for name in PERIODS}

@@ -1,4 +1,4 @@
-"""A vector index beside the file: removals are written down from when the first one is attached."""
+"""A vector index next to the file: removals are written down from when the first one is attached."""
 
 from __future__ import annotations
 

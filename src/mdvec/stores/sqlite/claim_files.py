@@ -1,4 +1,4 @@
-"""Claims as locked files beside the database, which hold the work of the process that locked them."""
+"""Claims as locked files next to the database, which hold the work of the process that locked them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NEXT_ATTEMPT_S = 0.005
 class FileClaims:
     """The claims on a database.
 
-    Each is a file beside it, ``NAME-claim`` for the lease and ``NAME-claim-ID`` for a collection, with a lock
+    Each is a file, ``NAME-claim`` for the lease and ``NAME-claim-ID`` for a collection, with a lock
     that the operating system ends with the process. The file stays until its collection is deleted: each
     removal would be an event to who watches its folder.
 

@@ -1,4 +1,4 @@
-"""Searches by meaning through a vector index beside the store, without a matrix in memory."""
+"""Searches by meaning through a vector index of its own, without a matrix in memory."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _RETRY_S = 0.02
 _MARK = "mark"
 _READ_MARK = f"SELECT value FROM meta WHERE key = '{_MARK}'"  # noqa: S608 - a constant
 _READ_SPACES = "SELECT key FROM spaces s WHERE EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = s.id)"
-_COMPANIONS = ("-wal", "-shm", "-journal")  # made beside the database by SQLite, with its permissions
+_COMPANIONS = ("-wal", "-shm", "-journal")  # made next to the database by SQLite, with its permissions
 
 
 class Opening(Struct, frozen=True):

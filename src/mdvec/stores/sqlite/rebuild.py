@@ -19,7 +19,7 @@ _PUSHED = "SELECT id FROM collections WHERE json_extract(source, '$.kind') = 'pu
 _OF_DOCUMENT = f"document_id IN (SELECT id FROM documents WHERE collection_id IN ({_PUSHED}))"
 
 # The rows that are carried over. Documents that clients pushed have no source; all others are read again. A
-# vector index beside the file is filled again, because it is attached anew. AUTOINCREMENT goes on counting:
+# vector index next to the file is filled again, because it is attached anew. AUTOINCREMENT goes on counting:
 # an id is never used again.
 _CARRIED = {
     "meta": "key != 'vector_index'",
@@ -46,7 +46,7 @@ UPDATE meta SET value = value + 1 WHERE key IN ('generation', 'vector_epoch');
 
 
 def rebuild(connection: Connection, path: Path, version: int, *, follow_links: bool) -> Path:
-    """Write a copy of the file beside it, and make the tables of this version in the file.
+    """Write a copy of the file next to it, and make the tables of this version in the file.
 
     Args:
         connection: Inside a transaction that no other process writes in; references are not enforced.

@@ -46,7 +46,7 @@ class SqliteStore:
         read_only: Do not write even where it is possible. A file in a place that cannot be written
             is opened so by itself.
         vector_index: Searched instead of a matrix in memory; closed with the store.
-        keeps_spaces: Whether to write a file of vectors beside it for other processes; None to do so where
+        keeps_spaces: Whether to write a file of vectors next to it for other processes; None to do so where
             the store can be written.
         follow_links: Whether the path may hold symbolic links.
         mark: What the database gets if it has no mark (see :meth:`mark_of`); None for none.
@@ -164,7 +164,7 @@ class SqliteStore:
             yield claim
 
     def make_vector_indexes(self) -> None:
-        """Do nothing: vectors are searched in memory, or by an index beside the file."""
+        """Do nothing: vectors are searched in memory, or by an index next to the file."""
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return another version as soon as there is one; see :class:`mdvec.stores.interface.Store`."""

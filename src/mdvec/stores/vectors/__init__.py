@@ -1,1 +1,1 @@
-"""Vector indexes beside a store."""
+"""Vector indexes next to a store."""

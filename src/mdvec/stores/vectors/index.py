@@ -1,4 +1,4 @@
-"""The port of a vector index beside a store: a copy of its vectors that answers faster or in less memory.
+"""The port of a vector index next to a store: a copy of its vectors that answers faster or in less memory.
 
 The store keeps every vector. An index can be deleted at any time: before a search uses it, the store compares
 the index's mark with its own state and applies what is missing. The index proposes ids; the store leaves out

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SUFFIX = ".sqlite-vec"
-"""Ends the name of an index that lies beside its store: whatever is in such a file may be replaced."""
+"""Ends the name of an index that lies next to its store: whatever is in such a file may be replaced."""
 
 _MAGIC = b"SQLite format 3\0"
 _APPLICATION_ID = 0x6D647678  # mdvx; another layout of the tables needs another id
