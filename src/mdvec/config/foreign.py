@@ -74,11 +74,13 @@ class _Renamed(Struct, frozen=True):
         key: Its dotted name here.
         convert: Makes its value here.
         implied: Names and values of further settings here.
+        usual: The default of both programs; who wrote that has chosen nothing. None: any value.
     """
 
     key: str
     convert: Callable[[object], object] = lambda value: value
     implied: Mapping[str, str] = {}
+    usual: object = None
 
 
 def _seconds(value: object) -> object:
@@ -116,11 +118,11 @@ _LOCAL_RAG: _Table = {
     "chunker.max_chunk_chars": _Renamed("chunking.max_chars", implied=_HEADINGS),
     "chunker.min_chunk_chars": _Renamed("chunking.min_chars", implied=_HEADINGS),
     "chunker.heading_levels": _Renamed("chunking.levels", implied=_HEADINGS),
-    "chromadb.collection_name": _Renamed("store.chroma.collection_name"),
-    "chromadb.hnsw_space": _Renamed("store.chroma.hnsw_space"),
-    "chromadb.hnsw_construction_ef": _Renamed("store.chroma.hnsw_construction_ef"),
-    "chromadb.hnsw_search_ef": _Renamed("store.chroma.hnsw_search_ef"),
-    "chromadb.hnsw_M": _Renamed("store.chroma.hnsw_M"),
+    "chromadb.collection_name": _Renamed("store.chroma.collection_name", usual="documents"),
+    "chromadb.hnsw_space": _Renamed("store.chroma.hnsw_space", usual="cosine"),
+    "chromadb.hnsw_construction_ef": _Renamed("store.chroma.hnsw_construction_ef", usual=200),
+    "chromadb.hnsw_search_ef": _Renamed("store.chroma.hnsw_search_ef", usual=100),
+    "chromadb.hnsw_M": _Renamed("store.chroma.hnsw_M", usual=16),
     "search.default_top_k": _Renamed("search.k"),
     "retry.max_retries": _Renamed("embedding.gemini.attempts", _and_first),
     "retry.base_delay": _LeftOut(_WAITS, 1.0),
@@ -240,6 +242,8 @@ def _translation(path: Path, values: object, table: _Table) -> Translation:
     for name, value in leaves:
         origin = f"{path}: {name}"
         match table.get(name):
+            case _Renamed(usual=usual) if usual is not None and value == usual:
+                left_out[name] = "mdvec has the same default"
             case _Renamed() as to:
                 settings[to.key] = Setting(to.convert(value), origin, folder)
                 implied = {key: Setting(each, origin, folder) for key, each in to.implied.items()} | implied

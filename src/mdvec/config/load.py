@@ -94,9 +94,11 @@ def load_config(
         foreign = translated(file)
         found = settings_in(read_config(file), schema, problems) if foreign is None else {**foreign.settings}
     warnings = [*foreign.warnings(file)] if file and foreign else []
-    for name in foreign.settings if foreign else ():
-        schema.find(name.rpartition(".")[0])
     in_environment = _from_env(env, cwd, schema, problems)
+    if foreign is not None:
+        in_use = (found | in_environment).get("store.vectors")
+        index = "" if in_use is None else str(in_use.value).partition(":")[0]
+        warnings += _unused_left_out(found, index, schema)
     found |= in_environment
     values = usable(found, schema, problems)
     if problems:
@@ -114,8 +116,6 @@ def load_config(
         )
         for name in untrusted:
             del found[name], values[name]
-    if foreign is not None:
-        warnings += _unused_indexes(foreign, values, schema)
     core = Schema(Config).sections
     extensions = {
         name: make(kind, values, name)
@@ -155,14 +155,18 @@ def every_setting(loaded: LoadedConfig) -> Iterator[tuple[str, object, str]]:
             yield name, value, loaded.origins.get(name, DEFAULT_ORIGIN)
 
 
-def _unused_indexes(foreign: Translation, values: Mapping[str, object], schema: Schema) -> Iterator[str]:
-    """Yield the settings of vector indexes that are set and not in use."""
-    in_use = str(values.get("store.vectors", "")).partition(":")[0]
-    for name, setting in foreign.settings.items():
+def _unused_left_out(found: dict[str, Setting], in_use: str, schema: Schema) -> Iterator[str]:
+    """Leave out settings of vector indexes that are not in use, and yield why: their libraries may be missing.
+
+    The sections of all other settings are added to the schema.
+    """
+    for name, setting in [*found.items()]:
         section, _, _ = name.rpartition(".")
         index = section.removeprefix("store.")
-        unused = index != section and index != in_use and registry.has("vector_indexes", index)
-        if unused and name in values and values[name] != _default(schema.settings[name]):
+        if index in (section, in_use) or not registry.has("vector_indexes", index):
+            schema.find(section)
+        else:
+            del found[name]
             yield f'{setting.origin} has no effect without [store] vectors = "{index}"'
 
 

@@ -190,6 +190,7 @@ def test_what_has_no_effect_is_a_warning(tmp_path: Path, text: str, said: str) -
     assert [each.removeprefix(f"{file}: ")[: len(said)] for each in warnings] == ([said] if said else [])
 
 
+@pytest.mark.chroma
 def test_settings_of_chroma_reach_it(tmp_path: Path) -> None:
     """They count as soon as Chroma is chosen, which the file itself may do by the name that mdvec has."""
     file = write(
