@@ -156,7 +156,7 @@ def every_setting(loaded: LoadedConfig) -> Iterator[tuple[str, object, str]]:
 
 
 def _unused_left_out(found: dict[str, Setting], in_use: str, schema: Schema) -> Iterator[str]:
-    """Leave out settings of vector indexes that are not in use, and yield why: their libraries may be missing.
+    """Leave out settings of vector indexes not in use, and yield why: their libraries may be missing.
 
     The sections of all other settings are added to the schema.
     """
