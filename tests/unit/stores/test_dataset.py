@@ -123,7 +123,7 @@ def test_scattered_pages_are_gathered(place: CountingPlace, tmp_path: Path) -> N
 DYING = """
 import os, signal, sys
 from pathlib import Path
-from mdvec.stores.published import dataset, parts
+from mdvec.stores.published import dataset
 from mdvec.stores.published.places import FolderPlace
 
 class DyingPlace(FolderPlace):
@@ -138,7 +138,7 @@ class DyingPlace(FolderPlace):
 
 place = DyingPlace(Path(sys.argv[1]))
 previous = dataset.latest(place)
-parts.THREADS = 1
+dataset._THREADS = 1
 dataset.publish(place, Path(sys.argv[2]), previous.number + 1, ["notes"], previous)
 """
 
