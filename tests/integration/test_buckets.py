@@ -121,7 +121,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try again at once, and send many small parts."""
     monkeypatch.setattr("mdvec.net.buckets._FIRST_WAIT_S", 0.001)
     monkeypatch.setattr("mdvec.net.buckets._ANSWER_WITHIN", timedelta(seconds=1))
-    monkeypatch.setattr(dataset, "PART_BYTES", 8 * 4096)
+    monkeypatch.setattr(dataset, "_PART_BYTES", 8 * 4096)
 
 
 @pytest.mark.usefixtures("hasty")

@@ -370,7 +370,8 @@ def test_a_warm_search_is_one_transaction_and_few_statements(monkeypatch: pytest
 
     store = open_postgres(exact_up_to=1)
     notes = add_collection(store)
-    texts = [f"word{number} all" for number in range(40)]
+    own = (first + second for first in "abcdefgh" for second in "klmno")  # no text is like another
+    texts = [f"word{number} {word} all" for number, word in enumerate(own)]
     with store.write() as writer:
         space_id = writer.spaces.open(SPACE)
         for number, text in enumerate(texts):
