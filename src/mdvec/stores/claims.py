@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from msgspec.structs import replace
 
@@ -55,11 +56,16 @@ class Claim:
         return WriterBusyError(f"the claim was lost while {self.activity.purpose}")
 
 
-def wait_for_claim(take: Callable[[], Activity | None], *, wait_s: float) -> None:
-    """Wait until something can be claimed.
+@contextmanager
+def holding(
+    claim: Claim, take: Callable[[Claim], Activity | None], release: Callable[[Claim], None], *, wait_s: float
+) -> Iterator[Claim]:
+    """Wait for a claim and hold it for as long as the context lasts.
 
     Args:
-        take: Claims it and returns None, or returns the work of its holder.
+        claim: The claim.
+        take: Takes it and returns None, or returns the work of its holder.
+        release: Releases it.
         wait_s: How long to wait, in seconds.
 
     Raises:
@@ -67,10 +73,14 @@ def wait_for_claim(take: Callable[[], Activity | None], *, wait_s: float) -> Non
         ImportStoppedError: If the run is cancelled meanwhile.
     """
     deadline = time.monotonic() + wait_s
-    while (activity := take()) is not None:
+    while (activity := take(claim)) is not None:
         left_s = deadline - time.monotonic()
         message = str(activity)
         if left_s <= 0:
             raise WriterBusyError(message)
         run.current().report(run.Stage.WAIT, 0, 0, message)
         run.current().sleep(min(_POLL_S, left_s))
+    try:
+        yield claim
+    finally:
+        release(claim)

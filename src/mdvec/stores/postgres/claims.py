@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 
 from mdvec import run
 from mdvec.errors import StoreError
-from mdvec.stores.claims import Claim, wait_for_claim
+from mdvec.stores.claims import Claim, holding
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.database import PostgresDatabase
 from mdvec.types.ids import CollectionId
@@ -76,14 +76,9 @@ class RowClaims:
         self._database = database
         self._held: dict[Claim, _Held] = {}
 
-    @contextmanager
-    def hold(self, claim: Claim, *, wait_s: float) -> Iterator[Claim]:
+    def hold(self, claim: Claim, *, wait_s: float) -> AbstractContextManager[Claim]:
         """Hold a claim for as long as the context lasts; see :meth:`mdvec.stores.interface.Store.claim`."""
-        wait_for_claim(lambda: self._take(claim), wait_s=wait_s)
-        try:
-            yield claim
-        finally:
-            self._release(claim)
+        return holding(claim, self._take, self._release, wait_s=wait_s)
 
     def confirm(self, connection: Connection, claim: Claim) -> None:
         """Check inside a transaction that a claim holds, and show how far its work is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import msgspec
 from mdvec import locks
 from mdvec.clock import now_ms
 from mdvec.errors import DatabaseFullError, ReadOnlyDatabaseError, StoreError
-from mdvec.stores.claims import Claim, wait_for_claim
+from mdvec.stores.claims import Claim, holding
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
@@ -41,14 +41,9 @@ class FileClaims:
         self._path = path.resolve()  # a database that is opened by two names has one set of claims
         self._held: dict[Claim, FileIO] = {}
 
-    @contextmanager
-    def hold(self, claim: Claim, *, wait_s: float) -> Iterator[Claim]:
+    def hold(self, claim: Claim, *, wait_s: float) -> AbstractContextManager[Claim]:
         """Hold a claim for as long as the context lasts; see :meth:`mdvec.stores.interface.Store.claim`."""
-        wait_for_claim(lambda: self._take(claim), wait_s=wait_s)
-        try:
-            yield claim
-        finally:
-            self._release(claim)
+        return holding(claim, self._take, self._release, wait_s=wait_s)
 
     def confirm(self, connection: Connection, claim: Claim) -> None:
         """Check inside a transaction that a claim holds, and show how far its work is.
