@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 import msgspec
@@ -167,7 +168,7 @@ def _answerer(listener: socket.socket, place: str, outcome: object, asked: list[
     def answer() -> None:
         connection, _ = listener.accept()
         with connection, connection.makefile("rwb") as stream:
-            request = b"".join(iter(stream.readline, b"\r\n")).decode()
+            request = b"".join(takewhile(lambda line: line != b"\r\n", stream)).decode()
             if not request:  # the end of the test
                 return
             assert request.startswith(f"POST {COMMAND_PATH} HTTP/1.0\r\nHost: 127.0.0.1:")
