@@ -164,7 +164,9 @@ async def _asked(
         session = await stack.enter_async_context(ClientSession(*streams))
         await session.initialize()
         tools = await session.list_tools()
-        waited, tokens, right, answered = [], [], 0, 0
+        waited: list[float] = []
+        tokens: list[int] = []
+        right = answered = 0
         for question in questions:
             asked = time.monotonic()
             answer = await session.call_tool(program.tool, program.arguments(question.text))
@@ -190,7 +192,9 @@ async def _asked(
 
 def measure_ripgrep(ripgrep: str, docs: Path, questions: Sequence[Question]) -> dict[str, Any]:
     """List the files with most lines that hold a word of the question, as an agent without an index does."""
-    waited, tokens, right, answered = [], [], 0, 0
+    waited: list[float] = []
+    tokens: list[int] = []
+    right = answered = 0
     for question in questions:
         words = [part for word in _WORD.findall(question.text) for part in ("-e", word)]
         if not words:
@@ -247,7 +251,7 @@ def table(result: Mapping[str, Any]) -> str:
         runs = [figures[name] for figures in result["sets"].values()]
 
         def mean(key: str, runs: Sequence[Mapping[str, Any]] = runs) -> float:
-            return sum(run[key] for run in runs) / len(runs)
+            return float(sum(run[key] for run in runs)) / len(runs)
 
         total = sum(run["questions"] for run in runs)
         right = sum(run["right_first"] for run in runs)

@@ -17,14 +17,16 @@ from mdvec.text.phrases import phrase_finder
 from mdvec.text.scripts import UNSPACED, holds_unspaced
 from mdvec.text.terms import phrase_terms
 
-_QUOTES = '"\u201c\u201d\u201e\uff02'
+QUOTES = '"\u201c\u201d\u201e\uff02'
+"""Marks around a phrase."""
+
 _MINUS = "-\uff0d"
 _STAR = "*"
 # An operator follows white space; a quotation may also follow Japanese, which has no spaces.
 _OPERATOR = re.compile(
-    rf"""(?:(?<!\S)|(?<=[{UNSPACED}])(?=[{_QUOTES}]))
+    rf"""(?:(?<!\S)|(?<=[{UNSPACED}])(?=[{QUOTES}]))
     (?P<minus>[{_MINUS}]?)(?:(?P<field>(?i:path|tag|title))[:\uff1a](?![:\uff1a]))?
-    (?:[{_QUOTES}](?P<quoted>[^{_QUOTES}]+)[{_QUOTES}]|(?P<bare>[^\s{_QUOTES}]+))""",
+    (?:[{QUOTES}](?P<quoted>[^{QUOTES}]+)[{QUOTES}]|(?P<bare>[^\s{QUOTES}]+))""",
     re.VERBOSE,  # letters of either case in the class of characters would take long to compile
 )
 _FIELD_ALONE = re.compile("(?:path|tag|title)[:\uff1a]", re.IGNORECASE)
