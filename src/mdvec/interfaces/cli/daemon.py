@@ -16,7 +16,7 @@ import click
 
 from mdvec.errors import ListenError, UsageError
 from mdvec.interfaces.cli.common_options import EXISTING_FILE, Command, CommandGroup, format_option
-from mdvec.interfaces.cli.serving import USUAL_ADDRESS, load_door, opened_for_http, serve_over_http
+from mdvec.interfaces.cli.serving import USUAL_ADDRESS, lasting_imports, opened_for_http, serve_over_http
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
 from mdvec.interfaces.errors import EXIT_FAILED
@@ -95,7 +95,9 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
         config,
         options,
     ):
-        code = load_door(_process)(
+        with lasting_imports():
+            from mdvec.interfaces.daemon.process import run_daemon
+        code = run_daemon(
             workspace,
             config,
             options,
@@ -264,12 +266,6 @@ def open_(ctx: click.Context, /, query: tuple[str, ...], address: str | None, no
             raise
         code = serve_over_http(session, _ANY_PORT, visit=visit)
     ctx.exit(code)
-
-
-def _process() -> Callable[..., int]:
-    from mdvec.interfaces.daemon.process import run_daemon
-
-    return run_daemon
 
 
 def _log(place: DaemonPlace, config: Config) -> Path:

@@ -137,9 +137,7 @@ async def messages(
 
     async def finish() -> None:
         on_end()
-        with anyio.move_on_after(_LAST_RESPONSES_S):
-            while unanswered:
-                await anyio.sleep(_LOOK_EVERY_S)
+        await _wait_for_responses(unanswered)
         to_server.close()
 
     async def write() -> None:
@@ -175,6 +173,12 @@ def _track(message: JSONRPCMessage, unanswered: set[RequestId | None]) -> None:
             unanswered.discard(message.id)
         case _:
             pass
+
+
+async def _wait_for_responses(unanswered: set[RequestId | None]) -> None:
+    with anyio.move_on_after(_LAST_RESPONSES_S):
+        while unanswered:
+            await anyio.sleep(_LOOK_EVERY_S)
 
 
 def parse(line: bytes) -> JSONRPCMessage | ErrorData:
