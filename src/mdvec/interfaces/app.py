@@ -5,24 +5,59 @@ from __future__ import annotations
 import itertools
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Lifespan
 
 from mdvec.interfaces.errors import OnBug, bug_listener
 from mdvec.interfaces.http.api import api_routes
-from mdvec.interfaces.http.guard import MCP_PATH, WebDoor, guarded, serving
+from mdvec.interfaces.http.guard import MAX_REQUESTS, MCP_PATH, RPC_PATH, WebDoor, guarded, problem, serving
 from mdvec.interfaces.http.options import Authority, ServerOptions
 from mdvec.interfaces.http.server import bind, serve
 from mdvec.interfaces.mcp.http import mcp_routes
-from mdvec.interfaces.rpc.route import rpc_routes
+from mdvec.interfaces.rpc.dispatcher import RpcClient
+from mdvec.interfaces.rpc.methods import all_methods
+from mdvec.interfaces.streams import MAX_LINE_BYTES
 from mdvec.interfaces.web.routes import page_routes
 from mdvec.workspace import RestrictedWorkspace
 
 if TYPE_CHECKING:
     from mdvec.config import Config
     from mdvec.workspace import Workspace
+
+_JSON = "application/json"
+
+
+def rpc_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: OnBug) -> WebDoor:
+    """Return the route of JSON-RPC: one message a request, one answer a response, and no notifications."""
+    methods = all_methods(workspace)
+    threads = CapacityLimiter(MAX_REQUESTS)
+
+    def answered(message: bytes) -> bytes | None:
+        sent: list[bytes] = []
+        client = RpcClient(methods, sent.append, on_bug, notifies=False, around=workspace.explaining)
+        client.receive(message)
+        client.wait()
+        client.close()
+        return sent[0] if sent else None
+
+    async def answer(request: Request) -> Response:
+        # A browser asks the server for leave first when a page elsewhere sends this type.
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
+            return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"A message has the type {_JSON}.")
+        response = await to_thread.run_sync(answered, await request.body(), limiter=threads)
+        if response is None:
+            return Response(status_code=HTTPStatus.NO_CONTENT)
+        return Response(response, media_type=_JSON)
+
+    return WebDoor([Route(RPC_PATH, answer, methods=["POST"])], body_limits={RPC_PATH: MAX_LINE_BYTES})
+
 
 _FACTORIES: tuple[Callable[..., WebDoor], ...] = (mcp_routes, rpc_routes, api_routes, page_routes)
 

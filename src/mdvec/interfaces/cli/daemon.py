@@ -201,7 +201,7 @@ def install(session: Session, address: str | None, token_file: Path | None) -> N
 
     It is a systemd user unit, or a launchd agent.
     """
-    from mdvec.interfaces.daemon.units import unit_for
+    from mdvec.interfaces.daemon.control import unit_for
 
     command = _command(session, address, token_file)
     unit = unit_for(_place(session), command, cwd=session.cwd, env=session.env, platform=sys.platform)
@@ -217,7 +217,7 @@ def install(session: Session, address: str | None, token_file: Path | None) -> N
 @click.pass_obj
 def uninstall(session: Session) -> None:
     """Remove the file that 'mdvec daemon install' wrote."""
-    from mdvec.interfaces.daemon.units import unit_for
+    from mdvec.interfaces.daemon.control import unit_for
 
     unit = unit_for(_place(session), (), cwd=session.cwd, env=session.env, platform=sys.platform)
     if not unit.path.exists():

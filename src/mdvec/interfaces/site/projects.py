@@ -17,10 +17,10 @@ from mdvec.interfaces.site.pages import (
     all_notes_page,
     home_page,
     note_page,
+    sections,
     sidebar,
     tag_pages,
 )
-from mdvec.interfaces.site.search_index import sections
 from mdvec.text.folding import fold_characters, nfc
 from mdvec.types.links import LinkState
 from mdvec.types.page import Page, PageEntry

@@ -18,8 +18,7 @@ from mdvec.interfaces import operations
 from mdvec.interfaces.errors import translate_logged
 from mdvec.interfaces.excerpt import best_passage
 from mdvec.interfaces.present import about_line, trail
-from mdvec.interfaces.requests import SearchRequest, search_query
-from mdvec.interfaces.times import parse_since
+from mdvec.interfaces.requests import SearchRequest, parse_since, search_query
 from mdvec.interfaces.web.frame import Site, document_url
 from mdvec.text.highlight import match_spans
 from mdvec.types.hit import SearchHit, SearchResult
