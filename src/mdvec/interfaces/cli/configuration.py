@@ -256,7 +256,7 @@ def use(
     spec: str | None,
     names: tuple[str, ...],
     cancel: bool,
-    wait: float,
+    wait_s: float,
 ) -> None:
     """Change the embedding model of collections.
 
@@ -278,7 +278,7 @@ def use(
             msg = "there is no collection whose model could be changed"
             raise UsageError(msg, hint=f"Add one with 'mdvec tool add --embedder {spec}'.")
         with reporting_interruption(workspace, names):
-            _print_changes(workspace.models.use(wanted, names, wait_s=wait), session)
+            _print_changes(workspace.models.use(wanted, names, wait_s=wait_s), session)
 
 
 def _print_changes(changes: Iterable[ModelChange], session: Session) -> None:
