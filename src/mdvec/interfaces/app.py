@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from anyio import CapacityLimiter, to_thread
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Lifespan
+from starlette.types import ASGIApp
 
 from mdvec.interfaces.errors import OnBug, bug_listener
 from mdvec.interfaces.http.api import api_routes
-from mdvec.interfaces.http.guard import MAX_REQUESTS, MCP_PATH, RPC_PATH, WebDoor, guarded, problem, serving
+from mdvec.interfaces.http.guard import MAX_REQUESTS, MCP_PATH, RPC_PATH, WebDoor, guarded, problem
 from mdvec.interfaces.http.options import Authority, ServerOptions
 from mdvec.interfaces.http.server import bind, serve
 from mdvec.interfaces.mcp.http import mcp_routes
@@ -81,33 +78,7 @@ def build_app(
         for each in options.rights
         if each.collections is not None
     }
-    every = [*doors, *itertools.chain(*restricted.values())]
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with AsyncExitStack() as stack:
-            for door in every:
-                if door.lifespan is not None:
-                    await stack.enter_async_context(door.lifespan())
-            yield
-
-    def app_of(doors: Sequence[WebDoor], lifespan: Lifespan[Starlette] | None = None) -> ASGIApp:
-        refuse = next((door.refuse for door in doors if door.refuse), None)
-        return serving(
-            [route for door in doors for route in door.routes],
-            on_bug=on_bug,
-            refuse=refuse,
-            lifespan=lifespan,
-        )
-
-    return guarded(
-        app_of(doors, lifespan),
-        options,
-        port,
-        restricted={digest: app_of(each) for digest, each in restricted.items()},
-        body_limits={path: limit for door in doors for path, limit in door.body_limits.items()},
-        open_paths=frozenset().union(*(door.open_paths for door in doors)),
-    )
+    return guarded(doors, options, port, on_bug=on_bug, restricted=restricted)
 
 
 def _doors(workspace: Workspace, config: Config, options: ServerOptions, on_bug: OnBug) -> list[WebDoor]:
