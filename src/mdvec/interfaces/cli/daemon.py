@@ -230,12 +230,7 @@ def uninstall(session: Session) -> None:
 
 @click.command("open", cls=Command)
 @click.argument("query", nargs=-1)
-@click.option(
-    "--http",
-    "address",
-    metavar="HOST:PORT",
-    help=f"Where to serve it.  [default: {USUAL_ADDRESS}, or a free port]",
-)
+@_http_option
 @click.option("--no-browser", is_flag=True, help="Only serve the page.")
 @click.pass_context
 def open_(ctx: click.Context, /, query: tuple[str, ...], address: str | None, no_browser: bool) -> None:
