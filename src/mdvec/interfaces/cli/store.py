@@ -32,18 +32,13 @@ def store() -> None:
 def list_stores(session: Session) -> None:
     """List the stores and vector indexes to choose from."""
     config = session.load_config().config
-    used = registry.named_vector_index(config.store.vectors or "")[0]
-    in_use = registry.named_store(str(session.database or config.store.location or "")), used
+    kinds = (
+        ("store", "stores", registry.named_store(str(session.database or config.store.location or ""))),
+        ("vector index", "vector_indexes", registry.named_vector_index(config.store.vectors or "")[0]),
+    )
     rows = [
-        {
-            "kind": kind,
-            "name": name,
-            "in_use": name == current,
-            "installed": registry.is_installed(stage, name),
-        }
-        for kind, stage, current in zip(
-            ("store", "vector index"), ("stores", "vector_indexes"), in_use, strict=True
-        )
+        {"kind": kind, "name": name, "in_use": name == used, "installed": registry.is_installed(stage, name)}
+        for kind, stage, used in kinds
         for name in registry.names(stage)
     ]
     if session.output == "json":
@@ -52,9 +47,9 @@ def list_stores(session: Session) -> None:
     shown = [
         (
             str(row["kind"]),
-            str(row["name"]),
+            name := str(row["name"]),
             "yes" if row["in_use"] else "",
-            "yes" if row["installed"] else registry.install_command(str(row["name"])),
+            "yes" if row["installed"] else registry.install_command(name),
         )
         for row in rows
     ]
