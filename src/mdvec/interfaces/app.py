@@ -14,7 +14,16 @@ from starlette.types import ASGIApp
 
 from mdvec.interfaces.errors import OnBug, bug_listener
 from mdvec.interfaces.http.api import api_routes
-from mdvec.interfaces.http.guard import MAX_REQUESTS, MCP_PATH, RPC_PATH, WebDoor, guarded, problem
+from mdvec.interfaces.http.guard import (
+    JSON,
+    MAX_REQUESTS,
+    MCP_PATH,
+    RPC_PATH,
+    WebDoor,
+    guarded,
+    is_json,
+    problem,
+)
 from mdvec.interfaces.http.options import Authority, ServerOptions
 from mdvec.interfaces.http.server import bind, serve
 from mdvec.interfaces.mcp.http import mcp_routes
@@ -27,36 +36,6 @@ from mdvec.workspace import RestrictedWorkspace
 if TYPE_CHECKING:
     from mdvec.config import Config
     from mdvec.workspace import Workspace
-
-_JSON = "application/json"
-
-
-def rpc_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: OnBug) -> WebDoor:
-    """Return the route of JSON-RPC: one message a request, one answer a response, and no notifications."""
-    methods = all_methods(workspace)
-    threads = CapacityLimiter(MAX_REQUESTS)
-
-    def answered(message: bytes) -> bytes | None:
-        sent: list[bytes] = []
-        client = RpcClient(methods, sent.append, on_bug, notifies=False, around=workspace.explaining)
-        client.receive(message)
-        client.wait()
-        client.close()
-        return sent[0] if sent else None
-
-    async def answer(request: Request) -> Response:
-        # A browser asks the server for leave first when a page elsewhere sends this type.
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
-            return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"A message has the type {_JSON}.")
-        response = await to_thread.run_sync(answered, await request.body(), limiter=threads)
-        if response is None:
-            return Response(status_code=HTTPStatus.NO_CONTENT)
-        return Response(response, media_type=_JSON)
-
-    return WebDoor([Route(RPC_PATH, answer, methods=["POST"])], body_limits={RPC_PATH: MAX_LINE_BYTES})
-
-
-_FACTORIES: tuple[Callable[..., WebDoor], ...] = (mcp_routes, rpc_routes, api_routes, page_routes)
 
 
 def build_app(
@@ -72,17 +51,45 @@ def build_app(
 
     Each token that may read only some collections has its own doors, to a workspace with no others.
     """
-    doors = [*_doors(workspace, config, options, on_bug), *more]
+
+    def doors_of(workspace: Workspace) -> list[WebDoor]:
+        return [
+            mcp_routes(workspace, config, on_bug),
+            _rpc_routes(workspace, on_bug),
+            api_routes(workspace, on_bug),
+            page_routes(workspace, options, on_bug),
+        ]
+
     restricted = {
-        each.digest: _doors(RestrictedWorkspace(workspace, each.collections), config, options, on_bug)
+        each.digest: doors_of(RestrictedWorkspace(workspace, each.collections))
         for each in options.rights
         if each.collections is not None
     }
-    return guarded(doors, options, port, on_bug=on_bug, restricted=restricted)
+    return guarded([*doors_of(workspace), *more], options, port, on_bug=on_bug, restricted=restricted)
 
 
-def _doors(workspace: Workspace, config: Config, options: ServerOptions, on_bug: OnBug) -> list[WebDoor]:
-    return [factory(workspace, config, options, on_bug=on_bug) for factory in _FACTORIES]
+def _rpc_routes(workspace: Workspace, on_bug: OnBug) -> WebDoor:
+    """Return the route of JSON-RPC: one message a request, one answer a response, and no notifications."""
+    methods = all_methods(workspace)
+    threads = CapacityLimiter(MAX_REQUESTS)
+
+    def answered(message: bytes) -> bytes | None:
+        sent: list[bytes] = []
+        client = RpcClient(methods, sent.append, on_bug, notifies=False, around=workspace.explaining)
+        client.receive(message)
+        client.wait()
+        client.close()
+        return sent[0] if sent else None
+
+    async def answer(request: Request) -> Response:
+        if not is_json(request.headers):
+            return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"A message has the type {JSON}.")
+        response = await to_thread.run_sync(answered, await request.body(), limiter=threads)
+        if response is None:
+            return Response(status_code=HTTPStatus.NO_CONTENT)
+        return Response(response, media_type=JSON)
+
+    return WebDoor([Route(RPC_PATH, answer, methods=["POST"])], body_limits={RPC_PATH: MAX_LINE_BYTES})
 
 
 def serve_http(

@@ -48,6 +48,8 @@ MCP_PATH = "/mcp"
 RPC_PATH = "/rpc"
 """The path of JSON-RPC."""
 
+JSON = "application/json"
+"""The type of arguments and messages."""
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """Largest body of a request."""
@@ -222,6 +224,11 @@ async def _health(_: Request) -> Response:
     return JSONResponse({"status": "ok", "version": __version__})
 
 
+def is_json(headers: Headers) -> bool:
+    """Return True if the body is JSON: a browser asks the server before a page elsewhere sends this type."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower() == JSON
+
+
 def _is_browser(method: str, headers: Headers) -> bool:
     """Return True if someone opens an address to look at it."""
     return method == "GET" and "text/html" in headers.get("accept", "")
@@ -265,8 +272,8 @@ def _refusal(status: int, detail: str, headers: Mapping[str, str]) -> Response:
 async def _refuse(refusal: Response, scope: Scope, receive: Receive, send: Send) -> None:
     """Send a refusal at once, whole; then discard the rest of a body that is too large."""
     # Of a request in JSON, clients of MCP show the error of JSON-RPC, and only in a response of this type.
-    if Headers(scope=scope).get("content-type", "").startswith("application/json"):
-        refusal.headers["content-type"] = "application/json"
+    if is_json(Headers(scope=scope)):
+        refusal.headers["content-type"] = JSON
     if refusal.status_code != _TOO_LARGE:
         await refusal(scope, receive, send)
         return
