@@ -41,6 +41,11 @@ class Models:
         self._import = importing
         self._running = running
 
+    @property
+    def reranker(self) -> str:
+        """The reranker, as it is configured; empty for none."""
+        return self._stages.reranker.spec
+
     def known(self) -> list[ListedModel]:
         """Return the models that are known, and those that collections use besides."""
         from mdvec.config.known_models import known_models

@@ -37,6 +37,7 @@ from mdvec.types.document import Document
 from mdvec.types.ids import SpaceId
 from mdvec.types.report import CollectionCounts
 from mdvec.types.space import EmbeddingSpace
+from mdvec.workspace.reranker import WorkspaceReranker
 
 if TYPE_CHECKING:
     from mdvec.indexing.prepare import Processes
@@ -316,12 +317,28 @@ class Stages:
 
     Attributes:
         models: The models.
+        reranker: The reranker.
     """
 
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
         self._config = config
         self.models = ModelPool(config, embedder)
+        self.reranker = WorkspaceReranker(config)
         self._differs: dict[SourceSpec, Callable[[SourceEntry], bool]] = {}
+
+    @property
+    def are_small(self) -> bool:
+        """Whether other processes may have all the models that were needed here."""
+        return self.models.are_small and self.reranker.is_small
+
+    def unload(self, *, idle_s: float) -> bool:
+        """Free the memory of models that were not used for so many seconds; return whether any was freed."""
+        return self.models.unload(idle_s=idle_s) | self.reranker.unload(idle_s=idle_s)
+
+    def close(self) -> None:
+        """Free all models but one that was given."""
+        self.models.close()
+        self.reranker.unload(idle_s=0)
 
     def model(self, collection: Collection) -> Model:
         """Return the model whose vectors a collection is searched by.
@@ -428,8 +445,10 @@ class Stages:
         import psutil
 
         settings = self._config.embedding
-        in_use = float(psutil.virtual_memory().percent) / 100
-        return idle_limit_s(settings.auto_unload_minutes, settings.memory_threshold, in_use)
+        usual_s = settings.auto_unload_minutes * 60 if settings.auto_unload_minutes > 0 else None
+        if psutil.virtual_memory().percent <= 100 * settings.memory_threshold:
+            return usual_s
+        return _IDLE_WHEN_SHORT_S if usual_s is None else min(usual_s, _IDLE_WHEN_SHORT_S)
 
     def _chunker(self, spec: ChunkingSpec, model: Model | None) -> Chunker:
         factory: ChunkerFactory = registry.load("chunking", spec.strategy)
@@ -447,8 +466,7 @@ class Stages:
             tokens = embedder.tokens
             token_ends, limit, estimate = tokens.ends, tokens.max_tokens, tokens.estimate
             tokenizer = embedder.space.model if tokens.is_exact else _ESTIMATE
-        known_estimate = getattr(factory, "takes_token_estimate", False)
-        estimating = {"token_estimate": estimate} if known_estimate else {}
+        estimating = {"token_estimate": estimate} if getattr(factory, "takes_token_estimate", False) else {}
         configured = set_only(**{name: getattr(self._config.chunking, name) for name in known})
         return factory(
             token_ends=token_ends,
@@ -475,23 +493,6 @@ def _parse(path: str, text: str, *, versions: bool) -> Document:
 def _sizes_of(chunker: ChunkerFactory) -> set[str]:
     """Return the sizes of a collection that a chunker declares to know."""
     return {*settings_kind(chunker).__struct_fields__} & {*_SIZES}
-
-
-def idle_limit_s(auto_unload_minutes: float, memory_threshold: float, in_use: float) -> float | None:
-    """Return how long a model may stay in memory without being used.
-
-    Args:
-        auto_unload_minutes: The limit while there is memory; 0 for none.
-        memory_threshold: Above which share memory is short, 0..1.
-        in_use: The share of memory that is in use, 0..1.
-
-    Returns:
-        Seconds; None without a limit.
-    """
-    usual_s = auto_unload_minutes * 60 if auto_unload_minutes > 0 else None
-    if in_use <= memory_threshold:
-        return usual_s
-    return _IDLE_WHEN_SHORT_S if usual_s is None else min(usual_s, _IDLE_WHEN_SHORT_S)
 
 
 def set_only(**options: object) -> dict[str, Any]:

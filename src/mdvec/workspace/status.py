@@ -167,6 +167,7 @@ def examine(collections: Collections, stages: Stages) -> list[Finding]:
     try:
         registered = collections.chosen((), include_disabled=True)
         findings.extend(_about_models(stages, registered))
+        findings.extend(_about_reranker(stages))
         findings.append(_about_database(collections.place.shown, store))
         findings.extend(_about_vector_index(store))
         findings.extend(Finding(Severity.NOTE, "database", warning) for warning in store.warnings)
@@ -265,6 +266,21 @@ def _try_model(stages: Stages, spec: EmbeddingSpec | None) -> Finding:
     if warnings:
         return Finding(Severity.NOTE, "model", f"{model.name}: {warnings}")
     return Finding(Severity.OK, "model", model.name)
+
+
+def _about_reranker(stages: Stages) -> Iterator[Finding]:
+    """Say whether the configured reranker can be used; nothing is loaded or sent."""
+    try:
+        reranker = stages.reranker.ready()
+    except MdvecError as error:
+        yield Finding(Severity.PROBLEM, "reranker", str(error), error.hint)
+        return
+    if reranker is not None:
+        problem = reranker.reranker.problem
+        if problem is None:
+            yield Finding(Severity.OK, "reranker", reranker.spec)
+        else:
+            yield Finding(Severity.PROBLEM, "reranker", str(problem), problem.hint)
 
 
 def _about_database(database: str, store: Store) -> Finding:
