@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 from msgspec.structs import replace
+from starlette.testclient import TestClient
 from tests.commands import run_here
 from tests.fakes.embedding_services import KEY, VoyageServer
 from tests.fakes.http_server import Answer
@@ -19,6 +22,9 @@ from mdvec.config.schema import Config, PriceSettings, RerankSettings, SearchSet
 from mdvec.embedding.remote.provider import RerankServiceSettings
 from mdvec.errors import ConfigError
 from mdvec.interfaces import operations
+from mdvec.interfaces.app import build_app
+from mdvec.interfaces.http.options import server_options
+from mdvec.interfaces.mcp.application import build_server
 from mdvec.interfaces.requests import SearchRequest
 from mdvec.types.hit import SearchResult
 from mdvec.types.report import Severity
@@ -231,3 +237,34 @@ def test_json_rpc_and_http(workspace: Workspace, voyage: VoyageServer) -> None:
     asked = len(voyage.asked)
     without = operations.search(workspace, replace(request, rerank=False))
     assert (without.reranked, without.warnings, len(voyage.asked)) == (None, (), asked)
+
+
+def test_the_page_sends_nothing_while_someone_types(workspace: Workspace, voyage: VoyageServer) -> None:
+    """At each pause words are searched; the whole search, and its report, follow."""
+    options = server_options("127.0.0.1:8765", env={})
+    app = build_app(workspace, Config(), options, 8765, on_bug=print)
+    client = TestClient(app, base_url="http://127.0.0.1:8765")
+    assert 'data-typing-mode="lexical"' in client.get("/").text
+    typed = client.get("/results", params={"q": "harbour lamp", "mode": "lexical"})
+    assert (typed.status_code, voyage.asked) == (200, [])
+    assert "harbour" in typed.text
+    assert client.get("/", params={"q": "harbour lamp"}).status_code == 200
+    assert len(voyage.asked) == 1
+    voyage.failures.append(BUSY)
+    assert "not reranked: Voyage cannot answer now" in client.get("/", params={"q": "harbour lamp"}).text
+
+
+def test_agents(workspace: Workspace, voyage: VoyageServer) -> None:
+    """An agent reads the same hits, and the warning when they are not reranked; it is told no cost."""
+    voyage.failures.extend([LAST_IS_BEST, BUSY])
+    arguments = {"query": "harbour lamp", "min_score": 0}
+
+    async def ask() -> list[str]:
+        async with Client(build_server(workspace, Config(), on_bug=print)) as client:
+            answers = [await client.call_tool("search", arguments) for _ in range(2)]
+        return [str(each.content) + str(each.structured_content) for each in answers]
+
+    found, warned = asyncio.run(ask())
+    assert "reranked" not in found
+    assert "not reranked" in warned
+    assert paths(workspace.search(SearchQuery("harbour lamp", rerank=False, min_score=0)))[-1] in found

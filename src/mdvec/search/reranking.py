@@ -60,40 +60,44 @@ def rerank(
     query: str,
     passages: Sequence[RankedPassage],
     shown: Sequence[int],
-    exact: NDArray[np.bool_],
+    named: NDArray[np.bool_],
     configured: ConfiguredReranker,
     view: View,
 ) -> Reranked:
     """Choose by a reranker which of the first passages are shown, and in which order.
 
-    A passage that the whole query names keeps its place: it is found by its name, whatever a model thinks of
-    its text. So do passages beyond the first ones.
+    Passages that the query names take places from each other alone: they are found by a name or a number,
+    whatever a model thinks of their texts. Passages beyond the first ones keep their places.
 
     Args:
         query: As it is embedded.
         passages: By evidence, best first.
         shown: Positions of those that are shown without a reranker.
-        exact: Which candidates the whole query names.
+        named: Which candidates the query names, as a whole or by a part of it.
         configured: The reranker.
         view: The snapshot.
     """
-    first = [
-        at
-        for at, each in enumerate(passages[: configured.passages])
-        if not each.best.is_folded and not exact[each.best.at]
+    first = [at for at, each in enumerate(passages[: configured.passages]) if not each.best.is_folded]
+    groups = [
+        [at for at in first if bool(named[passages[at].best.at]) is is_named] for is_named in (True, False)
     ]
-    if len(first) < 2 or not {*first} & {*shown}:
+    groups = [group for group in groups if len(group) > 1]
+    read = sorted(at for group in groups for at in group)
+    if not {*read} & {*shown}:
         return Reranked(shown)
-    chunks = view.chunks.get([place.id for at in first for place in passages[at].chunks])
-    texts = [_text([chunks[place.id] for place in passages[at].chunks]) for at in first]
+    chunks = view.chunks.get([place.id for at in read for place in passages[at].chunks])
+    texts = [_text([chunks[place.id] for place in passages[at].chunks]) for at in read]
     try:
         with run.current().step("rerank", passages=len(texts)):
             found = configured.reranker.relevance(query, texts)
     except EmbeddingError as error:
         hint = "" if error.hint == error.default_hint else error.hint
         return Reranked(shown, warnings=(f"{NOT_RERANKED}: {sentences(error, hint)}",))
-    best_first = sorted(range(len(first)), key=lambda number: -found.scores[number])  # equal ones stay
-    places, chosen = {*first}, (first[number] for number in best_first)
+    scores = dict(zip(read, found.scores, strict=True))
+    moved: dict[int, int] = {}
+    for group in groups:
+        best_first = sorted(group, key=lambda at: -scores[at])  # equal ones stay
+        moved.update(zip((at for at in shown if at in group), best_first, strict=False))
     price = configured.usd_per_million_tokens
     report = Reranking(
         model=configured.spec,
@@ -101,7 +105,7 @@ def rerank(
         tokens=found.tokens,
         usd=None if price is None else found.tokens * price / 1_000_000,
     )
-    return Reranked([next(chosen) if at in places else at for at in shown], report)
+    return Reranked([moved.get(at, at) for at in shown], report)
 
 
 def _text(chunks: Sequence[StoredChunk]) -> str:

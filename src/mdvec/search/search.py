@@ -311,8 +311,8 @@ def find(
     # 12. Let a reranker choose and order the first ones.
     reranked = Reranked(plausible)
     if reranker is not None:
-        exact = ranking.candidates.exact
-        reranked = rerank(meant.typed, passages, plausible, exact, reranker, view)
+        named = ranking.candidates.exact | ranking.candidates.named
+        reranked = rerank(meant.typed, passages, plausible, named, reranker, view)
     # 13. Show the text of the first ones. Evidence orders hits, so that no score is higher than one before.
     scores = [*accumulate((probable[at] for at in plausible), min)]
     with run.current().step("show", hits=min(len(plausible), query.limit)):

@@ -64,7 +64,8 @@ class WorkspaceReranker:
             threads=self._config.embedding.threads,
             **self._config.arguments("rerankers", provider, factory),
         )
-        price = price_of(EmbeddingSpec(provider, model or reranker.model), self._config.prices)
+        # Not as it is configured: it is shown to whoever asks, and a path is not theirs to know.
+        spec = EmbeddingSpec(provider, reranker.model)
+        price = price_of(spec, self._config.prices)
         usd = None if price is None else price.usd_per_million_tokens
-        spec = f"{provider}:{model or reranker.model}"
-        return ConfiguredReranker(spec, reranker, settings.passages, usd)
+        return ConfiguredReranker(str(spec), reranker, settings.passages, usd)

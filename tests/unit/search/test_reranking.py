@@ -63,13 +63,13 @@ def reranked(
     found: Sequence[RankedPassage],
     shown: Sequence[int],
     *,
-    exact: Sequence[int] = (),
+    named: Sequence[int] = (),
     most: int = 30,
     price: float | None = None,
 ) -> Reranked:
-    named = np.zeros(len(found), np.bool_)
-    named[[*exact]] = True
-    return rerank("query", found, shown, named, ConfiguredReranker("fake:m", reranker, most, price), VIEW)
+    is_named = np.zeros(len(found), np.bool_)
+    is_named[[*named]] = True
+    return rerank("query", found, shown, is_named, ConfiguredReranker("fake:m", reranker, most, price), VIEW)
 
 
 def test_the_best_of_the_first_passages_are_shown() -> None:
@@ -83,11 +83,13 @@ def test_passages_with_equal_scores_stay_in_the_order_of_evidence() -> None:
     assert reranked(FakeReranker([0.5] * 4), passages(4), [0, 1, 3]).order == [0, 1, 2]
 
 
-def test_what_the_query_names_keeps_its_place() -> None:
-    """A passage found by its name is not sent, and stays where it is."""
+def test_what_the_query_names_is_not_displaced() -> None:
+    """A single passage found by its name is not read; several take places from each other alone."""
     reranker = FakeReranker([0.1, 0.9])
-    assert reranked(reranker, passages(3), [0, 1, 2], exact=[0]).order == [0, 2, 1]
+    assert reranked(reranker, passages(3), [0, 1, 2], named=[0]).order == [0, 2, 1]
     assert len(reranker.read[0][1]) == 2
+    found = reranked(FakeReranker([0.1, 0.9, 0.2, 0.8]), passages(4), [0, 1, 2], named=[0, 2])
+    assert found.order == [2, 1, 0]
 
 
 def test_only_the_first_passages_are_read() -> None:
@@ -98,12 +100,12 @@ def test_only_the_first_passages_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "shown", "exact"), [(0, [], []), (1, [0], []), (3, [], []), (3, [0], [0]), (2, [0, 1], [1])]
+    ("count", "shown", "named"), [(0, [], []), (1, [0], []), (3, [], []), (3, [0], [0]), (2, [0, 1], [1])]
 )
-def test_nothing_is_asked_where_nothing_can_change(count: int, shown: list[int], exact: list[int]) -> None:
+def test_nothing_is_asked_where_nothing_can_change(count: int, shown: list[int], named: list[int]) -> None:
     """No request is made for a single passage, or when none that may move is shown."""
     reranker = FakeReranker([1.0] * 3)
-    assert reranked(reranker, passages(count), shown, exact=exact) == Reranked(shown)
+    assert reranked(reranker, passages(count), shown, named=named) == Reranked(shown)
     assert reranker.read == []
 
 
@@ -145,15 +147,18 @@ def test_without_an_answer_hits_are_as_they_were() -> None:
     st.integers(2, 12),
 )
 def test_whatever_it_says_nothing_is_lost_or_doubled(
-    scores: list[float], shown: set[int], exact: set[int], folded: int, most: int
+    scores: list[float], shown: set[int], named: set[int], folded: int, most: int
 ) -> None:
-    """As many passages as before, each once; those it may not move are where they were, others best first."""
+    """As many passages as before, each once; the best of each kind are at the places of their kind."""
     found, before = passages(12, folded=folded), sorted(shown)
-    movable = [at for at in range(most) if at not in exact and at < 12 - folded]
-    after = reranked(FakeReranker(scores), found, before, exact=sorted(exact), most=most).order
+    first = [at for at in range(most) if at < 12 - folded]
+    kinds = [[at for at in first if (at in named) is kind] for kind in (True, False)]
+    read = sorted(at for kind in kinds if len(kind) > 1 for at in kind)
+    score = dict(zip(read, scores, strict=False))
+    after = reranked(FakeReranker(scores), found, before, named=sorted(named), most=most).order
     assert len(after) == len({*after}) == len(before)
-    assert [at for at in after if at not in movable] == [at for at in before if at not in movable]
-    if len(movable) > 1:
-        score = dict(zip(movable, scores, strict=False))
-        moved = [at for at in after if at in movable]
-        assert moved == sorted(movable, key=lambda at: -score[at])[: len(moved)]
+    assert [at for at in after if at not in read] == [at for at in before if at not in read]
+    for kind in kinds:
+        best = sorted(kind, key=lambda at: -score.get(at, 0.0))
+        places = [new for old, new in zip(before, after, strict=True) if old in kind]
+        assert places == best[: len(places)]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import monotonic as _clock
 from typing import TYPE_CHECKING
 
 from mdvec.embedding.interface import Relevance, Reranker
@@ -75,10 +75,10 @@ class CrossEncoderReranker(LocalModel["CrossEncoderEngine"], Reranker):
         scores = np.empty(len(texts), np.float32)
         lengths = [estimate_token_count(text) for text in texts]
         with self._ready_engine() as engine, self._running:
-            deadline = time.monotonic() + self._timeout_s
+            deadline = _clock() + self._timeout_s
             done = 0
             for batch in batches_by_length(lengths, max_texts=self._batch_size, max_tokens=_BATCH_TOKENS):
-                if done and time.monotonic() > deadline:
+                if done and _clock() > deadline:
                     raise self._too_slow(done, len(texts))
                 found = engine.score(query, [texts[at] for at in batch])
                 if found.shape != (len(batch),) or not np.isfinite(found).all():
