@@ -203,10 +203,10 @@ def test_figures_of_both_orders_are_not_mixed(shell: Shell) -> None:
     """If the reranker fails for one question, the system is left out, and the report says why."""
     with VllmServer() as server:
         server.failures.extend([Answer(500)] * 9)
-        report = with_reranker(shell, server, "--mode", "lexical")
-    assert [each["system"] for each in report["sets"][0]["systems"]] == ["lexical"]
+        report = with_reranker(shell, server, "--mode", "hybrid")
+    assert [each["system"] for each in report["sets"][0]["systems"]] == ["hybrid"]
     [warning] = report["sets"][0]["warnings"]
-    assert warning.startswith("lexical+rerank is left out: not reranked: the server at 127.0.0.1")
+    assert warning.startswith("hybrid+rerank is left out: not reranked: the server at 127.0.0.1")
 
 
 def test_labels_that_a_set_does_not_have(shell: Shell) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from mdvec.config.schema import PriceSettings
@@ -14,6 +12,9 @@ from mdvec.types.model_report import Benchmark, ListedModel, Price
 
 @cache
 def _table() -> dict[str, Any]:
+    import tomllib  # most searches need no price
+    from importlib import resources
+
     text = resources.files("mdvec.config").joinpath("known_models.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from mdvec import run
-from mdvec.embedding.interface import Reranker
+from mdvec.embedding.reranker import ConfiguredReranker
 from mdvec.errors import EmbeddingError, sentences
 from mdvec.search.passages import RankedPassage
 from mdvec.stores.interface import View
@@ -24,22 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SEPARATOR = " › "
-
-
-class ConfiguredReranker(Struct, frozen=True):
-    """A reranker, and how it is used.
-
-    Attributes:
-        spec: The model as ``PROVIDER:MODEL``.
-        reranker: The model.
-        passages: How many passages it reads.
-        usd_per_million_tokens: Its price; None when it has none, or that is not known.
-    """
-
-    spec: str
-    reranker: Reranker
-    passages: int
-    usd_per_million_tokens: float | None = None
 
 
 class Reranked(Struct, frozen=True):
@@ -98,12 +82,12 @@ def rerank(
     for group in groups:
         best_first = sorted(group, key=lambda at: -scores[at])  # equal ones stay
         moved.update(zip((at for at in shown if at in group), best_first, strict=False))
-    price = configured.usd_per_million_tokens
+    price = configured.price
     report = Reranking(
-        model=configured.spec,
+        model=configured.name,
         passages=len(texts),
         tokens=found.tokens,
-        usd=None if price is None else found.tokens * price / 1_000_000,
+        usd=None if price is None else found.tokens * price.usd_per_million_tokens / 1_000_000,
     )
     return Reranked([moved.get(at, at) for at in shown], report)
 

@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec import run
+from mdvec.embedding.reranker import ConfiguredReranker
 from mdvec.search.advice import (
     Commands,
     Completeness,
@@ -39,7 +40,7 @@ from mdvec.search.meaning import QuerySpace, find_by_meaning, measure_meaning
 from mdvec.search.passages import Ranked, RankedPassage, joined_passages, single_chunks
 from mdvec.search.probability import level_of, probabilities
 from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_word
-from mdvec.search.reranking import ConfiguredReranker, Reranked, rerank
+from mdvec.search.reranking import Reranked, rerank
 from mdvec.search.where import narrowed, unmet
 from mdvec.search.words import SAMPLE_CHUNKS, Words, find_by_words
 from mdvec.stores.interface import View

@@ -44,7 +44,7 @@ class Models:
     @property
     def reranker(self) -> str:
         """The reranker, as it is configured; empty for none."""
-        return self._stages.reranker.spec
+        return self._stages.models.reranker.spec
 
     def known(self) -> list[ListedModel]:
         """Return the models that are known, and those that collections use besides."""

@@ -12,10 +12,12 @@ from msgspec import Struct
 
 from mdvec import __version__, registry
 from mdvec.chunking.interface import Chunker, ChunkerFactory, TokenEnds
+from mdvec.config.known_models import price_of
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.documents import PARSER_VERSION
 from mdvec.embedding.interface import Cluster, Embedder, EmbedderFactory, Runtime
+from mdvec.embedding.reranker import OnDemandReranker
 from mdvec.errors import (
     ConfigError,
     EmbedderUnavailableError,
@@ -37,7 +39,6 @@ from mdvec.types.document import Document
 from mdvec.types.ids import SpaceId
 from mdvec.types.report import CollectionCounts
 from mdvec.types.space import EmbeddingSpace
-from mdvec.workspace.reranker import WorkspaceReranker
 
 if TYPE_CHECKING:
     from mdvec.indexing.prepare import Processes
@@ -146,6 +147,9 @@ class ModelPool:
     """The models of a workspace, each made when it is first needed and shared by all collections.
 
     :meth:`for_` is the way to a model; :meth:`check` also tries it.
+
+    Attributes:
+        reranker: The reranker.
     """
 
     def __init__(self, config: Config, override: Embedder | None) -> None:
@@ -156,6 +160,14 @@ class ModelPool:
         self._cluster: Cluster | None = None
         self._small_only = False
         self._closed = False
+        self.reranker = OnDemandReranker(
+            config.search.rerank or "",
+            passages=config.rerank.passages,
+            timeout_s=config.rerank.timeout_s,
+            threads=config.embedding.threads,
+            settings_of=config.arguments,
+            price_of=lambda spec: price_of(spec, config.prices),
+        )
 
     @property
     def configured(self) -> EmbeddingSpec:
@@ -171,7 +183,10 @@ class ModelPool:
     @property
     def are_small(self) -> bool:
         """Whether other processes may have all the models that were needed here."""
-        return self._override is None and all(each.known().is_small for each in [*self._models.values()])
+        models_are = self._override is None and all(
+            each.known().is_small for each in [*self._models.values()]
+        )
+        return models_are and self.reranker.is_small
 
     def use_small_only(self) -> None:
         """Refuse, by a RuntimeError, to make a model too large for each process to have."""
@@ -237,7 +252,8 @@ class ModelPool:
     def unload(self, *, idle_s: float) -> bool:
         """Free the memory of models that were not used for so many seconds; return whether any was freed."""
         made = [self._override] if self._override else [each.known() for each in [*self._models.values()]]
-        return sum(embedder.unload(idle_s=idle_s) for embedder in made) > 0
+        freed = [self.reranker.unload(idle_s=idle_s), *(each.unload(idle_s=idle_s) for each in made)]
+        return any(freed)
 
     def close(self) -> None:
         """Free all models but one that was given, and make none any more."""
@@ -317,28 +333,12 @@ class Stages:
 
     Attributes:
         models: The models.
-        reranker: The reranker.
     """
 
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
         self._config = config
         self.models = ModelPool(config, embedder)
-        self.reranker = WorkspaceReranker(config)
         self._differs: dict[SourceSpec, Callable[[SourceEntry], bool]] = {}
-
-    @property
-    def are_small(self) -> bool:
-        """Whether other processes may have all the models that were needed here."""
-        return self.models.are_small and self.reranker.is_small
-
-    def unload(self, *, idle_s: float) -> bool:
-        """Free the memory of models that were not used for so many seconds; return whether any was freed."""
-        return self.models.unload(idle_s=idle_s) | self.reranker.unload(idle_s=idle_s)
-
-    def close(self) -> None:
-        """Free all models but one that was given."""
-        self.models.close()
-        self.reranker.unload(idle_s=0)
 
     def model(self, collection: Collection) -> Model:
         """Return the model whose vectors a collection is searched by.

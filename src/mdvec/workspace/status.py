@@ -271,14 +271,14 @@ def _try_model(stages: Stages, spec: EmbeddingSpec | None) -> Finding:
 def _about_reranker(stages: Stages) -> Iterator[Finding]:
     """Say whether the configured reranker can be used; nothing is loaded or sent."""
     try:
-        reranker = stages.reranker.ready()
+        reranker = stages.models.reranker.ready()
     except MdvecError as error:
         yield Finding(Severity.PROBLEM, "reranker", str(error), error.hint)
         return
     if reranker is not None:
         problem = reranker.reranker.problem
         if problem is None:
-            yield Finding(Severity.OK, "reranker", reranker.spec)
+            yield Finding(Severity.OK, "reranker", reranker.name)
         else:
             yield Finding(Severity.PROBLEM, "reranker", str(problem), problem.hint)
 

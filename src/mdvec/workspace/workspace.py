@@ -137,7 +137,7 @@ class Workspace:
         if self.searchers is not None:
             self.searchers.close()
         self._collections.database.close()
-        self._stages.close()
+        self._stages.models.close()
 
     # --- collections ---------------------------------------------------------------------------
 
@@ -281,7 +281,7 @@ class Workspace:
             importing = self._first_index is not None and self._first_index.running
             asked = Search(query, checked_ms, importing, related_to, self.readable)
             # The steps of a search can be followed only in this process.
-            if self.searchers is None or run.current().on_step or not self._stages.are_small:
+            if self.searchers is None or run.current().on_step or not self._stages.models.are_small:
                 result = self.answer(asked)
             else:
                 result = self.searchers.answer(asked, partial(self.answer, asked))
@@ -298,7 +298,9 @@ class Workspace:
             chosen = self._collections.chosen(asked.query.collections, view)
             searched = [self._stages.searched(each, view) for each in chosen]
             versions = self._versions.of((each.id for each in chosen), view)
-            return search(asked, searched, versions, view, self._collections, self._stages.reranker.ready())
+            return search(
+                asked, searched, versions, view, self._collections, self._stages.models.reranker.ready()
+            )
 
     def use_small_models_only(self) -> None:
         """Refuse, by a RuntimeError, searches that need a large model."""
@@ -444,7 +446,7 @@ class Workspace:
         if limit_s is None:
             return False
         ended = self.searchers is not None and self.searchers.end_idle(limit_s)
-        return self._stages.unload(idle_s=limit_s) or ended
+        return self._stages.models.unload(idle_s=limit_s) or ended
 
     # --- inside --------------------------------------------------------------------------------
 

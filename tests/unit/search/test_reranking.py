@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdvec.embedding.interface import Relevance, Reranker
+from mdvec.embedding.reranker import ConfiguredReranker
 from mdvec.errors import EmbedderBusyError, EmbedderUnavailableError, EmbeddingError
 from mdvec.search.passages import Ranked, RankedPassage
-from mdvec.search.reranking import ConfiguredReranker, Reranked, rerank
+from mdvec.search.reranking import Reranked, rerank
 from mdvec.stores.records import ChunkPlace
 from mdvec.types.hit import Reranking
+from mdvec.types.model_report import Price
 
 
 class FakeReranker(Reranker):
@@ -65,7 +67,7 @@ def reranked(
     *,
     named: Sequence[int] = (),
     most: int = 30,
-    price: float | None = None,
+    price: Price | None = None,
 ) -> Reranked:
     is_named = np.zeros(len(found), np.bool_)
     is_named[[*named]] = True
@@ -122,7 +124,7 @@ def test_it_reads_titles_and_headings() -> None:
 
 def test_what_it_costs() -> None:
     """The report has passages, tokens and their price; a model without a price costs nothing known."""
-    report = reranked(FakeReranker([1.0, 2.0]), passages(2), [0, 1], price=0.05).report
+    report = reranked(FakeReranker([1.0, 2.0]), passages(2), [0, 1], price=Price(0.05, "")).report
     assert report == Reranking("fake:m", 2, 200, 200 * 0.05 / 1_000_000)
     report = reranked(FakeReranker([1.0, 2.0]), passages(2), [0, 1]).report
     assert report == Reranking("fake:m", 2, 200, None)
