@@ -237,7 +237,8 @@ BODIES: Sequence[tuple[Answer, str]] = (
     (Answer(200, b'{"results": [{"index": 0, "rel'), "bytes that are not JSON"),
     (Answer(200, {"results": []}, missing_bytes=5), "breaks off"),
     (Answer(DROPPED), "breaks off|cannot be reached"),
-    (Answer(200, {"embedding": []}), "something other than scores"),
+    (Answer(200, {"embedding": []}), "scored 0 texts"),
+    (Answer(200, {"results": [{"index": "a"}]}), "something other than scores|scored 0 texts"),
     (Answer(200, "fine"), "something other than scores"),
 )
 
@@ -253,9 +254,9 @@ def test_a_broken_response(service: Service, answer: Answer, message: str) -> No
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        ([(0, 0.5), (1, 0.5)], "2 scores for 3 texts"),
-        ([(0, 0.5), (1, 0.5), (1, 0.5)], "or two for one"),
-        ([(0, 0.5), (1, 0.5), (3, 0.5)], "3 scores for 3 texts"),
+        ([(0, 0.5), (1, 0.5)], "scored 2 texts, not the 3"),
+        ([(0, 0.5), (1, 0.5), (1, 0.5)], "scored 2 texts, not the 3"),
+        ([(0, 0.5), (1, 0.5), (3, 0.5)], "scored 3 texts, not the 3 that were sent"),
         ([(0, 0.5), (1, 0.5), (2, float("nan"))], "not a number"),
     ],
 )

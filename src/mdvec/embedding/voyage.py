@@ -11,6 +11,7 @@ from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.remote.provider import (
     ApiKey,
     DimensionParameter,
+    Endpoint,
     Limits,
     Request,
     RerankServiceSettings,
@@ -19,7 +20,7 @@ from mdvec.embedding.remote.provider import (
     usable,
 )
 from mdvec.embedding.remote.remote_embedder import RemoteEmbedder
-from mdvec.embedding.remote.remote_reranker import Protocol, RemoteReranker, service_to_rerank
+from mdvec.embedding.remote.remote_reranker import RemoteReranker
 from mdvec.embedding.remote.vectors import RawVector, parse_indexed
 from mdvec.embedding.windows import Window
 from mdvec.errors import ConfigError
@@ -179,9 +180,12 @@ def make_voyage_reranker(
     The default model is ``rerank-2.5-lite``.
     """
     del threads  # every factory has it
-    endpoint = service_to_rerank("voyage", _key_in(api_key_env), model or _RERANKERS[0], _RERANKERS)
+    name = model or _RERANKERS[0]
+    key = _key_in(api_key_env)
+    endpoint = Endpoint(provider="voyage", key=key, model=name, known_models=_RERANKERS, stage="rerank")
+    options = {"model": name}
     return RemoteReranker(
-        endpoint, Protocol.VOYAGE, lambda key: base_url or _address_for(key), timeout_s=timeout_s
+        endpoint, lambda key: base_url or _address_for(key), timeout_s=timeout_s, options=options
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -13,7 +12,7 @@ from msgspec import Struct, field
 from mdvec.embedding.interface import Relevance, Reranker
 from mdvec.embedding.remote.batches import sendable_text
 from mdvec.embedding.remote.failures import as_embedding_error
-from mdvec.embedding.remote.provider import ApiKey, Endpoint
+from mdvec.embedding.remote.provider import Endpoint
 from mdvec.embedding.remote.vectors import parse_as
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError, ServiceError
 from mdvec.text.tokens import estimate_token_count
@@ -24,37 +23,28 @@ if TYPE_CHECKING:
 _PATH = "rerank"
 
 
-class Protocol(StrEnum):
-    """The protocols of services that rerank; all have one endpoint, ``rerank``."""
-
-    COHERE = "cohere"
-    """Also of Jina, vLLM, llama.cpp and others."""
-    VOYAGE = "voyage"
-    TEI = "tei"
-
-
 class _Usage(Struct, frozen=True):
     total_tokens: int | None = None
 
 
+class _Score(Struct, frozen=True):
+    """A score in a list of TEI."""
+
+    index: int
+    score: float
+
+
 class _Scored(Struct, frozen=True):
+    """A score in a response of Cohere, Voyage, and servers that speak their protocols."""
+
     index: int
     score: float = field(name="relevance_score")
 
 
-class _CohereResponse(Struct, frozen=True):
-    results: list[_Scored]
+class _Response(Struct, frozen=True):
+    results: list[_Scored] = []
+    data: list[_Scored] = []  # of Voyage
     usage: _Usage | None = None
-
-
-class _VoyageResponse(Struct, frozen=True):
-    data: list[_Scored]
-    usage: _Usage | None = None
-
-
-class _TeiScore(Struct, frozen=True):
-    index: int
-    score: float
 
 
 class RemoteReranker(Reranker):
@@ -67,26 +57,26 @@ class RemoteReranker(Reranker):
     def __init__(
         self,
         endpoint: Endpoint,
-        protocol: Protocol,
         address: Callable[[str], str],
         *,
         timeout_s: float,
-        options: Mapping[str, object] | None = None,
+        texts_field: str = "documents",
+        options: Mapping[str, object],
     ) -> None:
         """Store a service.
 
         Args:
             endpoint: The service and the model.
-            protocol: Its protocol.
             address: Returns its address for the owner of a key.
             timeout_s: Most seconds from a request to the end of its response.
-            options: Further fields of each request.
+            texts_field: The name of the texts in a request.
+            options: The fields of a request besides query and texts.
         """
         self._endpoint = endpoint
-        self._protocol = protocol
         self._address = address
         self._timeout_s = timeout_s
-        self._options = options or {}
+        self._texts_field = texts_field
+        self._options = options
         self._opening = threading.Lock()
         self._client: HttpClient | None = None
 
@@ -103,30 +93,22 @@ class RemoteReranker(Reranker):
     def relevance(self, query: str, texts: Sequence[str]) -> Relevance:
         """Request the scores; see :meth:`mdvec.embedding.interface.Reranker.relevance`."""
         sent = [sendable_text(text) for text in texts]
-        query = sendable_text(query)
+        query, name = sendable_text(query), self._endpoint.name
+        request = {"query": query, self._texts_field: sent, **self._options}
         try:
-            body = self._ready_client().request_json("POST", _PATH, json=self._request(query, sent))
+            body = self._ready_client().request_json("POST", _PATH, json=request)
         except ServiceError as error:
             raise as_embedding_error(error, self._endpoint, ()) from error
-        scored, tokens = self._parsed(body)
+        tokens = None
+        if isinstance(body, list):
+            scores = {each.index: each.score for each in parse_as(body, list[_Score], name, wanted="scores")}
+        else:
+            response = parse_as(body, _Response, name, wanted="scores")
+            scores = {each.index: each.score for each in response.results or response.data}
+            tokens = response.usage.total_tokens if response.usage else None
         if tokens is None:
             tokens = len(sent) * estimate_token_count(query) + sum(map(estimate_token_count, sent))
-        return Relevance(_in_order(scored, len(sent), self._endpoint.name), tokens)
-
-    def _request(self, query: str, texts: Sequence[str]) -> dict[str, object]:
-        if self._protocol is Protocol.TEI:
-            return {"query": query, "texts": texts, "truncate": True}
-        return {"model": self._endpoint.model, "query": query, "documents": texts, **self._options}
-
-    def _parsed(self, body: object) -> tuple[Sequence[_Scored | _TeiScore], int | None]:
-        name, wanted = self._endpoint.name, "scores"
-        if self._protocol is Protocol.TEI:
-            return parse_as(body, list[_TeiScore], name, wanted=wanted), None
-        if self._protocol is Protocol.VOYAGE:
-            voyage = parse_as(body, _VoyageResponse, name, wanted=wanted)
-            return voyage.data, voyage.usage.total_tokens if voyage.usage else None
-        cohere = parse_as(body, _CohereResponse, name, wanted=wanted)
-        return cohere.results, cohere.usage.total_tokens if cohere.usage else None
+        return Relevance(_in_order(scores, len(sent), name), tokens)
 
     def _ready_client(self) -> HttpClient:
         from mdvec.net.client import HttpClient, RetryPolicy
@@ -146,20 +128,14 @@ class RemoteReranker(Reranker):
             return self._client
 
 
-def service_to_rerank(provider: str, key: ApiKey, model: str, known_models: tuple[str, ...] = ()) -> Endpoint:
-    """Return a service whose settings are in ``[rerank.<provider>]``."""
-    return Endpoint(provider=provider, key=key, model=model, known_models=known_models, stage="rerank")
-
-
-def _in_order(scored: Sequence[_Scored | _TeiScore], count: int, service: str) -> list[float]:
+def _in_order(scores: Mapping[int, float], count: int, service: str) -> list[float]:
     """Return scores in the order of the texts; services send the best first.
 
     Raises:
-        EmbeddingError: If one is missing, is there twice, or is no number.
+        EmbeddingError: If one is missing, or is no number.
     """
-    scores = {each.index: each.score for each in scored}
-    if len(scored) != count or set(scores) != set(range(count)):
-        msg = f"{service} returned {len(scored)} scores for {count} texts, or two for one"
+    if set(scores) != set(range(count)):
+        msg = f"{service} scored {len(scores)} texts, not the {count} that were sent"
         raise EmbeddingError(msg)
     if not all(map(math.isfinite, scores.values())):
         msg = f"{service} returned a score that is not a number"
