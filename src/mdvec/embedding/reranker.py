@@ -34,7 +34,7 @@ class OnDemandReranker:
     """Makes the reranker once, for all threads.
 
     Attributes:
-        spec: ``PROVIDER[:MODEL]``; empty for none.
+        spec: ``PROVIDER[:MODEL]``.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class OnDemandReranker:
         """Store the settings; nothing is made.
 
         Args:
-            spec: ``PROVIDER[:MODEL]``; empty for none.
+            spec: ``PROVIDER[:MODEL]``.
             passages: How many passages it reads.
             timeout_s: Most seconds for one judgement.
             threads: Threads to compute with; None for one per core.
@@ -66,22 +66,21 @@ class OnDemandReranker:
         self._guard = threading.Lock()
         self._made: ConfiguredReranker | None = None
 
-    def ready(self) -> ConfiguredReranker | None:
-        """Return it; None when none is configured. Nothing is loaded or sent.
+    def ready(self) -> ConfiguredReranker:
+        """Return it; nothing is loaded or sent.
 
         Raises:
             ConfigError: If there is no such reranker, or a setting of it is impossible.
         """
         with self._guard:
-            if self._made is None and self.spec:
+            if self._made is None:
                 self._made = self._make()
             return self._made
 
     @property
     def is_small(self) -> bool:
         """Whether other processes may have it, too."""
-        made = self.ready()
-        return made is None or made.reranker.is_small
+        return self.ready().reranker.is_small
 
     def unload(self, *, idle_s: float) -> bool:
         """Free its memory if it was not used for so many seconds; return whether any was freed."""

@@ -44,7 +44,8 @@ class Models:
     @property
     def reranker(self) -> str:
         """The reranker, as it is configured; empty for none."""
-        return self._stages.models.reranker.spec
+        reranker = self._stages.models.reranker
+        return "" if reranker is None else reranker.spec
 
     def known(self) -> list[ListedModel]:
         """Return the models that are known, and those that collections use besides."""

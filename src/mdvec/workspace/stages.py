@@ -29,7 +29,7 @@ from mdvec.errors import (
 from mdvec.indexing.work import Recipe
 from mdvec.machine import available_cores
 from mdvec.search.query_vectors import SearchedCollection
-from mdvec.settings import settings_kind
+from mdvec.settings import as_arguments, settings_kind
 from mdvec.sources.interface import Source, SourceFactory
 from mdvec.stores.interface import View
 from mdvec.text.tokens import estimate_token_ends
@@ -149,7 +149,7 @@ class ModelPool:
     :meth:`for_` is the way to a model; :meth:`check` also tries it.
 
     Attributes:
-        reranker: The reranker.
+        reranker: The reranker; None if none is configured.
     """
 
     def __init__(self, config: Config, override: Embedder | None) -> None:
@@ -160,14 +160,15 @@ class ModelPool:
         self._cluster: Cluster | None = None
         self._small_only = False
         self._closed = False
-        self.reranker = OnDemandReranker(
-            config.search.rerank or "",
-            passages=config.rerank.passages,
-            timeout_s=config.rerank.timeout_s,
-            threads=config.embedding.threads,
-            settings_of=config.arguments,
-            price_of=lambda spec: price_of(spec, config.prices),
-        )
+        self.reranker: OnDemandReranker | None = None
+        if config.search.rerank is not None:
+            self.reranker = OnDemandReranker(
+                config.search.rerank,
+                **as_arguments(config.rerank),
+                threads=config.embedding.threads,
+                settings_of=config.arguments,
+                price_of=lambda spec: price_of(spec, config.prices),
+            )
 
     @property
     def configured(self) -> EmbeddingSpec:
@@ -183,10 +184,9 @@ class ModelPool:
     @property
     def are_small(self) -> bool:
         """Whether other processes may have all the models that were needed here."""
-        models_are = self._override is None and all(
-            each.known().is_small for each in [*self._models.values()]
-        )
-        return models_are and self.reranker.is_small
+        if self._override is not None or not (self.reranker is None or self.reranker.is_small):
+            return False
+        return all(each.known().is_small for each in [*self._models.values()])
 
     def use_small_only(self) -> None:
         """Refuse, by a RuntimeError, to make a model too large for each process to have."""
@@ -252,8 +252,8 @@ class ModelPool:
     def unload(self, *, idle_s: float) -> bool:
         """Free the memory of models that were not used for so many seconds; return whether any was freed."""
         made = [self._override] if self._override else [each.known() for each in [*self._models.values()]]
-        freed = [self.reranker.unload(idle_s=idle_s), *(each.unload(idle_s=idle_s) for each in made)]
-        return any(freed)
+        freed = self.reranker is not None and self.reranker.unload(idle_s=idle_s)
+        return sum(embedder.unload(idle_s=idle_s) for embedder in made) > 0 or freed
 
     def close(self) -> None:
         """Free all models but one that was given, and make none any more."""

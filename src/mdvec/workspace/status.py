@@ -270,17 +270,15 @@ def _try_model(stages: Stages, spec: EmbeddingSpec | None) -> Finding:
 
 def _about_reranker(stages: Stages) -> Iterator[Finding]:
     """Say whether the configured reranker can be used; nothing is loaded or sent."""
+    if stages.models.reranker is None:
+        return
     try:
-        reranker = stages.models.reranker.ready()
+        made = stages.models.reranker.ready()
+        if made.reranker.problem is not None:
+            raise made.reranker.problem
+        yield Finding(Severity.OK, "reranker", made.name)
     except MdvecError as error:
         yield Finding(Severity.PROBLEM, "reranker", str(error), error.hint)
-        return
-    if reranker is not None:
-        problem = reranker.reranker.problem
-        if problem is None:
-            yield Finding(Severity.OK, "reranker", reranker.name)
-        else:
-            yield Finding(Severity.PROBLEM, "reranker", str(problem), problem.hint)
 
 
 def _about_database(database: str, store: Store) -> Finding:
