@@ -66,6 +66,14 @@ def test_the_time_is_limited(model: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "[rerank] passages" in caught.value.hint
 
 
+def test_waiting_for_other_searches_counts(model: Path) -> None:
+    """While another search has the model, it waits for the limit and no longer."""
+    reranker = made(model, timeout_s=0.05)
+    reranker.relevance(QUERY, TEXTS[:1])
+    with reranker._running, pytest.raises(EmbedderBusyError, match="has scored 0 of 1 passages"):
+        reranker.relevance(QUERY, TEXTS[:1])
+
+
 @pytest.mark.parametrize("kind", ["embedder", "classes"])
 def test_other_models_are_refused(kind: str, tmp_path: Path) -> None:
     """One that only embeds would get a random last layer, and one of several classes gives no order."""

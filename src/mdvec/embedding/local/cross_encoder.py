@@ -19,6 +19,9 @@ from mdvec.settings import declares
 from mdvec.text.tokens import estimate_token_count
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from mdvec.embedding.local.engines import CrossEncoderEngine
 
 PROVIDER = "transformers"
@@ -73,19 +76,38 @@ class CrossEncoderReranker(LocalModel["CrossEncoderEngine"], Reranker):
         import numpy as np
 
         scores = np.empty(len(texts), np.float32)
-        lengths = [estimate_token_count(text) for text in texts]
-        with self._ready_engine() as engine, self._running:
+        with self._ready_engine() as engine:
             deadline = _clock() + self._timeout_s
-            done = 0
-            for batch in batches_by_length(lengths, max_texts=self._batch_size, max_tokens=_BATCH_TOKENS):
-                if done and _clock() > deadline:
-                    raise self._too_slow(done, len(texts))
-                found = engine.score(query, [texts[at] for at in batch])
-                if found.shape != (len(batch),) or not np.isfinite(found).all():
-                    raise self._no_scores()
-                scores[batch] = found
-                done += len(batch)
+            # Other searches may come first.
+            if not self._running.acquire(timeout=self._timeout_s):
+                raise self._too_slow(0, len(texts))
+            try:
+                self._fill(scores, query, texts, engine, deadline)
+            finally:
+                self._running.release()
         return Relevance(scores.tolist())
+
+    def _fill(
+        self,
+        scores: NDArray[np.float32],
+        query: str,
+        texts: Sequence[str],
+        engine: CrossEncoderEngine,
+        deadline: float,
+    ) -> None:
+        """Score texts batch by batch, texts of like length together."""
+        import numpy as np
+
+        lengths = [estimate_token_count(text) for text in texts]
+        done = 0
+        for batch in batches_by_length(lengths, max_texts=self._batch_size, max_tokens=_BATCH_TOKENS):
+            if done and _clock() > deadline:
+                raise self._too_slow(done, len(texts))
+            found = engine.score(query, [texts[at] for at in batch])
+            if found.shape != (len(batch),) or not np.isfinite(found).all():
+                raise self._no_scores()
+            scores[batch] = found
+            done += len(batch)
 
     def _too_slow(self, done: int, count: int) -> EmbedderBusyError:
         msg = f"{self._files.name} has scored {done} of {count} passages in {self._timeout_s:g} s"
