@@ -29,11 +29,13 @@ from mdvec.interfaces.requests import SearchRequest
 from mdvec.types.hit import SearchResult
 from mdvec.types.report import Severity
 
+# Four answer "harbour lamp" more or less.
 NOTES = {
-    "lamps.md": "# Lamps\n\nA lamp. Another lamp, and a lamp of oil. The harbour has lamps.\n",
-    "keeper.md": "# Keeper\n\nThe keeper of the harbour lights the red lamp at night when ships come home.\n",
+    "lamps.md": "# Lamps\n\nA lamp at the harbour, another lamp, and a lamp of oil.\n",
+    "keeper.md": "# Keeper\n\nThe keeper of the harbour lights the red lamp.\n",
+    "pier.md": "# Pier\n\nThe lamp on the pier is red, the harbour is quiet.\n",
+    "ships.md": "# Ships\n\nShips see the lamp of the harbour at night.\n",
     "door.md": "# Door\n\nA red door.\n",
-    "ships.md": "# Ships\n\nShips come home at night, and the harbour is quiet.\n",
 }
 LAST_IS_BEST = Answer(
     200,
@@ -82,17 +84,17 @@ def test_the_reranker_orders_and_the_evidence_scores(workspace: Workspace, voyag
     assert voyage.asked == []
     voyage.failures.append(LAST_IS_BEST)
     found = workspace.search(query)
-    assert paths(found) == paths(without)[::-1]
+    assert paths(found) == [*paths(without)[3::-1], *paths(without)[4:]]
     assert [hit.score for hit in found.hits] == [hit.score for hit in without.hits]
-    assert [hit.rank for hit in found.hits] == [1, 2, 3, 4]
+    assert [hit.rank for hit in found.hits] == [*range(1, len(found.hits) + 1)]
     assert (found.confidence, found.weaker) == (without.confidence, without.weaker)
 
 
 def test_more_passages_are_read_than_shown(workspace: Workspace, voyage: VoyageServer) -> None:
     """A passage below the hits that are shown can become the first one."""
-    last = paths(workspace.search(SearchQuery("harbour lamp", min_score=0)))[-1]
+    last = paths(workspace.search(SearchQuery("harbour lamp", rerank=False)))[3]
     voyage.failures.append(LAST_IS_BEST)
-    assert paths(workspace.search(SearchQuery("harbour lamp", limit=1, min_score=0))) == [last]
+    assert paths(workspace.search(SearchQuery("harbour lamp", limit=1))) == [last]
 
 
 def test_a_note_that_the_query_names_stays_first(workspace: Workspace, voyage: VoyageServer) -> None:
@@ -267,4 +269,4 @@ def test_agents(workspace: Workspace, voyage: VoyageServer) -> None:
     found, warned = asyncio.run(ask())
     assert "reranked" not in found
     assert "not reranked" in warned
-    assert paths(workspace.search(SearchQuery("harbour lamp", rerank=False, min_score=0)))[-1] in found
+    assert found.index("Ships see") < found.index("A lamp at")

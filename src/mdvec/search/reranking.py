@@ -1,7 +1,7 @@
 """Lets a reranker order the first passages.
 
-It decides which passages are shown first. How many are shown and how sure that is stays with the evidence: a
-position keeps its score.
+Evidence decides which passages are plausible, how many are shown, and how sure that is: a place in the answer
+keeps its score. The reranker decides which passage is at which place.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from mdvec.search.passages import RankedPassage
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
 from mdvec.types.hit import NOT_RERANKED, Reranking
+from mdvec.types.query import MIN_SCORE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,30 +45,36 @@ def rerank(
     query: str,
     passages: Sequence[RankedPassage],
     shown: Sequence[int],
+    probable: Sequence[float],
     named: NDArray[np.bool_],
     configured: ConfiguredReranker,
     view: View,
 ) -> Reranked:
-    """Choose by a reranker which of the first passages are shown, and in which order.
+    """Order the first passages by a reranker, as far as they are plausible by evidence.
 
     Passages that the query names take places from each other alone: they are found by a name or a number,
-    whatever a model thinks of their texts. Passages beyond the first ones keep their places.
+    whatever a model thinks of their texts. Those that hardly answer keep their places.
 
     Args:
         query: As it is embedded.
         passages: By evidence, best first.
-        shown: Positions of those that are shown without a reranker.
+        shown: Positions of those that are not left out.
+        probable: The probability of each passage, by evidence.
         named: Which candidates the query names, as a whole or by a part of it.
         configured: The reranker.
         view: The snapshot.
     """
-    first = [at for at, each in enumerate(passages[: configured.passages]) if not each.best.is_folded]
+    first = [
+        at
+        for at in shown
+        if at < configured.passages and probable[at] >= MIN_SCORE and not passages[at].best.is_folded
+    ]
     groups = [
         [at for at in first if bool(named[passages[at].best.at]) is is_named] for is_named in (True, False)
     ]
     groups = [group for group in groups if len(group) > 1]
     read = sorted(at for group in groups for at in group)
-    if not {*read} & {*shown}:
+    if not read:
         return Reranked(shown)
     chunks = view.chunks.get([place.id for at in read for place in passages[at].chunks])
     texts = [_text([chunks[place.id] for place in passages[at].chunks]) for at in read]
@@ -81,7 +88,7 @@ def rerank(
     moved: dict[int, int] = {}
     for group in groups:
         best_first = sorted(group, key=lambda at: -scores[at])  # equal ones stay
-        moved.update(zip((at for at in shown if at in group), best_first, strict=False))
+        moved.update(zip(group, best_first, strict=True))
     price = configured.price
     report = Reranking(
         model=configured.name,

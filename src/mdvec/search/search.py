@@ -309,11 +309,11 @@ def find(
         for at, each in enumerate(passages[:most])
         if (least if each.best.is_folded else probable)[at] >= query.min_score
     ]
-    # 12. Let a reranker choose and order the first ones.
+    # 12. Let a reranker order the first ones.
     reranked = Reranked(plausible)
     if reranker is not None:
         named = ranking.candidates.exact | ranking.candidates.named
-        reranked = rerank(meant.typed, passages, plausible, named, reranker, view)
+        reranked = rerank(meant.typed, passages, plausible, probable, named, reranker, view)
     # 13. Show the text of the first ones. Evidence orders hits, so that no score is higher than one before.
     scores = [*accumulate((probable[at] for at in plausible), min)]
     with run.current().step("show", hits=min(len(plausible), query.limit)):

@@ -68,21 +68,33 @@ def reranked(
     named: Sequence[int] = (),
     most: int = 30,
     price: Price | None = None,
+    probable: Sequence[float] | None = None,
 ) -> Reranked:
     is_named = np.zeros(len(found), np.bool_)
     is_named[[*named]] = True
-    return rerank("query", found, shown, is_named, ConfiguredReranker("fake:m", reranker, most, price), VIEW)
+    own = [0.5] * len(found) if probable is None else probable
+    return rerank(
+        "query", found, shown, own, is_named, ConfiguredReranker("fake:m", reranker, most, price), VIEW
+    )
 
 
-def test_the_best_of_the_first_passages_are_shown() -> None:
-    """A passage that evidence would have left out takes a place; as many as before are shown."""
-    found = reranked(FakeReranker([0.1, 0.3, 0.2, 0.9]), passages(4), [0, 1, 2])
-    assert found.order == [3, 1, 2]
+def test_it_orders_what_is_not_left_out() -> None:
+    """The best come first; a passage that is left out stays so."""
+    found = reranked(FakeReranker([0.1, 0.3, 0.2]), passages(4), [0, 1, 3])
+    assert found.order == [1, 3, 0]
+
+
+def test_passages_that_hardly_answer_keep_their_places() -> None:
+    """Whoever asks for all of them gets them behind the others: they are not read."""
+    reranker = FakeReranker([0.1, 0.9])
+    found = reranked(reranker, passages(4), [0, 1, 2, 3], probable=[0.5, 0.02, 0.3, 0.01])
+    assert found.order == [2, 1, 0, 3]
+    assert len(reranker.read[0][1]) == 2
 
 
 def test_passages_with_equal_scores_stay_in_the_order_of_evidence() -> None:
     """A reranker that says nothing changes nothing."""
-    assert reranked(FakeReranker([0.5] * 4), passages(4), [0, 1, 3]).order == [0, 1, 2]
+    assert reranked(FakeReranker([0.5] * 4), passages(4), [0, 1, 3]).order == [0, 1, 3]
 
 
 def test_what_the_query_names_is_not_displaced() -> None:
@@ -151,16 +163,15 @@ def test_without_an_answer_hits_are_as_they_were() -> None:
 def test_whatever_it_says_nothing_is_lost_or_doubled(
     scores: list[float], shown: set[int], named: set[int], folded: int, most: int
 ) -> None:
-    """As many passages as before, each once; the best of each kind are at the places of their kind."""
+    """The same passages as before, each once; the best of each kind are first at the places of their kind."""
     found, before = passages(12, folded=folded), sorted(shown)
-    first = [at for at in range(most) if at < 12 - folded]
+    first = [at for at in before if at < min(most, 12 - folded)]
     kinds = [[at for at in first if (at in named) is kind] for kind in (True, False)]
     read = sorted(at for kind in kinds if len(kind) > 1 for at in kind)
     score = dict(zip(read, scores, strict=False))
     after = reranked(FakeReranker(scores), found, before, named=sorted(named), most=most).order
-    assert len(after) == len({*after}) == len(before)
-    assert [at for at in after if at not in read] == [at for at in before if at not in read]
+    assert sorted(after) == before
     for kind in kinds:
-        best = sorted(kind, key=lambda at: -score.get(at, 0.0))
         places = [new for old, new in zip(before, after, strict=True) if old in kind]
-        assert places == best[: len(places)]
+        assert places == sorted(kind, key=lambda at: -score.get(at, 0.0))
+    assert all(old == new for old, new in zip(before, after, strict=True) if old not in read)
