@@ -4,7 +4,7 @@
 
 No reranker is at hand that could be measured, so one is simulated: a right passage gets some points more than
 a wrong one, and both get normal noise. Its quality is the probability that it puts a right one first of two.
-Ways to use and to score the new order are compared with the order of evidence.
+Three ways to score the new order are compared with the order of evidence.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ QUALITIES: tuple[float | None, ...] = (None, 0.0, 1.0, 2.0, 4.0)
 PASSAGES = RerankSettings().passages
 HITS = 5
 DRAWS = 5
-_RANKS = 10
 
 
 class Asked(Struct, frozen=True):
@@ -58,43 +57,25 @@ Scheme = Callable[[NDArray[np.float64], NDArray[np.int64]], tuple[Sequence[int],
 """Returns the positions that are shown, and their scores, from the own probabilities and an order."""
 
 
-def _places(own: NDArray[np.float64]) -> list[float]:
-    """Return the scores of the places in the answer: those by evidence."""
-    return [*accumulate(own[own >= MIN_SCORE][:HITS].tolist(), min)]
+def by_position(own: NDArray[np.float64], order: NDArray[np.int64]) -> tuple[Sequence[int], Sequence[float]]:
+    """Show as many as by evidence, with the scores of their positions."""
+    shown = own[own >= MIN_SCORE][:HITS]
+    return order[: len(shown)].tolist(), [*accumulate(shown.tolist(), min)]
 
 
-def from_all(own: NDArray[np.float64], order: NDArray[np.int64]) -> tuple[Sequence[int], Sequence[float]]:
-    """Show the best of all that was read; a place keeps its score."""
-    return order[: len(_places(own))].tolist(), _places(own)
-
-
-def from_plausible(
-    own: NDArray[np.float64], order: NDArray[np.int64]
-) -> tuple[Sequence[int], Sequence[float]]:
-    """Show the best of those that are plausible by evidence; a place keeps its score."""
-    return [at for at in order.tolist() if own[at] >= MIN_SCORE][:HITS], _places(own)
-
-
-def with_own(own: NDArray[np.float64], order: NDArray[np.int64]) -> tuple[Sequence[int], Sequence[float]]:
-    """Show the same, each with its own probability, but none with more than the one before."""
-    shown, _ = from_plausible(own, order)
+def by_own(own: NDArray[np.float64], order: NDArray[np.int64]) -> tuple[Sequence[int], Sequence[float]]:
+    """Show those that are plausible by their own evidence, none with more than the one before."""
+    shown = [at for at in order.tolist() if own[at] >= MIN_SCORE][:HITS]
     return shown, [*accumulate((float(own[at]) for at in shown), min)]
 
 
-def fused(own: NDArray[np.float64], order: NDArray[np.int64]) -> tuple[Sequence[int], Sequence[float]]:
-    """Show the best of the plausible by reciprocal ranks of both orders; a place keeps its score."""
-    ranks = np.empty(len(own))
-    ranks[order] = np.arange(len(own))
-    sums = 1 / (_RANKS + np.arange(len(own))) + 1 / (_RANKS + ranks)
-    return from_plausible(own, np.argsort(-sums, kind="stable"))
+def sorted_own(own: NDArray[np.float64], order: NDArray[np.int64]) -> tuple[Sequence[int], Sequence[float]]:
+    """Show the same, with their own probabilities sorted."""
+    shown, _ = by_own(own, order)
+    return shown, sorted((float(own[at]) for at in shown), reverse=True)
 
 
-SCHEMES: Mapping[str, Scheme] = {
-    "all": from_all,
-    "plausible": from_plausible,
-    "own": with_own,
-    "fused": fused,
-}
+SCHEMES: Mapping[str, Scheme] = {"position": by_position, "own": by_own, "sorted own": sorted_own}
 
 
 def asked(judged: JudgedSet, cache: Path) -> list[Asked]:
@@ -174,7 +155,7 @@ def main() -> None:
         }
         for quality in QUALITIES
         for name, scheme in SCHEMES.items()
-        if quality is not None or name == "all"
+        if quality is not None or name == "position"
     ]
     write_result("reranking", {"sets": names, "questions": len(questions), "rows": rows})
     print(json.dumps(rows, indent=1))

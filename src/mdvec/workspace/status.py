@@ -167,7 +167,6 @@ def examine(collections: Collections, stages: Stages) -> list[Finding]:
     try:
         registered = collections.chosen((), include_disabled=True)
         findings.extend(_about_models(stages, registered))
-        findings.extend(_about_reranker(stages))
         findings.append(_about_database(collections.place.shown, store))
         findings.extend(_about_vector_index(store))
         findings.extend(Finding(Severity.NOTE, "database", warning) for warning in store.warnings)
@@ -247,11 +246,12 @@ def _about_place(place: DatabasePlace) -> Iterator[Finding]:
 
 
 def _about_models(stages: Stages, collections: Sequence[Collection]) -> Iterator[Finding]:
-    """Try each model that is in use or about to be, and the configured one where none is."""
+    """Try each model that is in use or about to be, the configured one where none is, and the reranker."""
     specs = dict.fromkeys(each.embedding for each in collections)
     specs.update(dict.fromkeys(each.next_embedding for each in collections if each.next_embedding))
     # The configured model of a new collection is often one that others name; it is shown once.
     yield from dict.fromkeys(_try_model(stages, spec) for spec in specs or (None,))
+    yield from _about_reranker(stages)
 
 
 def _try_model(stages: Stages, spec: EmbeddingSpec | None) -> Finding:
