@@ -168,6 +168,7 @@ def _rrf(workspace: Workspace, collections: tuple[str, ...], question: Question)
             limit=_RRF_DEPTH,
             min_score=0,  # it fuses rankings, down to their ends
             expand=Expansion.CHUNK,
+            rerank=False,
         )
         for hit in workspace.search(query, wait_for_vectors=True).hits:
             key = (hit.collection, hit.path, hit.start, hit.end)

@@ -65,6 +65,7 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     per_document: Annotated[_Positive | None, doc()] = None
     expand: Expansion | None = None
     max_tokens: _Positive | None = None
+    rerank: Annotated[bool, doc("with the configured reranker", "programs")] = True
 
 
 DOCUMENT_FILTERS = (
@@ -161,6 +162,7 @@ def search_query(request: SearchRequest, defaults: SearchSettings) -> SearchQuer
         expand=_first(request.expand, defaults.expand),
         expand_tokens=defaults.expand_tokens,
         max_tokens=_first(request.max_tokens, defaults.max_tokens),
+        rerank=request.rerank,
     )
 
 

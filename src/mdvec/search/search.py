@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec import run
+from mdvec.embedding.reranker import ConfiguredReranker
 from mdvec.search.advice import (
     Commands,
     Completeness,
@@ -39,13 +40,14 @@ from mdvec.search.meaning import QuerySpace, find_by_meaning, measure_meaning
 from mdvec.search.passages import Ranked, RankedPassage, joined_passages, single_chunks
 from mdvec.search.probability import level_of, probabilities
 from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_word
+from mdvec.search.reranking import Reranked, rerank
 from mdvec.search.where import narrowed, unmet
 from mdvec.search.words import SAMPLE_CHUNKS, Words, find_by_words
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace
 from mdvec.text.scripts import is_unspaced_query
 from mdvec.types.collection import Collection
-from mdvec.types.hit import Confidence, Correction, SearchResult
+from mdvec.types.hit import Confidence, Correction, Reranking, SearchResult
 from mdvec.types.ids import ChunkId, CollectionId
 from mdvec.types.links import Versions
 from mdvec.types.query import Expansion, SearchMode, SearchQuery, SortBy, Where
@@ -75,7 +77,8 @@ class Found(Struct, frozen=True):
         meant: The query with its operators applied and its spelling corrected.
         weaker: How many passages were left out because they hardly answer the query.
         hidden: If the threshold hides every candidate, their similarities, best first; otherwise empty.
-        warnings: Collections that were searched by words only, and why.
+        warnings: Collections that were searched by words only, and why; why nothing was reranked.
+        reranked: What a reranker has read.
     """
 
     shown: Shown
@@ -85,6 +88,7 @@ class Found(Struct, frozen=True):
     weaker: int = 0
     hidden: tuple[float, ...] = ()
     warnings: tuple[str, ...] = ()
+    reranked: Reranking | None = None
 
 
 class Ranking(Struct, frozen=True):
@@ -156,6 +160,7 @@ def search(
     versions: Mapping[CollectionId, Versions],
     view: View,
     commands: Commands,
+    reranker: ConfiguredReranker | None = None,
 ) -> SearchResult:
     """Answer a query from what is indexed now.
 
@@ -165,6 +170,7 @@ def search(
         versions: Which documents replace which, by collection.
         view: The snapshot.
         commands: Name the next steps.
+        reranker: Orders the first passages; None for none.
 
     Raises:
         InvalidQueryError: If the query is empty.
@@ -178,17 +184,17 @@ def search(
     query, warnings = clean(asked.query)
     allowed = narrowed(query.filters, collections, versions, view) if searched else Where(())
     where = _without(allowed, asked.related_to, collections, view)
-    # 2. to 12. Find the passages.
-    found = find(query, where, searched, view, is_document=asked.related_to is not None)
+    # 2. to 13. Find the passages.
+    found = find(query, where, searched, view, is_document=asked.related_to is not None, reranker=reranker)
     meant, mode = found.meant, found.mode
-    # 13. Add what is known of their documents, and the state of each file.
+    # 14. Add what is known of their documents, and the state of each file.
     hits = [*with_files(found.shown.hits, meant.searched, searched, versions, view)]
     if query.sort is SortBy.DATE:
         hits.sort(key=lambda hit: -(hit.updated_ms or 0))
         hits = [replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1)]
     if query.filters.clean_only:  # a file may have changed just now, before anything could mark it
         hits = [hit for hit in hits if not hit.stale]
-    # 14. Say what the index lacks, and what helps where nothing was found.
+    # 15. Say what the index lacks, and what helps where nothing was found.
     index = Completeness(
         collections, [view.collections.counts(each.collection.id, each.space_id) for each in searched]
     )
@@ -224,6 +230,7 @@ def search(
         unknown_words=meant.unknown_words,
         left_out=found.shown.left_out,
         weaker=found.weaker,
+        reranked=found.reranked,
     )
 
 
@@ -234,6 +241,7 @@ def find(
     view: View,
     *,
     is_document: bool = False,
+    reranker: ConfiguredReranker | None = None,
 ) -> Found:
     """Find the passages that answer a query.
 
@@ -242,12 +250,16 @@ def find(
         where: The chunks that its filters allow.
         searched: The collections, each with its model.
         view: The snapshot.
-        is_document: Whether the query is the text of a document, in which nothing is an operator.
+        is_document: Whether the query is the text of a document, in which nothing is an operator. It is not
+            reranked: rerankers judge answers to a question.
+        reranker: Orders the first passages; None for none.
 
     Raises:
         EmbeddingError: If the mode is ``dense`` and a model cannot be used or does not answer.
         ConfigError: If the mode is ``dense`` and a model's files are gone.
     """
+    if is_document or not query.rerank:
+        reranker = None
     # 2. Read the operators, and correct the spelling.
     if is_document or not searched:
         meant = Interpretation(query.text, query.text, where, query.text, is_document=is_document)
@@ -279,7 +291,7 @@ def find(
             ranked, similar = folded(ranking.ranked, view.chunks.skeletons(ids))
             ranking = replace(ranking, ranked=ranked, similar=similar)
         # 10. Join neighbouring chunks into passages.
-        passages = _passages(query, ranking)
+        passages = _passages(query, ranking, least=0 if reranker is None else reranker.passages)
         documents = {each.best.place.document_id for each in passages}
         enough = len(documents) >= query.limit or (len(passages) >= query.limit and depth > first_depth)
         if ranking.is_complete or enough:
@@ -297,13 +309,18 @@ def find(
         for at, each in enumerate(passages[:most])
         if (least if each.best.is_folded else probable)[at] >= query.min_score
     ]
-    # 12. Show the text of the first ones. Evidence orders hits, so that no score is higher than one before.
+    # 12. Let a reranker order the first ones.
+    reranked = Reranked(plausible)
+    if reranker is not None:
+        named = ranking.candidates.exact | ranking.candidates.named
+        reranked = rerank(meant.typed, passages, plausible, probable, named, reranker, view)
+    # 13. Show the text of the first ones. Evidence orders hits, so that no score is higher than one before.
     scores = [*accumulate((probable[at] for at in plausible), min)]
     with run.current().step("show", hits=min(len(plausible), query.limit)):
         shown = show_hits(
             query,
             text,
-            [passages[at] for at in plausible],
+            [passages[at] for at in reranked.order],
             scores,
             ranking.candidates,
             ranking.similar,
@@ -316,7 +333,8 @@ def find(
         meant,
         weaker=min(len(passages), query.limit) - min(len(plausible), query.limit),
         hidden=() if passages else _similarities(ranking.candidates),
-        warnings=vectors.warnings,
+        warnings=(*vectors.warnings, *reranked.warnings),
+        reranked=reranked.report,
     )
 
 
@@ -425,8 +443,8 @@ def _newest(query: SearchQuery, where: Where, view: View) -> list[RankedPassage]
     return [RankedPassage(Ranked(at, place, 0.0), (place,), 0.0) for at, place in enumerate(places)]
 
 
-def _passages(query: SearchQuery, ranking: Ranking) -> list[RankedPassage]:
-    """Return the passages that pass the threshold, best first."""
+def _passages(query: SearchQuery, ranking: Ranking, *, least: int) -> list[RankedPassage]:
+    """Return the passages that pass the threshold, best first: those of ``least`` documents or more."""
     ranked = ranking.ranked
     if query.threshold is not None:
         below = ranking.candidates.similarity < query.threshold  # NaN, for want of a vector, is not below
@@ -436,7 +454,7 @@ def _passages(query: SearchQuery, ranking: Ranking) -> list[RankedPassage]:
     if query.expand is Expansion.CHUNK:
         return single_chunks(ranked, per_document=per_document)
     # Each document has a passage at least as good as any of a later one.
-    return joined_passages(ranked, per_document=per_document, documents=_SPARE * query.limit)
+    return joined_passages(ranked, per_document=per_document, documents=max(_SPARE * query.limit, least))
 
 
 def _similarities(candidates: Candidates) -> tuple[float, ...]:

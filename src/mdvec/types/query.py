@@ -149,6 +149,7 @@ class SearchQuery(Struct, frozen=True):
         expand: How much text to return around a hit.
         expand_tokens: Most tokens of text in all hits together that ``expand`` returns; it cuts no passage.
         max_tokens: Most tokens of text in all hits together; None for no limit.
+        rerank: Whether the reranker orders the first passages, if one is configured.
     """
 
     text: str
@@ -164,6 +165,7 @@ class SearchQuery(Struct, frozen=True):
     expand: Expansion = Expansion.PASSAGE
     expand_tokens: int = 10_000
     max_tokens: int | None = None
+    rerank: bool = True
 
     def __post_init__(self) -> None:
         """Take the words of an enumeration, too: ``mode="lexical"``.

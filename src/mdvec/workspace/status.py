@@ -246,11 +246,12 @@ def _about_place(place: DatabasePlace) -> Iterator[Finding]:
 
 
 def _about_models(stages: Stages, collections: Sequence[Collection]) -> Iterator[Finding]:
-    """Try each model that is in use or about to be, and the configured one where none is."""
+    """Try each model that is in use or about to be, the configured one where none is, and the reranker."""
     specs = dict.fromkeys(each.embedding for each in collections)
     specs.update(dict.fromkeys(each.next_embedding for each in collections if each.next_embedding))
     # The configured model of a new collection is often one that others name; it is shown once.
     yield from dict.fromkeys(_try_model(stages, spec) for spec in specs or (None,))
+    yield from _about_reranker(stages)
 
 
 def _try_model(stages: Stages, spec: EmbeddingSpec | None) -> Finding:
@@ -265,6 +266,19 @@ def _try_model(stages: Stages, spec: EmbeddingSpec | None) -> Finding:
     if warnings:
         return Finding(Severity.NOTE, "model", f"{model.name}: {warnings}")
     return Finding(Severity.OK, "model", model.name)
+
+
+def _about_reranker(stages: Stages) -> Iterator[Finding]:
+    """Say whether the configured reranker can be used; nothing is loaded or sent."""
+    if stages.models.reranker is None:
+        return
+    try:
+        made = stages.models.reranker.ready()
+        if made.reranker.problem is not None:
+            raise made.reranker.problem
+        yield Finding(Severity.OK, "reranker", made.name)
+    except MdvecError as error:
+        yield Finding(Severity.PROBLEM, "reranker", str(error), error.hint)
 
 
 def _about_database(database: str, store: Store) -> Finding:

@@ -298,7 +298,9 @@ class Workspace:
             chosen = self._collections.chosen(asked.query.collections, view)
             searched = [self._stages.searched(each, view) for each in chosen]
             versions = self._versions.of((each.id for each in chosen), view)
-            return search(asked, searched, versions, view, self._collections)
+            reranker = self._stages.models.reranker
+            ready = None if reranker is None else reranker.ready()
+            return search(asked, searched, versions, view, self._collections, ready)
 
     def use_small_models_only(self) -> None:
         """Refuse, by a RuntimeError, searches that need a large model."""

@@ -119,6 +119,7 @@ class Form:
             min_score=0 if self.weak else None,
             sort=SortBy.DATE if self.newest else None,
             mode=mode,
+            rerank=mode is None,
         )
 
 
@@ -188,8 +189,9 @@ class SearchPage:
 
     def _typing_mode(self) -> SearchMode:
         """Return how to search while someone types: no request is sent to a service at each pause."""
-        used = [each for each in self._site.workspace.models.known() if each.collections]
-        return SearchMode.HYBRID if all(each.offline for each in used) else SearchMode.LEXICAL
+        models = self._site.workspace.models
+        is_quick = not models.reranker and all(each.offline for each in models.known() if each.collections)
+        return SearchMode.HYBRID if is_quick else SearchMode.LEXICAL
 
 
 def _shown(hit: SearchHit, form: Form, result: SearchResult) -> dict[str, Any]:
