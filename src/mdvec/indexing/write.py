@@ -14,7 +14,6 @@ from mdvec import run
 from mdvec.indexing.plan import Changes, sized
 from mdvec.indexing.prepare import Prepared, Processes, prepared
 from mdvec.indexing.work import Work
-from mdvec.stores.versions import read_versions
 from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.ids import SpaceId
 
@@ -89,7 +88,7 @@ def write_changes(
             work.collection.id, exclusions=sorted(outcome.exclusions), failures=sorted(outcome.failures)
         )
         writer.documents.set_superseded(
-            work.collection.id, read_versions(work.collection.id, writer).superseded
+            work.collection.id, writer.documents.versions(work.collection.id).newer
         )
     return outcome
 

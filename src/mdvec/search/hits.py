@@ -32,8 +32,7 @@ from mdvec.types.collection import DEFAULT_SOURCE, Collection
 from mdvec.types.document import Comment, place_at, places_of
 from mdvec.types.folder_context import contexts_above
 from mdvec.types.hit import SearchHit
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId
-from mdvec.types.links import Versions
+from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Expansion, SearchQuery
 from mdvec.types.report import ListedDocument
 
@@ -227,7 +226,6 @@ def with_files(
     found: Sequence[tuple[SearchHit, StoredChunk]],
     query: str,
     searched: Sequence[SearchedCollection],
-    versions: Mapping[CollectionId, Versions],
     view: View,
 ) -> Iterator[SearchHit]:
     """Yield hits with their own text, and with all that is known of their documents and files.
@@ -236,14 +234,13 @@ def with_files(
         found: The hits.
         query: As it was searched.
         searched: The collections.
-        versions: Which documents replace which, by collection.
         view: The snapshot.
     """
     places = {each.collection.id: each for each in searched}
     facts = view.documents.facts([chunk.document_id for _, chunk in found])
     for hit, chunk in found:
         place, said = places[chunk.collection_id], facts[chunk.document_id]
-        replaced = versions[chunk.collection_id]
+        replaced = view.documents.versions(chunk.collection_id)
         created = first_moment(said.frontmatter, CREATED_KEYS)
         yield replace(
             hit,

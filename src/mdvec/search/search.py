@@ -47,7 +47,6 @@ from mdvec.text.scripts import is_unspaced_query
 from mdvec.types.collection import Collection
 from mdvec.types.hit import Confidence, Correction, SearchResult
 from mdvec.types.ids import ChunkId, CollectionId
-from mdvec.types.links import Versions
 from mdvec.types.query import Expansion, SearchMode, SearchQuery, SortBy, Where
 
 if TYPE_CHECKING:
@@ -153,7 +152,6 @@ def recorded_search(query: SearchQuery, *, plain: bool) -> Iterator[Callable[[Se
 def search(
     asked: Search,
     searched: Sequence[SearchedCollection],
-    versions: Mapping[CollectionId, Versions],
     view: View,
     commands: Commands,
 ) -> SearchResult:
@@ -162,7 +160,6 @@ def search(
     Args:
         asked: The query.
         searched: The collections, each with its model.
-        versions: Which documents replace which, by collection.
         view: The snapshot.
         commands: Name the next steps.
 
@@ -176,13 +173,13 @@ def search(
     collections = [each.collection for each in searched]
     # 1. Check the query, and find out which chunks its filters allow.
     query, warnings = clean(asked.query)
-    allowed = narrowed(query.filters, collections, versions, view) if searched else Where(())
+    allowed = narrowed(query.filters, collections, view) if searched else Where(())
     where = _without(allowed, asked.related_to, collections, view)
     # 2. to 12. Find the passages.
     found = find(query, where, searched, view, is_document=asked.related_to is not None)
     meant, mode = found.meant, found.mode
     # 13. Add what is known of their documents, and the state of each file.
-    hits = [*with_files(found.shown.hits, meant.searched, searched, versions, view)]
+    hits = [*with_files(found.shown.hits, meant.searched, searched, view)]
     if query.sort is SortBy.DATE:
         hits.sort(key=lambda hit: -(hit.updated_ms or 0))
         hits = [replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1)]

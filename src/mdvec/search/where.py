@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,14 +16,12 @@ from mdvec.text.links import file_key, link_key, resolve
 from mdvec.types.collection import Collection
 from mdvec.types.document import Link, LinkKind
 from mdvec.types.ids import CollectionId, DocumentId
-from mdvec.types.links import Versions
 from mdvec.types.query import Filters, Where
 
 
 def narrowed(
     filters: Filters,
     collections: Sequence[Collection],
-    versions: Mapping[CollectionId, Versions],
     view: View,
 ) -> Where:
     """Return where to look: resolves ``linked_to``, and leaves out superseded documents unless included.
@@ -31,7 +29,6 @@ def narrowed(
     Args:
         filters: The filters of the query; ``linked_to`` may name its document as any door prints it.
         collections: The collections to search.
-        versions: Which documents replace which, by collection.
         view: The snapshot.
 
     Raises:
@@ -46,7 +43,7 @@ def narrowed(
         where = replace(where, only=_linking_to(filters.linked_to, collections, view))
     where = at_path(where, view)
     if not filters.include_superseded:
-        superseded = (versions[collection.id].superseded for collection in collections)
+        superseded = (view.documents.versions(collection.id).newer for collection in collections)
         where = replace(where, hidden=frozenset().union(*superseded))
     return where
 

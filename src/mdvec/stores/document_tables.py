@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from mdvec.stores.columns import LabelKind, locator_of, storable
-from mdvec.stores.conditions import starts_with
 from mdvec.stores.interface import DocumentWriter
 from mdvec.stores.records import (
     ChunkTerms,
@@ -20,13 +19,15 @@ from mdvec.stores.records import (
     StoredDocument,
 )
 from mdvec.stores.rows import CHUNKS, DOCUMENTS, PARTS, chunk_rows, document_row
-from mdvec.stores.tables import Tables
+from mdvec.stores.tables import Tables, starts_with
+from mdvec.stores.versions import find_versions
 from mdvec.stores.view import ChunkView
 from mdvec.stores.where_tables import Part, WhereTables
+from mdvec.text.links import link_key
 from mdvec.types.change import KnownDocument
 from mdvec.types.document import Comment, Link, LinkKind
 from mdvec.types.ids import CollectionId, DocumentId
-from mdvec.types.links import PlacedLink
+from mdvec.types.links import PlacedLink, Versions
 from mdvec.types.query import Where
 from mdvec.types.report import ListedDocument, TagCount
 
@@ -212,15 +213,18 @@ class DocumentTables(Part, DocumentWriter):
             WHERE l.file_key = ? AND +d.collection_id = ? ORDER BY d.path, l.position"""
         return _placed(self._tables.rows(sql, key, collection_id))
 
-    def previous_links(self, collection_id: CollectionId) -> list[PlacedLink]:
-        """Return the links to older versions, by document and position."""
+    def versions(self, collection_id: CollectionId) -> Versions:
+        """Return which documents of a collection replace which."""
+        return self._tables.memorized(("versions", collection_id), lambda: self._read_versions(collection_id))
+
+    def _read_versions(self, collection_id: CollectionId) -> Versions:
         # The kind is part of the text, or the index of these links alone could not be used.
         sql = f"""SELECT d.id, d.path, {_LINK} FROM {self.links_table}
             CROSS JOIN documents d ON d.id = l.document_id
             WHERE l.kind = 'previous' AND +d.collection_id = ? ORDER BY l.document_id, l.position"""
-        return self._tables.memorized(
-            ("previous", collection_id), lambda: _placed(self._tables.rows(sql, collection_id))
-        )
+        previous = _placed(self._tables.rows(sql, collection_id))
+        keys = {link_key(each.link) for each in previous}
+        return find_versions(previous, self.with_file_names(collection_id, keys)) if previous else Versions()
 
     def with_file_names(
         self, collection_id: CollectionId, keys: Iterable[str]

@@ -15,9 +15,7 @@ from mdvec.errors import ConfigError, DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
 from mdvec.stores.claims import Claim
 from mdvec.stores.collection_tables import CollectionTables
-from mdvec.stores.conditions import Sql
 from mdvec.stores.interface import Team
-from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.postgres.claims import ACTIVITIES, RowClaims
 from mdvec.stores.postgres.connection import Connection
@@ -36,6 +34,7 @@ from mdvec.stores.postgres.views import make_views
 from mdvec.stores.postgres.where import PostgresWhere
 from mdvec.stores.postgres.words import PostgresWords
 from mdvec.stores.snapshot import Snapshot
+from mdvec.stores.tables import Memo, Readable, Sql
 from mdvec.stores.vector_tables import AttachedTo, Matrices, SpaceTables
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.stores.vectors.journal import ATTACHED

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mdvec.stores.conditions import Sql, starts_with
 from mdvec.stores.postgres.connection import ids_text
+from mdvec.stores.tables import Sql, starts_with
 from mdvec.stores.where_tables import WhereTables
 from mdvec.text.globs import compile_glob, literal_prefix
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId

@@ -9,7 +9,6 @@ from functools import partial, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from mdvec.stores.conditions import Sql, any_of, covers_whole_collections, starts_with
 from mdvec.stores.postgres.connection import Connection, stored_text
 from mdvec.stores.postgres.database import PostgresTables
 from mdvec.stores.postgres.postings import (
@@ -25,6 +24,8 @@ from mdvec.stores.postgres.postings import (
     without,
 )
 from mdvec.stores.records import BM25_K1, ChunkTerms
+from mdvec.stores.tables import Sql, any_of, starts_with
+from mdvec.stores.where_tables import covers_whole_collections
 from mdvec.stores.word_tables import Ranking, WordTables
 from mdvec.types.ids import ChunkId, CollectionId
 from mdvec.types.query import Where

@@ -25,10 +25,10 @@ from mdvec.settings import BucketSettings, OwnFolder, Seconds
 from mdvec.stores.awaiting import await_change
 from mdvec.stores.claims import Claim
 from mdvec.stores.interface import Store, Team, View
-from mdvec.stores.memo import Readable
 from mdvec.stores.published.copies import LocalCopies
 from mdvec.stores.published.dataset import LocalFile, latest, numbers, read_manifest
 from mdvec.stores.published.places import Place, open_place
+from mdvec.stores.tables import Readable
 from mdvec.text.addresses import scheme_of
 from mdvec.types.collection import Collection
 from mdvec.types.store_report import PublishedVersion

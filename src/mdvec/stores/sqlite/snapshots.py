@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from mdvec.stores.collection_tables import CollectionTables
-from mdvec.stores.conditions import Sql
-from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.claim_files import FileClaims
 from mdvec.stores.sqlite.connection import Connection
@@ -13,6 +11,7 @@ from mdvec.stores.sqlite.documents import SqliteChunks, SqliteDocuments
 from mdvec.stores.sqlite.vectors import SqliteVectors
 from mdvec.stores.sqlite.where import SqliteWhere
 from mdvec.stores.sqlite.words import SqliteWords
+from mdvec.stores.tables import Memo, Readable, Sql
 from mdvec.stores.vector_tables import AttachedTo, Matrices, SpaceTables
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.report import Activity

@@ -12,7 +12,6 @@ from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
 from mdvec.stores.claims import Claim
 from mdvec.stores.interface import Team
-from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.checksums import REPAIR_HINT, damaged_rows
@@ -21,6 +20,7 @@ from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Connection, translate
 from mdvec.stores.sqlite.database import SqliteDatabase
 from mdvec.stores.sqlite.opening import Opening, read_mark, read_spaces
 from mdvec.stores.sqlite.snapshots import snapshot
+from mdvec.stores.tables import Memo, Readable
 from mdvec.stores.vector_tables import Matrices
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.types.collection import Collection

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from mdvec.stores.conditions import Sql, alias_condition, starts_with, tag_conditions
 from mdvec.stores.sqlite.connection import id_list
-from mdvec.stores.where_tables import WhereTables
+from mdvec.stores.tables import Sql, starts_with
+from mdvec.stores.where_tables import WhereTables, alias_condition, tag_conditions
 from mdvec.text.globs import literal_prefix
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Filters, TagMatch, Where
