@@ -91,8 +91,9 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
         whole: Sequence[_Named] = ()
         if words.matched_weight or words.all_known:
             whole = [each for each in chunks if is_heading(text, "".join(each.heading_path[-1:]))]
+            holding = _holding(text, holds, chunks)
             whole = whole or [
-                *_holding(text, holds, words, chunks, where, view),
+                *(holding or _holding(text, holds, _with_all_words(text, words, where, view))),
                 *(each for each, front in fronts if holds(front)),
             ]
         parts: Sequence[_Named] = ()
@@ -115,18 +116,9 @@ def _in_few(found: Sequence[_Named], most: int) -> frozenset[ChunkId]:
     return frozenset(each.id for each in (found if len(found) <= most else one_of_each.values()))
 
 
-def _holding(
-    text: str,
-    holds: Callable[[str], bool],
-    words: Words,
-    chunks: Sequence[StoredChunk],
-    where: Where,
-    view: View,
-) -> list[StoredChunk]:
+def _holding(text: str, holds: Callable[[str], bool], chunks: Sequence[StoredChunk]) -> list[StoredChunk]:
     """Return the chunks that hold the query; if any hold it as it is typed, those alone."""
     found = [each for each in chunks if holds(each.text)]
-    if not found and words.all_known and words.max_score < _COMMON_WORDS:
-        found = [each for each in _with_all_words(text, where, view) if holds(each.text)]
     typed = text.casefold()
     return [each for each in found if typed in each.text.casefold()] or found
 
@@ -195,9 +187,11 @@ def _of_date(
     return [*named, *(each for each in naming if each.document_id not in documents)]
 
 
-def _with_all_words(text: str, where: Where, view: View) -> list[StoredChunk]:
-    """Return the chunks that hold all words of a query; none for one word, or if there are too many."""
+def _with_all_words(text: str, words: Words, where: Where, view: View) -> list[StoredChunk]:
+    """Return the chunks that hold all words of a query of common words; none if there are too many."""
     groups = phrase_terms(text).groups
+    if len(groups) <= 1 or not words.all_known or words.max_score >= _COMMON_WORDS:
+        return []
     distinct = [*dict.fromkeys(groups)]  # each takes time, and a pasted text repeats its words
-    ids = view.words.holding(distinct, where, limit=_MAX_HOLDERS + 1) if len(groups) > 1 else ()
+    ids = view.words.holding(distinct, where, limit=_MAX_HOLDERS + 1)
     return [*view.chunks.get(ids).values()] if len(ids) <= _MAX_HOLDERS else []

@@ -122,12 +122,13 @@ def _asked_chunk(query: str, best: StoredChunk, own: Sequence[StoredChunk]) -> S
     """Return the chunk of a passage with most of the query's words; the best one if it has as many."""
     if len(own) == 1:
         return best
-    return max(own, key=lambda each: (_weight(query, each.text), each.id == best.id))
-
-
-def _weight(query: str, text: str) -> int:
-    """Return the length of all different words of a query in a text."""
-    return sum(map(len, {_word(text[start:end]) for start, end in match_spans(query, text)}))
+    asked, most = best, (-1, False)
+    for each in own:
+        words = {_word(each.text[start:end]) for start, end in match_spans(query, each.text)}
+        weight = sum(map(len, words)), each.id == best.id
+        if weight > most:
+            asked, most = each, weight
+    return asked
 
 
 def _word(matched: str) -> str:

@@ -337,7 +337,7 @@ def rank(
     if words.max_score and not meant.is_document:
         exact = find_exact(meant.typed, words, where, view)
     # 5. Find candidates by meaning.
-    near = [find_by_meaning(space, view, where=where, depth=depth) for space in spaces]
+    near = find_by_meaning(spaces, view, where=where, depth=depth)
     # 6. Collect all that is known about each candidate.
     by_words = {*words.scores, *exact.whole, *exact.parts}
     ids = by_words.union(*near)

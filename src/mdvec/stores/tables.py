@@ -35,22 +35,16 @@ def starts_with(column: str, prefix: str) -> Sql:
     return Sql(f"({column} >= ? AND {column} < ?)", (prefix, end))
 
 
-def all_of(parts: Iterable[Sql]) -> Sql:
+def all_of(*parts: Sql) -> Sql:
     """Return the condition that all conditions are met."""
-    return _joined(" AND ", [*parts])
+    text = " AND ".join(part.text for part in parts)
+    return Sql(text, tuple(argument for part in parts for argument in part.arguments))
 
 
-def any_of(parts: Iterable[Sql]) -> Sql:
+def any_of(parts: Sequence[Sql]) -> Sql:
     """Return the condition that one of several conditions is met; without any, it never is."""
-    joined = _joined(" OR ", [Sql(f"({part.text})", part.arguments) for part in parts])
-    return Sql(f"({joined.text or '1 = 0'})", joined.arguments)
-
-
-def _joined(word: str, parts: Sequence[Sql]) -> Sql:
-    return Sql(
-        word.join(part.text for part in parts),
-        tuple(argument for part in parts for argument in part.arguments),
-    )
+    text = " OR ".join(f"({part.text})" for part in parts)
+    return Sql(f"({text or '1 = 0'})", tuple(argument for part in parts for argument in part.arguments))
 
 
 class Memo:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -314,9 +313,9 @@ class VectorTables(VectorWriter):
         few = (frozenset(), frozenset()) if nothing else self._where.few_inside(where)
         chunks, documents = few or (None, None)
         if kind is VectorKind.TEXT:
-            inside = partial(self._where.keep_chunks, where)
+            inside = self._where.chunk_filter(where)
             return NearestQuery(kind, space_id, query, where, limit, chunks, inside)
-        inside = partial(self._where.keep_documents, where)
+        inside = self._where.document_filter(where)
         return NearestQuery(kind, space_id, query, where, limit, documents, inside)
 
     def _nearest_by(self, index: FollowedIndex, query: NearestQuery) -> list[tuple[int, float]]:

@@ -8,7 +8,7 @@ Every piece is written with question marks, as for SQLite.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -20,6 +20,9 @@ from mdvec.stores.tables import Sql, Tables, all_of, any_of, starts_with
 from mdvec.text.properties import as_number, fold_property, is_date, is_year
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Comparison, PropertyCondition, TagMatch, Where
+
+IdFilter = Callable[[Iterable[int]], set[int]]
+"""Returns those of some ids that may be found."""
 
 
 def covers_whole_collections(where: Where) -> bool:
@@ -79,12 +82,12 @@ class WhereTables(ABC):
         """Return at most some of the chunks inside, with their documents."""
 
     @abstractmethod
-    def keep_chunks(self, where: Where, ids: Iterable[int]) -> set[int]:
-        """Return those of the chunks that are inside."""
+    def chunk_filter(self, where: Where) -> IdFilter:
+        """Return what keeps those of some chunks that are inside."""
 
     @abstractmethod
-    def keep_documents(self, where: Where, ids: Iterable[int]) -> set[int]:
-        """Return those of the documents that have a chunk inside."""
+    def document_filter(self, where: Where) -> IdFilter:
+        """Return what keeps those of some documents that have a chunk inside."""
 
     def readable(self, collections: tuple[CollectionId, ...]) -> tuple[CollectionId, ...]:
         """Return those of the collections that may be read."""
@@ -130,16 +133,16 @@ class WhereTables(ABC):
         readable = self.readable(where.collections)
         parts = [self._tables.one_of("d.collection_id", readable), *self.document_conditions(where)]
         if own := self._own_conditions(where):
-            chunk = all_of(own)
+            chunk = all_of(*own)
             text = f"EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id AND {chunk.text})"
             parts.append(Sql(text, chunk.arguments))
-        return all_of(parts)
+        return all_of(*parts)
 
     def chunks(self, where: Where) -> Sql:
         """Return the conditions on a chunk ``c`` and on its document ``d``."""
         readable = self.readable(where.collections)
         in_collections = self._tables.one_of(f"{self.unindexed}c.collection_id", readable)
-        return all_of([in_collections, *self.document_conditions(where), *self._own_conditions(where)])
+        return all_of(in_collections, *self.document_conditions(where), *self._own_conditions(where))
 
     def document_conditions(self, where: Where) -> list[Sql]:
         """Return the conditions on a document ``d`` itself, but for its collection."""
@@ -204,7 +207,7 @@ class Part:
         self._where = where
 
 
-def _has_label(conditions: Iterable[Sql], labels: str) -> Sql:
+def _has_label(conditions: Sequence[Sql], labels: str) -> Sql:
     label = any_of(conditions)
     text = f"EXISTS(SELECT 1 FROM {labels} WHERE l.document_id = d.id AND {label.text})"
     return Sql(text, label.arguments)

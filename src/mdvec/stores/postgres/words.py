@@ -158,9 +158,10 @@ class PostgresWords(WordTables):
         held = [self._chunks_with(group, self._where.readable(where.collections)) for group in groups]
         ids: list[int] = reduce(partial(np.intersect1d, assume_unique=True), held).tolist()
         found: list[int] = []
+        keep = set if covers_whole_collections(where) else self._where.chunk_filter(where)
         for at in range(0, len(ids), _BATCH):
             batch = ids[at : at + _BATCH]
-            inside = {*batch} if covers_whole_collections(where) else self._where.keep_chunks(where, batch)
+            inside = keep(batch)
             found += [each for each in batch if each in inside]
             if limit is not None and len(found) >= limit:
                 break
@@ -187,10 +188,11 @@ class PostgresWords(WordTables):
     ) -> Ranking:
         """Walk down the ranking until enough of it is inside."""
         found: Ranking = []
+        keep = self._where.chunk_filter(where)
         at, size = 0, _FIRST_BATCH_FACTOR * limit
         while at < len(chunks) and len(found) < limit:
             batch = best_first(chunks, scores, at + size)[at:]
-            inside = self._where.keep_chunks(where, [chunk for chunk, _ in batch])
+            inside = keep(chunk for chunk, _ in batch)
             found += [each for each in batch if each[0] in inside]
             at, size = at + size, size * _BATCH_GROWTH
         return found[:limit]
