@@ -23,7 +23,7 @@ from mdvec.documents.links import WIKILINK, wikilink, with_plain_addresses
 from mdvec.documents.markdown import ATTRIBUTES
 from mdvec.documents.sanitising import sanitised
 from mdvec.documents.targets import Job, Targets, slug
-from mdvec.text.highlight import match_spans
+from mdvec.text.matches import match_spans
 from mdvec.types.page import ANCHOR_PREFIX, PASSAGE_ANCHOR, Marked, OutlineHeading, RenderedDocument
 
 # A note in a note in a note; deeper ones are links.

@@ -100,7 +100,7 @@ def best_passage(query: str, text: str, *, width: int, lines: int, around: str =
         Lines of segments without blank lines, control characters replaced by spaces; ``…`` at the end
         when the last line is cut.
     """
-    from mdvec.text.highlight import match_spans
+    from mdvec.text.matches import match_spans
 
     headings = "\n".join(_HEADING.findall(text))
     text = _unwrapped(_shown_text(text, around))

@@ -22,7 +22,7 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.boilerplate import without_boilerplate
 from mdvec.text.folding import normalise
-from mdvec.text.highlight import match_spans, matched_words
+from mdvec.text.matches import match_spans, matched_words
 from mdvec.text.moments import CREATED_KEYS, first_moment
 from mdvec.text.plain import plain_text
 from mdvec.text.prose import FENCE

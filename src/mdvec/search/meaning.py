@@ -143,7 +143,7 @@ def _measure_in(
     backgrounds: Mapping[CollectionId, tuple[float, float]],
     view: View,
 ) -> Meaning:
-    """Return how near chunks of a space are to the query, above the mean and in the spread of a background."""
+    """Return how near chunks of a space are to the query, compared with the backgrounds of collections."""
     import numpy as np
 
     ids, documents, collections, _, unspaced, _, before, after = zip(*places, strict=True)

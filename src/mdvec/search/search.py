@@ -30,16 +30,14 @@ from mdvec.search.advice import (
 from mdvec.search.candidates import Candidates
 from mdvec.search.exact import Exact, find_exact
 from mdvec.search.families import folded
-from mdvec.search.feedback import with_feedback
-from mdvec.search.filters import clean
-from mdvec.search.fusion import fuse
+from mdvec.search.filters import clean, narrowed, unmet
+from mdvec.search.fusion import fuse, with_feedback
 from mdvec.search.hits import Shown, show_hits, with_files
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.meaning import QuerySpace, find_by_meaning, measure_meaning
 from mdvec.search.passages import Ranked, RankedPassage, joined_passages, single_chunks
 from mdvec.search.probability import level_of, probabilities
 from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_word
-from mdvec.search.where import narrowed, unmet
 from mdvec.search.words import SAMPLE_CHUNKS, Words, find_by_words
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace

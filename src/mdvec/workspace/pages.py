@@ -14,9 +14,8 @@ from msgspec.structs import replace
 
 from mdvec.documents.properties import updated_ns
 from mdvec.errors import DocumentNotFoundError
-from mdvec.search.filters import clean_filters
+from mdvec.search.filters import clean_filters, narrowed, unmet
 from mdvec.search.hits import file_of, is_stale, place_with_words
-from mdvec.search.where import narrowed, unmet
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
 from mdvec.text.globs import compile_glob

@@ -18,9 +18,9 @@ from mdvec.config.paths import default_database
 from mdvec.config.schema import Config, SearchSettings
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import ImportStoppedError, SourceError, StoreError, UsageError, WorkspaceClosedError
+from mdvec.search.filters import narrowed
 from mdvec.search.hits import is_stale
 from mdvec.search.search import Search, recorded_search, search
-from mdvec.search.where import narrowed
 from mdvec.stores.records import StoredChunk
 from mdvec.types.collection import Collection, SearchDefaults
 from mdvec.types.document import Lines

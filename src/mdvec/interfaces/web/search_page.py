@@ -21,7 +21,7 @@ from mdvec.interfaces.present import about_line, trail
 from mdvec.interfaces.requests import SearchRequest, search_query
 from mdvec.interfaces.times import parse_since
 from mdvec.interfaces.web.frame import Site, document_url
-from mdvec.text.highlight import match_spans
+from mdvec.text.matches import match_spans
 from mdvec.types.hit import SearchHit, SearchResult
 from mdvec.types.page import PASSAGE_ANCHOR
 from mdvec.types.query import Filters, SearchMode, SortBy, TagMatch
