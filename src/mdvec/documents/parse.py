@@ -9,8 +9,14 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from mdvec.documents.canvas import CANVAS_SUFFIX, canvas_text
-from mdvec.documents.comments import blank_out, find_comments, has_comments
-from mdvec.documents.drawings import DRAWING_SUFFIX, drawing_comments, is_drawing
+from mdvec.documents.comments import (
+    DRAWING_SUFFIX,
+    blank_out,
+    drawing_comments,
+    find_comments,
+    has_comments,
+    is_drawing,
+)
 from mdvec.documents.frontmatter import read_frontmatter
 from mdvec.documents.links import text_first
 from mdvec.documents.markdown import MarkdownContent, code_blocks, one_line, read_markdown

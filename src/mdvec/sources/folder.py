@@ -10,9 +10,9 @@ from pathlib import Path
 from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
 from mdvec.files import expanded
 from mdvec.sources.events import watched_folders
-from mdvec.sources.files import read_regular, reason
+from mdvec.sources.files import inside, read_regular, reason
 from mdvec.sources.interface import Source
-from mdvec.sources.links import follow_links, inside
+from mdvec.sources.links import follow_links
 from mdvec.sources.scan import IGNORE_FILES, Folder, Scan
 from mdvec.sources.selection import ScanSettings, Selection
 from mdvec.text.folding import nfc
@@ -113,7 +113,8 @@ class FolderSource(Source):
             identity = _identity(root)
             scan = Scan(root, self._selection)
             scan.walk(Folder())
-            follow_links(scan)
+            if scan.links:
+                follow_links(scan)
             if _identity(root) != identity:
                 msg = f"the folder {self._location} was replaced while it was listed"
                 raise SourceMissingError(msg)

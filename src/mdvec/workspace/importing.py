@@ -33,7 +33,6 @@ from mdvec.workspace.collections import PUSH, Collections
 from mdvec.workspace.database import DOCS_COLLECTION
 from mdvec.workspace.models import chunking_of, model_warnings, pinned_model, resume_change
 from mdvec.workspace.stages import Stages
-from mdvec.workspace.stores import update_vector_index
 
 if TYPE_CHECKING:
     from mdvec.indexing.watch import Watcher
@@ -62,6 +61,7 @@ def import_into(
     A change of model that is under way is resumed. Until it is complete the old model's vectors stay
     complete, too, if they were.
     """
+    from mdvec.indexing.embed import update_vector_index
     from mdvec.indexing.imports import run_import
 
     store = collections.store()
