@@ -16,7 +16,7 @@ from mdvec.indexing.transfer import copy_store
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.search.search import find
 from mdvec.stores.interface import Store
-from mdvec.stores.published.followed import PublishedSettings
+from mdvec.stores.published.reader import PublishedSettings
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace

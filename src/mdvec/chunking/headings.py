@@ -120,11 +120,11 @@ class HeadingChunker:
         )
         if document.is_plain:
             for block in document.blocks:
-                for start, end in cutter.parts(block.start, block.end):
+                for start, end in cutter.pieces(block.start, block.end):
                     yield _Piece(start, end, first=0, named_after=0, last=0)
             return
         for unit in text_units(sections, has_text):
-            for start, end in cutter.parts(sections[unit.first].start, sections[unit.last].end):
+            for start, end in cutter.pieces(sections[unit.first].start, sections[unit.last].end):
                 yield _Piece(start, end, unit.first, unit.named_after, unit.last)
 
     # --- small pieces --------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ class SectionChunker:
             _Piece(start, end, group, (group,) if number == 0 else ())
             for group in groups
             for number, (start, end) in enumerate(
-                cutter.parts(sections[group.first].start, sections[group.last].end)
+                cutter.pieces(sections[group.first].start, sections[group.last].end)
             )
         )
         if self._joins_neighbours:

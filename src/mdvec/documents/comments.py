@@ -102,12 +102,12 @@ def blank_out(text: str, comments: Sequence[Comment]) -> str:
     Beside other text in a line, they become no-break spaces: plain spaces could turn what follows into code.
     A line with nothing but comments becomes truly blank, since CommonMark counts no-break spaces as text.
     """
-    parts = [*_parts(text, comments)]
+    parts = [*_cut(text, comments)]
     blank = _filled(text, parts, " ")
     return _filled(blank, _beside_text(blank, parts), "\N{NO-BREAK SPACE}")
 
 
-def _parts(text: str, comments: Iterable[Comment]) -> Iterator[_Part]:
+def _cut(text: str, comments: Iterable[Comment]) -> Iterator[_Part]:
     """Yield the line starts that comments are at, with what they take of the lines, ascending."""
     line = position = 0
     for comment in comments:

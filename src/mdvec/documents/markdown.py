@@ -100,7 +100,7 @@ def code_blocks(body: str, *, content_start: int = 0) -> list[tuple[int, int]]:
     places = _Places(body, content_start)
     return [
         places.lines(start, end)
-        for name, value, start, end in map(_parts, _events(body, content_start))
+        for name, value, start, end in map(_unpacked, _events(body, content_start))
         if name == "Start" and "CodeBlock" in value
     ]
 
@@ -131,7 +131,7 @@ def _events(body: str, content_start: int) -> Iterable[tuple[Any, Mapping[str, i
     return cast("Iterable[tuple[Any, Mapping[str, int]]]", found)
 
 
-def _parts(event: tuple[Any, Mapping[str, int]]) -> tuple[str, Any, int, int]:
+def _unpacked(event: tuple[Any, Mapping[str, int]]) -> tuple[str, Any, int, int]:
     """Return the name of an event, its value, its first byte and one past the last."""
     what, place = event
     [(name, value)] = ((what, None),) if isinstance(what, str) else what.items()
@@ -254,7 +254,7 @@ class _Reader:
         for event in events:
             what = event[0]
             if "Text" not in what or texts or "#" in what["Text"]:
-                take(*_parts(event))
+                take(*_unpacked(event))
             elif not self._muted:  # most events are text that is not kept
                 self._begins_line = False
 

@@ -103,7 +103,7 @@ def show_hits(
         part = fit(passage, around, tokens_left, more_left, first=not hits)
         if part is None:
             return Shown(hits, min(len(wanted) - number, query.limit - len(hits)))
-        if any(other == best.document_id and part.inside(before) for other, before in shown):
+        if any(other == best.document_id and part.is_part_of(before) for other, before in shown):
             continue
         if tokens_left is not None:
             tokens_left -= part.tokens

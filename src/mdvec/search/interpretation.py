@@ -114,7 +114,7 @@ def _words_of_prefixes(operators: Iterable[Operator], where: Where, view: View) 
             begun = Counter(
                 word
                 for chunk in view.chunks.get(ids).values()
-                for part in _parts(chunk)
+                for part in _searched_texts(chunk)
                 for word in _words_with(normalise(operator.text), part)
             )
             found += [word for word, _ in begun.most_common(_WORDS_OF_PREFIX)]
@@ -152,7 +152,7 @@ def _chunks_with(operator: Operator, where: Where, view: View) -> Sequence[Chunk
         chunk.id
         for at in range(0, len(ids), _BATCH)
         for chunk in view.chunks.get(ids[at : at + _BATCH]).values()
-        if any(map(holds, _parts(chunk))) or (is_word and is_named(chunk))
+        if any(map(holds, _searched_texts(chunk))) or (is_word and is_named(chunk))
     ]
 
 
@@ -172,7 +172,7 @@ def _documents_with(operator: Operator, where: Where, view: View) -> Sequence[Do
             return [key for key, title in view.documents.titles(candidates).items() if holds(title)]
 
 
-def _parts(chunk: StoredChunk) -> Iterator[str]:
+def _searched_texts(chunk: StoredChunk) -> Iterator[str]:
     """Yield the texts in which a phrase may occur; it does not cross from one to the next."""
     yield chunk.text
     yield chunk.title

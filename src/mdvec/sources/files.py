@@ -142,7 +142,7 @@ def _candidates(name: str, wanted: str) -> Iterator[str]:
         number += 1
 
 
-def inside(real: str, root: str) -> str | None:
+def relative_to_root(real: str, root: str) -> str | None:
     """Return a resolved path relative to a resolved root: empty for the root, None if it is outside."""
     if real == root:
         return ""

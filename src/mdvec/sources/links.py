@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from mdvec.errors import UnreadableFileError
-from mdvec.sources.files import inside, irregular, reason
+from mdvec.sources.files import irregular, reason, relative_to_root
 from mdvec.sources.scan import IGNORE_FILES, Folder, Scan, SymbolicLink
 from mdvec.text.folding import nfc
 
@@ -53,7 +53,7 @@ def _follow(scan: Scan, link: SymbolicLink) -> str | None:
                 return "link that leads to itself"
             case _:
                 raise
-    target = inside(real, scan.root)
+    target = relative_to_root(real, scan.root)
     if target is None:
         return _follow_outside(scan, link, real, status)
     if stat.S_ISDIR(status.st_mode):
@@ -73,7 +73,7 @@ def _follow_outside(scan: Scan, link: SymbolicLink, real: str, status: os.stat_r
         if rule is None:
             scan.take(link.path, status, locator=link.folder.locator + link.name, real=real)
         return rule
-    if inside(scan.root, real) is not None:
+    if relative_to_root(scan.root, real) is not None:
         return "link back to a folder above it"
     outside = f"{os.path.relpath(real, scan.root)}/"
     if outside in scan.entered:

@@ -14,7 +14,7 @@ from mdvec.stores.document_tables import ChunkTables
 from mdvec.stores.interface import VectorWriter
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.tables import Sql, Tables
-from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex, NearestQuery
+from mdvec.stores.vectors.follower import AttachedIndex, IndexFollower, NearestQuery
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.journal import TABLES, ChangeJournal, Dialect
 from mdvec.stores.where_tables import Part, WhereTables
@@ -216,11 +216,11 @@ class VectorTables(VectorWriter):
         self._spaces = spaces
         self._matrices = matrices
         self._products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
-        self._index: FollowedIndex | None = None
+        self._index: IndexFollower | None = None
         if index is not None:
             attached, current_version = index
             journal = ChangeJournal(tables.rows, self.dialect, tables.version, current_version)
-            self._index = FollowedIndex(attached, journal)
+            self._index = IndexFollower(attached, journal)
         self.index = self._index if tables.readable is None else None
 
     def nearest_chunks(
@@ -318,7 +318,7 @@ class VectorTables(VectorWriter):
         inside = self._where.document_filter(where)
         return NearestQuery(kind, space_id, query, where, limit, documents, inside)
 
-    def _nearest_by(self, index: FollowedIndex, query: NearestQuery) -> list[tuple[int, float]]:
+    def _nearest_by(self, index: IndexFollower, query: NearestQuery) -> list[tuple[int, float]]:
         """Return the nearest of the owners inside, through an index if it can be used."""
         from mdvec.stores.matrix import best_first
 

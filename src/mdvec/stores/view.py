@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from mdvec.stores.vectors.follower import FollowedIndex
+    from mdvec.stores.vectors.follower import IndexFollower
 
 
 class CollectionView(Protocol):
@@ -174,7 +174,7 @@ class VectorView(Protocol):
         index: The vector index that follows the store up to this snapshot; None without one.
     """
 
-    index: FollowedIndex | None
+    index: IndexFollower | None
 
     def nearest_chunks(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
-from mdvec.stores.awaiting import await_change
 from mdvec.stores.claims import Claim
 from mdvec.stores.collection_tables import CollectionTables
+from mdvec.stores.commits import await_commit
 from mdvec.stores.interface import Team
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.snapshot import Snapshot
@@ -249,7 +249,7 @@ class SqliteStore:
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return another version as soon as there is one; see :class:`mdvec.stores.interface.Store`."""
-        return await_change(self._current_version, version, timeout_s=timeout_s)
+        return await_commit(self._current_version, version, timeout_s=timeout_s)
 
     def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:
         """Write collections into a file; see :meth:`mdvec.stores.interface.Store.write_copy`."""
