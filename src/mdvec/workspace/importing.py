@@ -205,8 +205,10 @@ class Freshness:
     def _look(self, collection: Collection, deadline: float) -> str:
         """Bring the words of a collection up to date until a deadline; return what remains to be done."""
         started = time.monotonic()
+        if started < self._look_again_at.get(collection.id, 0.0):
+            return ""
         source = self._stages.source(collection.source)
-        if not isinstance(source, WatchedSource) or started < self._look_again_at.get(collection.id, 0.0):
+        if not isinstance(source, WatchedSource):
             return ""
         name, left = collection.name, 0
 
