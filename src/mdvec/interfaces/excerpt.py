@@ -219,7 +219,7 @@ def _different(text: str, spans: Sequence[Span]) -> set[str]:
 
 def _word(text: str) -> str:
     """Return what all forms of a word share."""
-    from mdvec.text.words import is_english, stem
+    from mdvec.text.terms import is_english, stem
 
     word = text.casefold()
     return stem(word) if is_english(word) else word

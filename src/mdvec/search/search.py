@@ -41,7 +41,7 @@ from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_w
 from mdvec.search.words import SAMPLE_CHUNKS, Words, find_by_words
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace
-from mdvec.text.scripts import is_unspaced_query
+from mdvec.text.terms import is_unspaced_query
 from mdvec.types.collection import Collection
 from mdvec.types.hit import Confidence, Correction, SearchResult
 from mdvec.types.ids import ChunkId, CollectionId

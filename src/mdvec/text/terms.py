@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from operator import add
 from typing import TypeVar
 
+import Stemmer
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from mdvec.text.folding import ascii_words, compatible, normalise
-from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA, UNSPACED, compiled
-from mdvec.text.words import STEMMER_VERSION, STOP_WORDS, is_english, stem
+from mdvec.text.scripts import (
+    HAN,
+    HIRAGANA,
+    KATAKANA,
+    SPACED_WORD,
+    UNSPACED,
+    compiled,
+    holds_unspaced,
+    is_unspaced,
+)
+
+STEMMER_VERSION: str = Stemmer.version()
+"""The version of the stemmer; another one may give other stems."""
 
 TERMS_VERSION = f"8-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that outdated indexes are recognised."""
@@ -74,6 +87,17 @@ _SPACED_OUT = (
 )
 # What is no letter is no term, so each gives a word of letters and digits.
 _PICTOGRAM = "[\u2600-\u27bf\u2b50\u2b55\U0001f000-\U0001faff]"
+
+_FUNCTION_WORDS = (
+    "a an and are as at be been but by can could did do does for from had has have he her his how i if in "
+    "into is it its me my no not of on or our she should so than that the their them then there these they "
+    "this those to was we were what when where which who why will with would you your"
+)
+STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
+"""Words that occur in any text: articles, pronouns, prepositions, auxiliaries, question words."""
+
+# English alone: words of other languages in these letters are stemmed too, in documents and queries alike.
+_ENGLISH = re.compile(r"[a-z]+")
 
 
 class Memory(dict[str, V]):
@@ -288,3 +312,47 @@ def other_spellings(text: str) -> list[str]:
         found += [each.translate(_TO_HIRAGANA) for each in compiled(_SHORT_KATAKANA).findall(text)]
         found += [f"u{ord(each):x}" for each in compiled(_PICTOGRAM).findall(text)]
     return found
+
+
+# A single function word may be part of a name, such as "Subsystem for Linux".
+_FUNCTION_WORDS_OF_PROSE = 2
+
+
+class _Stemmers(threading.local):
+    """A stemmer for each thread: it has state while it works."""
+
+    def __init__(self) -> None:
+        # Its own cache is slower than stemming; ours is in mdvec.text.terms.
+        self.english = Stemmer.Stemmer("english", 0)
+
+
+_stemmers = _Stemmers()
+
+
+def is_english(word: str) -> bool:
+    """Return True if a lower-case word is written in the letters of English alone."""
+    return _ENGLISH.fullmatch(word) is not None
+
+
+def stem(word: str) -> str:
+    """Return the stem that the forms of a word share: ``connect`` of ``connecting`` and ``connections``.
+
+    References:
+        Porter, "Snowball: A language for stemming algorithms", 2001; the English stemmer.
+    """
+    stemmed: str = _stemmers.english.stemWord(word)
+    return stemmed
+
+
+def is_unspaced_query(text: str) -> bool:
+    """Return True if a query is in a script without spaces, even if it contains names in other scripts.
+
+    Names are not prose, however long. An English question about a Japanese word has function words; then the
+    larger share decides.
+    """
+    if not holds_unspaced(text):
+        return False
+    if is_unspaced(text):
+        return True
+    words = compiled(SPACED_WORD).findall(text)
+    return sum(word.lower() in STOP_WORDS for word in words) < _FUNCTION_WORDS_OF_PROSE

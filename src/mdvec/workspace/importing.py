@@ -197,7 +197,8 @@ class Freshness:
                 if any(not each.collection for each in view.collections.activities()):
                     return (), {}
             deadline = time.monotonic() + budget_ms / 1000
-            left = [self._look(each, deadline) for each in chosen if each.last_indexed_ms is not None]
+            due = (each for each in chosen if time.monotonic() >= self._look_again_at.get(each.id, 0.0))
+            left = [self._look(each, deadline) for each in due if each.last_indexed_ms is not None]
             return tuple(filter(None, left)), dict(self._looked_ms)
         finally:
             self._guard.release()
@@ -205,8 +206,6 @@ class Freshness:
     def _look(self, collection: Collection, deadline: float) -> str:
         """Bring the words of a collection up to date until a deadline; return what remains to be done."""
         started = time.monotonic()
-        if started < self._look_again_at.get(collection.id, 0.0):
-            return ""
         source = self._stages.source(collection.source)
         if not isinstance(source, WatchedSource):
             return ""
