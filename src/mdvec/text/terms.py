@@ -99,6 +99,9 @@ STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 # English alone: words of other languages in these letters are stemmed too, in documents and queries alike.
 _ENGLISH = re.compile(r"[a-z]+")
 
+# A single function word may be part of a name, such as "Subsystem for Linux".
+_FUNCTION_WORDS_OF_PROSE = 2
+
 
 class Memory(dict[str, V]):
     """A cache of a function's results.
@@ -314,15 +317,11 @@ def other_spellings(text: str) -> list[str]:
     return found
 
 
-# A single function word may be part of a name, such as "Subsystem for Linux".
-_FUNCTION_WORDS_OF_PROSE = 2
-
-
 class _Stemmers(threading.local):
     """A stemmer for each thread: it has state while it works."""
 
     def __init__(self) -> None:
-        # Its own cache is slower than stemming; ours is in mdvec.text.terms.
+        # Its own cache is slower than stemming; ours is forms_of.
         self.english = Stemmer.Stemmer("english", 0)
 
 
