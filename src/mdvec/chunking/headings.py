@@ -8,11 +8,10 @@ from typing import ClassVar, Final
 from msgspec import Struct
 
 from mdvec import settings
-from mdvec.chunking.context import context_line
 from mdvec.chunking.cutting import Cutter, TokenRuler, body_ruler
 from mdvec.chunking.interface import TokenEnds, TokenEstimate
 from mdvec.chunking.outline import checked_levels, sections_at, sections_with_text, text_units
-from mdvec.chunking.writing import ChunkWriter
+from mdvec.chunking.writing import ChunkWriter, context_line
 from mdvec.errors import ConfigError
 from mdvec.types.chunk import CutDocument
 from mdvec.types.document import Document, Section
