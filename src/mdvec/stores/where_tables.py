@@ -122,12 +122,6 @@ class WhereTables(ABC):
             return None
         return self._tables.memorized(("few", where), lambda: self._few_inside(where))
 
-    def holds_few(self, where: Where) -> bool:
-        """Return True if at most ``FEW_CHUNKS`` chunks are inside."""
-        if self.covers_everything(where):
-            return self.all_chunks() <= FEW_CHUNKS
-        return self.few_inside(where) is not None
-
     def documents(self, where: Where) -> Sql:
         """Return the conditions on a document ``d``; one of its chunks has to be inside, too."""
         readable = self.readable(where.collections)
