@@ -68,7 +68,7 @@ _BUILTIN = {
     "stores": {
         "sqlite": "mdvec.stores.sqlite.store:SqliteStore",
         "postgres": "mdvec.stores.postgres.store:PostgresStore",
-        "published": "mdvec.stores.published.followed:PublishedStore",
+        "published": "mdvec.stores.published.reader:PublishedStore",
     },
     "vector_indexes": {
         "sqlite-vec": "mdvec.stores.vectors.sqlite_vec:SqliteVecIndex",

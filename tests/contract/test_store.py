@@ -32,6 +32,7 @@ from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.document import Comment, DocumentState, Link, LinkKind
 from mdvec.types.folder_context import FolderContext
 from mdvec.types.ids import ChunkId, DocumentId
+from mdvec.types.links import Versions
 from mdvec.types.query import Comparison, Filters, PropertyCondition, Where
 from mdvec.types.report import CollectionCounts, FileStatus, ListedDocument, TagCount
 
@@ -536,21 +537,23 @@ def test_lone_surrogates_do_not_stop_an_import(store: Store, notes: Collection) 
     assert len(document_at(store, notes, "a.md").tags) == 1
 
 
-def test_previous_links_are_by_document_and_position(store: Store, notes: Collection) -> None:
-    """Those of one collection, as its documents say now."""
+def test_versions_are_those_of_one_collection_as_its_documents_say_now(
+    store: Store, notes: Collection
+) -> None:
+    """The links to older versions count, in the order of each document."""
     links = [Link(LinkKind.PREVIOUS, target) for target in ("b.md", "a.md")]
     put_linked(store, notes, "z.md", links[0], Link(LinkKind.WIKI, "b"), links[1])
     put_linked(store, notes, "y.md", links[1])
     other = add_collection(store, "other")
-    found = read(store, lambda view: view.documents.previous_links(notes.id))
-    assert [(each.path, each.link) for each in found] == [
+    found = read(store, lambda view: view.documents.versions(notes.id))
+    assert [(each.path, each.link) for each in found.dangling] == [
+        ("y.md", links[1]),
         ("z.md", links[0]),
         ("z.md", links[1]),
-        ("y.md", links[1]),
     ]
-    assert read(store, lambda view: view.documents.previous_links(other.id)) == []
+    assert read(store, lambda view: view.documents.versions(other.id)) == Versions()
     put_linked(store, notes, "z.md")
-    assert len(read(store, lambda view: view.documents.previous_links(notes.id))) == 1
+    assert len(read(store, lambda view: view.documents.versions(notes.id)).dangling) == 1
 
 
 def test_compacting_changes_no_answer(store: Store, notes: Collection) -> None:

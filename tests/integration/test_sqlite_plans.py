@@ -184,7 +184,7 @@ def test_plan_of_links(filled: Filled) -> None:
     assert "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)" in named
     documents = only(filled.plans(lambda view: view.documents.with_file_names(filled.notes, ["x"])), "SCAN j")
     assert "SEARCH d USING INDEX documents_file (file_key=?)" in documents
-    versions = only(filled.plans(lambda view: view.documents.previous_links(filled.notes)), "links_previous")
+    versions = only(filled.plans(lambda view: view.documents.versions(filled.notes)), "links_previous")
     assert versions.startswith("SCAN l USING INDEX links_previous")
     assert "B-TREE" not in versions
 

@@ -205,7 +205,7 @@ class Cutter:
         self._least_rest_tokens = least_rest_tokens
         self._ends_in_block: dict[tuple[int, bool], list[int]] = {}
 
-    def parts(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+    def pieces(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Cut a span into parts that are small enough.
 
         The parts get about the same size (the rest is divided evenly anew before each cut) or are filled up.

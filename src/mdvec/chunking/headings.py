@@ -8,11 +8,10 @@ from typing import ClassVar, Final
 from msgspec import Struct
 
 from mdvec import settings
-from mdvec.chunking.context import context_line
 from mdvec.chunking.cutting import Cutter, TokenRuler, body_ruler
 from mdvec.chunking.interface import TokenEnds, TokenEstimate
 from mdvec.chunking.outline import checked_levels, sections_at, sections_with_text, text_units
-from mdvec.chunking.writing import ChunkWriter
+from mdvec.chunking.writing import ChunkWriter, context_line
 from mdvec.errors import ConfigError
 from mdvec.types.chunk import CutDocument
 from mdvec.types.document import Document, Section
@@ -120,11 +119,11 @@ class HeadingChunker:
         )
         if document.is_plain:
             for block in document.blocks:
-                for start, end in cutter.parts(block.start, block.end):
+                for start, end in cutter.pieces(block.start, block.end):
                     yield _Piece(start, end, first=0, named_after=0, last=0)
             return
         for unit in text_units(sections, has_text):
-            for start, end in cutter.parts(sections[unit.first].start, sections[unit.last].end):
+            for start, end in cutter.pieces(sections[unit.first].start, sections[unit.last].end):
                 yield _Piece(start, end, unit.first, unit.named_after, unit.last)
 
     # --- small pieces --------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, Final, NamedTuple
 
 from mdvec import settings
-from mdvec.chunking.context import context_line
 from mdvec.chunking.cutting import Cutter, body_ruler
 from mdvec.chunking.interface import TokenEnds, TokenEstimate
 from mdvec.chunking.outline import (
@@ -18,7 +17,7 @@ from mdvec.chunking.outline import (
     sections_at,
     sections_with_text,
 )
-from mdvec.chunking.writing import ChunkWriter
+from mdvec.chunking.writing import ChunkWriter, context_line
 from mdvec.errors import ConfigError
 from mdvec.types.chunk import CutDocument
 from mdvec.types.document import Document, Section
@@ -132,7 +131,7 @@ class SectionChunker:
             _Piece(start, end, group, (group,) if number == 0 else ())
             for group in groups
             for number, (start, end) in enumerate(
-                cutter.parts(sections[group.first].start, sections[group.last].end)
+                cutter.pieces(sections[group.first].start, sections[group.last].end)
             )
         )
         if self._joins_neighbours:

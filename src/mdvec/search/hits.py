@@ -22,7 +22,7 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.boilerplate import without_boilerplate
 from mdvec.text.folding import normalise
-from mdvec.text.highlight import match_spans, matched_words
+from mdvec.text.matches import match_spans, matched_words
 from mdvec.text.moments import CREATED_KEYS, first_moment
 from mdvec.text.plain import plain_text
 from mdvec.text.prose import FENCE
@@ -32,8 +32,7 @@ from mdvec.types.collection import DEFAULT_SOURCE, Collection
 from mdvec.types.document import Comment, place_at, places_of
 from mdvec.types.folder_context import contexts_above
 from mdvec.types.hit import SearchHit
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId
-from mdvec.types.links import Versions
+from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Expansion, SearchQuery
 from mdvec.types.report import ListedDocument
 
@@ -104,7 +103,7 @@ def show_hits(
         part = fit(passage, around, tokens_left, more_left, first=not hits)
         if part is None:
             return Shown(hits, min(len(wanted) - number, query.limit - len(hits)))
-        if any(other == best.document_id and part.inside(before) for other, before in shown):
+        if any(other == best.document_id and part.is_part_of(before) for other, before in shown):
             continue
         if tokens_left is not None:
             tokens_left -= part.tokens
@@ -123,12 +122,13 @@ def _asked_chunk(query: str, best: StoredChunk, own: Sequence[StoredChunk]) -> S
     """Return the chunk of a passage with most of the query's words; the best one if it has as many."""
     if len(own) == 1:
         return best
-    return max(own, key=lambda each: (_weight(query, each.text), each.id == best.id))
-
-
-def _weight(query: str, text: str) -> int:
-    """Return the length of all different words of a query in a text."""
-    return sum(map(len, {_word(text[start:end]) for start, end in match_spans(query, text)}))
+    asked, most = best, (-1, False)
+    for each in own:
+        words = {_word(each.text[start:end]) for start, end in match_spans(query, each.text)}
+        weight = sum(map(len, words)), each.id == best.id
+        if weight > most:
+            asked, most = each, weight
+    return asked
 
 
 def _word(matched: str) -> str:
@@ -227,7 +227,6 @@ def with_files(
     found: Sequence[tuple[SearchHit, StoredChunk]],
     query: str,
     searched: Sequence[SearchedCollection],
-    versions: Mapping[CollectionId, Versions],
     view: View,
 ) -> Iterator[SearchHit]:
     """Yield hits with their own text, and with all that is known of their documents and files.
@@ -236,14 +235,13 @@ def with_files(
         found: The hits.
         query: As it was searched.
         searched: The collections.
-        versions: Which documents replace which, by collection.
         view: The snapshot.
     """
     places = {each.collection.id: each for each in searched}
     facts = view.documents.facts([chunk.document_id for _, chunk in found])
     for hit, chunk in found:
         place, said = places[chunk.collection_id], facts[chunk.document_id]
-        replaced = versions[chunk.collection_id]
+        replaced = view.documents.versions(chunk.collection_id)
         created = first_moment(said.frontmatter, CREATED_KEYS)
         yield replace(
             hit,

@@ -31,9 +31,8 @@ from mdvec.search.advice import (
 from mdvec.search.candidates import Candidates
 from mdvec.search.exact import Exact, find_exact
 from mdvec.search.families import folded
-from mdvec.search.feedback import with_feedback
-from mdvec.search.filters import clean
-from mdvec.search.fusion import fuse
+from mdvec.search.filters import clean, narrowed, unmet
+from mdvec.search.fusion import fuse, with_feedback
 from mdvec.search.hits import Shown, show_hits, with_files
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.meaning import QuerySpace, find_by_meaning, measure_meaning
@@ -41,15 +40,13 @@ from mdvec.search.passages import Ranked, RankedPassage, joined_passages, single
 from mdvec.search.probability import level_of, probabilities
 from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_word
 from mdvec.search.reranking import Reranked, rerank
-from mdvec.search.where import narrowed, unmet
 from mdvec.search.words import SAMPLE_CHUNKS, Words, find_by_words
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace
-from mdvec.text.scripts import is_unspaced_query
+from mdvec.text.terms import is_unspaced_query
 from mdvec.types.collection import Collection
 from mdvec.types.hit import Confidence, Correction, Reranking, SearchResult
 from mdvec.types.ids import ChunkId, CollectionId
-from mdvec.types.links import Versions
 from mdvec.types.query import Expansion, SearchMode, SearchQuery, SortBy, Where
 
 if TYPE_CHECKING:
@@ -157,7 +154,6 @@ def recorded_search(query: SearchQuery, *, plain: bool) -> Iterator[Callable[[Se
 def search(
     asked: Search,
     searched: Sequence[SearchedCollection],
-    versions: Mapping[CollectionId, Versions],
     view: View,
     commands: Commands,
     reranker: ConfiguredReranker | None = None,
@@ -167,7 +163,6 @@ def search(
     Args:
         asked: The query.
         searched: The collections, each with its model.
-        versions: Which documents replace which, by collection.
         view: The snapshot.
         commands: Name the next steps.
         reranker: Orders the first passages; None for none.
@@ -182,13 +177,13 @@ def search(
     collections = [each.collection for each in searched]
     # 1. Check the query, and find out which chunks its filters allow.
     query, warnings = clean(asked.query)
-    allowed = narrowed(query.filters, collections, versions, view) if searched else Where(())
+    allowed = narrowed(query.filters, collections, view) if searched else Where(())
     where = _without(allowed, asked.related_to, collections, view)
     # 2. to 13. Find the passages.
     found = find(query, where, searched, view, is_document=asked.related_to is not None, reranker=reranker)
     meant, mode = found.meant, found.mode
     # 14. Add what is known of their documents, and the state of each file.
-    hits = [*with_files(found.shown.hits, meant.searched, searched, versions, view)]
+    hits = [*with_files(found.shown.hits, meant.searched, searched, view)]
     if query.sort is SortBy.DATE:
         hits.sort(key=lambda hit: -(hit.updated_ms or 0))
         hits = [replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1)]
@@ -358,7 +353,7 @@ def rank(
     if words.max_score and not meant.is_document:
         exact = find_exact(meant.typed, words, where, view)
     # 5. Find candidates by meaning.
-    near = [find_by_meaning(space, view, where=where, depth=depth) for space in spaces]
+    near = find_by_meaning(spaces, view, where=where, depth=depth)
     # 6. Collect all that is known about each candidate.
     by_words = {*words.scores, *exact.whole, *exact.parts}
     ids = by_words.union(*near)

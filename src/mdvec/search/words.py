@@ -10,8 +10,7 @@ from msgspec import Struct
 from mdvec import run
 from mdvec.stores.interface import View
 from mdvec.stores.records import BM25_K1, DocumentFrequencies
-from mdvec.text.scripts import is_unspaced_query
-from mdvec.text.terms import QueryTerms, query_terms
+from mdvec.text.terms import QueryTerms, is_unspaced_query, query_terms
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
 from mdvec.files import expanded
 from mdvec.sources.events import watched_folders
-from mdvec.sources.files import read_regular, reason
+from mdvec.sources.files import read_regular, reason, relative_to_root
 from mdvec.sources.interface import Source
-from mdvec.sources.links import follow_links, inside
+from mdvec.sources.links import follow_links
 from mdvec.sources.scan import IGNORE_FILES, Folder, Scan
 from mdvec.sources.selection import ScanSettings, Selection
 from mdvec.text.folding import nfc
@@ -89,7 +89,7 @@ class FolderSource(Source):
 
     def concerned(self, path: str) -> Sequence[str]:
         """Return the documents that an event may concern; a path that is gone may have been a folder."""
-        place = inside(path, os.path.realpath(self._location))
+        place = relative_to_root(path, os.path.realpath(self._location))
         if place is None:
             return []
         relative = nfc(spelled(place))
@@ -113,7 +113,8 @@ class FolderSource(Source):
             identity = _identity(root)
             scan = Scan(root, self._selection)
             scan.walk(Folder())
-            follow_links(scan)
+            if scan.links:
+                follow_links(scan)
             if _identity(root) != identity:
                 msg = f"the folder {self._location} was replaced while it was listed"
                 raise SourceMissingError(msg)
@@ -138,7 +139,7 @@ class FolderSource(Source):
         try:
             root = self._root()
             real = os.path.realpath(f"{root}/{entry.locator}", strict=True)
-            if not inside(real, root) and not self._is_chosen(real, root, entry.locator):
+            if not relative_to_root(real, root) and not self._is_chosen(real, root, entry.locator):
                 msg = "it is outside the folder now"
                 raise UnreadableFileError(msg)
             return read_regular(real, self._selection.max_bytes(entry.path))
@@ -150,7 +151,7 @@ class FolderSource(Source):
         path = nfc(spelled(locator))
         return any(
             f"{path}/".startswith(f"{link}/")
-            and inside(real, os.path.realpath(f"{root}/{link}", strict=True)) is not None
+            and relative_to_root(real, os.path.realpath(f"{root}/{link}", strict=True)) is not None
             for link in self._selection.follow
         )
 

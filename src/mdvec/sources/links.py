@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from mdvec.errors import UnreadableFileError
-from mdvec.sources.files import irregular, reason
+from mdvec.sources.files import irregular, reason, relative_to_root
 from mdvec.sources.scan import IGNORE_FILES, Folder, Scan, SymbolicLink
 from mdvec.text.folding import nfc
 
@@ -24,8 +24,6 @@ def follow_links(scan: Scan) -> None:
     Args:
         scan: The scan; it already has all real files and folders, each under its own name.
     """
-    if not scan.links:
-        return
     scan.start_following()
     waiting: list[tuple[str, SymbolicLink]] = []
     while scan.links or waiting:
@@ -42,14 +40,6 @@ def follow_links(scan: Scan) -> None:
                 scan.exclude(link.path, rule)
 
 
-def inside(real: str, root: str) -> str | None:
-    """Return a resolved path relative to a resolved root: empty for the root, None if it is outside."""
-    if real == root:
-        return ""
-    prefix = root if root.endswith("/") else f"{root}/"
-    return real.removeprefix(prefix) if real.startswith(prefix) else None
-
-
 def _follow(scan: Scan, link: SymbolicLink) -> str | None:
     """List the target of a link, or return the reason not to."""
     try:
@@ -63,7 +53,7 @@ def _follow(scan: Scan, link: SymbolicLink) -> str | None:
                 return "link that leads to itself"
             case _:
                 raise
-    target = inside(real, scan.root)
+    target = relative_to_root(real, scan.root)
     if target is None:
         return _follow_outside(scan, link, real, status)
     if stat.S_ISDIR(status.st_mode):
@@ -83,7 +73,7 @@ def _follow_outside(scan: Scan, link: SymbolicLink, real: str, status: os.stat_r
         if rule is None:
             scan.take(link.path, status, locator=link.folder.locator + link.name, real=real)
         return rule
-    if inside(scan.root, real) is not None:
+    if relative_to_root(scan.root, real) is not None:
         return "link back to a folder above it"
     outside = f"{os.path.relpath(real, scan.root)}/"
     if outside in scan.entered:

@@ -384,8 +384,9 @@ class Matrix(Struct, frozen=True):
 
     def products(self, query: Floats) -> Floats:
         """Return about the cosine similarity of every row, shape (n,): good for choosing candidates."""
-        found = [block.products(query) for block in self.blocks]
-        return found[0] if len(found) == 1 else np.concatenate(found)
+        if len(self.blocks) == 1:
+            return self.blocks[0].products(query)
+        return np.concatenate([block.products(query) for block in self.blocks])
 
     def similarities(self, kind: VectorKind, wanted: Sequence[int], queries: Floats) -> NDArray[np.float64]:
         """Return the exact cosine similarities of some owners; of several rows the largest counts.

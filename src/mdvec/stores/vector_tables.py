@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from mdvec.stores.conditions import Sql
 from mdvec.stores.document_tables import ChunkTables
 from mdvec.stores.interface import VectorWriter
 from mdvec.stores.records import ChunkPlace
-from mdvec.stores.tables import Tables
-from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex, NearestQuery
+from mdvec.stores.tables import Sql, Tables
+from mdvec.stores.vectors.follower import AttachedIndex, IndexFollower, NearestQuery
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.journal import TABLES, ChangeJournal, Dialect
 from mdvec.stores.where_tables import Part, WhereTables
@@ -218,25 +216,29 @@ class VectorTables(VectorWriter):
         self._spaces = spaces
         self._matrices = matrices
         self._products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
-        self._index: FollowedIndex | None = None
+        self._index: IndexFollower | None = None
         if index is not None:
             attached, current_version = index
             journal = ChangeJournal(tables.rows, self.dialect, tables.version, current_version)
-            self._index = FollowedIndex(attached, journal)
+            self._index = IndexFollower(attached, journal)
         self.index = self._index if tables.readable is None else None
 
     def nearest_chunks(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
     ) -> list[tuple[ChunkId, float]]:
         """Return the chunks whose texts are nearest to a query, by plain cosine similarity."""
-        found = self._nearest_inside(VectorKind.TEXT, space_id, query, where, limit)
+        asked = self._query(VectorKind.TEXT, space_id, query, where, limit)
+        index = self._index
+        found = self._nearest_of_all(asked) if index is None else self._nearest_by(index, asked)
         return cast("list[tuple[ChunkId, float]]", found)
 
     def nearest_documents(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
     ) -> list[tuple[DocumentId, float]]:
         """Return the documents whose names are nearest to a query."""
-        found = self._nearest_inside(VectorKind.NAME, space_id, query, where, limit)
+        asked = self._query(VectorKind.NAME, space_id, query, where, limit)
+        index = self._index
+        found = self._nearest_of_all(asked) if index is None else self._nearest_by(index, asked)
         return cast("list[tuple[DocumentId, float]]", found)
 
     def chunk_similarities(
@@ -304,32 +306,31 @@ class VectorTables(VectorWriter):
             first.setdefault(skeletons.get(each, each), places[each])
         return sorted(first.values())
 
-    def _nearest_inside(
+    def _query(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[int, float]]:
-        if limit <= 0 or not where.collections:
-            return []
-        chunks, documents = self._where.few_inside(where) or (None, None)
-        few = chunks if kind is VectorKind.TEXT else documents
-        inside = partial(self._where.owners_inside, kind, where)
-        return self._nearest(NearestQuery(kind, space_id, query, where, limit, few, inside))
+    ) -> NearestQuery:
+        nothing = limit <= 0 or not where.collections
+        few = (frozenset(), frozenset()) if nothing else self._where.few_inside(where)
+        chunks, documents = few or (None, None)
+        if kind is VectorKind.TEXT:
+            inside = self._where.chunk_filter(where)
+            return NearestQuery(kind, space_id, query, where, limit, chunks, inside)
+        inside = self._where.document_filter(where)
+        return NearestQuery(kind, space_id, query, where, limit, documents, inside)
 
-    def _nearest(self, query: NearestQuery) -> list[tuple[int, float]]:
-        """Return the nearest of the owners inside, through the index if there is one that can be used."""
+    def _nearest_by(self, index: IndexFollower, query: NearestQuery) -> list[tuple[int, float]]:
+        """Return the nearest of the owners inside, through an index if it can be used."""
         from mdvec.stores.matrix import best_first
 
-        owners = None if self._index is None else self._proposed_by(self._index, query)
+        if query.few is None:
+            collections = None if self._where.covers_everything(query.where) else query.where.collections
+            owners = index.propose(query, collections)
+        else:
+            owners = [*query.few]
         if owners is None:
             return self._nearest_of_all(query)
         near = self._similarities(query.kind, query.space_id, query.vector.reshape(1, -1), owners)
         return best_first(owners, near[0], query.limit)
-
-    def _proposed_by(self, index: FollowedIndex, query: NearestQuery) -> list[int] | None:
-        """Return owners inside, the nearest among them; None if the index cannot be used."""
-        if query.few is not None:
-            return [*query.few]
-        collections = None if self._where.covers_everything(query.where) else query.where.collections
-        return index.propose(query, collections)
 
     def _nearest_of_all(self, query: NearestQuery) -> list[tuple[int, float]]:
         """Return the nearest of the owners inside by the vectors of the store itself."""

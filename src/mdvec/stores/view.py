@@ -17,7 +17,7 @@ from mdvec.types.change import KnownDocument
 from mdvec.types.collection import Collection
 from mdvec.types.document import Link
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
-from mdvec.types.links import PlacedLink
+from mdvec.types.links import PlacedLink, Versions
 from mdvec.types.query import Where
 from mdvec.types.report import Activity, CollectionCounts, FileStatus, ListedDocument, TagCount
 from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from mdvec.stores.vectors.follower import FollowedIndex
+    from mdvec.stores.vectors.follower import IndexFollower
 
 
 class CollectionView(Protocol):
@@ -91,8 +91,8 @@ class DocumentView(Protocol):
     def links_to(self, collection_id: CollectionId, key: str) -> list[PlacedLink]:
         """Return the links with this :func:`mdvec.text.links.link_key`, by path and position."""
 
-    def previous_links(self, collection_id: CollectionId) -> list[PlacedLink]:
-        """Return the links to older versions, by document and position."""
+    def versions(self, collection_id: CollectionId) -> Versions:
+        """Return which documents of a collection replace which."""
 
 
 class ChunkView(Protocol):
@@ -174,7 +174,7 @@ class VectorView(Protocol):
         index: The vector index that follows the store up to this snapshot; None without one.
     """
 
-    index: FollowedIndex | None
+    index: IndexFollower | None
 
     def nearest_chunks(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from mdvec.stores.records import DocumentFrequencies
+from mdvec.stores.records import FEW_CHUNKS, DocumentFrequencies
 from mdvec.stores.view import WordView
 from mdvec.stores.where_tables import Part
 from mdvec.types.ids import ChunkId
@@ -61,4 +61,6 @@ class WordTables(Part, WordView):
 
     def holds_few(self, where: Where) -> bool:
         """Return True if at most ``FEW_CHUNKS`` chunks are inside."""
-        return self._where.holds_few(where)
+        if self._where.covers_everything(where):
+            return self._where.all_chunks() <= FEW_CHUNKS
+        return self._where.few_inside(where) is not None

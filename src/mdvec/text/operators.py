@@ -13,7 +13,6 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from mdvec.text.phrases import phrase_finder
 from mdvec.text.scripts import UNSPACED, holds_unspaced
 from mdvec.text.terms import phrase_terms
 
@@ -139,19 +138,6 @@ def _is_sentence(parts: Sequence[str | Operator]) -> bool:
 def _count_words(text: str) -> int:
     words = len(text.split())
     return words + sum(map(holds_unspaced, text)) // _WORD_LETTERS if holds_unspaced(text) else words
-
-
-def text_finder(operator: Operator) -> Callable[[str], bool]:
-    """Return a predicate: True for a text that contains the words of an operator.
-
-    Raises:
-        ValueError: If it has no words; parsed operators always have some.
-    """
-    finder = phrase_finder(operator.text, prefix=operator.prefix)
-    if finder is None:
-        msg = f"no words in {operator.typed!r}"
-        raise ValueError(msg)
-    return finder
 
 
 def _operator(match: re.Match[str]) -> Operator | None:

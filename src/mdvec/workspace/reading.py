@@ -19,7 +19,7 @@ from mdvec.text.tokens import estimate_token_count
 from mdvec.types.collection import Collection
 from mdvec.types.document import Document, Lines, Link, LinkKind, Section, places_of, with_comments
 from mdvec.types.ids import DocumentId
-from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink, Versions
+from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink
 from mdvec.types.outline import Outline, OutlineSection
 from mdvec.types.report import ListedDocument, Passage
 from mdvec.workspace.collections import Collections
@@ -53,10 +53,11 @@ def every_chunk(places: Sequence[Collection], view: View) -> Iterator[StoredChun
                 yield from view.chunks.of_document(document.id)
 
 
-def links_of(document: StoredDocument, versions: Versions, view: View) -> DocumentLinks:
+def links_of(document: StoredDocument, view: View) -> DocumentLinks:
     """Return the links of a document and those to it, and which versions of it there are."""
     links = [link for link in view.documents.links_of(document.id) if link.kind is not LinkKind.PREVIOUS]
     named = view.documents.with_file_names(document.collection_id, {link_key(link) for link in links})
+    versions = view.documents.versions(document.collection_id)
     return DocumentLinks(
         collection=document.collection,
         path=document.path,

@@ -26,7 +26,6 @@ from mdvec.indexing.work import Recipe
 from mdvec.machine import available_cores, can_open_files, is_out_of_files
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
-from mdvec.stores.versions import read_versions
 from mdvec.text.quantity import quantity
 from mdvec.types.change import NEEDS_FILES, SourceEntry
 from mdvec.types.collection import RESERVED_NAMES, Collection, EmbeddingSpec
@@ -171,7 +170,7 @@ def examine(collections: Collections, stages: Stages) -> list[Finding]:
         findings.extend(_about_vector_index(store))
         findings.extend(Finding(Severity.NOTE, "database", warning) for warning in store.warnings)
         with store.read() as view:
-            versions = {each.id: read_versions(each.id, view) for each in registered}
+            versions = {each.id: view.documents.versions(each.id) for each in registered}
         findings.extend(
             finding
             for item in describe_all((), collections, stages, files=True, check=True).collections

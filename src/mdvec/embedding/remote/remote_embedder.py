@@ -104,7 +104,7 @@ class RemoteEmbedder(Embedder):
         from mdvec.net.client import RetryPolicy
 
         retry = RetryPolicy(min(_QUERY_ATTEMPTS, self._settings.attempts), _QUERY_MAX_WAIT_S)
-        [(_, vectors)] = self._parts([text], (), Role.QUERY, retry, at_once=1)
+        [(_, vectors)] = self._in_batches([text], (), Role.QUERY, retry, at_once=1)
         vector: Vector = vectors[0]
         self._dimension = vector.size
         return vector
@@ -115,7 +115,7 @@ class RemoteEmbedder(Embedder):
         After a failure the responses that are under way are waited for and yielded: they are paid for.
         """
         self._known_dimension()
-        yield from self._parts(texts, titles, role, None, at_once=self._settings.requests_at_once)
+        yield from self._in_batches(texts, titles, role, None, at_once=self._settings.requests_at_once)
 
     def _known_dimension(self) -> int:
         if self._dimension is None:
@@ -128,7 +128,7 @@ class RemoteEmbedder(Embedder):
         cut = sendable_windows(texts, titles, limits.text_tokens)
         return batches(cut, max_texts=lambda: self._batch_texts, max_tokens=limits.batch_tokens)
 
-    def _parts(
+    def _in_batches(
         self,
         texts: Sequence[str],
         titles: Sequence[str],

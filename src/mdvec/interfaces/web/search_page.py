@@ -19,7 +19,7 @@ from mdvec.interfaces.excerpt import best_passage
 from mdvec.interfaces.present import about_line, trail
 from mdvec.interfaces.requests import SearchRequest, parse_since, search_query
 from mdvec.interfaces.web.frame import Site, document_url
-from mdvec.text.highlight import match_spans
+from mdvec.text.matches import match_spans
 from mdvec.types.hit import SearchHit, SearchResult
 from mdvec.types.page import PASSAGE_ANCHOR
 from mdvec.types.query import Filters, SearchMode, SortBy, TagMatch

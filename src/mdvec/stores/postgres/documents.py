@@ -125,7 +125,7 @@ class PostgresChunks(ChunkTables):
     def get(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
         """Return those of the chunks that exist, by id."""
         sql = f"SELECT {CHUNK_COLUMNS} FROM chunks c {CHUNK_JOINS} WHERE c.id = ANY(?::bigint[])"  # noqa: S608
-        return {chunk.id: chunk for chunk in self.stored_chunks(self._tables.rows(sql, list(ids)))}
+        return self.stored_chunks(self._tables.rows(sql, list(ids)))
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of the chunks that exist, in order of id."""

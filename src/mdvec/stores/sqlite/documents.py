@@ -140,9 +140,7 @@ class SqliteChunks(ChunkTables):
         """Return those of the chunks that exist, by id."""
         sql = f"""SELECT {CHUNK_COLUMNS} FROM json_each(?) j
             CROSS JOIN chunks c ON c.id = j.value {CHUNK_JOINS}"""  # noqa: S608
-        return {
-            chunk.id: chunk for chunk in self.stored_chunks(self._tables.rows(sql, json.dumps(list(ids))))
-        }
+        return self.stored_chunks(self._tables.rows(sql, json.dumps(list(ids))))
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of those of the chunks that exist, in order of id."""

@@ -77,7 +77,7 @@ class SqliteWords(WordTables):
 
     def _best_inside(self, sql: str, arguments: tuple[str | float, ...], where: Where, limit: int) -> Ranking:
         """Walk down the whole ranking until enough of it is inside."""
-        ranking = self._tables.connection.execute(sql, arguments)
+        ranking, keep = self._tables.connection.execute(sql, arguments), self._where.chunk_filter(where)
         found: Ranking = []
         size = _FIRST_BATCH_FACTOR * limit
         with closing(ranking):
@@ -85,7 +85,7 @@ class SqliteWords(WordTables):
                 batch = list(itertools.islice(ranking, size))
                 if not batch:
                     break
-                inside = self._where.keep_chunks(where, [row[0] for row in batch])
+                inside = keep(row[0] for row in batch)
                 found += [(ChunkId(row[0]), row[1]) for row in batch if row[0] in inside]
                 size *= _BATCH_GROWTH
         return found[:limit]

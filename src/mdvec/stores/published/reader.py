@@ -22,13 +22,13 @@ from mdvec.errors import (
     StoreUnavailableError,
 )
 from mdvec.settings import BucketSettings, OwnFolder, Seconds
-from mdvec.stores.awaiting import await_change
 from mdvec.stores.claims import Claim
+from mdvec.stores.commits import await_commit
 from mdvec.stores.interface import Store, Team, View
-from mdvec.stores.memo import Readable
 from mdvec.stores.published.copies import LocalCopies
 from mdvec.stores.published.dataset import LocalFile, latest, numbers, read_manifest
 from mdvec.stores.published.places import Place, open_place
+from mdvec.stores.tables import Readable
 from mdvec.text.addresses import scheme_of
 from mdvec.types.collection import Collection
 from mdvec.types.store_report import PublishedVersion
@@ -177,7 +177,7 @@ class PublishedStore:
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return another version as soon as there is one; see :class:`mdvec.stores.interface.Store`."""
-        return await_change(lambda: self._held.copy.manifest.number, version, timeout_s=timeout_s)
+        return await_commit(lambda: self._held.copy.manifest.number, version, timeout_s=timeout_s)
 
     def check(self) -> list[StoreError]:
         """Examine the copy on this machine for damage; slow."""

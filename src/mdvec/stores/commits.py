@@ -1,4 +1,4 @@
-"""How every store waits for the commits of others."""
+"""Waits for the commits of other processes, the same for every store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LOOK_EVERY_S = 0.5  # a row is read each time
 _NOTICE_CANCELLING_S = 0.25
 
 
-def await_change(
+def await_commit(
     current: Callable[[], int],
     version: int,
     *,
