@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-_WORDS = ("aardvark", "okapi", "quagga", "zebra", "猫", "検索", "retry", "garden")
+WORDS = ("aardvark", "okapi", "quagga", "zebra", "猫", "検索", "retry", "garden")
 _EXTENSIONS = (".md", ".md", ".md", ".txt", ".log")
 
 
@@ -161,5 +161,5 @@ class Chaos:
         return f"note{self._random.randrange(60)}{self._random.choice(_EXTENSIONS)}"
 
     def _text(self) -> str:
-        words = " ".join(self._random.choices(_WORDS, k=self._random.randrange(1, 12)))
-        return f"# {self._random.choice(_WORDS)} {self._random.randrange(1000)}\n\n{words}\n"
+        words = " ".join(self._random.choices(WORDS, k=self._random.randrange(1, 12)))
+        return f"# {self._random.choice(WORDS)} {self._random.randrange(1000)}\n\n{words}\n"

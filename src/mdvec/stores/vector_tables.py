@@ -19,7 +19,7 @@ from mdvec.stores.tables import Tables
 from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex, NearestQuery
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.journal import TABLES, ChangeJournal, Dialect
-from mdvec.stores.where_tables import Part, WhereTables
+from mdvec.stores.where_tables import BY_PLACE, Part, WhereTables
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.query import Where
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
@@ -62,8 +62,11 @@ _OWNERS = {VectorKind.TEXT: "o.id", VectorKind.NAME: "o.document_id"}
 _NO_IDS = {"vectors": 0, "chunks": 0, "names": 0}
 
 # In the order of the index of a space's vectors, so that no more than the sample is read.
-_SAMPLE = """SELECT min(c.id) FROM vectors v CROSS JOIN chunks c ON c.text_hash = v.text_hash
-    WHERE v.space_id = ? {inside} GROUP BY v.text_hash ORDER BY v.text_hash LIMIT ?"""
+_SAMPLE = f"""SELECT c.text_hash, c.id FROM (SELECT v.text_hash FROM vectors v WHERE v.space_id = ?
+        AND EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = v.text_hash {{inside}})
+        ORDER BY v.text_hash LIMIT ?) s CROSS JOIN chunks c ON c.text_hash = s.text_hash {{inside}}
+    CROSS JOIN documents d ON d.id = c.document_id CROSS JOIN collections k ON k.id = d.collection_id
+    ORDER BY c.text_hash, {BY_PLACE}, c.ordinal"""  # noqa: S608 - constants
 
 NEW_EPOCH = "UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'"
 """What is in memory of vectors is of no use any more."""
@@ -295,14 +298,16 @@ class VectorTables(VectorWriter):
         if self.tables.readable is not None:
             some = self.tables.one_of("c.collection_id", self._where.all_readable())
             inside = Sql(f"AND {some.text}", some.arguments)
-        rows = self.tables.rows(_SAMPLE.format(inside=inside.text), space_id, *inside.arguments, count)
-        ids = [ChunkId(key) for (key,) in rows]
-        skeletons = self._chunks.skeletons(ids)
-        places = {place.id: place for place in self._chunks.places(ids)}
-        first: dict[bytes | ChunkId, ChunkPlace] = {}
-        for each in ids:
-            first.setdefault(skeletons.get(each, each), places[each])
-        return sorted(first.values())
+        sql = _SAMPLE.format(inside=inside.text)
+        rows = self.tables.rows(sql, space_id, *inside.arguments, count, *inside.arguments)
+        of_text: dict[bytes, ChunkId] = {}
+        for text_hash, key in rows:
+            of_text.setdefault(text_hash, ChunkId(key))
+        skeletons = self._chunks.skeletons([*of_text.values()])
+        different: dict[bytes | ChunkId, ChunkId] = {}
+        for each in of_text.values():
+            different.setdefault(skeletons.get(each, each), each)
+        return self._chunks.places([*different.values()])
 
     def _nearest_inside(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
@@ -312,10 +317,14 @@ class VectorTables(VectorWriter):
         chunks, documents = self._where.few_inside(where) or (None, None)
         few = chunks if kind is VectorKind.TEXT else documents
         inside = partial(self._where.owners_inside, kind, where)
-        return self._nearest(NearestQuery(kind, space_id, query, where, limit, few, inside))
+        found = self._nearest(NearestQuery(kind, space_id, query, where, limit, few, inside))
+        return self._where.first_by_place(kind, found, limit)
 
     def _nearest(self, query: NearestQuery) -> list[tuple[int, float]]:
-        """Return the nearest of the owners inside, through the index if there is one that can be used."""
+        """Return the nearest of the owners inside, through the index if there is one that can be used.
+
+        Those as near as the last one belong to them, whatever the limit.
+        """
         from mdvec.stores.matrix import best_first
 
         owners = None if self._index is None else self._proposed_by(self._index, query)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from msgspec.structs import replace
 
@@ -15,6 +16,19 @@ from mdvec.stores.tables import Tables
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Where
+
+BY_PLACE = "coalesce(d.updated_ns, d.mtime_ns) DESC, k.name, d.path"
+"""The order of documents ``d`` in collections ``k``: the last updated first, then by collection and path."""
+
+# More equal ones keep the order of their ids: looking up their places would take longer than the search.
+_MOST_TIED = FEW_CHUNKS
+
+_OWNERS = {
+    VectorKind.TEXT: """SELECT c.id FROM chunks c CROSS JOIN documents d ON d.id = c.document_id
+        CROSS JOIN collections k ON k.id = d.collection_id""",
+    VectorKind.NAME: "SELECT d.id FROM documents d CROSS JOIN collections k ON k.id = d.collection_id",
+}
+Owner = TypeVar("Owner", bound=int)
 
 
 class WhereTables(ABC):
@@ -102,6 +116,33 @@ class WhereTables(ABC):
     def owners_inside(self, kind: VectorKind, where: Where, ids: Sequence[int]) -> set[int]:
         """Return the chunks (for texts) or documents (for names) among ``ids`` that are inside ``where``."""
         return self.keep_chunks(where, ids) if kind is VectorKind.TEXT else self.keep_documents(where, ids)
+
+    def first_by_place(
+        self, kind: VectorKind, found: Sequence[tuple[Owner, float]], limit: int
+    ) -> list[tuple[Owner, float]]:
+        """Return the first of some chunks (for texts) or documents (for names), equal ones in order of place.
+
+        Ids depend on the order of imports, and equal documents should give equal answers.
+
+        Args:
+            kind: Of what.
+            found: With their values, best first, ties in order of id; all that equal the last one wanted.
+            limit: How many are wanted.
+        """
+        least = found[min(limit, len(found)) - 1][1] if found else 0.0
+        wanted = [each for each in found if each[1] >= least]
+        times = Counter(value for _, value in wanted)
+        tied = [owner for owner, value in wanted if times[value] > 1]
+        if not tied or len(tied) > _MOST_TIED:
+            return wanted[:limit]
+        ranks = {owner: rank for rank, owner in enumerate(self._by_place(kind, tied))}
+        return sorted(wanted, key=lambda each: (-each[1], ranks.get(each[0], 0)))[:limit]
+
+    def _by_place(self, kind: VectorKind, owners: Iterable[int]) -> list[int]:
+        listed = self._tables.listed("c.id" if kind is VectorKind.TEXT else "d.id", owners)
+        order = f"{BY_PLACE}, c.ordinal" if kind is VectorKind.TEXT else BY_PLACE
+        sql = f"{_OWNERS[kind]} WHERE {listed.text} ORDER BY {order}"
+        return [row[0] for row in self._tables.rows(sql, *listed.arguments)]
 
     def documents(self, where: Where) -> Sql:
         """Return the conditions on a document ``d``; one of its chunks has to be inside, too."""
