@@ -52,7 +52,7 @@ def test_folders_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(api, "_MAX_FOLDERS", 20)
     with EndlessFolders() as server:
         source = GithubSource(location="acme/notes", cache_dir=tmp_path, base_url=server.url)
-        with pytest.raises(SourceError, match="and acme/notes has more than 20") as caught:
+        with pytest.raises(SourceError, match="acme/notes has more than 20 folders") as caught:
             source.list()
         assert "git+https://github.com/acme/notes" in caught.value.hint
         assert len(server.asked) < 50

@@ -167,7 +167,7 @@ class GithubApi:
                 prefix, tree_id = waiting.pop()
                 asked += 1
                 if asked > _MAX_FOLDERS:
-                    msg = f"GitHub lists folders one by one, and {self._location} has more than {_MAX_FOLDERS:,}"
+                    msg = f"{self._location} has more than {_MAX_FOLDERS:,} folders to ask GitHub for"
                     raise SourceError(msg, hint=f"Read it with git: {self._as_git()}")
                 is_cut_off, items = self._tree(prefix, tree_id, {"recursive": "1"})
                 if not is_cut_off:
