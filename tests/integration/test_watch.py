@@ -545,7 +545,6 @@ def chaos(store: str, tmp_path: Path, *, operations: int, seed: int) -> None:
     """Change a folder at random while it is watched; index and answers must be those of a fresh import."""
     docs = tmp_path / "docs"
     docs.mkdir()
-    # A note without a title of its own stays embedded under its old name when it is renamed.
     (docs / "note0.md").write_text("# First\n")
     rng = random.Random(seed)
     with opened(store, docs, tmp_path / "watched") as workspace:
