@@ -140,12 +140,13 @@ class Oracle:
         return _best_first(near, limit)
 
     def sample(self, query: NDArray[np.float32], count: int) -> list[float]:
-        """Return the similarities of the ``count`` texts with the smallest hashes, in order of chunk.
+        """Return the similarities of the ``count`` texts with the smallest hashes, in order of place.
 
         Of like texts, the one with the smallest hash is left.
         """
         texts: dict[TextHash, bytes] = {}
-        for _, (key, skeleton) in self._chunks(lambda each, at: (each.text_hashes[at], each.skeletons[at])):
+        chunks = self._chunks(lambda each, at: (each.text_hashes[at], each.skeletons[at]))
+        for _, (key, skeleton) in sorted(chunks, key=lambda found: self._order(found[0])):
             if key in self.vectors:
                 texts.setdefault(key, skeleton or key)
         chosen = dict[bytes, TextHash]()
