@@ -64,7 +64,8 @@ _NO_IDS = {"vectors": 0, "chunks": 0, "names": 0}
 # In the order of the index of a space's vectors, so that no more than the sample is read.
 _SAMPLE = f"""SELECT c.text_hash, c.id FROM (SELECT v.text_hash FROM vectors v WHERE v.space_id = ?
         AND EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = v.text_hash {{inside}})
-        ORDER BY v.text_hash LIMIT ?) s CROSS JOIN chunks c ON c.text_hash = s.text_hash {{inside}}
+        ORDER BY v.text_hash LIMIT ?) sampled
+    CROSS JOIN chunks c ON c.text_hash = sampled.text_hash {{inside}}
     CROSS JOIN documents d ON d.id = c.document_id CROSS JOIN collections k ON k.id = d.collection_id
     ORDER BY c.text_hash, {BY_PLACE}, c.ordinal"""  # noqa: S608 - constants
 
