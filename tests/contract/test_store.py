@@ -342,7 +342,7 @@ def document_at(store: Store, notes: Collection, path: str) -> StoredDocument:
 
 
 def test_places_name_the_neighbours(store: Store, notes: Collection) -> None:
-    """Each place once, in order of id; what is in another document is no neighbour.
+    """Each place once, in order of path; what is in another document is no neighbour.
 
     How a chunk is written is how its document is.
     """
@@ -358,16 +358,16 @@ def test_places_name_the_neighbours(store: Store, notes: Collection) -> None:
     one, two = (document_at(store, notes, path).id for path in ("b.md", "a.md"))
     none = ChunkId(0)
     assert found == [
+        ChunkPlace(second[0], two, notes.id, 0, unspaced=False, token_count=2, before=none, after=second[1]),
         ChunkPlace(first[0], one, notes.id, 0, unspaced=True, token_count=1, before=none, after=first[1]),
         ChunkPlace(first[1], one, notes.id, 1, unspaced=True, token_count=1, before=first[0], after=first[2]),
         ChunkPlace(first[4], one, notes.id, 4, unspaced=True, token_count=1, before=first[3], after=none),
-        ChunkPlace(second[0], two, notes.id, 0, unspaced=False, token_count=2, before=none, after=second[1]),
     ]
     where = Where((notes.id,))
     assert read(store, lambda view: view.chunks.places_in([two, one], where, 3)) == [
-        found[3],
-        ChunkPlace(second[1], two, notes.id, 1, unspaced=False, token_count=1, before=second[0], after=none),
         found[0],
+        ChunkPlace(second[1], two, notes.id, 1, unspaced=False, token_count=1, before=second[0], after=none),
+        found[1],
     ]
     assert read(store, lambda view: view.chunks.places([])) == []
 

@@ -217,7 +217,7 @@ def _background(
     alike = [place.id for place in inside if place.unspaced == space.unspaced]
     ids = alike if len(alike) >= _MIN_SAMPLE else [place.id for place in inside]
     near = view.vectors.chunk_similarities(space.id, space.vector[np.newaxis], ids)[0]
-    near = np.sort(near[~np.isnan(near)])  # so that sums are equal whatever the ids
+    near = near[~np.isnan(near)]
     mean, spread = (float(near.mean()), float(near.std())) if len(near) else (0.0, 0.0)
     if space.unrelated is None:
         return mean, spread

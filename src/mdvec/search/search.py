@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -42,16 +41,11 @@ from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_w
 from mdvec.search.reranking import Reranked, rerank
 from mdvec.search.words import SAMPLE_CHUNKS, Words, find_by_words
 from mdvec.stores.interface import View
-from mdvec.stores.records import ChunkPlace
 from mdvec.text.terms import is_unspaced_query
 from mdvec.types.collection import Collection
 from mdvec.types.hit import Confidence, Correction, Reranking, SearchResult
 from mdvec.types.ids import ChunkId, CollectionId
 from mdvec.types.query import Expansion, SearchMode, SearchQuery, SortBy, Where
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # How many candidates words and meaning each return at first. Fusion only reorders candidates, so this is far
 # more than the hits shown; it grows if one long document fills it. It is the same for all usual limits: a
@@ -358,7 +352,7 @@ def rank(
     by_words = {*words.scores, *exact.whole, *exact.parts}
     ids = by_words.union(*near)
     with run.current().step("places", chunks=len(ids)):
-        places = view.chunks.places(sorted(ids))
+        places = view.chunks.places([*ids])
     meaning = measure_meaning(spaces, places, view)
     is_exact = np.array([place.id in exact.whole for place in places], np.bool_)
     bm25 = np.array([words.scores.get(place.id, 0.0) for place in places])
@@ -379,7 +373,7 @@ def rank(
     # 8. Let the first hits speak for those that resemble them.
     if words.max_score and spaces:
         evidence = with_feedback(evidence, candidates, spaces, view)
-    order = _best_first(evidence, places, where, view)
+    order: list[int] = np.argsort(-evidence, kind="stable").tolist()
     # What was found by the name of its document, and has no vector yet, has no evidence.
     is_known = ~np.isnan(meaning.similarity)
     ranked = [
@@ -395,27 +389,6 @@ def _without(where: Where, path: str | None, searched: Sequence[Collection], vie
     """Return where to look for texts related to a document of the first collection: not in itself."""
     document = view.documents.find(searched[0].id, path) if searched and path is not None else None
     return where if document is None else replace(where, hidden=where.hidden | {document.id})
-
-
-def _best_first(
-    evidence: NDArray[np.float64], places: Sequence[ChunkPlace], where: Where, view: View
-) -> list[int]:
-    """Return the positions of candidates in the order of evidence.
-
-    Of equal ones, the document that was updated last comes first, then the one whose path does. Ids depend on
-    the order of imports, and equal documents should give equal answers.
-    """
-    import numpy as np
-
-    order: list[int] = np.argsort(-evidence, kind="stable").tolist()
-    values, counts = np.unique(evidence, return_counts=True)
-    tied = np.flatnonzero(np.isin(evidence, values[counts > 1])).tolist()
-    documents = frozenset(places[at].document_id for at in tied)
-    if len(documents) <= 1:
-        return order
-    ranks = {key: rank for rank, key in enumerate(view.documents.titles(replace(where, only=documents)))}
-    tie_breaks = {at: (ranks[places[at].document_id], places[at].ordinal) for at in tied}
-    return sorted(order, key=lambda at: (-evidence[at], tie_breaks.get(at, ())))
 
 
 def _words_finder(

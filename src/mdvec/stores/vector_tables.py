@@ -17,7 +17,7 @@ from mdvec.stores.tables import Sql, Tables
 from mdvec.stores.vectors.follower import AttachedIndex, IndexFollower, NearestQuery
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.journal import TABLES, ChangeJournal, Dialect
-from mdvec.stores.where_tables import Part, WhereTables
+from mdvec.stores.where_tables import BY_PLACE, Part, WhereTables
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.query import Where
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
@@ -60,8 +60,12 @@ _OWNERS = {VectorKind.TEXT: "o.id", VectorKind.NAME: "o.document_id"}
 _NO_IDS = {"vectors": 0, "chunks": 0, "names": 0}
 
 # In the order of the index of a space's vectors, so that no more than the sample is read.
-_SAMPLE = """SELECT min(c.id) FROM vectors v CROSS JOIN chunks c ON c.text_hash = v.text_hash
-    WHERE v.space_id = ? {inside} GROUP BY v.text_hash ORDER BY v.text_hash LIMIT ?"""
+_SAMPLE = f"""SELECT c.text_hash, c.id FROM (SELECT v.text_hash FROM vectors v WHERE v.space_id = ?
+        AND EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = v.text_hash {{inside}})
+        ORDER BY v.text_hash LIMIT ?) sampled
+    CROSS JOIN chunks c ON c.text_hash = sampled.text_hash {{inside}}
+    CROSS JOIN documents d ON d.id = c.document_id CROSS JOIN collections k ON k.id = d.collection_id
+    ORDER BY c.text_hash, {BY_PLACE}, c.ordinal"""  # noqa: S608 - constants
 
 NEW_EPOCH = "UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'"
 """What is in memory of vectors is of no use any more."""
@@ -230,7 +234,8 @@ class VectorTables(VectorWriter):
         asked = self._query(VectorKind.TEXT, space_id, query, where, limit)
         index = self._index
         found = self._nearest_of_all(asked) if index is None else self._nearest_by(index, asked)
-        return cast("list[tuple[ChunkId, float]]", found)
+        ordered = self._where.first_by_place(VectorKind.TEXT, found, limit)
+        return cast("list[tuple[ChunkId, float]]", ordered)
 
     def nearest_documents(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
@@ -239,7 +244,8 @@ class VectorTables(VectorWriter):
         asked = self._query(VectorKind.NAME, space_id, query, where, limit)
         index = self._index
         found = self._nearest_of_all(asked) if index is None else self._nearest_by(index, asked)
-        return cast("list[tuple[DocumentId, float]]", found)
+        ordered = self._where.first_by_place(VectorKind.NAME, found, limit)
+        return cast("list[tuple[DocumentId, float]]", ordered)
 
     def chunk_similarities(
         self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
@@ -297,14 +303,16 @@ class VectorTables(VectorWriter):
         if self.tables.readable is not None:
             some = self.tables.one_of("c.collection_id", self._where.all_readable())
             inside = Sql(f"AND {some.text}", some.arguments)
-        rows = self.tables.rows(_SAMPLE.format(inside=inside.text), space_id, *inside.arguments, count)
-        ids = [ChunkId(key) for (key,) in rows]
-        skeletons = self._chunks.skeletons(ids)
-        places = {place.id: place for place in self._chunks.places(ids)}
-        first: dict[bytes | ChunkId, ChunkPlace] = {}
-        for each in ids:
-            first.setdefault(skeletons.get(each, each), places[each])
-        return sorted(first.values())
+        sql = _SAMPLE.format(inside=inside.text)
+        rows = self.tables.rows(sql, space_id, *inside.arguments, count, *inside.arguments)
+        of_text: dict[bytes, ChunkId] = {}
+        for text_hash, key in rows:
+            of_text.setdefault(text_hash, ChunkId(key))
+        skeletons = self._chunks.skeletons([*of_text.values()])
+        different: dict[bytes | ChunkId, ChunkId] = {}
+        for each in of_text.values():
+            different.setdefault(skeletons.get(each, each), each)
+        return self._chunks.places([*different.values()])
 
     def _query(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int

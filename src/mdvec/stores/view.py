@@ -99,13 +99,17 @@ class ChunkView(Protocol):
     """The chunks of a snapshot: the passages that are found."""
 
     def get(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
-        """Return the chunks that exist, by id."""
+        """Return the chunks that exist, by id, in the order of ``ids``."""
 
     def of_document(self, document_id: DocumentId) -> list[StoredChunk]:
         """Return a document's chunks, in order."""
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
-        """Return the places of the chunks that exist, each once, in order of id."""
+        """Return the places of the chunks that exist, each once.
+
+        The document that was updated last comes first, then the order is that of collection, path and
+        position: ids depend on the order of imports, and equal documents should give equal answers.
+        """
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
@@ -142,7 +146,8 @@ class WordView(Protocol):
             must: A subset of the terms; only chunks that hold one of these are found. Empty for all terms.
 
         Returns:
-            Chunks and positive scores, best first; ties in order of id.
+            Chunks and positive scores, best first; up to ``records.FEW_CHUNKS`` ties in order of place, as in
+            :meth:`ChunkView.places`.
         """
 
     def holding(
@@ -188,7 +193,8 @@ class VectorView(Protocol):
             limit: Most chunks to return.
 
         Returns:
-            ``min(limit, chunks inside where that have a vector)`` of them, best first; ties in order of id.
+            ``min(limit, chunks inside where that have a vector)`` of them, best first; ties as in
+            :meth:`WordView.bm25`.
         """
 
     def nearest_documents(
@@ -217,11 +223,11 @@ class VectorView(Protocol):
         """Return the same as :meth:`chunk_similarities` for the nearest name of each document."""
 
     def sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        """Return a sample of the chunks with a vector, in order of id.
+        """Return a sample of the chunks with a vector, in order of place.
 
-        These are one chunk each for the ``count`` texts with the smallest hashes; of like texts, which have
-        the same skeleton, the first alone. So equal documents give an equal sample, and a new one changes
-        little of it.
+        These are the first chunk each of the ``count`` texts with the smallest hashes; of like texts, which
+        have the same skeleton, the first alone. So equal documents give an equal sample, and a new one
+        changes little of it.
         """
 
     def count(self, space_id: SpaceId) -> int:

@@ -8,8 +8,9 @@ Every piece is written with question marks, as for SQLite.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from msgspec.structs import replace
 
@@ -17,6 +18,7 @@ from mdvec.errors import NotAllowedError
 from mdvec.stores.columns import LabelKind, fold_label
 from mdvec.stores.records import FEW_CHUNKS
 from mdvec.stores.tables import Sql, Tables, all_of, any_of, starts_with
+from mdvec.stores.vectors.index import VectorKind
 from mdvec.text.properties import as_number, fold_property, is_date, is_year
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Comparison, PropertyCondition, TagMatch, Where
@@ -44,6 +46,20 @@ def alias_condition(prefix: str) -> Sql:
     """Return the condition on a label ``l`` for the aliases that start with a prefix."""
     names = starts_with("l.folded", fold_label(prefix))
     return Sql(f"l.kind = ? AND {names.text}", (LabelKind.ALIAS.value, *names.arguments))
+
+
+BY_PLACE = "coalesce(d.updated_ns, d.mtime_ns) DESC, k.name, d.path"
+"""The order of documents ``d`` in collections ``k``: the last updated first, then by collection and path."""
+
+# More equal ones keep the order of their ids: looking up their places would take longer than the search.
+_MOST_TIED = FEW_CHUNKS
+
+_OWNERS = {
+    VectorKind.TEXT: """SELECT c.id FROM chunks c CROSS JOIN documents d ON d.id = c.document_id
+        CROSS JOIN collections k ON k.id = d.collection_id""",
+    VectorKind.NAME: "SELECT d.id FROM documents d CROSS JOIN collections k ON k.id = d.collection_id",
+}
+Owner = TypeVar("Owner", bound=int)
 
 
 class WhereTables(ABC):
@@ -121,6 +137,33 @@ class WhereTables(ABC):
         if self.covers_everything(where):
             return None
         return self._tables.memorized(("few", where), lambda: self._few_inside(where))
+
+    def first_by_place(
+        self, kind: VectorKind, found: Sequence[tuple[Owner, float]], limit: int
+    ) -> list[tuple[Owner, float]]:
+        """Return the first of some chunks (for texts) or documents (for names), equal ones in order of place.
+
+        Ids depend on the order of imports, and equal documents should give equal answers.
+
+        Args:
+            kind: Of what.
+            found: With their values, best first, ties in order of id; all that equal the last one wanted.
+            limit: How many are wanted.
+        """
+        least = found[min(limit, len(found)) - 1][1] if found else 0.0
+        wanted = [each for each in found if each[1] >= least]
+        times = Counter(value for _, value in wanted)
+        tied = [owner for owner, value in wanted if times[value] > 1]
+        if not tied or len(tied) > _MOST_TIED:
+            return wanted[:limit]
+        ranks = {owner: rank for rank, owner in enumerate(self._by_place(kind, tied))}
+        return sorted(wanted, key=lambda each: (-each[1], ranks.get(each[0], 0)))[:limit]
+
+    def _by_place(self, kind: VectorKind, owners: Iterable[int]) -> list[int]:
+        listed = self._tables.listed("c.id" if kind is VectorKind.TEXT else "d.id", owners)
+        order = f"{BY_PLACE}, c.ordinal" if kind is VectorKind.TEXT else BY_PLACE
+        sql = f"{_OWNERS[kind]} WHERE {listed.text} ORDER BY {order}"
+        return [row[0] for row in self._tables.rows(sql, *listed.arguments)]
 
     def documents(self, where: Where) -> Sql:
         """Return the conditions on a document ``d``; one of its chunks has to be inside, too."""

@@ -35,6 +35,7 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _MAX_BYTES = 128 << 20
 _TIMEOUT_S = 120.0
 _MAX_ARCHIVE_BYTES = 4 << 30
+_MAX_FOLDERS = 10_000  # that are asked for one by one: more calls than GitHub allows in an hour
 _ARCHIVE_TIMEOUT_S = 3_600.0
 
 _NOT_MODIFIED = 304
@@ -162,13 +163,17 @@ class GithubApi:
                 only the name is returned.
 
         Raises:
-            SourceError: If a single folder is too large, or GitHub cannot be asked.
+            SourceError: If a single folder is too large, folders are too many, or GitHub cannot be asked.
         """
         found: list[TreeItem] = []
-        waiting = [("", commit)]
+        waiting, asked = [("", commit)], 0
         with self._translated():
             while waiting:
                 prefix, tree_id = waiting.pop()
+                asked += 1
+                if asked > _MAX_FOLDERS:
+                    msg = f"{self._location} has more than {_MAX_FOLDERS:,} folders to ask GitHub for"
+                    raise SourceError(msg, hint=f"Read it with git: {self._as_git()}")
                 is_cut_off, items = self._tree(prefix, tree_id, {"recursive": "1"})
                 if not is_cut_off:
                     found += (item for item in items if item.mode != FOLDER_MODE)

@@ -128,10 +128,8 @@ class PostgresWords(WordTables):
         found: dict[str, int] = dict(rows.fetchall())
         return {term: found.get(stored_text(term), 0) for term in terms}
 
-    def bm25(self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()) -> Ranking:
-        """Rank the chunks that hold any of the terms by BM25."""
-        if limit <= 0 or not where.collections:
-            return []
+    def _best(self, terms: Sequence[str], where: Where, limit: int, must: Sequence[str]) -> Ranking:
+        """Return the best chunks, ties in order of id."""
         frequencies = self.frequencies(terms)
         repeats = Counter(term for term in terms if term in frequencies.of_term)
         if not repeats:

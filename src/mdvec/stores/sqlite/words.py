@@ -45,10 +45,8 @@ class SqliteWords(WordTables):
         rows = self._tables.connection.execute(_FREQUENCIES, (json.dumps(terms),))
         return {term: count for term, count in rows}  # noqa: C416 - its rows are not typed
 
-    def bm25(self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()) -> Ranking:
-        """Rank the chunks that hold any of the terms by BM25."""
-        if not terms or limit <= 0 or not where.collections:
-            return []
+    def _best(self, terms: Sequence[str], where: Where, limit: int, must: Sequence[str]) -> Ranking:
+        """Return the best chunks, ties in order of id."""
         few = self._where.few_inside(where)
         if few is not None:
             # Chunks outside get no score, which is what costs time.
