@@ -350,9 +350,9 @@ def test_sections_do_not_overlap_each_other() -> None:
 def test_the_fingerprint_names_all_that_moves_a_cut() -> None:
     """Another limit, overlap or tokenizer is another fingerprint."""
     chunker = SectionChunker(token_ends=_words, max_tokens=100, min_tokens=10, tokenizer_name="e5")
-    assert chunker.fingerprint == "sections/1:max=100:min=10:overlap=0:joined=2:e5"
+    assert chunker.fingerprint == "sections/2:max=100:min=10:overlap=0:joined=2:e5"
     some = SectionChunker(token_ends=_words, overlap_tokens=30, levels=(2, 1), tokenizer_name="e5")
-    assert some.fingerprint == "sections/1:max=400:min=60:overlap=30:levels=1,2:e5"
+    assert some.fingerprint == "sections/2:max=400:min=60:overlap=30:levels=1,2:e5"
 
 
 @pytest.mark.parametrize(("max_tokens", "min_tokens", "overlap_tokens"), [(0, 0, 0), (9, -1, 0), (9, 0, -1)])
