@@ -14,7 +14,7 @@ from reportlab.lib.styles import ParagraphStyle, getSampleStyleSheet
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfgen.canvas import Canvas
-from reportlab.platypus import BaseDocTemplate, Flowable, Frame, PageTemplate, Paragraph
+from reportlab.platypus import BaseDocTemplate, Flowable, Frame, PageBreak, PageTemplate, Paragraph
 
 JAPANESE = "HeiseiMin-W3"
 _STYLES = getSampleStyleSheet()
@@ -31,7 +31,8 @@ def pdf(
     """Return a PDF file.
 
     Args:
-        parts: A style (``Title``, ``Heading2``, ``BodyText``, or ``ja`` for Japanese), and a text.
+        parts: A style (``Title``, ``Heading2``, ``BodyText``, or ``ja`` for Japanese), and a text; ``break``
+            begins a page.
         columns: Columns of a page.
         head: What is at the top of each page; its number is at the bottom.
         password: Encrypts it.
@@ -54,7 +55,8 @@ def pdf(
     )
     document.addPageTemplates(PageTemplate(frames=frames, onPage=around))
     flowables: list[Flowable] = [
-        Paragraph(text, japanese if style == "ja" else _STYLES[style]) for style, text in parts
+        PageBreak() if style == "break" else Paragraph(text, japanese if style == "ja" else _STYLES[style])
+        for style, text in parts
     ]
     document.build(flowables)
     return written.getvalue()

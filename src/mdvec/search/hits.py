@@ -271,9 +271,12 @@ def file_of(known: StoredDocument | StoredChunk | ListedDocument, collection: Co
 
 def is_stale(known: StoredChunk | StoredDocument, differs: Callable[[SourceEntry], bool]) -> bool:
     """Return True if a document is marked as changed, or its file differs from the index."""
-    return known.dirty or differs(
-        SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
-    )
+    return known.dirty or differs(entry_of(known))
+
+
+def entry_of(known: StoredDocument | StoredChunk) -> SourceEntry:
+    """Return the file of a document as its source listed it."""
+    return SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
 
 
 def _own_text(query: str, text: str, shared: Sequence[str]) -> str:

@@ -67,6 +67,25 @@ def test_a_paragraph_over_two_pages_is_one() -> None:
     assert found[0].replace("<!-- place: page 2 -->", "") == (SENTENCE * 90).strip()
 
 
+def test_a_page_of_short_lines_does_not_go_on_in_the_next() -> None:
+    """As of slides: a paragraph that goes on ends with a full line."""
+    first = [("BodyText", "The tides of the northern harbour"), ("BodyText", "at noon")]
+    text = convert_pdf(files.pdf([*first, ("break", ""), ("BodyText", "The cranes")]))
+    assert "noon\n\n<!-- place: page 2 -->\nThe cranes\n" in text
+
+
+def test_what_is_above_all_others_is_read_first() -> None:
+    """As the title of a slide, which is often drawn last; a higher column is not read before the left one."""
+    texts = [(60, 600, 12, "Cranes are inspected."), (60, 580, 12, "Every spring."), (500, 40, 8, "7 of 9")]
+    title = (60, 700, 24, "Inspection")
+    slide = lines_of(convert_pdf(files.drawn_pdf([*texts[:2], title, texts[2]])))
+    assert slide[:2] == ["# Inspection", "Cranes are inspected. Every spring."]
+    columns = [(60, 600 - 14 * at, 12, f"Left {at}.") for at in range(4)]
+    columns += [(320, 700 - 14 * at, 12, f"Right {at}.") for at in range(4)]
+    found = " ".join(lines_of(convert_pdf(files.drawn_pdf(columns))))
+    assert found.index("Left 3.") < found.index("Right 0.")
+
+
 def test_japanese_lines_meet_without_spaces() -> None:
     """As a reader sees them."""
     found = lines_of(convert_pdf(files.pdf([("ja", JAPANESE * 3), ("ja", JAPANESE)])))

@@ -76,6 +76,8 @@ class _Block(NamedTuple):
     level: int
     page: int
     is_table: bool
+    size: float
+    is_full: bool  # its last line is as wide as the text
 
     @property
     def markdown(self) -> str:
@@ -339,11 +341,13 @@ def _blocks(pages: Sequence[Sequence[Line]], outline: Mapping[str, int]) -> Iter
     larger = sorted({size for size in sizes if size >= _HEADING_SIZE * body}, reverse=True)
     levels = {size: min(at, _MAX_LEVEL) for at, size in enumerate(larger, 1)}
     for number, page in enumerate(pages, 1):
+        least = _SHORT_LINE * _width(page)
         for lines in _paragraphs(page):
             text = reduce(_join, (line.text for line in lines))
             is_table = lines[0].is_table
             level = 0 if is_table else _level(lines, levels, outline)
-            yield _Block(text, level, number, is_table)
+            is_full = lines[-1].right - lines[-1].left >= least
+            yield _Block(text, level, number, is_table, lines[-1].size, is_full)
 
 
 def _goes_on(before: _Block, block: _Block) -> bool:
@@ -351,7 +355,8 @@ def _goes_on(before: _Block, block: _Block) -> bool:
     is_text = not (
         before.level or block.level or before.is_table or block.is_table or _ITEM.match(block.text)
     )
-    return is_text and not _SENTENCE_END.search(before.text)
+    is_open = before.is_full and before.size == block.size
+    return is_text and is_open and not _SENTENCE_END.search(before.text)
 
 
 def _level(lines: Sequence[Line], levels: Mapping[float, int], outline: Mapping[str, int]) -> int:
@@ -368,8 +373,7 @@ def _paragraphs(lines: Sequence[Line]) -> Iterator[list[Line]]:
     """Yield the lines of each paragraph."""
     if not lines:
         return
-    widths = sorted(line.right - line.left for line in lines)
-    width = widths[-1 - len(widths) // _WIDE_LINES]
+    width = _width(lines)
     steps = [above.last_baseline - line.baseline for above, line in pairwise(lines)]
     gap = median(steps or [0.0])
     paragraph = [lines[0]]
@@ -379,6 +383,12 @@ def _paragraphs(lines: Sequence[Line]) -> Iterator[list[Line]]:
             paragraph = []
         paragraph.append(line)
     yield paragraph
+
+
+def _width(lines: Sequence[Line]) -> float:
+    """Return the width of the text of a page."""
+    widths = sorted(line.right - line.left for line in lines)
+    return widths[-1 - len(widths) // _WIDE_LINES] if widths else 0.0
 
 
 def _begins(paragraph: Sequence[Line], line: Line, gap: float, width: float) -> bool:
