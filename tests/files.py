@@ -66,15 +66,29 @@ def drawn_pdf(
     texts: Sequence[tuple[float, float, float, str]],
     *,
     lines: Sequence[tuple[float, float, float, float]] = (),
+    degrees: int = 0,
+    across: str = "",
 ) -> bytes:
-    """Return a PDF page with texts in this order: left, baseline, size and text of each; and with lines."""
+    """Return a PDF page with texts in this order: left, baseline, size and text of each; and with lines.
+
+    Args:
+        texts: The texts.
+        lines: The ends of each line.
+        degrees: How far all of it is turned.
+        across: A text that is turned a quarter further.
+    """
     pdfmetrics.registerFont(UnicodeCIDFont(JAPANESE))
     written = BytesIO()
-    canvas = Canvas(written)
+    canvas = Canvas(written, pagesize=(800, 800))
+    canvas.translate(400, 400)
+    canvas.rotate(degrees)
+    canvas.translate(-400, -400)
     for left, baseline, size, text in texts:
         canvas.setFont("Helvetica" if text.isascii() else JAPANESE, size)
         canvas.drawString(left, baseline, text)
     canvas.lines(lines)
+    canvas.rotate(90)
+    canvas.drawString(300, -20, across)
     canvas.save()
     return written.getvalue()
 

@@ -35,9 +35,10 @@ class HeadingSettings(settings.SettingsSection, frozen=True, kw_only=True):
 class HeadingChunker:
     """Cuts documents at headings, and where a text under a heading is too long, at ends of sentences.
 
-    Files that were converted are cut at their pages, too. Plain text is cut at blank lines instead. A text that is too small joins a neighbour: a section below it
-    or a small one after it, else the one before, else the one after. If none has room, it stays small. A
-    chunk is named after the section that the others joined.
+    Files that were converted are cut at their pages, too; plain text is cut at blank lines instead. A text
+    that is too small joins a neighbour: a section below it or a small one after it, else the one before, else
+    the one after. If none has room, it stays small. A chunk is named after the section that the others
+    joined.
 
     Args:
         token_ends: Tokenises a text; called once per document, to count the tokens of its chunks.

@@ -104,6 +104,25 @@ def test_lists_stay_lists() -> None:
     assert lines_of(convert_pdf(raw)) == ["- first thing", "- second thing", "1. third"]
 
 
+def test_signs_that_are_set_apart_begin_items() -> None:
+    """They are no column of a table."""
+    texts = [(x, 700 - 14 * at, 10, text) for at in range(4) for x, text in ((50, "•"), (80, f"item {at}"))]
+    assert lines_of(convert_pdf(files.drawn_pdf(texts))) == [f"- item {at}" for at in range(4)]
+
+
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_a_turned_page_is_read_as_any_other(degrees: int) -> None:
+    """As a wide table in a report; a stamp across it is a line."""
+    texts = [(60, 300, 10, SENTENCE.strip()), (60, 284, 10, "The end of the page.")]
+    texts += [(60 + 150 * at, 200 - 14 * row, 10, f"cell {row} {at}") for row in range(3) for at in range(2)]
+    found = lines_of(convert_pdf(files.drawn_pdf(texts, degrees=degrees, across="A stamp in the margin")))
+    found.remove("A stamp in the margin")
+    assert found == [
+        f"{SENTENCE.strip()} The end of the page.",
+        *("| cell 0 0 | cell 0 1 |", "|---|---|", "| cell 1 0 | cell 1 1 |", "| cell 2 0 | cell 2 1 |"),
+    ]
+
+
 def test_short_lines_stay_lines() -> None:
     """Of an address or a form, which no sentence ends."""
     raw = files.pdf([("BodyText", SENTENCE * 4), ("BodyText", "Harbour master<br/>Quay 3<br/>Oslo")])

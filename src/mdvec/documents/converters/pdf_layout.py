@@ -16,6 +16,9 @@ from typing import NamedTuple
 
 from mdvec.documents.converters import plain, table
 
+BULLETS = "•‣▪■●◦○∙·⚫➢►❖"
+"""Signs before the items of a list."""
+
 _KANA = re.compile(r"[\u3040-\u30ff\s]+")
 _RUBY_SIZE = 0.62  # of the letters that it explains
 _RUBY_PIECES = 3  # before and after it, of which one has these letters
@@ -164,6 +167,9 @@ def _rows(pieces: Sequence[Line]) -> Iterator[list[Line]]:
         if row and not _follows(row[-1], piece):
             yield row
             row = []
+        if row and row[-1].text in BULLETS:
+            bullet = row.pop()
+            piece = piece._replace(text=f"{bullet.text} {piece.text}", left=bullet.left)
         row.append(piece)
     if row:
         yield row
