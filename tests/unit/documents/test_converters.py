@@ -123,6 +123,18 @@ def test_a_turned_page_is_read_as_any_other(degrees: int) -> None:
     ]
 
 
+def test_letters_without_a_meaning_move_no_others() -> None:
+    """PDFium leaves them out of the text of a page, and counts them."""
+    drawn = rb"BT /F 9 Tf 50 700 Td (\000\000\000 first) Tj 0 -40 Td (second) Tj 250 0 Td (third) Tj ET"
+    raw = (
+        b"%PDF-1.4\n1 0 obj<</Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj "
+        b"3 0 obj<</Type/Page/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj "
+        b"4 0 obj<</Length 100>>stream\n" + drawn + b"\nendstream endobj "
+        b"5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj trailer<</Root 1 0 R>>"
+    )
+    assert lines_of(convert_pdf(raw)) == ["first", "second third"]
+
+
 def test_short_lines_stay_lines() -> None:
     """Of an address or a form, which no sentence ends."""
     raw = files.pdf([("BodyText", SENTENCE * 4), ("BodyText", "Harbour master<br/>Quay 3<br/>Oslo")])

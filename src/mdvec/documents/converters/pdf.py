@@ -42,6 +42,7 @@ _BACK = 3.0  # to another column
 _VERTICAL_STEP = 2.0
 _LETTERS_ACROSS = 4  # in one place of vertical text, such as a number
 _LEAST_VERTICAL = 4
+_SPACE = ord(" ")
 _ACROSS_SIZE = 1.0  # of text across the others, such as a stamp in the margin, which is no heading
 _FAR = 10_000.0  # a running head is beyond the columns of vertical text
 # Rules of tables, in points.
@@ -156,8 +157,11 @@ class _Turn(NamedTuple):
 
 def _in_file(page: Any) -> Iterator[tuple[int, str, _Turn]]:
     """Yield the number of the first letter of each line, its text, and its direction."""
+    whole, count = page.get_text_range(), page.count_chars()
+    if _units(whole) != count:  # it leaves out letters of which a font does not say what they are
+        whole = "".join(chr(pdfium_c.FPDFText_GetUnicode(page.raw, at) or _SPACE) for at in range(count))
     at = 0
-    for text in page.get_text_range().split("\r\n"):
+    for text in whole.split("\r\n"):
         yield at, text, _turn(page, at + len(text) - len(text.lstrip()))
         at += _units(text) + 2
 
