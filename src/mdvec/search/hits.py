@@ -243,6 +243,7 @@ def with_files(
         place, said = places[chunk.collection_id], facts[chunk.document_id]
         replaced = view.documents.versions(chunk.collection_id)
         created = first_moment(said.frontmatter, CREATED_KEYS)
+        begin = max(hit.start, chunk.start) if chunk.start < hit.end else hit.start
         yield replace(
             hit,
             chunk_text=_own_text(query, hit.chunk_text, place.collection.boilerplate.frequent),
@@ -255,7 +256,7 @@ def with_files(
             updated_ms=said.changed_ns // _NS_PER_MS or None,
             created_ms=None if created is None else created // _NS_PER_MS,
             tags=said.tags,
-            place=_place(query, hit, said.comments),
+            place=place_with_words(query, said.comments, begin, hit.chunk_text),
         )
 
 
@@ -268,9 +269,12 @@ def file_of(known: StoredDocument | StoredChunk | ListedDocument, collection: Co
 
 def is_stale(known: StoredChunk | StoredDocument, differs: Callable[[SourceEntry], bool]) -> bool:
     """Return True if a document is marked as changed, or its file differs from the index."""
-    return known.dirty or differs(
-        SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
-    )
+    return known.dirty or differs(entry_of(known))
+
+
+def entry_of(known: StoredDocument | StoredChunk) -> SourceEntry:
+    """Return the file of a document as its source listed it."""
+    return SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
 
 
 def _own_text(query: str, text: str, shared: Sequence[str]) -> str:
@@ -279,34 +283,23 @@ def _own_text(query: str, text: str, shared: Sequence[str]) -> str:
     return text if rest == text or matched_words(query, rest) != matched_words(query, text) else rest
 
 
-def _place(query: str, hit: SearchHit, comments: Sequence[Comment]) -> str:
-    """Return the place that a hit names: that of its best chunk unless another one has more words."""
-    above = hit.text.split("\n")[: max(0, hit.chunk_line - hit.start_line)]
-    chunk = hit.start + sum(len(line) + 1 for line in above)
-    return place_with_words(query, comments, hit.start, hit.text, chunk)
-
-
-def place_with_words(
-    query: str, comments: Sequence[Comment], start: int, text: str, best: int | None = None
-) -> str:
-    """Return the place of the original that has most of the words of a query.
+def place_with_words(query: str, comments: Sequence[Comment], start: int, text: str) -> str:
+    """Return the place of the original that has most of the words of a query: the first one if several do.
 
     Args:
         query: Their query.
         comments: Those of a document, in order.
         start: Where a part of the document begins.
         text: That part.
-        best: Position of the character whose place it is if no other one has more words; ``start`` when None.
 
     Returns:
         The place; empty in a document that was not converted.
     """
-    usual = place_at(comments, start if best is None else best)
     begins = [(0, ""), *((at, place) for at, place in places_of(comments) if at < start + len(text))]
-    found, most = usual, 0
+    found, most = place_at(comments, start), 0
     for (at, place), (end, _) in pairwise([*begins, (start + len(text), "")]):
         words = matched_words(query, text[max(0, at - start) : max(0, end - start)])
         count = sum(map(len, words))
-        if count > most or (count == most and place == usual):
+        if count > most:
             found, most = place, count
     return found

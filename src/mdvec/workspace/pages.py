@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from mdvec.documents.properties import updated_ns
 from mdvec.errors import DocumentNotFoundError
 from mdvec.search.filters import clean_filters, narrowed, unmet
-from mdvec.search.hits import file_of, is_stale, place_with_words
+from mdvec.search.hits import entry_of, file_of, is_stale, place_with_words
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
 from mdvec.text.globs import compile_glob
@@ -150,19 +150,20 @@ class Pages:
         return self.file(collection, path, from_path), kind
 
     def original(self, path: str, collection: str) -> bytes:
-        """Return the bytes of a document that was converted, from the folder of its collection.
+        """Return the bytes of a document that was converted, from the source of its collection.
 
         Raises:
             CollectionNotFoundError: If there is no such collection.
-            DocumentNotFoundError: If there is no such document, or it is not of this machine or a text.
+            DocumentNotFoundError: If there is no such document, or it was not converted.
+            SourceError: If the source cannot be reached.
             UnreadableFileError: If it cannot be read.
         """
         with self._collections.store().read() as view:
             found = find(path, collection, self._collections, view)
         document, place = found.document, found.collection
-        if file_of(document, place) is None or not converter_of(document.path):
+        if not converter_of(document.path):
             raise _no_file(path, collection)
-        return self._stages.source(place.source).read(SourceEntry(document.path, document.locator, 0, 0))
+        return self._stages.source(place.source).read(entry_of(document))
 
     def file(self, collection: str, path: str, from_path: str = "") -> bytes:
         """Return a file from the folder of a collection, such as an image or a PDF.
