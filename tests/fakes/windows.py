@@ -235,10 +235,10 @@ class _Entry:
         return self.path
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        found = self._entry.stat(follow_symlinks=follow_symlinks)
+        found: Any = self._entry.stat(follow_symlinks=follow_symlinks)
         # The time in nanoseconds comes after the tuple.
-        values, more = found.__reduce__()[1]  # type: ignore[misc]
-        return os.stat_result((values[0], 0, 0, 0, *values[4:]), more)  # type: ignore[has-type,index]
+        values, more = found.__reduce__()[1]
+        return os.stat_result((values[0], 0, 0, 0, *values[4:]), more)
 
 
 def _locking() -> types.ModuleType:
