@@ -140,11 +140,3 @@ def _candidates(name: str, wanted: str) -> Iterator[str]:
     while True:
         yield f"{stem}~{number}{dot}{extension}" if stem else f"{wanted}~{number}"
         number += 1
-
-
-def relative_to_root(real: str, root: str) -> str | None:
-    """Return a resolved path relative to a resolved root: empty for the root, None if it is outside."""
-    if real == root:
-        return ""
-    prefix = root if root.endswith("/") else f"{root}/"
-    return real.removeprefix(prefix) if real.startswith(prefix) else None

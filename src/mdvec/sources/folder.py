@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
-from mdvec.files import expanded
+from mdvec.files import expanded, inside
 from mdvec.sources.events import watched_folders
-from mdvec.sources.files import read_regular, reason, relative_to_root
+from mdvec.sources.files import read_regular, reason
 from mdvec.sources.interface import Source
 from mdvec.sources.links import follow_links
 from mdvec.sources.scan import IGNORE_FILES, Folder, Scan
@@ -89,7 +89,8 @@ class FolderSource(Source):
 
     def concerned(self, path: str) -> Sequence[str]:
         """Return the documents that an event may concern; a path that is gone may have been a folder."""
-        place = relative_to_root(path, os.path.realpath(self._location))
+        # The system spells the folder as its disk does, which macOS and Windows let people write otherwise.
+        place = inside(path, os.path.realpath(self._location), key=lambda name: nfc(name).casefold())
         if place is None:
             return []
         relative = nfc(spelled(place))
@@ -139,7 +140,7 @@ class FolderSource(Source):
         try:
             root = self._root()
             real = os.path.realpath(f"{root}/{entry.locator}", strict=True)
-            if not relative_to_root(real, root) and not self._is_chosen(real, root, entry.locator):
+            if not inside(real, root) and not self._is_chosen(real, root, entry.locator):
                 msg = "it is outside the folder now"
                 raise UnreadableFileError(msg)
             return read_regular(real, self._selection.max_bytes(entry.path))
@@ -151,7 +152,7 @@ class FolderSource(Source):
         path = nfc(spelled(locator))
         return any(
             f"{path}/".startswith(f"{link}/")
-            and relative_to_root(real, os.path.realpath(f"{root}/{link}", strict=True)) is not None
+            and inside(real, os.path.realpath(f"{root}/{link}", strict=True)) is not None
             for link in self._selection.follow
         )
 

@@ -9,7 +9,8 @@ import stat
 from pathlib import Path
 
 from mdvec.errors import UnreadableFileError
-from mdvec.sources.files import irregular, reason, relative_to_root
+from mdvec.files import inside
+from mdvec.sources.files import irregular, reason
 from mdvec.sources.scan import IGNORE_FILES, Folder, Scan, SymbolicLink
 from mdvec.text.folding import nfc
 
@@ -53,7 +54,7 @@ def _follow(scan: Scan, link: SymbolicLink) -> str | None:
                 return "link that leads to itself"
             case _:
                 raise
-    target = relative_to_root(real, scan.root)
+    target = inside(real, scan.root)
     if target is None:
         return _follow_outside(scan, link, real, status)
     if stat.S_ISDIR(status.st_mode):
@@ -73,9 +74,12 @@ def _follow_outside(scan: Scan, link: SymbolicLink, real: str, status: os.stat_r
         if rule is None:
             scan.take(link.path, status, locator=link.folder.locator + link.name, real=real)
         return rule
-    if relative_to_root(scan.root, real) is not None:
+    if inside(scan.root, real) is not None:
         return "link back to a folder above it"
-    outside = f"{os.path.relpath(real, scan.root)}/"
+    try:
+        outside = f"{os.path.relpath(real, scan.root).replace(os.sep, '/')}/"
+    except ValueError:  # on Windows
+        return "link to another drive"
     if outside in scan.entered:
         return f"same folder as {scan.entered[outside].path}"
     scan.walk(Folder(f"{link.path}/", f"{link.folder.locator}{link.name}/", outside))
