@@ -1,0 +1,60 @@
+// Excerpts: the lines of a passage that have most words of the query.
+
+const MAX_CHARS = 220;
+const CHARS_BEFORE = 30; // a match is shown with what leads to it
+const JAPANESE = /[\p{Script=Han}\p{Script=Katakana}\p{Script=Hiragana}ー]+/gu;
+const WORD = /[\p{L}\p{N}]+/gu;
+const LONG_WORD = 6; // from this length on, the end of a word may differ: retries, retry
+
+type Segment = { text: string; marked: boolean };
+
+/** Return the part of a passage to show, and its line, counted from 0. */
+export function excerptOf(passage: string, query: string): { line: number; segments: Segment[] } {
+  const terms = termsOf(query);
+  const lines = passage.split("\n").map(plain);
+  const found = (line: string) => new Set((terms ? line.match(terms) : null)?.map((each) => each.toLowerCase()));
+  const scores = lines.map((line) => (line ? found(line).size : -1));
+  const line = Math.max(0, scores.indexOf(Math.max(...scores)));
+  let text = lines.slice(line).filter(Boolean).join(" ");
+  const first = terms ? text.search(terms) : -1;
+  if (first > MAX_CHARS / 2) text = `…${text.slice(first - CHARS_BEFORE)}`;
+  if (text.length > MAX_CHARS) text = `${text.slice(0, MAX_CHARS)}…`;
+  return { line, segments: marked(text, terms) };
+}
+
+/** Return an expression for the words of a query; Japanese has none between spaces, so pairs of characters. */
+function termsOf(query: string): RegExp | null {
+  const terms: string[] = [];
+  const rest = query.normalize("NFKC").replace(JAPANESE, (run) => {
+    const pairs = run.length > 1 ? [...run.slice(1)].map((each, index) => [...run][index] + each) : [run];
+    const telling = pairs.filter((pair) => !/\p{Script=Hiragana}/u.test(pair)); // no particles and endings
+    terms.push(...(telling.length ? telling : pairs));
+    return " ";
+  });
+  for (const [each] of rest.matchAll(WORD)) {
+    terms.push(each.length < LONG_WORD ? `\\b${each}` : `\\b${each.slice(0, -3)}\\p{L}*`);
+  }
+  return terms.length ? new RegExp(terms.join("|"), "giu") : null;
+}
+
+function marked(text: string, terms: RegExp | null): Segment[] {
+  const segments: Segment[] = [];
+  let at = 0;
+  for (const match of terms ? text.matchAll(terms) : []) {
+    if (match.index > at) segments.push({ text: text.slice(at, match.index), marked: false });
+    segments.push({ text: match[0], marked: true });
+    at = match.index + match[0].length;
+  }
+  return [...segments, { text: text.slice(at), marked: false }].filter((each) => each.text);
+}
+
+/** Return a line without the marks of Markdown; empty for a heading, which is shown above. */
+function plain(line: string): string {
+  if (/^\s*(#{1,6}\s|-{3,}\s*$|```)/.test(line)) return "";
+  return line
+    .replace(/!?\[\[(?:[^\]|]*\|)?([^\]]*)\]\]/g, "$1")
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replace(/^\s*(?:>\s?|[-*+]\s|\d+\.\s)+(?:\[.\]\s)?/, "")
+    .replace(/\*\*|__|~~|==|`/g, "")
+    .trim();
+}
