@@ -91,7 +91,7 @@ export class SearchModal extends Modal {
   }
 
   private onKey(event: KeyboardEvent): void {
-    if (this.isComposing || event.isComposing || event.keyCode === INPUT_METHOD_KEY) return;
+    if (event.isComposing || event.keyCode === INPUT_METHOD_KEY) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined) {
       event.preventDefault();
