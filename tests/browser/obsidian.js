@@ -69,6 +69,7 @@ class Modal {
     this.modalEl.className = "modal";
     this.contentEl = this.modalEl.createDiv({ cls: "modal-content" });
   }
+  setTitle() {}
   open() {
     document.body.append(this.modalEl);
     this.onOpen();

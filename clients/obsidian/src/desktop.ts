@@ -5,8 +5,6 @@ import { homedir } from "os";
 import type { Server } from "./client";
 import { Failure } from "./words";
 
-const START_TIMEOUT_MS = 90_000;
-
 /** Return the daemons of this machine that left their address; one that was killed has left it, too. */
 export async function daemons(): Promise<Server[]> {
   const folder = `${dataFolder()}/mdvec/daemons`;
@@ -27,7 +25,7 @@ export function startDaemon(command: string): Promise<void> {
   // An app that was not started from a shell lacks the folders that installers add to PATH there.
   const more = [`${homedir()}/.local/bin`, "/opt/homebrew/bin", "/usr/local/bin"].join(":");
   const path = process.platform === "win32" ? process.env.PATH : `${process.env.PATH ?? ""}:${more}`;
-  const options = { cwd: homedir(), env: { ...process.env, PATH: path }, timeout: START_TIMEOUT_MS };
+  const options = { cwd: homedir(), env: { ...process.env, PATH: path } };
   return new Promise((resolve, reject) => {
     execFile(command, ["daemon", "start"], options, (error, _, stderr) => {
       if (error === null) resolve();

@@ -6,10 +6,8 @@ const JAPANESE = /[\p{Script=Han}\p{Script=Katakana}\p{Script=Hiragana}ー]+/gu;
 const WORD = /[\p{L}\p{N}]+/gu;
 const LONG_WORD = 6; // from this length on, the end of a word may differ: retries, retry
 
-type Segment = { text: string; marked: boolean };
-
 /** Return the part of a passage to show, and its line, counted from 0. */
-export function excerptOf(passage: string, query: string): { line: number; segments: Segment[] } {
+export function excerptOf(passage: string, query: string) {
   const terms = termsOf(query);
   const lines = passage.split("\n").map(plain);
   const found = (line: string) => new Set((terms ? line.match(terms) : null)?.map((each) => each.toLowerCase()));
@@ -26,19 +24,22 @@ export function excerptOf(passage: string, query: string): { line: number; segme
 function termsOf(query: string): RegExp | null {
   const terms: string[] = [];
   const rest = query.normalize("NFKC").replace(JAPANESE, (run) => {
-    const pairs = run.length > 1 ? [...run.slice(1)].map((each, index) => [...run][index] + each) : [run];
+    const characters = [...run];
+    const pairs = characters.length > 1 ? characters.slice(1).map((each, index) => characters[index] + each) : [run];
     const telling = pairs.filter((pair) => !/\p{Script=Hiragana}/u.test(pair)); // no particles and endings
     terms.push(...(telling.length ? telling : pairs));
     return " ";
   });
   for (const [each] of rest.matchAll(WORD)) {
-    terms.push(each.length < LONG_WORD ? `\\b${each}` : `\\b${each.slice(0, -3)}\\p{L}*`);
+    const start = /^\w/.test(each) ? "\\b" : ""; // which is only known for Latin letters
+    terms.push(start + (each.length < LONG_WORD ? each : `${each.slice(0, -3)}\\p{L}*`));
   }
   return terms.length ? new RegExp(terms.join("|"), "giu") : null;
 }
 
-function marked(text: string, terms: RegExp | null): Segment[] {
-  const segments: Segment[] = [];
+/** Return a text in segments, of which those are marked that are words of the query. */
+function marked(text: string, terms: RegExp | null) {
+  const segments: { text: string; marked: boolean }[] = [];
   let at = 0;
   for (const match of terms ? text.matchAll(terms) : []) {
     if (match.index > at) segments.push({ text: text.slice(at, match.index), marked: false });

@@ -42,11 +42,6 @@ export class RelatedView extends ItemView {
     return this.refresh();
   }
 
-  protected override async onClose(): Promise<void> {
-    window.clearTimeout(this.timer);
-    this.latest += 1;
-  }
-
   private async refresh(): Promise<void> {
     const number = (this.latest += 1);
     const file = this.app.workspace.getActiveFile();

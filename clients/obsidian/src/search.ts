@@ -27,6 +27,7 @@ export class SearchModal extends Modal {
 
   override onOpen(): void {
     this.modalEl.addClass("mdvec-search");
+    this.setTitle(word("search"));
     const attr = { enterkeyhint: "search", spellcheck: false, "aria-label": word("search") };
     this.field = this.contentEl.createEl("input", { type: "text", placeholder: word("placeholder"), attr });
     this.results = this.contentEl.createDiv({ cls: "mdvec-results" });
