@@ -9,13 +9,9 @@ import { Failure } from "./words";
 export async function daemons(): Promise<Server[]> {
   const folder = `${dataFolder()}/mdvec/daemons`;
   const places = await fs.readdir(folder).catch(() => []);
-  const servers = places.map(async (place) => {
-    try {
-      const info = JSON.parse(await fs.readFile(`${folder}/${place}/daemon.json`, "utf8")) as Server;
-      return [{ url: info.url, token: info.token }];
-    } catch {
-      return []; // it does not run
-    }
+  const servers = places.map((place) => {
+    const info = fs.readFile(`${folder}/${place}/daemon.json`, "utf8"); // there is none if it does not run
+    return info.then((text) => [JSON.parse(text) as Server]).catch(() => []);
   });
   return (await Promise.all(servers)).flat();
 }

@@ -13,7 +13,7 @@ export default class MdvecPlugin extends Plugin {
     this.registerView(RELATED_VIEW, (leaf) => new RelatedView(leaf, client));
     this.addRibbonIcon("text-search", word("search"), search);
     this.addCommand({ id: "search", name: word("search"), callback: search });
-    this.addCommand({ id: "related", name: word("openRelated"), callback: () => void this.openRelated() });
+    this.addCommand({ id: "related", name: word("related"), callback: () => void this.openRelated() });
     this.addSettingTab(new SettingsTab(this.app, this, client));
   }
 

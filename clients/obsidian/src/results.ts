@@ -12,8 +12,12 @@ export function showNotices(el: HTMLElement, answer: Answer, isSearch: boolean):
   for (const { typed, searched } of answer.corrections) notice(word("corrected", { typed, known: searched }));
   const { pending_chunks: n, total_chunks: total } = answer;
   if (n) notice(word("pendingCount", { n, total }));
-  for (const text of [...answer.warnings, answer.hits.length ? null : answer.hint]) if (text) notice(text);
   if (answer.isPartial) notice(word("enterForMeaning"));
+  const more = answer.hint ? [answer.hint, ...answer.warnings] : answer.warnings;
+  if (!more.length) return;
+  const details = el.createEl("details", { cls: "mdvec-notice", attr: answer.hits.length ? {} : { open: "" } });
+  details.createEl("summary", { text: word("notices") });
+  for (const text of more) details.createDiv({ text });
 }
 
 /** Show a hit: its title, where in the note it is, and the words around those of the query. */

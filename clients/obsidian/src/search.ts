@@ -29,25 +29,18 @@ export class SearchModal extends Modal {
     this.modalEl.addClass("mdvec-search");
     this.setTitle(word("search"));
     const attr = { enterkeyhint: "search", spellcheck: false, "aria-label": word("search") };
-    this.field = this.contentEl.createEl("input", { type: "text", placeholder: word("placeholder"), attr });
+    this.field = this.contentEl.createEl("input", { type: "text", placeholder: word("search"), attr });
     this.results = this.contentEl.createDiv({ cls: "mdvec-results" });
-    this.field.addEventListener("compositionstart", () => {
-      this.isComposing = true;
-      window.clearTimeout(this.timer);
-    });
-    this.field.addEventListener("compositionend", () => {
-      this.isComposing = false;
-      this.schedule();
-    });
+    for (const name of ["compositionstart", "compositionend"] as const) {
+      this.field.addEventListener(name, () => {
+        this.isComposing = name === "compositionstart";
+        this.schedule();
+      });
+    }
     this.field.addEventListener("input", () => this.schedule());
     this.field.addEventListener("keydown", (event) => this.onKey(event));
     this.field.focus();
     void this.search(true); // without words it only shows what is wrong
-  }
-
-  override onClose(): void {
-    window.clearTimeout(this.timer);
-    this.latest += 1;
   }
 
   // During a composition the text is not yet what its author means.

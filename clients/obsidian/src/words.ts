@@ -4,8 +4,6 @@ import { getLanguage } from "obsidian";
 const WORDS = {
   search: ["Search by meaning and words", "意味とキーワードで検索"],
   related: ["Related notes", "関連ノート"],
-  openRelated: ["Show related notes", "関連ノートを表示"],
-  placeholder: ["Ask a question or type a few words", "質問文や言葉を入力"],
   enterForMeaning: ["Press Enter to search by meaning, too", "Enter で意味でも検索"],
   high: ["Very likely answers this", "答えが含まれている見込みが高いです"],
   medium: ["Likely answers this", "答えが含まれていそうです"],
@@ -15,6 +13,7 @@ const WORDS = {
   noRelated: ["No related notes.", "関連ノートはありません。"],
   noNote: ["Open a note to see related ones.", "ノートを開くと、関連ノートが表示されます。"],
   pendingCount: ["{n} of {total} passages are not embedded yet", "{total} 件中 {n} 件は埋め込み待ちです"],
+  notices: ["Notices", "お知らせ"],
   pending: ["not embedded yet", "埋め込み待ち"],
   stale: ["changed since it was indexed", "索引の作成後に変更"],
   corrected: ["Searched for “{known}” instead of “{typed}”", "「{typed}」ではなく「{known}」を検索しました"],
