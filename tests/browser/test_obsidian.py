@@ -16,6 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from tests.browser.conftest import WAIT_MS
 from tests.commands import run_here
 from tests.conformance.clients import install, npm
 from tests.conformance.servers import MDVEC
@@ -199,9 +200,9 @@ class App:
         self.command("search")
         self.page.keyboard.type(query)
 
-    def show(self, note: str) -> None:
-        """Open a note."""
-        self.page.evaluate("(path) => app.workspace.show(path)", note)
+    def show(self, *notes: str) -> None:
+        """Open notes, one right after the other."""
+        self.page.evaluate("(paths) => paths.forEach((path) => app.workspace.show(path))", notes)
 
     def requests(self, operation: str) -> list[Any]:
         """Return the requests that were sent for an operation, in order."""
@@ -217,6 +218,14 @@ class App:
 Open = Callable[..., App]
 
 
+@pytest.fixture(autouse=True)
+def patience() -> Iterator[None]:
+    """Wait longer than elsewhere: for processes that start, and load a model."""
+    expect.set_options(timeout=HANG_S * 1000)
+    yield
+    expect.set_options(timeout=WAIT_MS)
+
+
 @pytest.fixture
 def obsidian(chromium: Browser, program: str) -> Iterator[Open]:
     """Opens a vault of a machine in the app, with settings of the plugin; no test leaves errors."""
@@ -226,6 +235,7 @@ def obsidian(chromium: Browser, program: str) -> Iterator[Open]:
         context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
         contexts.append(context)
         context.expose_function("bridge", lambda name, argument: machine.answer(name, argument))
+        context.set_default_timeout(HANG_S * 1000)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.route(PAGE, lambda route: route.fulfill(body="<body></body>", content_type="text/html"))
@@ -412,8 +422,7 @@ def test_related_notes_follow_the_open_note(served: Machine, obsidian: Open) -> 
     app = obsidian(served)
     app.command("related")
     expect(app.page.locator(".mdvec-related")).to_have_text("Open a note to see related ones.")
-    app.show("coffee.md")
-    app.show("旅行/京都.md")
+    app.show("coffee.md", "旅行/京都.md")
     expect(app.related.first).to_contain_text("奈良の旅")
     assert [each["path"] for each in app.requests("related")] == ["旅行/京都.md"]
     app.related.first.click()
