@@ -70,6 +70,8 @@ class Modal {
     this.contentEl = this.modalEl.createDiv({ cls: "modal-content" });
   }
   setTitle() {}
+  onOpen() {}
+  onClose() {}
   open() {
     document.body.append(this.modalEl);
     this.onOpen();

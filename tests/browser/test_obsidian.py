@@ -196,9 +196,10 @@ class App:
         self.page.evaluate(f"plugin.commands.{name}.callback()")
 
     def search(self, query: str) -> None:
-        """Open the search and type."""
+        """Open the search and enter a query at once."""
         self.command("search")
-        self.page.keyboard.type(query)
+        if query:
+            self.field.fill(query)
 
     def show(self, *notes: str) -> None:
         """Open notes, one right after the other."""
