@@ -10,7 +10,7 @@ from statistics import median
 
 ROOT = Path(__file__).resolve().parents[2]
 MAX_LINES = 500
-# Of all modules; what the source is worth is in docs/decisions/0044-size.md.
+# Of all modules; what the source is worth is in docs/decisions/size.md.
 MAX_CODE_LINES = 40_100
 MIN_MEDIAN_LINES = 130
 MAX_MODULES = 25
@@ -57,7 +57,7 @@ def test_no_name_of_a_class_occurs_twice() -> None:
 
 
 def test_a_part_of_the_port_is_learned_at_a_time() -> None:
-    """None of the parts of a snapshot has more methods than a reader takes in; see decision 24."""
+    """None of the parts of a snapshot has more methods than a reader takes in; see decisions/stores.md."""
     sizes = {
         node.name: sum(isinstance(each, ast.FunctionDef) for each in node.body)
         for name in ("view", "interface")
