@@ -57,17 +57,16 @@ def test_every_command_of_the_pages_is_run() -> None:
     assert runs == marked
 
 
-def test_every_decision_has_its_three_parts() -> None:
-    """A page with a number holds one decision, a page with a topic what holds now."""
-    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
-    numbers = [page.name[:4] for page in pages if page.name[:4].isdecimal()]
-    assert len(set(numbers)) == len(numbers) < len(pages)
+def test_every_decision_says_what_holds_and_why() -> None:
+    """A page has a topic, and the same parts as all others; README.md lists them."""
+    folder = ROOT / "docs" / "decisions"
+    pages = sorted(page for page in folder.glob("*.md") if page.name != "README.md")
+    index = (folder / "README.md").read_text(encoding="utf-8")
     for page in pages:
-        parts = ["What holds now", "Why", "What was tried"]
-        if page.name[:4] in numbers:
-            parts = ["Context", "Decision", "Consequences"]
-        text = page.read_text(encoding="utf-8")
-        assert all(re.search(rf"^(\*\*|## ){part}", text, re.MULTILINE) for part in parts), page.name
+        parts = re.findall(r"^## (.+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert parts[:2] == ["What holds now", "Why"], page.name
+        assert parts[2:] in ([], ["What was tried"]), page.name
+        assert f"({page.name})" in index, page.name
 
 
 def test_every_test_that_the_default_leaves_out_is_run() -> None:

@@ -120,7 +120,8 @@ def readings(
         if on_disk and place.source.kind == DEFAULT_SOURCE and Path(plain).is_absolute():
             for absolute in dict.fromkeys((str(Path(plain)), str(Path(plain).resolve()))):
                 if path := inside(absolute, root):
-                    yield path, (place,)
+                    # The pattern of a folder ends with a slash.
+                    yield f"{path}/" if plain.endswith("/") else path, (place,)
 
 
 def spellings(path: str) -> tuple[str, ...]:
