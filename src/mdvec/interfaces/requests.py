@@ -44,6 +44,7 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     """A search as it is requested; None leaves a setting to the configuration."""
 
     query: str
+    queries: Annotated[tuple[str, ...], doc("4 more phrasings or parts, merged")] = ()
     collections: Annotated[tuple[str, ...], doc("default all")] = ()
     tags: Annotated[tuple[str, ...], doc("a also finds a/b")] = ()
     tag_match: TagMatch = TagMatch.ANY
@@ -137,6 +138,7 @@ def search_query(request: SearchRequest, defaults: SearchSettings) -> SearchQuer
     since, until = request.updated_since, request.updated_until
     return SearchQuery(
         text=request.query,
+        queries=request.queries,
         mode=_first(request.mode, defaults.mode),
         collections=request.collections,
         filters=Filters(

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from mdvec.errors import InvalidQueryError, UsageError
 from mdvec.text.properties import as_number, fold_property, is_date
 from mdvec.text.undecodable import spelled
-from mdvec.types.query import Comparison, Filters, PropertyCondition, SearchQuery
+from mdvec.types.query import Comparison, Expansion, Filters, PropertyCondition, SearchQuery
 
+MAX_QUERIES = 5
 MAX_QUERY_CHARS = 10_000
 MAX_LIMIT = 1_000
 MAX_DEPTH = 3
@@ -32,17 +33,23 @@ def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
         InvalidQueryError: If there is nothing to search for.
         UsageError: If a number is out of its range.
     """
-    text = spelled(query.text).replace("\x00", " ").strip()
-    if not text:
-        msg = "the query is empty"
-        raise InvalidQueryError(msg)
-    if not any(category(each)[0] in "LNS" for each in text):  # letters, numbers, and symbols such as emoji
-        msg = f"the query has no words: {text[:_MAX_SHOWN_CHARS]}"
-        raise InvalidQueryError(msg)
-    warnings: tuple[str, ...] = ()
-    if len(text) > MAX_QUERY_CHARS:
-        warnings = (f"the query has {len(text):,} characters; only the first {MAX_QUERY_CHARS:,} are used",)
-        text = text[:MAX_QUERY_CHARS]
+    if len(query.queries) >= MAX_QUERIES:
+        msg = f"a search has at most {MAX_QUERIES} queries, not {len(query.queries) + 1:,}"
+        raise UsageError(msg, hint="Search for the rest in another call.")
+    given = [spelled(each).replace("\x00", " ").strip() for each in (query.text, *query.queries)]
+    for each in given:
+        if not each:
+            msg = "the query is empty"
+            raise InvalidQueryError(msg)
+        if not any(category(char)[0] in "LNS" for char in each):  # letters, numbers, symbols such as emoji
+            msg = f"the query has no words: {each[:_MAX_SHOWN_CHARS]}"
+            raise InvalidQueryError(msg)
+    text, *others = dict.fromkeys(each[:MAX_QUERY_CHARS] for each in given)
+    warnings = tuple(
+        f"the query has {len(each):,} characters; only the first {MAX_QUERY_CHARS:,} are used"
+        for each in given
+        if len(each) > MAX_QUERY_CHARS
+    )
     _check_range("limit", query.limit, 1, MAX_LIMIT)
     _check_range("per_document", query.per_document, 1, MAX_LIMIT)
     _check_range("expand_tokens", query.expand_tokens, 1, None)
@@ -50,7 +57,11 @@ def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
     if query.threshold is not None and not -1.0 <= query.threshold <= 1.0:
         msg = f"threshold is a cosine similarity from -1 to 1, not {query.threshold}"
         raise UsageError(msg)
-    return replace(query, text=text, filters=clean_filters(query.filters)), warnings
+    # All passages of a document are the same when it is shown whole.
+    per_document = 1 if query.expand is Expansion.DOCUMENT else query.per_document
+    filters = clean_filters(query.filters)
+    cleaned = replace(query, text=text, queries=tuple(others), filters=filters, per_document=per_document)
+    return cleaned, warnings
 
 
 def _check_range(name: str, value: int | None, least: int, most: int | None) -> None:

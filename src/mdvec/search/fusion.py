@@ -9,10 +9,16 @@ are on one scale.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from mdvec.search.candidates import Candidates
 from mdvec.search.words import Words
+from mdvec.stores.interface import View
+from mdvec.stores.records import ChunkPlace
+from mdvec.types.query import Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,3 +99,24 @@ def _cross_language_credit(candidates: Candidates, share: NDArray[np.float64]) -
     behind = (z[nearest_across] - z[across]) / _CREDIT_REACH
     credit[across] = lead * min(1.0, max(0.0, related)) * np.maximum(0.0, 1.0 - behind)
     return credit
+
+
+def best_first(
+    evidence: NDArray[np.float64], places: Sequence[ChunkPlace], where: Where, view: View
+) -> list[int]:
+    """Return the positions of candidates in the order of evidence.
+
+    Of equal ones, the document that was updated last comes first, then the one whose path does. Ids depend on
+    the order of imports, and equal documents should give equal answers.
+    """
+    import numpy as np
+
+    order: list[int] = np.argsort(-evidence, kind="stable").tolist()
+    values, counts = np.unique(evidence, return_counts=True)
+    tied = np.flatnonzero(np.isin(evidence, values[counts > 1])).tolist()
+    documents = frozenset(places[at].document_id for at in tied)
+    if len(documents) <= 1:
+        return order
+    ranks = {key: rank for rank, key in enumerate(view.documents.titles(replace(where, only=documents)))}
+    tie_breaks = {at: (ranks[places[at].document_id], places[at].ordinal) for at in tied}
+    return sorted(order, key=lambda at: (-evidence[at], tie_breaks.get(at, ())))

@@ -149,6 +149,8 @@ class SearchQuery(Struct, frozen=True):
         expand: How much text to return around a hit.
         expand_tokens: Most tokens of text in all hits together that ``expand`` returns; it cuts no passage.
         max_tokens: Most tokens of text in all hits together; None for no limit.
+        queries: Other phrasings or parts of ``text``. The hits of all are merged: each passage once, with its
+            best score.
     """
 
     text: str
@@ -164,6 +166,7 @@ class SearchQuery(Struct, frozen=True):
     expand: Expansion = Expansion.PASSAGE
     expand_tokens: int = 10_000
     max_tokens: int | None = None
+    queries: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Take the words of an enumeration, too: ``mode="lexical"``.
