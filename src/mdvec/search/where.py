@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError, UsageError, did_you_mean
+from mdvec.search.link_graph import link_graph
 from mdvec.search.references import backlinks_of, find_reference, not_found, readings, spellings
 from mdvec.stores.interface import View
 from mdvec.text.folding import fold_characters
@@ -17,7 +18,9 @@ from mdvec.types.collection import Collection
 from mdvec.types.document import Link, LinkKind
 from mdvec.types.ids import CollectionId, DocumentId
 from mdvec.types.links import Versions
-from mdvec.types.query import Filters, Where
+from mdvec.types.query import Filters, LinkFilter, Where
+
+_LINKS = {LinkFilter.ORPHAN: "is without links", LinkFilter.UNRESOLVED: "has a link that leads to nothing"}
 
 
 def narrowed(
@@ -26,7 +29,7 @@ def narrowed(
     versions: Mapping[CollectionId, Versions],
     view: View,
 ) -> Where:
-    """Return where to look: resolves ``linked_to``, and leaves out superseded documents unless included.
+    """Return where to look: resolves ``linked_to`` and ``links``, and leaves out superseded documents.
 
     Args:
         filters: The filters of the query; ``linked_to`` may name its document as any door prints it.
@@ -44,6 +47,10 @@ def narrowed(
     where = Where(tuple(collection.id for collection in collections), filters)
     if filters.linked_to is not None:
         where = replace(where, only=_linking_to(filters.linked_to, collections, view))
+    if filters.links is not None:
+        alike = (link_graph(each.id, view).meeting(filters.links) for each in collections)
+        found = frozenset[DocumentId]().union(*alike)
+        where = replace(where, only=found if where.only is None else found & where.only)
     where = at_path(where, view)
     if not filters.include_superseded:
         superseded = (versions[collection.id].superseded for collection in collections)
@@ -144,6 +151,8 @@ def _one_by_one(where: Where) -> Iterator[tuple[str, Where]]:
         yield f"meets '{each.key}{each.comparison}{each.value}'", alone(properties=(each,))
     if filters.linked_to is not None:
         yield f"links to '{filters.linked_to}'", replace(where, filters=Filters())
+    if filters.links is not None:
+        yield _LINKS[filters.links], replace(where, filters=Filters())
     since, until = filters.updated_since_ns, filters.updated_until_ns
     if since is not None or until is not None:
         yield "was updated in that time", alone(updated_since_ns=since, updated_until_ns=until)
