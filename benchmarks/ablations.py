@@ -29,7 +29,7 @@ from mdvec.evaluation.corpus import Corpus, Indexing, indexed_set, temporary_fol
 from mdvec.evaluation.judgements import JudgedSet, Question
 from mdvec.evaluation.metrics import DEPTH, ndcg
 from mdvec.evaluation.runner import scope_filters
-from mdvec.search import exact, feedback, fusion, interpretation, meaning, search, words
+from mdvec.search import exact, fusion, interpretation, meaning, search, words
 from mdvec.search.spelling import Spelling
 from mdvec.stores.sqlite import words as stored_words
 from mdvec.text.hashing import text_hash
@@ -66,7 +66,7 @@ def variants() -> tuple[Variant, ...]:
         one("rank-fusion", "fusion by evidence (reciprocal ranks, k = 60)", search, "fuse", by_ranks),
         one("no-names", "names (title, file, aliases) as vectors", meaning, "NAME_SHARE", 0.0),
         one("no-neighbours", "neighbouring chunks", meaning, "NEIGHBOUR_SHARE", 0.0),
-        one("no-feedback", "likeness to the first hits", feedback, "GAIN", 0.0),
+        one("no-feedback", "likeness to the first hits", fusion, "GAIN", 0.0),
         one("no-credit", "credit for the other language", fusion, "_cross_language_credit", no_credit),
         one("no-ordinary", "less similarity to unrelated passages", meaning, "ORDINARY_SHARE", 0.0),
         one("one-background", "a background of the query's language alone", meaning, "_MIN_SAMPLE", 10**9),

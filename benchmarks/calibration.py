@@ -35,10 +35,10 @@ from mdvec.evaluation.corpus import Corpus, Indexing, indexed_set, temporary_fol
 from mdvec.evaluation.judgements import JudgedSet, Question
 from mdvec.evaluation.runner import scope_filters
 from mdvec.search import probability, search
+from mdvec.search.filters import narrowed
 from mdvec.search.probability import Evidence
-from mdvec.search.where import narrowed
 from mdvec.text.hashing import text_hash
-from mdvec.text.scripts import is_unspaced_query
+from mdvec.text.terms import is_unspaced_query
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.hit import SearchHit
 from mdvec.types.ids import DocumentId

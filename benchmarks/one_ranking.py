@@ -23,6 +23,7 @@ from mdvec.config.schema import Config, StoreSettings
 from mdvec.embedding.interface import Embedder, Runtime
 from mdvec.evaluation.corpus import Indexing, indexed_set
 from mdvec.evaluation.judgements import read_judged_set
+from mdvec.indexing.embed import update_vector_index
 from mdvec.indexing.transfer import copy_store
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.search.search import find
@@ -30,7 +31,6 @@ from mdvec.stores.interface import Store
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
 from mdvec.workspace.database import open_store
-from mdvec.workspace.stores import update_vector_index
 
 NAMES = ("sqlite-vec", "lancedb", "chroma", "postgres", "postgres-hnsw")
 QUESTIONS = 100

@@ -92,6 +92,7 @@ def _unit(rows: Any) -> Any:
 
 def write(name: str, size: int, folder: Path, address: str) -> dict[str, float]:
     """Fill an empty store, and return the seconds of it."""
+    from mdvec.indexing.embed import update_vector_index
     from mdvec.indexing.prepare import make_record
     from mdvec.text.hashing import content_hash
     from mdvec.types.change import SourceEntry
@@ -99,7 +100,6 @@ def write(name: str, size: int, folder: Path, address: str) -> dict[str, float]:
     from mdvec.types.collection import ChunkingSpec, SourceSpec
     from mdvec.types.document import Document, TitleSource
     from mdvec.types.space import EmbeddingSpace
-    from mdvec.workspace.stores import update_vector_index
 
     def record(path: str, texts: Sequence[str], tags: Sequence[str]) -> Any:
         chunks, start = [], 0

@@ -19,7 +19,7 @@ from mdvec.config import Config
 from mdvec.evaluation.corpus import Indexing, indexed_set, temporary_folder
 from mdvec.evaluation.judgements import read_judged_set
 from mdvec.text.hashing import text_hash
-from mdvec.text.phrases import phrase_finder
+from mdvec.text.matches import phrase_finder
 from mdvec.types.query import SearchMode
 
 SETS = {

@@ -14,7 +14,7 @@ from reportlab.lib.styles import ParagraphStyle, getSampleStyleSheet
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfgen.canvas import Canvas
-from reportlab.platypus import BaseDocTemplate, Flowable, Frame, PageTemplate, Paragraph
+from reportlab.platypus import BaseDocTemplate, Flowable, Frame, PageBreak, PageTemplate, Paragraph
 
 JAPANESE = "HeiseiMin-W3"
 _STYLES = getSampleStyleSheet()
@@ -31,7 +31,8 @@ def pdf(
     """Return a PDF file.
 
     Args:
-        parts: A style (``Title``, ``Heading2``, ``BodyText``, or ``ja`` for Japanese), and a text.
+        parts: A style (``Title``, ``Heading2``, ``BodyText``, or ``ja`` for Japanese), and a text; ``break``
+            begins a page.
         columns: Columns of a page.
         head: What is at the top of each page; its number is at the bottom.
         password: Encrypts it.
@@ -54,7 +55,8 @@ def pdf(
     )
     document.addPageTemplates(PageTemplate(frames=frames, onPage=around))
     flowables: list[Flowable] = [
-        Paragraph(text, japanese if style == "ja" else _STYLES[style]) for style, text in parts
+        PageBreak() if style == "break" else Paragraph(text, japanese if style == "ja" else _STYLES[style])
+        for style, text in parts
     ]
     document.build(flowables)
     return written.getvalue()
@@ -64,15 +66,29 @@ def drawn_pdf(
     texts: Sequence[tuple[float, float, float, str]],
     *,
     lines: Sequence[tuple[float, float, float, float]] = (),
+    degrees: int = 0,
+    across: str = "",
 ) -> bytes:
-    """Return a PDF page with texts in this order: left, baseline, size and text of each; and with lines."""
+    """Return a PDF page with texts in this order: left, baseline, size and text of each; and with lines.
+
+    Args:
+        texts: The texts.
+        lines: The ends of each line.
+        degrees: How far all of it is turned.
+        across: A text that is turned a quarter further.
+    """
     pdfmetrics.registerFont(UnicodeCIDFont(JAPANESE))
     written = BytesIO()
-    canvas = Canvas(written)
+    canvas = Canvas(written, pagesize=(800, 800))
+    canvas.translate(400, 400)
+    canvas.rotate(degrees)
+    canvas.translate(-400, -400)
     for left, baseline, size, text in texts:
         canvas.setFont("Helvetica" if text.isascii() else JAPANESE, size)
         canvas.drawString(left, baseline, text)
     canvas.lines(lines)
+    canvas.rotate(90)
+    canvas.drawString(300, -20, across)
     canvas.save()
     return written.getvalue()
 

@@ -102,7 +102,7 @@ class Oracle:
         mean_length = sum(lengths.values()) / max(len(lengths), 1)
         held_by = self.frequencies(terms)
         scores: list[tuple[Place, float]] = []
-        for place in self.places(scope):
+        for place in sorted(self.places(scope), key=self._order):
             row, score = fields[place], 0.0
             norm = BM25_K1 * (1 - BM25_B + BM25_B * lengths[place] / mean_length)
             for term in terms:
@@ -126,24 +126,27 @@ class Oracle:
     ) -> list[tuple[Place, float]]:
         """Rank the chunks that have a vector."""
         texts = dict(self._chunks(lambda record, at: record.text_hashes[at]))
-        near = [(place, self._similarity(query, [texts[place]])) for place in self.places(scope)]
+        inside = sorted(self.places(scope), key=self._order)
+        near = [(place, self._similarity(query, [texts[place]])) for place in inside]
         return _best_first(near, limit)
 
     def nearest_documents(
         self, query: NDArray[np.float32], scope: Scope, limit: int
     ) -> list[tuple[Key, float]]:
         """Rank the documents that hold a chunk inside, and of which a name has a vector."""
-        inside = dict.fromkeys((place.collection, place.path) for place in self.places(scope))
+        places = sorted(self.places(scope), key=self._order)
+        inside = dict.fromkeys((place.collection, place.path) for place in places)
         near = [(key, self._similarity(query, [*_names(self.documents[key])])) for key in inside]
         return _best_first(near, limit)
 
     def sample(self, query: NDArray[np.float32], count: int) -> list[float]:
-        """Return the similarities of the ``count`` texts with the smallest hashes, in order of chunk.
+        """Return the similarities of the ``count`` texts with the smallest hashes, in order of place.
 
         Of like texts, the one with the smallest hash is left.
         """
         texts: dict[TextHash, bytes] = {}
-        for _, (key, skeleton) in self._chunks(lambda each, at: (each.text_hashes[at], each.skeletons[at])):
+        chunks = self._chunks(lambda each, at: (each.text_hashes[at], each.skeletons[at]))
+        for _, (key, skeleton) in sorted(chunks, key=lambda found: self._order(found[0])):
             if key in self.vectors:
                 texts.setdefault(key, skeleton or key)
         chosen = dict[bytes, TextHash]()
@@ -195,6 +198,13 @@ class Oracle:
             for chunk in record.chunks
             if _fits(key, record, scope) and (not depths or chunk.depth in depths)
         ]
+
+    def _order(self, place: Place) -> tuple[object, ...]:
+        """Order by place: the document that was updated last comes first."""
+        record = self.documents[place.collection, place.path]
+        updated_ns = record.document.updated_ns
+        latest = record.entry.mtime_ns if updated_ns is None else updated_ns
+        return -latest, place.collection, place.path, place.ordinal
 
     def _documents(self, scope: Scope) -> list[Key]:
         """Return the documents inside: where depths matter, one of their chunks has to be."""

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import stat
+import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
+
+_REPLACE_WAIT_S = 2.0
+_LOOK_EVERY_S = 0.02
 
 
 def expanded(path: str | Path) -> Path:
@@ -14,6 +22,22 @@ def expanded(path: str | Path) -> Path:
         return Path(path).expanduser()
     except RuntimeError:
         return Path(path)
+
+
+def inside(path: str, folder: str, *, key: Callable[[str], str] = str) -> str | None:
+    """Return where an absolute path is in a folder, with ``/`` on every system.
+
+    Args:
+        path: The path.
+        folder: An absolute path.
+        key: Two names of folders are equal if this returns the same for both.
+
+    Returns:
+        Empty for the folder itself, None outside.
+    """
+    names, above = Path(path).parts, Path(folder).parts
+    is_inside = [key(name) for name in names[: len(above)]] == [key(name) for name in above]
+    return "/".join(names[len(above) :]) if is_inside else None
 
 
 def write_whole(path: Path, content: bytes, *, by_way_of: Path | None = None) -> None:
@@ -31,8 +55,38 @@ def write_whole(path: Path, content: bytes, *, by_way_of: Path | None = None) ->
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-        Path(name).replace(path)
+        replace(Path(name), path)
     except BaseException:
         with contextlib.suppress(OSError):
             Path(name).unlink()
         raise
+
+
+def replace(new: Path, path: Path) -> None:
+    """Put a file in the place of another one; on Windows wait for programs that read that one.
+
+    Raises:
+        OSError: If that cannot be, or a program reads it for too long.
+    """
+    deadline = time.monotonic() + (_REPLACE_WAIT_S if sys.platform == "win32" else 0)
+    while True:
+        try:
+            new.replace(path)
+        except PermissionError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_LOOK_EVERY_S)
+        else:
+            return
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with all that is in it, also files that git has made read-only, which Windows protects.
+
+    Raises:
+        OSError: If something cannot be removed.
+    """
+    if sys.platform == "win32":
+        for path in folder.rglob("*"):
+            path.chmod(stat.S_IRUSR | stat.S_IWUSR)
+    shutil.rmtree(folder)

@@ -33,6 +33,8 @@ _OVERLAPS_PER_START = 20
 # on a server, and takes no core meanwhile, must not hold up too many others.
 _MAX_WAIT_S = 0.5
 _LOOK_AT_RUN_EVERY_S = 0.1
+# A process that the system has stopped, or starves, answers late or never: then this one does.
+_MAX_ANSWER_S = 10.0
 
 _tools: list[Any] = []  # in a worker process: its one tool
 
@@ -168,7 +170,7 @@ class SpareProcesses(Generic[Task, Result]):
                 self._forget(pool)
 
     def _asked(self, pool: ProcessPoolExecutor, task: Task) -> Result | MdvecError | None:
-        """Return the answer of a process, or the error; None when there is neither.
+        """Return the answer of a process, or the error; None when there is neither, or not in time.
 
         Raises:
             ImportStoppedError: If the run is cancelled; the process is busy until it has answered.
@@ -178,8 +180,11 @@ class SpareProcesses(Generic[Task, Result]):
         try:
             future = submitted(pool, _answered, task)
             future.add_done_callback(partial(self._note_free, pool))
+            ends_at = time.monotonic() + _MAX_ANSWER_S
             while not wait([future], _LOOK_AT_RUN_EVERY_S).done:
                 run.current().check()
+                if time.monotonic() > ends_at:
+                    return None
             answer: Result | MdvecError | None = future.result()
         except (CancelledError, OSError, RuntimeError):  # it was killed, or all were ended
             with self._changed:

@@ -57,10 +57,18 @@ _BUILTIN = {
         "sentence-transformers": "mdvec.embedding.local.sentence_transformers:make_sentence_transformers",
         "plamo": "mdvec.embedding.local.plamo:make_plamo",
     },
+    "rerankers": {
+        "voyage": "mdvec.embedding.voyage:make_voyage_reranker",
+        "cohere": "mdvec.embedding.cohere:make_cohere",
+        "jina": "mdvec.embedding.cohere:make_jina",
+        "vllm": "mdvec.embedding.cohere:make_vllm",
+        "tei": "mdvec.embedding.cohere:make_tei",
+        "transformers": "mdvec.embedding.local.cross_encoder:make_cross_encoder",
+    },
     "stores": {
         "sqlite": "mdvec.stores.sqlite.store:SqliteStore",
         "postgres": "mdvec.stores.postgres.store:PostgresStore",
-        "published": "mdvec.stores.published.followed:PublishedStore",
+        "published": "mdvec.stores.published.reader:PublishedStore",
     },
     "vector_indexes": {
         "sqlite-vec": "mdvec.stores.vectors.sqlite_vec:SqliteVecIndex",
@@ -96,6 +104,7 @@ _NOUNS = {
     "sources": "source",
     "chunking": "chunker",
     "embedding": "embedding provider",
+    "rerankers": "reranker",
     "stores": "store",
     "vector_indexes": "vector index",
     "buckets": "bucket",
@@ -112,7 +121,7 @@ def names(stage: str) -> list[str]:
     """Return the adapters a stage can use, ours first.
 
     Args:
-        stage: ``sources``, ``chunking``, ``embedding``, ``stores``, ``vector_indexes``,
+        stage: ``sources``, ``chunking``, ``embedding``, ``rerankers``, ``stores``, ``vector_indexes``,
             ``buckets`` or ``clusters``.
     """
     others = sorted({point.name for point in _entry_points(group=f"mdvec.{stage}")})

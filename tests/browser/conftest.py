@@ -27,7 +27,8 @@ collect_ignore_glob = [] if find_spec("playwright") else ["test_*.py"]
 
 LOOPBACK = Authority("127.0.0.1", 0)
 
-_WAIT_MS = 30_000  # other tests run beside these
+WAIT_MS = 30_000
+"""The most an element is waited for: other tests run beside these."""
 
 NOTES = {
     "retry.md": (
@@ -65,7 +66,7 @@ def playwright() -> Iterator[Playwright]:
     """The library that drives the browser."""
     from playwright.sync_api import expect, sync_playwright
 
-    expect.set_options(timeout=_WAIT_MS)
+    expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as made:
         yield made
 
@@ -169,7 +170,7 @@ def tab(chromium: Browser, site: Site, request: pytest.FixtureRequest) -> Iterat
     """A tab in a window of its own; options are given by the marker ``window``. No test leaves errors."""
     marker = request.node.get_closest_marker("window")
     context = chromium.new_context(base_url=site.url, **(marker.kwargs if marker else {"locale": "en-US"}))
-    context.set_default_timeout(_WAIT_MS)
+    context.set_default_timeout(WAIT_MS)
     made = Tab(context.new_page())
     yield made
     context.close()

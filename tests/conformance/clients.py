@@ -1,4 +1,4 @@
-"""The MCP clients written in JavaScript: installed once from the lock file, run by Node from a wheel."""
+"""Programs in JavaScript: installed once from their lock file, run by Node from a wheel."""
 
 from __future__ import annotations
 
@@ -39,34 +39,28 @@ class Outcome:
     stderr: str
 
 
-def install(target: Path = INSTALLED) -> None:
-    """Install the packages of ``package-lock.json``, unless that was done already.
+def install(source: Path = HERE, target: Path = INSTALLED) -> None:
+    """Install the packages of a ``package-lock.json``, unless that was done already.
 
     Args:
+        source: The folder that names them.
         target: Where they go.
 
     Raises:
         InstallError: If npm cannot, for instance without a network.
     """
-    lock = (HERE / "package-lock.json").read_bytes()
+    lock = (source / "package-lock.json").read_bytes()
     done = target / "installed-lock.json"
     if done.exists() and done.read_bytes() == lock:
         return
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for name in _PACKAGE_FILES:
-        shutil.copyfile(HERE / name, target / name)
+        shutil.copyfile(source / name, target / name)
     # Versions and checksums come from the lock; no package runs a script of its own.
     # npm alone sees the user's home: his settings may say where packages come from.
-    outcome = _run(
-        [
-            str(_node_root() / _NPM),
-            "ci",
-            "--ignore-scripts",
-            "--no-audit",
-            "--no-fund",
-            "--no-update-notifier",
-        ],
+    outcome = npm(
+        *("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"),
         cwd=target,
         home=Path.home(),
         timeout_s=_INSTALL_TIMEOUT_S,
@@ -74,9 +68,21 @@ def install(target: Path = INSTALLED) -> None:
     if outcome.code != 0:
         told = outcome.stderr.strip() or outcome.stdout.strip()
         how = f"more than {_INSTALL_TIMEOUT_S} s" if outcome.code is None else f"exit code {outcome.code}"
-        msg = f"npm could not install the clients ({how}); it needs the network this once\n{told}"
+        msg = f"npm could not install the packages ({how}); it needs the network this once\n{told}"
         raise InstallError(msg)
     done.write_bytes(lock)
+
+
+def npm(*arguments: str, cwd: Path, home: Path | None = None, timeout_s: float = _RUN_TIMEOUT_S) -> Outcome:
+    """Run npm.
+
+    Args:
+        arguments: What follows ``npm``.
+        cwd: The folder of the package.
+        home: The user's home; the folder itself by default.
+        timeout_s: The most it may take.
+    """
+    return _run([str(_node_root() / _NPM), *arguments], cwd=cwd, home=home, timeout_s=timeout_s)
 
 
 def conformance(line: str, *arguments: str, cwd: Path) -> Outcome:

@@ -32,6 +32,7 @@ from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.document import Comment, DocumentState, Link, LinkKind
 from mdvec.types.folder_context import FolderContext
 from mdvec.types.ids import ChunkId, DocumentId
+from mdvec.types.links import Versions
 from mdvec.types.query import Comparison, Filters, PropertyCondition, Where
 from mdvec.types.report import CollectionCounts, FileStatus, ListedDocument, TagCount
 
@@ -341,7 +342,7 @@ def document_at(store: Store, notes: Collection, path: str) -> StoredDocument:
 
 
 def test_places_name_the_neighbours(store: Store, notes: Collection) -> None:
-    """Each place once, in order of id; what is in another document is no neighbour.
+    """Each place once, in order of path; what is in another document is no neighbour.
 
     How a chunk is written is how its document is.
     """
@@ -357,16 +358,16 @@ def test_places_name_the_neighbours(store: Store, notes: Collection) -> None:
     one, two = (document_at(store, notes, path).id for path in ("b.md", "a.md"))
     none = ChunkId(0)
     assert found == [
+        ChunkPlace(second[0], two, notes.id, 0, unspaced=False, token_count=2, before=none, after=second[1]),
         ChunkPlace(first[0], one, notes.id, 0, unspaced=True, token_count=1, before=none, after=first[1]),
         ChunkPlace(first[1], one, notes.id, 1, unspaced=True, token_count=1, before=first[0], after=first[2]),
         ChunkPlace(first[4], one, notes.id, 4, unspaced=True, token_count=1, before=first[3], after=none),
-        ChunkPlace(second[0], two, notes.id, 0, unspaced=False, token_count=2, before=none, after=second[1]),
     ]
     where = Where((notes.id,))
     assert read(store, lambda view: view.chunks.places_in([two, one], where, 3)) == [
-        found[3],
-        ChunkPlace(second[1], two, notes.id, 1, unspaced=False, token_count=1, before=second[0], after=none),
         found[0],
+        ChunkPlace(second[1], two, notes.id, 1, unspaced=False, token_count=1, before=second[0], after=none),
+        found[1],
     ]
     assert read(store, lambda view: view.chunks.places([])) == []
 
@@ -537,21 +538,23 @@ def test_lone_surrogates_do_not_stop_an_import(store: Store, notes: Collection) 
     assert len(document_at(store, notes, "a.md").tags) == 1
 
 
-def test_previous_links_are_by_document_and_position(store: Store, notes: Collection) -> None:
-    """Those of one collection, as its documents say now."""
+def test_versions_are_those_of_one_collection_as_its_documents_say_now(
+    store: Store, notes: Collection
+) -> None:
+    """The links to older versions count, in the order of each document."""
     links = [Link(LinkKind.PREVIOUS, target) for target in ("b.md", "a.md")]
     put_linked(store, notes, "z.md", links[0], Link(LinkKind.WIKI, "b"), links[1])
     put_linked(store, notes, "y.md", links[1])
     other = add_collection(store, "other")
-    found = read(store, lambda view: view.documents.previous_links(notes.id))
-    assert [(each.path, each.link) for each in found] == [
+    found = read(store, lambda view: view.documents.versions(notes.id))
+    assert [(each.path, each.link) for each in found.dangling] == [
+        ("y.md", links[1]),
         ("z.md", links[0]),
         ("z.md", links[1]),
-        ("y.md", links[1]),
     ]
-    assert read(store, lambda view: view.documents.previous_links(other.id)) == []
+    assert read(store, lambda view: view.documents.versions(other.id)) == Versions()
     put_linked(store, notes, "z.md")
-    assert len(read(store, lambda view: view.documents.previous_links(notes.id))) == 1
+    assert len(read(store, lambda view: view.documents.versions(notes.id)).dangling) == 1
 
 
 def test_links_are_by_document_and_position(store: Store, notes: Collection) -> None:

@@ -75,7 +75,7 @@ def observed(world: World, view: View) -> dict[str, object]:
         "contexts": view.chunks.contexts(first, "a.md"),
         "links_of": view.documents.links_of(documents),
         "links_to": view.documents.links_to(first, "b"),
-        "previous_links": view.documents.previous_links(first),
+        "versions": view.documents.versions(first),
         "files_named": view.documents.with_file_names(first, ["a", "b", "c"]),
         "documents_called": view.documents.called("same", where),
         "document_frequencies": view.words.frequencies(["one", "two", "new"]),

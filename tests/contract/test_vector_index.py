@@ -114,7 +114,7 @@ def test_vectors_of_chunks(world: World) -> None:
 
 
 def test_a_document_is_as_near_as_the_nearest_of_its_names(world: World) -> None:
-    """Each document once, best first, ties in order of id; those without an embedded name are left out."""
+    """Each document once, best first, ties in order of path; those without an embedded name are left out."""
     for path, aliases in (
         ("far.md", ("best name", "other name")),
         ("also.md", ("best name",)),
@@ -125,7 +125,7 @@ def test_a_document_is_as_near_as_the_nearest_of_its_names(world: World) -> None
     world.embed_toward(QUERY, {"best name": 0.8, "other name": 0.2, "far.md": -0.1, "low.md": 0.1})
     far, also, low, none = (world.document_id(f"{name}.md") for name in ("far", "also", "low", "none"))
     found = nearest_documents(world)
-    assert [key for key, _ in found] == [far, also, low]
+    assert [key for key, _ in found] == [also, far, low]
     assert [near for _, near in found] == pytest.approx([0.8, 0.8, 0.2], abs=1e-3)
     assert nearest_documents(world, 2) == found[:2]
     with world.store.read() as view:
@@ -178,7 +178,7 @@ def test_a_name_finds_no_chunk(world: World) -> None:
 
 
 def test_equal_texts_share_a_vector(world: World) -> None:
-    """A text embedded once serves every chunk that has it; ties are in order of id."""
+    """A text embedded once serves every chunk that has it; ties are in order of collection and path."""
     first = world.add("a.md", ["shared"])
     second = world.add("b.md", ["shared"], collection=1)
     world.embed({"shared": QUERY})

@@ -1,4 +1,4 @@
-"""Gemini, Voyage, OpenAI and TEI as they speak over the wire: formats, limits and errors."""
+"""Gemini, Voyage, OpenAI, Cohere and TEI as they speak over the wire: formats, limits and errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from tests.fakes.http_server import Answer, Asked, HttpServer
@@ -25,6 +25,13 @@ def vector(text: str, dimension: int) -> list[float]:
         digest = hashlib.blake2b(term.encode(), digest_size=8).digest()
         numbers[int.from_bytes(digest[:4], "little") % dimension] += 1 if digest[4] & 1 else -1
     return [float(number) for number in np.asarray(numbers, np.float32)]
+
+
+def relevance(query: str, text: str) -> float:
+    """Return the share of the words of a query that are in a text: what these servers find relevant."""
+    words = [*index_terms(query).main.split(), *index_terms(query).minor.split()]
+    terms = index_terms(text)
+    return sum(word in {*terms.main.split(), *terms.minor.split()} for word in words) / max(1, len(words))
 
 
 class GeminiServer(HttpServer):
@@ -85,14 +92,20 @@ class GeminiServer(HttpServer):
 
 
 class VoyageServer(HttpServer):
-    """``/embeddings`` of Voyage: errors are a ``detail``, vectors may be base64, some models are flexible."""
+    """``/embeddings`` and ``/rerank`` of Voyage.
+
+    Errors are a ``detail``, vectors may be base64, some models are flexible.
+    """
 
     TOKENS: ClassVar = {"voyage-4-lite": 1_000_000, "voyage-4": 320_000, "voyage-4-large": 120_000}
     FIXED: ClassVar = {"voyage-3-lite": 512}
+    RERANKERS = ("rerank-2.5", "rerank-2.5-lite", "rerank-2", "rerank-2-lite")
 
     def answer(self, asked: Asked) -> Answer:
         if asked.headers.get("authorization") != f"Bearer {KEY}":
             return Answer(401, {"detail": "Provided API key is invalid."})
+        if asked.path == "/v1/rerank":
+            return self._reranked(asked.body)
         if asked.path != "/v1/embeddings":
             return Answer(404, {"detail": "Not Found"})
         body = asked.body
@@ -114,6 +127,76 @@ class VoyageServer(HttpServer):
         if dimension not in offered:
             return Answer(400, {"detail": f"Argument 'output_dimension' must be one of {offered}."})
         return listed(texts, dimension, body, model)
+
+    def _reranked(self, body: dict[str, Any]) -> Answer:
+        if unknown := {*body} - {"query", "documents", "model", "top_k", "return_documents", "truncation"}:
+            return Answer(400, {"detail": f"Argument '{unknown.pop()}' is not supported by our API"})
+        if body["model"] not in self.RERANKERS:
+            known = [*self.RERANKERS]
+            return Answer(
+                400, {"detail": f"Model {body['model']} is not supported. Supported models are {known}."}
+            )
+        query, texts = body["query"], body["documents"]
+        if not query or not texts or len(texts) > 1000 or not all(texts):
+            return Answer(400, {"detail": "The query and the documents cannot be empty, at most 1000."})
+        return Answer(
+            200,
+            {
+                "object": "list",
+                "data": best_first(query, texts),
+                "model": body["model"],
+                "usage": {"total_tokens": tokens_read(query, texts)},
+            },
+        )
+
+
+class CohereServer(HttpServer):
+    """``/v2/rerank`` of Cohere: errors are a ``message``, and what is billed are searches."""
+
+    MODELS = ("rerank-v3.5", "rerank-v4.0-fast", "rerank-v4.0-pro")
+    KNOWN: ClassVar = {"model", "query", "documents", "top_n", "max_tokens_per_doc", "priority"}
+
+    def answer(self, asked: Asked) -> Answer:
+        if asked.headers.get("authorization") != f"Bearer {KEY}":
+            return Answer(401, {"id": "1", "message": "invalid api token"})
+        if asked.path != "/v2/rerank":
+            return Answer(404, {"message": "page not found"})
+        body = asked.body
+        if unknown := {*body} - self.KNOWN:
+            return Answer(422, {"message": f"unknown field: parameter '{unknown.pop()}' is not valid"})
+        if body["model"] not in self.MODELS:
+            message = f"model '{body['model']}' not found, make sure the correct model ID was used"
+            return Answer(404, {"id": "1", "message": message})
+        if not all(body["documents"]):
+            return Answer(400, {"message": "invalid request: list of documents must not be empty"})
+        return Answer(
+            200,
+            {
+                "id": "1",
+                "results": best_first(body["query"], body["documents"]),
+                "meta": {"api_version": {"version": "2"}, "billed_units": {"search_units": 1}},
+            },
+        )
+
+
+class VllmServer(HttpServer):
+    """``/v1/rerank`` of vLLM and Jina: as Cohere, with the documents and the tokens that were read."""
+
+    MODEL = "BAAI/bge-reranker-v2-m3"
+
+    def answer(self, asked: Asked) -> Answer:
+        body = asked.body
+        if asked.path != "/v1/rerank":
+            return Answer(404, {"detail": "Not Found"})
+        if body["model"] != self.MODEL:
+            return openai_error(404, f"The model `{body['model']}` does not exist.", None)
+        results = [
+            {**each, "document": {"text": body["documents"][int(each["index"])], "multi_modal": None}}
+            for each in best_first(body["query"], body["documents"])
+        ]
+        tokens = tokens_read(body["query"], body["documents"])
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        return Answer(200, {"id": "rerank-1", "model": self.MODEL, "usage": usage, "results": results})
 
 
 class OpenAiServer(HttpServer):
@@ -162,6 +245,16 @@ class TeiServer(HttpServer):
     TOKENS = 512
 
     def answer(self, asked: Asked) -> Answer:
+        if asked.path == "/rerank":
+            query, texts = asked.body["query"], asked.body["texts"]
+            if len(texts) > self.BATCH:
+                error = f"batch size {len(texts)} > maximum allowed batch size {self.BATCH}"
+                return Answer(422, {"error": error, "error_type": "Validation"})
+            scores = [
+                {"index": each["index"], "score": each["relevance_score"]}
+                for each in best_first(query, texts)
+            ]
+            return Answer(200, scores)
         if asked.path != "/v1/embeddings":
             return Answer(404, b"", {"Content-Type": "text/plain"})
         texts = asked.body["input"]
@@ -184,6 +277,17 @@ def listed(texts: Sequence[str], dimension: int, body: dict[str, object], model:
     return Answer(
         200, {"object": "list", "data": data[::-1], "model": model, "usage": {"total_tokens": len(texts)}}
     )
+
+
+def best_first(query: str, texts: Sequence[str]) -> list[dict[str, float]]:
+    """Score texts, and sort them as services do."""
+    scored = [{"index": at, "relevance_score": relevance(query, text)} for at, text in enumerate(texts)]
+    return sorted(scored, key=lambda each: -each["relevance_score"])
+
+
+def tokens_read(query: str, texts: Sequence[str]) -> int:
+    """Count what a reranker reads: the query once for each text."""
+    return len(texts) * estimate_token_count(query) + sum(map(estimate_token_count, texts))
 
 
 def written(text: str, dimension: int, body: dict[str, object]) -> list[float] | str:

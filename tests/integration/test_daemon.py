@@ -241,7 +241,7 @@ def test_commands_need_the_token_of_the_daemon(served: Home) -> None:
 
 
 def test_a_server_with_a_token_runs_commands_of_its_user(home: Home, tmp_path: Path) -> None:
-    """Their own token is enough, and opens nothing else."""
+    """Its own token is enough, and opens the API to programs of that user; another one opens nothing."""
     token_file = tmp_path / "token"
     token_file.write_text("a-token-of-the-server")
     token_file.chmod(0o600)
@@ -249,8 +249,12 @@ def test_a_server_with_a_token_runs_commands_of_its_user(home: Home, tmp_path: P
     found = home.run("search", "green", "--mode", "lexical", "--format", "paths")
     assert (found.returncode, found.stdout) == (0, f"{home.folder}/notes/tea.md\n")
     assert "search" in (home.place / "daemon.log").read_text("utf-8")
-    theirs = {"Authorization": f"Bearer {home.info['token']}"}
-    assert httpx2.get(f"{home.info['url']}/api/tags", headers=theirs).status_code == 401
+    tags = f"{home.info['url']}/api/tags"
+    codes = [
+        httpx2.get(tags, headers={"Authorization": f"Bearer {token}"}).status_code
+        for token in (home.info["token"], "a-token-of-the-server", "a-token-of-somebody-else")
+    ]
+    assert codes == [200, 200, 401]
 
 
 def test_without_unix_sockets_commands_go_to_its_port(home: Home) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.embedding_services import VllmServer
+from tests.fakes.http_server import Answer
 
 from mdvec import Workspace, open_workspace
 from mdvec.config import Config
@@ -166,6 +168,45 @@ def test_a_set_is_measured(shell: Shell) -> None:
         ("hybrid", "dense"),
     ]
     assert files_below(shell.cwd) == before
+
+
+def with_reranker(shell: Shell, server: VllmServer, *args: str) -> Any:
+    """Measure the set with a reranker in the user's own configuration."""
+    shell.write(
+        "own.toml",
+        f"[search]\nrerank = 'vllm:{server.MODEL}'\n[rerank]\ntimeout_s = 20\n"
+        f"[rerank.vllm]\nbase_url = '{server.url}/v1'\n"
+        f"[prices]\nusd_per_million_tokens = {{ 'vllm:{server.MODEL}' = 10.0 }}\n",
+    )
+    return shell.json("set", "--config", "own.toml", *args)
+
+
+def test_a_reranker_is_a_system_of_its_own(shell: Shell) -> None:
+    """The best mode is measured with and without it, and its tokens and their price are told."""
+    with VllmServer() as server:
+        report = with_reranker(shell, server)
+        names = [each["system"] for each in report["sets"][0]["systems"]]
+        assert names == ["lexical", "dense", "hybrid", "hybrid+rerank"]
+        assert report["sets"][0]["comparisons"][-1]["other"] == "hybrid+rerank"
+        assert all(each["reranked"] is None for each in system(report, "hybrid")["outcomes"])
+        read = [each["reranked"] for each in system(report, "hybrid+rerank")["outcomes"] if each["reranked"]]
+        tokens = sum(each["tokens"] for each in read)
+        assert tokens > 0
+        line = f"hybrid+rerank: {sum(each['passages'] for each in read)} passages reranked by vllm:"
+        assert line in shell.err
+        assert f"{tokens:,} tokens, {tokens / 100_000:.6f} USD" in shell.err
+        report = with_reranker(shell, server, "--mode", "lexical")
+        assert [each["system"] for each in report["sets"][0]["systems"]] == ["lexical", "lexical+rerank"]
+
+
+def test_figures_of_both_orders_are_not_mixed(shell: Shell) -> None:
+    """If the reranker fails for one question, the system is left out, and the report says why."""
+    with VllmServer() as server:
+        server.failures.extend([Answer(500)] * 9)
+        report = with_reranker(shell, server, "--mode", "hybrid")
+    assert [each["system"] for each in report["sets"][0]["systems"]] == ["hybrid"]
+    [warning] = report["sets"][0]["warnings"]
+    assert warning.startswith("hybrid+rerank is left out: not reranked: the server at 127.0.0.1")
 
 
 def test_labels_that_a_set_does_not_have(shell: Shell) -> None:

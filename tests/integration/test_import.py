@@ -161,6 +161,16 @@ def test_a_rename_is_reported_as_a_move_and_found_at_its_new_path(bench: Bench) 
     assert "retry.md" not in bench.paths("リトライ回数")
 
 
+def test_a_note_without_text_is_embedded_under_its_new_name(bench: Bench) -> None:
+    """It says little else; texts stay embedded under the name that they had."""
+    bench.write("aardvark.md", "")
+    bench.sync()
+    bench.embedder.forget()
+    (bench.docs / "aardvark.md").rename(bench.docs / "badger.md")
+    assert bench.sync().embedded_chunks == 1
+    assert {each.strip() for each in bench.embedder.embedded} == {"badger"}
+
+
 def test_a_moved_folder_is_written_as_moved_alone(bench: Bench) -> None:
     """No document is prepared anew; links, backlinks, filters and the next import know where they are."""
     bench.write("old/a.md", "# Aardvark\n\nSee [b](b.md), [[build]].\n")

@@ -20,7 +20,7 @@ CODE = """
 import resource, sys
 from pathlib import Path
 from mdvec.config.schema import Config, StoreSettings
-from mdvec.workspace.stores import update_vector_index
+from mdvec.indexing.embed import update_vector_index
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import open_workspace

@@ -23,7 +23,7 @@ from tests.fakes import tiny_models
 
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Runtime, embed_all
-from mdvec.embedding.local import local_embedder
+from mdvec.embedding.local import local_model
 from mdvec.embedding.local.local_embedder import LocalEmbedder
 from mdvec.embedding.local.plamo import make_plamo
 from mdvec.embedding.local.sentence_transformers import make_sentence_transformers
@@ -242,7 +242,7 @@ def test_a_model_of_the_hub_by_its_short_name(tmp_path: Path) -> None:
 
 def test_a_missing_extra(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not installed is named with the command that installs it; tokens are estimated then."""
-    monkeypatch.setattr(local_embedder, "_LIBRARIES", ("torch", "not_installed_here"))
+    monkeypatch.setattr(local_model, "_LIBRARIES", ("torch", "not_installed_here"))
     for embedder in (ruri(models.ruri), plamo(models.plamo)):
         problem = embedder.problem
         assert problem is not None

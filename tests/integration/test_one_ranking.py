@@ -11,16 +11,16 @@ from tests.postgres_server import open_postgres
 from tests.workspaces import workspace_of
 
 from mdvec.config.schema import Config, StoreSettings
+from mdvec.indexing.embed import update_vector_index
 from mdvec.indexing.transfer import copy_store
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.search.search import find
 from mdvec.stores.interface import Store
-from mdvec.stores.published.followed import PublishedSettings
+from mdvec.stores.published.reader import PublishedSettings
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
 from mdvec.workspace.database import open_store
-from mdvec.workspace.stores import update_vector_index
 
 DOCS = Path(__file__).parents[1] / "data" / "astro_docs"
 QUESTIONS = 20

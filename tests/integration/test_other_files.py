@@ -12,10 +12,13 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 from tests import files
+from tests.fakes.git_repository import GitRepository
+from tests.fakes.s3_server import S3Server
 from tests.workspaces import workspace_of
 
 from mdvec import SearchQuery, Workspace, open_workspace, registry
 from mdvec.config import Config
+from mdvec.config.schema import EmbeddingSettings
 from mdvec.documents import conversion
 from mdvec.documents.conversion import convert
 from mdvec.documents.encodings import Decoded
@@ -23,6 +26,7 @@ from mdvec.errors import DocumentNotFoundError, UnreadableFileError
 from mdvec.interfaces.app import build_app
 from mdvec.interfaces.encoding import to_json
 from mdvec.interfaces.http.options import server_options
+from mdvec.settings import BucketSettings
 from mdvec.sources import selection
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.change import NEEDS_FILES
@@ -164,6 +168,38 @@ def test_the_page_leads_to_the_original_at_its_place(workspace: Workspace, docs:
     assert answers["manual.pdf"].headers["content-type"] == "application/pdf"
     assert "sandbox" in answers["tides.html"].headers["content-security-policy"]
     assert answers["plan.pptx"].headers["content-disposition"].startswith("attachment")
+
+
+@pytest.fixture(
+    params=["git", pytest.param("s3", marks=[pytest.mark.s3, pytest.mark.filterwarnings("ignore")])]
+)
+def elsewhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Workspace, bytes]]:
+    """A workspace with a collection of a repository or a bucket that has a PDF file, and that file."""
+    raw = files.pdf([("BodyText", SENTENCE), ("break", ""), ("BodyText", "The cranes are green.")])
+    with S3Server("documents") as server:
+        server.put("manual.pdf", raw)
+        repository = GitRepository(tmp_path / "r.git")
+        repository.commit({"manual.pdf": raw})
+        config = Config(
+            embedding=EmbeddingSettings(cache_dir=tmp_path / "cache"),
+            extension_sections={"s3": BucketSettings(endpoint=server.endpoint)},
+        )
+        where = f"git+{repository.url}" if request.param == "git" else "s3://documents"
+        with open_workspace(config, database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as opened:
+            opened.add_collection("docs", "", where)
+            opened.import_collection("docs")
+            yield opened, raw
+
+
+def test_originals_come_from_repositories_and_buckets(elsewhere: tuple[Workspace, bytes]) -> None:
+    """As from a folder, at the page of the hit."""
+    workspace, raw = elsewhere
+    [hit] = workspace.search(SearchQuery("green cranes", mode=SearchMode.LEXICAL, limit=1)).hits
+    assert (hit.path, hit.place, hit.file) == ("manual.pdf", "page 2", None)
+    with client_of(workspace) as client:
+        shown = client.get(f"/doc/docs/manual.pdf?lines={hit.start_line}-{hit.end_line}&q=green").text
+        assert 'href="/original/docs/manual.pdf#page=2"' in shown
+        assert client.get("/original/docs/manual.pdf").content == raw
 
 
 def test_a_section_of_a_web_page_is_known_by_its_anchor(workspace: Workspace) -> None:

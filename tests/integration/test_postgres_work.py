@@ -18,7 +18,7 @@ from mdvec.config import load_config
 from mdvec.embedding.interface import Role
 from mdvec.embedding.unrelated import PASSAGES
 from mdvec.errors import WriterBusyError
-from mdvec.stores.awaiting import await_change
+from mdvec.stores.commits import await_commit
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.text.hashing import text_hash
 from mdvec.types.report import ImportReport
@@ -149,7 +149,7 @@ def test_commits_are_heard_by_others() -> None:
         return looked[-1]
 
     with two._database.listening() as heard:
-        assert await_change(look, version, timeout_s=HANG_S, heard=heard) > version
+        assert await_commit(look, version, timeout_s=HANG_S, heard=heard) > version
     assert len(looked) == 2
     assert two.wait_for_change(version, timeout_s=HANG_S) == looked[-1]
     one.close()

@@ -17,7 +17,7 @@ from tests.workspaces import workspace_of
 
 from mdvec import Workspace
 from mdvec.config.schema import Config
-from mdvec.stores.published.followed import PublishedSettings
+from mdvec.stores.published.reader import PublishedSettings
 from mdvec.types.query import SearchQuery
 
 QUERIES = ("the common word", "number7 of its own", "共通の語", "note 3", "number1 -number2")

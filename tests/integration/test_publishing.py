@@ -29,7 +29,7 @@ from mdvec.errors import (
     StoreUnavailableError,
 )
 from mdvec.stores.interface import Store
-from mdvec.stores.published.followed import PublishedSettings, PublishedStore
+from mdvec.stores.published.reader import PublishedSettings, PublishedStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchQuery
 from mdvec.types.report import ImportOptions
@@ -229,7 +229,7 @@ FOLLOWER = """
 import faulthandler, sys
 faulthandler.dump_traceback_later(120, exit=True)
 from pathlib import Path
-from mdvec.stores.published.followed import PublishedStore
+from mdvec.stores.published.reader import PublishedStore
 
 store = PublishedStore(Path(sys.argv[1]), cache_dir=Path(sys.argv[2]), refresh_s=0.05)
 version = 0

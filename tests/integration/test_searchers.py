@@ -52,7 +52,7 @@ def workspace(tmp_path: Path, model_cache: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_searches_at_the_same_time_are_answered_in_other_processes(workspace: Workspace) -> None:
-    """As here, from what is indexed now and may be read; when one is killed, here."""
+    """As here, from what is indexed now and may be read; when one is stopped or killed, here."""
     shared = SpareProcesses(1, answering_elsewhere(workspace))
     alone, ended = threading.Event(), threading.Event()
 
@@ -76,6 +76,12 @@ def test_searches_at_the_same_time_are_answered_in_other_processes(workspace: Wo
         assert "open, secret" in caught.value.hint
         workspace.delete_collection("secret")
         assert [hit.collection for hit in ask(search).hits] == ["open"]
+        process.suspend()
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(processes, "_MAX_ANSWER_S", 0.2)
+            assert ask(search) is HERE
+        process.resume()
+        wait_until(lambda: ask(search) is not HERE)
         process.kill()
         process.wait(HANG_S)
         assert ask(search) is HERE

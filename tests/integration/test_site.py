@@ -16,9 +16,8 @@ from tests.workspaces import written
 from mdvec import Workspace, open_workspace
 from mdvec.errors import CollectionNotFoundError, SiteError, UsageError
 from mdvec.interfaces.site.addresses import TAGS, file_name, flat, page_names, safe_name
-from mdvec.interfaces.site.build import build_site
+from mdvec.interfaces.site.build import build_site, preview_site, static_app
 from mdvec.interfaces.site.output import Output
-from mdvec.interfaces.site.preview import preview_site, static_app
 from mdvec.interfaces.site.projects import SiteReport
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec

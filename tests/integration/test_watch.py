@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
-from tests.integration.chaos import Chaos
+from tests.integration.chaos import WORDS, Chaos
 from tests.postgres_server import new_schema, shared_server
 from tests.waiting import HANG_S, wait_until
 from tests.workspaces import workspace_of
@@ -542,10 +542,10 @@ STORES = ("sqlite", pytest.param("postgres", marks=pytest.mark.postgres))
 
 
 def chaos(store: str, tmp_path: Path, *, operations: int, seed: int) -> None:
-    """Change a folder at random while it is watched; the index must be what a fresh import makes of it."""
+    """Change a folder at random while it is watched; index and answers must be those of a fresh import."""
     docs = tmp_path / "docs"
     docs.mkdir()
-    (docs / "note0.md").write_text("first\n")
+    (docs / "note0.md").write_text("# First\n")
     rng = random.Random(seed)
     with opened(store, docs, tmp_path / "watched") as workspace:
         workspace.freshness.watch()
@@ -556,8 +556,10 @@ def chaos(store: str, tmp_path: Path, *, operations: int, seed: int) -> None:
                 assert workspace.status(NAME).collections[0].counts.documents > 0
         with opened(store, docs, tmp_path / "fresh") as fresh:
             expected = contents(fresh)
+            answered = answers(fresh)
         wait_until(lambda: contents(workspace) == expected)
         assert workspace.status(NAME).collections[0].counts.dirty == 0
+        assert answers(workspace) == answered
 
 
 @contextmanager
@@ -580,6 +582,18 @@ def contents(workspace: Workspace) -> object:
         for each in workspace.chunks((NAME,))
     ]
     return chunks, status.files, status.counts
+
+
+def answers(workspace: Workspace) -> object:
+    """Return the hits of fifty random queries, each with its score to the last digit."""
+    rng = random.Random(50)
+    queries = [" ".join(rng.choices(WORDS, k=rng.randrange(1, 4))) for _ in range(50)]
+    return [
+        [(hit.path, hit.start_line, hit.end_line, hit.score) for hit in workspace.search(query).hits]
+        for query in (
+            SearchQuery(text, rng.choice([*SearchMode]), limit=20, min_score=0.0) for text in queries
+        )
+    ]
 
 
 @pytest.mark.parametrize("store", STORES)

@@ -351,6 +351,8 @@ def test_the_filter_that_nothing_meets_is_named(tmp_path: Path) -> None:
         assert hint("zebra", tags=("drawings",)) == "Nothing matches. Try other words, or fewer filters."
         assert hint("zebra") == "Nothing matches. Try other words."
         assert hint("quagga path:nowhere") == "Nothing matches path:nowhere. Leave it out."
+        quoted = 'Nothing matches "golden ticket". Without quotation marks, its words are searched for.'
+        assert hint('"golden ticket"') == quoted
         assert workspace.browse.unmet(Filters(tags=("drawings",))) == ""
 
 

@@ -105,7 +105,7 @@ class Reader:
             },
             "documents.links_of": [[each.link for each in documents.links_of([key])] for key in ids],
             "documents.links_to": documents.links_to(first, file_key("x.md")),
-            "documents.previous_links": documents.previous_links(first),
+            "documents.versions": documents.versions(first),
             "chunks.get": _by(
                 self.chunks,
                 {

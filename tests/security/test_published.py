@@ -16,8 +16,8 @@ from mdvec.errors import DamagedDatabaseError, OtherVersionError
 from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.stores.published.dataset import publish
-from mdvec.stores.published.followed import PublishedSettings
 from mdvec.stores.published.places import open_place
+from mdvec.stores.published.reader import PublishedSettings
 from mdvec.stores.sqlite.schema import UNRELEASED
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace import Workspace, open_workspace

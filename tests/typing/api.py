@@ -25,7 +25,7 @@ from mdvec.sources.git.git_source import GitSource
 from mdvec.sources.github.github_source import GithubSource
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View, Writer
-from mdvec.stores.published.followed import PublishedStore
+from mdvec.stores.published.reader import PublishedStore
 from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder

@@ -183,6 +183,8 @@ class Cutter:
         overlap_tokens: About how many tokens of the previous part are repeated.
         least_rest_tokens: Fill each part up to the limit, but leave this many tokens for the last; None makes
             parts of about the same size.
+        places: Where the parts of a file that was converted begin, ascending: a span is cut there first.
+        least_place_tokens: Not where less than this is left on one side.
     """
 
     def __init__(
@@ -194,6 +196,8 @@ class Cutter:
         max_tokens: int,
         overlap_tokens: int = 0,
         least_rest_tokens: int | None = None,
+        places: Sequence[int] = (),
+        least_place_tokens: int = 0,
     ) -> None:
         self._text = text
         self._blocks = blocks
@@ -203,10 +207,12 @@ class Cutter:
         self._max_tokens = max_tokens
         self._overlap_tokens = overlap_tokens
         self._least_rest_tokens = least_rest_tokens
+        self._places = places
+        self._least_place_tokens = least_place_tokens
         self._ends_in_block: dict[tuple[int, bool], list[int]] = {}
 
-    def parts(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Cut a span into parts that are small enough.
+    def pieces(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Cut a span into parts that are small enough, of one page if pages have enough text.
 
         The parts get about the same size (the rest is divided evenly anew before each cut) or are filled up.
         A cut is made at the best place within reach, in this order: between blocks; at a blank line in a
@@ -221,6 +227,14 @@ class Cutter:
         Yields:
             Trimmed spans in order. Starts and ends ascend; without overlap they do not overlap.
         """
+        first, last = bisect.bisect_right(self._places, start), bisect.bisect_left(self._places, end)
+        for at in self._places[first:last]:
+            if min(self._whole.count(start, at), self._whole.count(at, end)) >= self._least_place_tokens:
+                yield from self._even_parts(start, at)
+                start = at
+        yield from self._even_parts(start, end)
+
+    def _even_parts(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         begin, end = trim(self._text, start, end)
         if self._whole.count(begin, end) <= self._max_tokens:
             if begin < end:

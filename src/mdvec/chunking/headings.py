@@ -8,20 +8,19 @@ from typing import ClassVar, Final
 from msgspec import Struct
 
 from mdvec import settings
-from mdvec.chunking.context import context_line
 from mdvec.chunking.cutting import Cutter, TokenRuler, body_ruler
 from mdvec.chunking.interface import TokenEnds, TokenEstimate
 from mdvec.chunking.outline import checked_levels, sections_at, sections_with_text, text_units
-from mdvec.chunking.writing import ChunkWriter
+from mdvec.chunking.writing import ChunkWriter, context_line
 from mdvec.errors import ConfigError
 from mdvec.types.chunk import CutDocument
-from mdvec.types.document import Document, Section
+from mdvec.types.document import Document, Section, places_of
 
 DEFAULT_MAX_CHARS: Final = 3000
 DEFAULT_MIN_CHARS: Final = 50
 DEFAULT_LEVELS: Final = (1, 2, 3)
 
-_VERSION = 1
+_VERSION = 2
 
 
 class HeadingSettings(settings.SettingsSection, frozen=True, kw_only=True):
@@ -35,9 +34,10 @@ class HeadingSettings(settings.SettingsSection, frozen=True, kw_only=True):
 class HeadingChunker:
     """Cuts documents at headings, and where a text under a heading is too long, at ends of sentences.
 
-    Plain text is cut at blank lines instead. A text that is too small joins a neighbour: a section below it
-    or a small one after it, else the one before, else the one after. If none has room, it stays small. A
-    chunk is named after the section that the others joined.
+    Files that were converted are cut at their pages, too; plain text is cut at blank lines instead. A text
+    that is too small joins a neighbour: a section below it or a small one after it, else the one before, else
+    the one after. If none has room, it stays small. A chunk is named after the section that the others
+    joined.
 
     Args:
         token_ends: Tokenises a text; called once per document, to count the tokens of its chunks.
@@ -117,14 +117,16 @@ class HeadingChunker:
             characters,
             max_tokens=self._max_chars,
             least_rest_tokens=self._min_chars,
+            places=[at for at, _ in places_of(document.comments)],
+            least_place_tokens=self._min_chars,
         )
         if document.is_plain:
             for block in document.blocks:
-                for start, end in cutter.parts(block.start, block.end):
+                for start, end in cutter.pieces(block.start, block.end):
                     yield _Piece(start, end, first=0, named_after=0, last=0)
             return
         for unit in text_units(sections, has_text):
-            for start, end in cutter.parts(sections[unit.first].start, sections[unit.last].end):
+            for start, end in cutter.pieces(sections[unit.first].start, sections[unit.last].end):
                 yield _Piece(start, end, unit.first, unit.named_after, unit.last)
 
     # --- small pieces --------------------------------------------------------------------------------

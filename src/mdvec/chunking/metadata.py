@@ -15,7 +15,7 @@ def metadata_chunk(document: Document) -> Chunk:
     Its text is the inside of the frontmatter, which may be empty; its context names the title, the file, the
     aliases and the tags, so that the document is found by them.
     """
-    start, end = _inside(document.body, document.content_start)
+    start, end = _metadata_span(document.body, document.content_start)
     text = document.body[start:end]
     first_line = document.body.count("\n", 0, start) + 1
     names = " › ".join(document.names)
@@ -36,7 +36,7 @@ def metadata_chunk(document: Document) -> Chunk:
     )
 
 
-def _inside(body: str, content_start: int) -> tuple[int, int]:
+def _metadata_span(body: str, content_start: int) -> tuple[int, int]:
     """Return the span between the fences of the frontmatter, without outer white space."""
     lines = body[:content_start].rstrip().split("\n")
     if len(lines) < 2 or not lines[0].startswith(_FENCES):

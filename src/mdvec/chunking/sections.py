@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, Final, NamedTuple
 
 from mdvec import settings
-from mdvec.chunking.context import context_line
 from mdvec.chunking.cutting import Cutter, body_ruler
 from mdvec.chunking.interface import TokenEnds, TokenEstimate
 from mdvec.chunking.outline import (
@@ -18,17 +17,17 @@ from mdvec.chunking.outline import (
     sections_at,
     sections_with_text,
 )
-from mdvec.chunking.writing import ChunkWriter
+from mdvec.chunking.writing import ChunkWriter, context_line
 from mdvec.errors import ConfigError
 from mdvec.types.chunk import CutDocument
-from mdvec.types.document import Document, Section
+from mdvec.types.document import Document, Section, places_of
 
 DEFAULT_MAX_TOKENS: Final = 400
 """With its context and prefix, such a chunk fits into the 512 tokens that small embedders read."""
 DEFAULT_MIN_TOKENS: Final = 60
 """Smaller sections contain too little to be found by meaning alone."""
 
-_VERSION = 1
+_VERSION = 2
 
 
 class SectionSettings(settings.SettingsSection, frozen=True, kw_only=True):
@@ -43,7 +42,8 @@ class SectionSettings(settings.SettingsSection, frozen=True, kw_only=True):
 class SectionChunker:
     """Cuts documents along their section tree.
 
-    One chunk per section; small siblings share one, large sections are cut into even parts (see
+    One chunk per section, and per page of a file that was converted; small siblings share one, large sections
+    are cut into even parts (see
     :func:`~mdvec.chunking.outline.group_sections` and :class:`~mdvec.chunking.cutting.Cutter`). A chunk
     is named after the first section in it that has text of its own; when it holds several, its
     context names what they share.
@@ -120,6 +120,8 @@ class SectionChunker:
             ruler,
             max_tokens=self._max_tokens,
             overlap_tokens=self._overlap_tokens,
+            places=[at for at, _ in places_of(document.comments)],
+            least_place_tokens=self._min_tokens,
         )
         sizes = {"max_tokens": self._max_tokens, "min_tokens": self._min_tokens}
         has_text = sections_with_text(document, sections)
@@ -132,7 +134,7 @@ class SectionChunker:
             _Piece(start, end, group, (group,) if number == 0 else ())
             for group in groups
             for number, (start, end) in enumerate(
-                cutter.parts(sections[group.first].start, sections[group.last].end)
+                cutter.pieces(sections[group.first].start, sections[group.last].end)
             )
         )
         if self._joins_neighbours:

@@ -8,11 +8,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from mdvec.chunking.context import last_sentences, short_name, vault_context
 from mdvec.chunking.cutting import TokenRuler, body_token_ends, trim
 from mdvec.chunking.interface import TokenEnds
 from mdvec.chunking.outline import sections_at, sections_with_text
-from mdvec.chunking.writing import ChunkWriter
+from mdvec.chunking.writing import ChunkWriter, last_sentences, short_name, vault_context
 from mdvec.text.links import converter_of
 from mdvec.types.chunk import CutDocument
 from mdvec.types.document import Block, BlockKind, Document, Section
@@ -35,7 +34,7 @@ class VaultChunker:
     A section above the limit is cut at its headings of the third level. A part that is still above it stays
     whole, with a warning. A note of properties or ``#`` headings alone gives no chunk and is not found; an
     underlined heading may be a paragraph above a rule, and so counts as text. The context of a chunk is that
-    of :func:`~mdvec.chunking.context.vault_context`.
+    of :func:`~mdvec.chunking.writing.vault_context`.
 
     Args:
         token_ends: Tokenises a text; called for each document, and for contexts near the limit.

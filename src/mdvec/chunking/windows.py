@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mdvec import settings
-from mdvec.chunking.context import context_line
 from mdvec.chunking.cutting import TokenRuler, body_token_ends, trim
 from mdvec.chunking.interface import TokenEnds
-from mdvec.chunking.writing import ChunkWriter
+from mdvec.chunking.writing import ChunkWriter, context_line
 from mdvec.errors import ConfigError
 from mdvec.types.chunk import CutDocument
 from mdvec.types.document import Document

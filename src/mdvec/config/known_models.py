@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from mdvec.config.schema import PriceSettings
@@ -13,23 +11,34 @@ from mdvec.types.model_report import Benchmark, ListedModel, Price
 
 
 @cache
+def _table() -> dict[str, Any]:
+    import tomllib  # most searches need no price
+    from importlib import resources
+
+    text = resources.files("mdvec.config").joinpath("known_models.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+@cache
 def known_models() -> tuple[ListedModel, ...]:
     """Return the list, in the order in which it is shown, with nothing about this machine."""
-    text = resources.files("mdvec.config").joinpath("known_models.toml").read_text(encoding="utf-8")
-    table = tomllib.loads(text)
+    table = _table()
     return tuple(_model(row, table["benchmarks"], table["prices_as_of"]) for row in table["models"])
 
 
 def price_of(spec: EmbeddingSpec, settings: PriceSettings) -> Price | None:
-    """Return what a model costs: what is configured, else what is listed.
+    """Return what a model or a reranker costs: what is configured, else what is listed.
 
     Args:
         spec: The model, pinned.
         settings: The configuration's own prices, by ``PROVIDER:MODEL`` or ``MODEL``.
     """
-    for name in (f"{spec.provider}:{spec.model}", spec.model):
+    full_name = f"{spec.provider}:{spec.model}"
+    for name in (full_name, spec.model):
         if name in settings.usd_per_million_tokens:
             return Price(settings.usd_per_million_tokens[name], settings.as_of or "")
+    if full_name in _table()["rerankers"]:
+        return Price(_table()["rerankers"][full_name], _table()["prices_as_of"])
     listed = (each for each in known_models() if (each.provider, each.model) == (spec.provider, spec.model))
     return next((each.price for each in listed), None)
 

@@ -54,6 +54,15 @@ AnswerTokens = Annotated[int, Meta(ge=500, description="a whole number of at lea
 FolderNames = Annotated[
     tuple[Annotated[str, Meta(pattern=r"^[^/]+/?$")], ...], Meta(description="a list of folder names")
 ]
+RerankerSpec = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z][a-z0-9_-]*(:.+)?$",
+        description="PROVIDER or PROVIDER:MODEL of a reranker, such as 'voyage:rerank-2.5'",
+        extra={TRUSTING: "queries and passages are sent there"},
+    ),
+]
+Reranked = Annotated[int, Meta(ge=2, le=100, description="a whole number from 2 to 100")]
 YesOrNo = Annotated[bool, Meta(description="true or false")]
 Extensions = Annotated[
     tuple[Annotated[str, Meta(pattern=r"^\.?[^./\\]+$")], ...],
@@ -96,6 +105,7 @@ EXTENDED_SECTIONS = {
     "sources": ("sources",),
     "chunking": ("chunking",),
     "embedding": ("embedding",),
+    "rerank": ("rerankers",),
 }
 """Sections that have a table for each extension (``[embedding.NAME]``), and the stages these belong to."""
 
@@ -199,6 +209,7 @@ class SearchSettings(SettingsSection, frozen=True, kw_only=True):
         max_tokens: Most tokens of text in all hits together; None for no limit.
         threshold: Smallest cosine similarity of a hit; None for no limit.
         min_score: Smallest score of a hit, 0 to 1; 0 for no limit.
+        rerank: The model that orders the first passages again, ``PROVIDER[:MODEL]``; None for none.
         sync_budget_ms: How long a search may look for changed files and read them before it answers, in
             milliseconds, where nothing watches the folder; 0 to answer from the index as it is.
     """
@@ -211,7 +222,20 @@ class SearchSettings(SettingsSection, frozen=True, kw_only=True):
     max_tokens: Count | None = None
     threshold: Similarity | None = None
     min_score: Share = MIN_SCORE
+    rerank: RerankerSpec | None = None
     sync_budget_ms: Milliseconds = 500
+
+
+class RerankSettings(SettingsSection, frozen=True, kw_only=True):
+    """``[rerank]``: how ``[search] rerank`` is used.
+
+    Attributes:
+        passages: How many passages it reads; a search sends no others.
+        timeout_s: How long it may take, in seconds; then the hits stay as they are.
+    """
+
+    passages: Reranked = 30
+    timeout_s: Seconds = 5.0
 
 
 class WatchSettings(SettingsSection, frozen=True, kw_only=True):
@@ -362,6 +386,7 @@ class Config(SettingsSection, frozen=True, kw_only=True):
         chunking: How documents are cut.
         embedding: Which model makes the vectors.
         search: The defaults of a search.
+        rerank: How a reranker is used.
         watch: How a server keeps the index up to date.
         log: What a server writes down.
         scanner: Which files are documents.
@@ -381,6 +406,7 @@ class Config(SettingsSection, frozen=True, kw_only=True):
     chunking: ChunkingSettings = field(default_factory=ChunkingSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
+    rerank: RerankSettings = field(default_factory=RerankSettings)
     watch: WatchSettings = field(default_factory=WatchSettings)
     log: LogSettings = field(default_factory=LogSettings)
     scanner: ScannerSettings = field(default_factory=ScannerSettings)

@@ -41,6 +41,8 @@ _SYNONYMS = {
 # What people call the key of a service, and the setting that names the variable which holds it.
 _KEYS = {"api_key", "apikey", "key", "token"}
 _KEY_VARIABLE = "api_key_env"
+# Sections that have a table for each service.
+_SERVICES = ("embedding", "rerank")
 _MAX_SHOWN_CHARS = 60
 # In what msgspec says.
 _ENTRY = re.compile(r"(?:required field `(.+)`|unknown field `(.+)`)? - at `\$\[(\d+)\](?:\.(\w+))?")
@@ -153,8 +155,9 @@ class Schema:
 
     def key_hint(self, key: str, section: str) -> str:
         """Return where a service's key goes, for those who write it here; empty for another key."""
-        service = "embedding.PROVIDER" if section == "embedding" else section
-        has_keys = section == "embedding" or f"{section}.{_KEY_VARIABLE}" in self.settings
+        has_services = section in _SERVICES
+        service = f"{section}.PROVIDER" if has_services else section
+        has_keys = has_services or f"{section}.{_KEY_VARIABLE}" in self.settings
         if key.lower() not in _KEYS or not has_keys:
             return ""
         return f"keys are not kept in settings; {service}.{_KEY_VARIABLE} names the variable that holds it"

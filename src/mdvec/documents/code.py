@@ -47,12 +47,12 @@ class Highlighter:
         from pygments import format as formatted
         from pygments.formatters import HtmlFormatter
 
-        parts = [*self._parts(code, lexer)]
+        parts = [*self._tokens(code, lexer)]
         if "".join(part for _, part in parts) != code:  # some lexers lose text, or repeat it
             return ""
         return str(formatted(parts, HtmlFormatter(nowrap=True)))
 
-    def _parts(self, code: str, lexer: str) -> Iterator[tuple[Any, str]]:
+    def _tokens(self, code: str, lexer: str) -> Iterator[tuple[Any, str]]:
         """Yield the parts of code with their types; what is left at the deadline is one part."""
         from pygments.lexers import get_lexer_by_name
         from pygments.token import Text

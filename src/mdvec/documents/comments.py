@@ -1,4 +1,7 @@
-"""What readers do not see: ``%% … %%``, ``<!-- … -->``, ``{/* … */}`` in MDX, states of Logseq's blocks."""
+"""The parts of a text that are not for readers: comments, states of Logseq's blocks, the data of drawings.
+
+Comments are ``%% … %%``, ``<!-- … -->``, and ``{/* … */}`` in MDX.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import bisect
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mdvec.types.document import Comment
 
@@ -25,6 +28,22 @@ _BLANK_LINE = re.compile(r"\n(?=[ \t]*(?:\n|\Z))")
 _BEFORE_FIRST_MARK = re.compile(r"^(?P<blank>[ \t]*)[^\S\n]*(?=[%`])", re.MULTILINE)
 
 _Part = tuple[int, Span]  # where its line starts, and where it is
+
+# Excalidraw drawings in Obsidian: Markdown files in which only the words of the drawing are for readers.
+DRAWING_SUFFIX = ".excalidraw"
+"""The end of a drawing's name, before ``.md``."""
+
+_PROPERTY = "excalidraw-plugin"
+# Everything from here on is data: the headings differ by version of the plug-in.
+_DATA = re.compile(
+    r"^(?:%%[ \t]*\n)?#{1,2} (?:Drawing|Embedded Files|Element Links|Embedded files)[ \t]*$", re.MULTILINE
+)
+# Text that the plug-in writes for itself: a notice, its headings, and the ids of text elements.
+_NOT_FOR_READERS = re.compile(
+    r"^==[^\n]*EXCALIDRAW VIEW[^\n]*$|^#{1,2} (?:Excalidraw Data|Text Elements)[ \t]*$"
+    r"|[ \t]+\^[\w-]{8}[ \t]*$|^%%[ \t]*$",
+    re.MULTILINE,
+)
 
 
 def has_comments(text: str) -> bool:
@@ -83,12 +102,12 @@ def blank_out(text: str, comments: Sequence[Comment]) -> str:
     Beside other text in a line, they become no-break spaces: plain spaces could turn what follows into code.
     A line with nothing but comments becomes truly blank, since CommonMark counts no-break spaces as text.
     """
-    parts = [*_parts(text, comments)]
+    parts = [*_cut(text, comments)]
     blank = _filled(text, parts, " ")
     return _filled(blank, _beside_text(blank, parts), "\N{NO-BREAK SPACE}")
 
 
-def _parts(text: str, comments: Iterable[Comment]) -> Iterator[_Part]:
+def _cut(text: str, comments: Iterable[Comment]) -> Iterator[_Part]:
     """Yield the line starts that comments are at, with what they take of the lines, ascending."""
     line = position = 0
     for comment in comments:
@@ -174,3 +193,22 @@ def _outside(marks: Iterable[re.Match[str]], code: Sequence[Span]) -> list[re.Ma
         if before < 0 or mark.start() >= code[before][1]:
             found.append(mark)
     return found
+
+
+def is_drawing(frontmatter: Mapping[str, object]) -> bool:
+    """Return True if a file is a drawing, by its frontmatter."""
+    return any(key.strip().casefold() == _PROPERTY for key in frontmatter)
+
+
+def drawing_comments(text: str, start: int) -> tuple[Comment, ...]:
+    """Return the parts of a drawing that are not its words, in order."""
+    return tuple(_comments(text, start))
+
+
+def _comments(text: str, start: int) -> Iterator[Comment]:
+    data = _DATA.search(text, start)
+    end = len(text) if data is None else data.start()
+    for match in _NOT_FOR_READERS.finditer(text, start, end):
+        yield Comment(match.start(), match[0])
+    if end < len(text):
+        yield Comment(end, text[end:])

@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from mdvec.documents.links import WIKILINK, markdown_link, wikilink
 from mdvec.documents.tags import INLINE_TAG, is_inline_tag
 from mdvec.documents.targets import Job, anchor_of
-from mdvec.text.highlight import match_spans
+from mdvec.text.matches import match_spans
 from mdvec.text.scripts import HIRAGANA, UNSPACED
 from mdvec.types.document import Link, LinkKind
 

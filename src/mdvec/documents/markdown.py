@@ -6,7 +6,7 @@ import html
 import math
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import pyromark
@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from mdvec.documents.links import WIKILINK, markdown_link, wikilink, with_plain_addresses
 from mdvec.documents.tags import INLINE_TAG, is_inline_tag
-from mdvec.documents.tree import Heading
-from mdvec.types.document import Block, BlockKind, Link
+from mdvec.types.document import Block, BlockKind, Link, Section
 
 # A paragraph over a line of dashes is a heading in CommonMark, however long; this is for people.
 _MAX_HEADING_CHARS = 1000
@@ -100,7 +99,7 @@ def code_blocks(body: str, *, content_start: int = 0) -> list[tuple[int, int]]:
     places = _Places(body, content_start)
     return [
         places.lines(start, end)
-        for name, value, start, end in map(_parts, _events(body, content_start))
+        for name, value, start, end in map(_unpacked, _events(body, content_start))
         if name == "Start" and "CodeBlock" in value
     ]
 
@@ -131,7 +130,7 @@ def _events(body: str, content_start: int) -> Iterable[tuple[Any, Mapping[str, i
     return cast("Iterable[tuple[Any, Mapping[str, int]]]", found)
 
 
-def _parts(event: tuple[Any, Mapping[str, int]]) -> tuple[str, Any, int, int]:
+def _unpacked(event: tuple[Any, Mapping[str, int]]) -> tuple[str, Any, int, int]:
     """Return the name of an event, its value, its first byte and one past the last."""
     what, place = event
     [(name, value)] = ((what, None),) if isinstance(what, str) else what.items()
@@ -254,7 +253,7 @@ class _Reader:
         for event in events:
             what = event[0]
             if "Text" not in what or texts or "#" in what["Text"]:
-                take(*_parts(event))
+                take(*_unpacked(event))
             elif not self._muted:  # most events are text that is not kept
                 self._begins_line = False
 
@@ -414,3 +413,51 @@ def _anchor_start(body: str, first: int, last: int) -> float:
     content = (source.rpartition("\n")[0] if is_underlined else source.rstrip("#")).rstrip()
     found = ATTRIBUTES.search(content)
     return first + len(content[: found.start()].rstrip()) if found else math.inf
+
+
+class Heading(Struct, frozen=True, gc=False):
+    """A heading of the document's own (one inside a quotation or a nested list opens no section).
+
+    Attributes:
+        level: 1-6.
+        text: Without markup.
+        start: First character of its line, in the document's body.
+    """
+
+    level: int
+    text: str
+    start: int
+
+
+def build_sections(headings: Sequence[Heading], *, content_start: int, length: int) -> tuple[Section, ...]:
+    """Arrange headings as a tree.
+
+    A heading's parent is the nearest one before it with a smaller level, so a jump from level 1 to 4
+    makes the fourth level a child of the first.
+
+    Returns:
+        Sections in document order, the root first; headings without text are left out of the paths.
+    """
+    subtree_ends = [length] * (len(headings) + 1)
+    parents = [0]
+    ancestors = [0]
+    for ordinal, heading in enumerate(headings, start=1):
+        while ancestors[-1] and headings[ancestors[-1] - 1].level >= heading.level:
+            subtree_ends[ancestors.pop()] = heading.start
+        parents.append(ancestors[-1])
+        ancestors.append(ordinal)
+    end = headings[0].start if headings else length
+    sections = [Section(0, None, 0, "", (), content_start, end, length)]
+    for ordinal, heading in enumerate(headings, start=1):
+        parent = parents[ordinal]
+        above = sections[parent].heading_path
+        path = (*above, heading.text) if heading.text else above
+        if path == sections[-1].heading_path:  # share the path: there may be a million equal headings
+            path = sections[-1].heading_path
+        end = headings[ordinal].start if ordinal < len(headings) else length
+        sections.append(
+            Section(
+                ordinal, parent, heading.level, heading.text, path, heading.start, end, subtree_ends[ordinal]
+            )
+        )
+    return tuple(sections)

@@ -9,14 +9,19 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from mdvec.documents.canvas import CANVAS_SUFFIX, canvas_text
-from mdvec.documents.comments import blank_out, find_comments, has_comments
-from mdvec.documents.drawings import DRAWING_SUFFIX, drawing_comments, is_drawing
+from mdvec.documents.comments import (
+    DRAWING_SUFFIX,
+    blank_out,
+    drawing_comments,
+    find_comments,
+    has_comments,
+    is_drawing,
+)
 from mdvec.documents.frontmatter import read_frontmatter
 from mdvec.documents.links import text_first
-from mdvec.documents.markdown import MarkdownContent, code_blocks, one_line, read_markdown
+from mdvec.documents.markdown import MarkdownContent, build_sections, code_blocks, one_line, read_markdown
 from mdvec.documents.properties import property_links, updated_ns
 from mdvec.documents.tags import distinct_tags, frontmatter_aliases, frontmatter_tags
-from mdvec.documents.tree import build_sections
 from mdvec.text.links import CONVERTERS, LOGSEQ_SLASH, MARKDOWN_SUFFIXES
 from mdvec.text.moments import unread_dates
 from mdvec.types.document import Block, BlockKind, Comment, Document, TitleSource

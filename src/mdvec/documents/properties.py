@@ -62,7 +62,7 @@ def property_links(
             continue
         found = _wikilinks(line, number)
         links += (replace(link, kind=LinkKind.PREVIOUS) if is_previous else link for link in found)
-    parts = [each for each in map(_parts, _previous(frontmatter) if first else ()) if each[0]]
+    parts = [each for each in map(_split, _previous(frontmatter) if first else ()) if each[0]]
     places = _lines_of([target for target, _, _ in parts], lines[max(first, 1) - 1 : last], max(first, 1))
     for (target, fragment, shown), where in zip(parts, places, strict=True):
         links.append(Link(LinkKind.PREVIOUS, target, fragment, shown, where))
@@ -120,7 +120,7 @@ def _previous(frontmatter: Mapping[str, object]) -> Iterator[str]:
             yield from scalars(value)
 
 
-def _parts(text: str) -> tuple[str, str, str]:
+def _split(text: str) -> tuple[str, str, str]:
     """Return target, fragment and shown text of an older version."""
     found = WIKILINK.fullmatch(text.strip())
     if found:

@@ -6,7 +6,8 @@ import functools
 import html
 import re
 from bisect import bisect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -18,12 +19,12 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
 from mdvec.documents.inline import add_inline_rules, plain_parts, with_marks
-from mdvec.documents.line_breaks import is_hard_wrapped
 from mdvec.documents.links import WIKILINK, wikilink, with_plain_addresses
 from mdvec.documents.markdown import ATTRIBUTES
 from mdvec.documents.sanitising import sanitised
 from mdvec.documents.targets import Job, Targets, slug
-from mdvec.text.highlight import match_spans
+from mdvec.text.cells import cell_width, char_width
+from mdvec.text.matches import match_spans
 from mdvec.types.page import ANCHOR_PREFIX, PASSAGE_ANCHOR, Marked, OutlineHeading, RenderedDocument
 
 # A note in a note in a note; deeper ones are links.
@@ -41,6 +42,11 @@ _LEVEL_IN_ITEM = 2  # of a block in an item of a list at the top
 _LEAVES = frozenset(
     {"paragraph_open", "heading_open", "fence", "code_block", "tr_open", "math_block", "embed"}
 )
+
+# Lines that an editor or a person fills end between these columns.
+_SHORTEST, _LONGEST = 50, 130
+# Of the breaks of a wrapped text, a few are meant.
+_WRAPPED_SHARE = 0.8
 
 
 def render_markdown(
@@ -130,7 +136,7 @@ def _render_embed(renderer: RendererHTML, tokens: Sequence[Token], index: int, *
 def _mark_up_blocks(state: StateCore) -> None:
     job: Job = state.env["job"]
     tokens = state.tokens
-    job.keeps_breaks = not is_hard_wrapped(each.content for each in tokens if each.type == "inline")
+    job.keeps_breaks = not _is_hard_wrapped(each.content for each in tokens if each.type == "inline")
     done: list[Token] = []
     closing: list[str] = []  # the tags of open quotations: HTML of callouts
     index = 0
@@ -297,3 +303,30 @@ def _set_heading_id(token: Token, inline: Token, job: Job, outer: str) -> None:
     # As in the index: what is quoted, or in a nested list, is no heading of the document.
     if token.level == (_LEVEL_IN_ITEM if outer.endswith("list_open") else 0):
         job.outline.append(OutlineHeading(int(token.tag[1]), text, f"{ANCHOR_PREFIX}{anchor}"))
+
+
+def _is_hard_wrapped(paragraphs: Iterable[str]) -> bool:
+    """Return True if the lines of paragraphs are filled up to a width, so that their breaks mean nothing.
+
+    A line is filled if the first word of the next one would make it the longest of its paragraph.
+
+    Args:
+        paragraphs: Their source, with line feeds between the lines.
+    """
+    breaks = filled = 0
+    for paragraph in paragraphs:
+        lines = paragraph.split("\n")
+        longest = max(map(cell_width, lines))
+        breaks += len(lines) - 1
+        if _SHORTEST <= longest <= _LONGEST:
+            filled += sum(
+                cell_width(line) + 1 + _first_width(following) > longest
+                for line, following in pairwise(lines)
+            )
+    return filled > _WRAPPED_SHARE * breaks
+
+
+def _first_width(line: str) -> int:
+    """Return the columns of what cannot be divided at the start of a line: a word, or a wide character."""
+    first = line.lstrip()[:1]
+    return 2 if first and char_width(first) > 1 else cell_width(line.split(maxsplit=1)[0] if first else "")

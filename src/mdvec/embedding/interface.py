@@ -217,6 +217,69 @@ def embed_all(
     return matrix
 
 
+class Relevance(Struct, frozen=True):
+    """The judgement of a reranker.
+
+    Attributes:
+        scores: One for each text, in their order, higher is better; finite. The scale is the model's own.
+        tokens: Tokens that a service has read, as it counts them, or an estimate if it does not say; 0 for a
+            model on this machine.
+    """
+
+    scores: Sequence[float]
+    tokens: int = 0
+
+
+class Reranker(Protocol):
+    """Judges how relevant texts are to a query, reading both at once. An adapter derives from this class."""
+
+    @property
+    def model(self) -> str:
+        """The name of the model, for people and for its price."""
+
+    @property
+    def problem(self) -> EmbedderUnavailableError | None:
+        """The reason why this machine cannot use it, found without loading the model; None if it can."""
+        return None
+
+    @property
+    def is_small(self) -> bool:
+        """Whether each of several processes may have it."""
+        return True
+
+    def relevance(self, query: str, texts: Sequence[str]) -> Relevance:
+        """Judge texts, within the time that was set when it was made. To load a model does not count.
+
+        Args:
+            query: The query.
+            texts: At least one.
+
+        Raises:
+            EmbeddingError: If it cannot be used, does not answer in time, or its answer is not these scores.
+        """
+
+    def unload(self, *, idle_s: float) -> bool:  # noqa: ARG002
+        """Free the memory of a model that is idle; see :meth:`Embedder.unload`."""
+        return False
+
+
+class RerankerFactory(Protocol):
+    """An entry of the registry. Making a reranker is cheap: nothing is loaded or sent."""
+
+    def __call__(self, *, model: str, timeout_s: float, threads: int | None, **settings: object) -> Reranker:
+        """Make a reranker.
+
+        Args:
+            model: Name, hub id or folder of the model; empty for the adapter's own choice.
+            timeout_s: Most seconds for one judgement.
+            threads: Threads to compute with; None for one per core this process may use.
+            settings: The settings of ``[rerank.<provider>]`` that are set.
+
+        Raises:
+            ConfigError: If a setting is impossible.
+        """
+
+
 class Cluster(Protocol):
     """Machines that embed; made by the registry from an address, and connected to when it is first needed."""
 

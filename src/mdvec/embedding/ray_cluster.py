@@ -188,7 +188,7 @@ class RayEmbedder(Embedder):
             return
         self._cluster.connect()
         try:
-            yield from self._parts(texts, titles)
+            yield from self._in_batches(texts, titles)
         except (RayError, ConnectionError) as error:
             raise _translated(error) from error
 
@@ -197,7 +197,7 @@ class RayEmbedder(Embedder):
         """The size of a local batch: some models' vectors depend a little on the others in the batch."""
         return min(self._own.texts_at_once, _MAX_TEXTS_OF_A_TASK)
 
-    def _parts(self, texts: Sequence[str], titles: Sequence[str]) -> Parts:
+    def _in_batches(self, texts: Sequence[str], titles: Sequence[str]) -> Parts:
         size, at_once = self._texts_of_a_task, self._cluster.tasks_at_once
         waiting = iter(range(0, len(texts), size))
         under_way: dict[Any, int] = {}

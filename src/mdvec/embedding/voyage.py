@@ -11,13 +11,16 @@ from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.remote.provider import (
     ApiKey,
     DimensionParameter,
+    Endpoint,
     Limits,
     Request,
+    RerankServiceSettings,
     Service,
     ServiceSettings,
     usable,
 )
 from mdvec.embedding.remote.remote_embedder import RemoteEmbedder
+from mdvec.embedding.remote.remote_reranker import RemoteReranker
 from mdvec.embedding.remote.vectors import RawVector, parse_indexed
 from mdvec.embedding.windows import Window
 from mdvec.errors import ConfigError
@@ -28,7 +31,9 @@ _ADDRESS = "https://api.voyageai.com/v1"
 _ATLAS_ADDRESS = "https://ai.mongodb.com/v1"
 _ATLAS_KEY = "al-"
 _VARIABLES = ("VOYAGE_API_KEY",)
+_OBTAIN_KEY = "https://dashboard.voyageai.com has it"
 _DEFAULT_MODEL = "voyage-4-lite"
+_RERANKERS = ("rerank-2.5-lite", "rerank-2.5", "rerank-2-lite", "rerank-2")
 
 _TEXT_TOKENS = 32_000
 # The service accepts 1,000; with smaller requests, a failure costs less.
@@ -85,7 +90,7 @@ class VoyageProvider(Struct, frozen=True):
 
     def address(self, key: str) -> str:
         """Return MongoDB's address for a key of Atlas."""
-        return self.base_url or (_ATLAS_ADDRESS if key.startswith(_ATLAS_KEY) else _ADDRESS)
+        return self.base_url or _address_for(key)
 
     def headers(self, key: str) -> dict[str, str]:
         """Return the key."""
@@ -152,11 +157,10 @@ def make_voyage(
     if questions != name and (not facts.family or _MODELS.get(questions, _UNKNOWN).family != facts.family):
         msg = f"{questions} cannot find what {name} has embedded: their vectors cannot be compared"
         raise ConfigError(msg, hint="Leave out query_model, or use models that are both of voyage-4.")
-    variables = (chosen.api_key_env,) if chosen.api_key_env else _VARIABLES
     has_choice = len(facts.dimensions) > 1
     service = Service(
         provider="voyage",
-        key=ApiKey("Voyage", variables, obtain="https://dashboard.voyageai.com has it"),
+        key=_key_in(chosen.api_key_env),
         model=name,
         dimension=length,
         # The service counts the tokens of a request, here they are estimated.
@@ -165,3 +169,29 @@ def make_voyage(
         dimension_parameter=DimensionParameter.ALWAYS if has_choice else DimensionParameter.NEVER,
     )
     return RemoteEmbedder(VoyageProvider(service, questions, chosen.base_url or ""), chosen)
+
+
+@declares(RerankServiceSettings)
+def make_voyage_reranker(
+    *, model: str, timeout_s: float, threads: int | None, api_key_env: str = "", base_url: str = ""
+) -> RemoteReranker:
+    """Make a reranker that uses Voyage; see :class:`mdvec.embedding.interface.RerankerFactory`.
+
+    The default model is ``rerank-2.5-lite``.
+    """
+    del threads  # every factory has it
+    name = model or _RERANKERS[0]
+    key = _key_in(api_key_env)
+    endpoint = Endpoint(provider="voyage", key=key, model=name, known_models=_RERANKERS, stage="rerank")
+    options = {"model": name}
+    return RemoteReranker(
+        endpoint, lambda key: base_url or _address_for(key), timeout_s=timeout_s, options=options
+    )
+
+
+def _key_in(variable: str | None) -> ApiKey:
+    return ApiKey("Voyage", (variable,) if variable else _VARIABLES, obtain=_OBTAIN_KEY)
+
+
+def _address_for(key: str) -> str:
+    return _ATLAS_ADDRESS if key.startswith(_ATLAS_KEY) else _ADDRESS

@@ -14,7 +14,7 @@ from msgspec import Struct
 from mdvec.evaluation.judgements import Question, Ranker
 from mdvec.evaluation.runner import best_of_each, scope_filters
 from mdvec.text.scripts import HAN, HANGUL, HIRAGANA, KATAKANA
-from mdvec.text.words import stem
+from mdvec.text.terms import stem
 from mdvec.types.query import Expansion, SearchMode, SearchQuery
 from mdvec.workspace import Workspace
 
@@ -168,6 +168,7 @@ def _rrf(workspace: Workspace, collections: tuple[str, ...], question: Question)
             limit=_RRF_DEPTH,
             min_score=0,  # it fuses rankings, down to their ends
             expand=Expansion.CHUNK,
+            rerank=False,
         )
         for hit in workspace.search(query, wait_for_vectors=True).hits:
             key = (hit.collection, hit.path, hit.start, hit.end)

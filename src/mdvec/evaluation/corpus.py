@@ -12,7 +12,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mdvec.config.schema import Config
+from mdvec.config.schema import Config, SearchSettings
 from mdvec.errors import CollectionExistsError, NotFoundError, UsageError
 from mdvec.evaluation.judgements import CorpusDocument, JudgedSet, QuestionSet, counted, read_corpus
 from mdvec.evaluation.naming import Naming, naming_by_path, neutral_naming
@@ -40,8 +40,8 @@ class Indexing(Struct, frozen=True):
 
     Attributes:
         opener: Opens the workspace, as :func:`mdvec.open_workspace` does.
-        config: The settings. For a judged set only those of chunking and embedding count, so that its
-            figures are the same wherever it is measured.
+        config: The settings. For a judged set only those of chunking, embedding and reranking count, so that
+            its figures are the same wherever it is measured.
         cache: Folder of the databases of judged sets; a database that is there is brought up to date.
         embed: Whether vectors are needed.
     """
@@ -109,7 +109,15 @@ def indexed_set(judged: JudgedSet, indexing: Indexing) -> Iterator[Corpus]:
         NotFoundError: If there is no document.
     """
     config = indexing.config
-    indexing = replace(indexing, config=Config(chunking=config.chunking, embedding=config.embedding))
+    own = Config(
+        chunking=config.chunking,
+        embedding=config.embedding,
+        search=SearchSettings(rerank=config.search.rerank),
+        rerank=config.rerank,
+        prices=config.prices,
+        extension_sections=config.extension_sections,
+    )
+    indexing = replace(indexing, config=own)
     home = _home(judged.documents.resolve(), indexing)
     folder, naming = _documents(judged, home)
     with opened_index(folder, naming, home / "index.sqlite", indexing) as corpus:

@@ -108,7 +108,7 @@ def _as_indexed(
     # The first search indexes a folder that is not registered, here as anywhere.
     first = questions.questions[0]
     searched = (first.collection,) if first.collection else collections
-    query = SearchQuery(first.text, mode=SearchMode.LEXICAL, collections=searched, limit=1)
+    query = SearchQuery(first.text, mode=SearchMode.LEXICAL, collections=searched, limit=1, rerank=False)
     result = workspace.search(query, wait_for_vectors=True)
     if not result.total_chunks:
         msg = "there is no collection to search"

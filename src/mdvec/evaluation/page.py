@@ -14,6 +14,7 @@ from mdvec.evaluation.judgements import Question
 from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY
 from mdvec.evaluation.report import (
     OUR_MODES,
+    RERANKED,
     EvalReport,
     QuestionGroup,
     QuestionOutcome,
@@ -142,7 +143,7 @@ def _confidences(report: SetReport) -> list[tuple[str, int, float]]:
 def _duels(report: SetReport) -> Iterator[Duel]:
     """Compare hybrid with our other modes question by question; with baselines if there is no other mode."""
     outcomes = {system.system: system.outcomes for system in report.systems}
-    ours = [each for each in report.comparisons if each.other in OUR_MODES]
+    ours = [each for each in report.comparisons if each.other.removesuffix(RERANKED) in OUR_MODES]
     for each in ours or report.comparisons:
         pairs = zip(report.set.questions, outcomes[each.better], outcomes[each.other], strict=True)
         cases = [

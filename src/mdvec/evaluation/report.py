@@ -7,10 +7,15 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from mdvec.evaluation.judgements import Question, QuestionSet
+from mdvec.types.hit import Reranking
 from mdvec.types.query import SearchMode
 
 OUR_MODES = frozenset(mode.value for mode in SearchMode)
 """The systems that are search modes of mdvec; every other one is a baseline."""
+
+
+RERANKED = "+rerank"
+"""The end of the name of a search mode whose passages a reranker has ordered."""
 
 
 class QuestionOutcome(Struct, frozen=True):
@@ -25,6 +30,7 @@ class QuestionOutcome(Struct, frozen=True):
         confidence: The confidence that the search reported; empty for baselines.
         best_text: The passage of the first document, shortened for reports.
         bad: Those of the question's bad documents that are among the ten best, best first.
+        reranked: What a reranker has read for it; None without one.
     """
 
     question: str
@@ -35,6 +41,7 @@ class QuestionOutcome(Struct, frozen=True):
     confidence: str = ""
     best_text: str = ""
     bad: tuple[str, ...] = ()
+    reranked: Reranking | None = None
 
 
 class Interval(Struct, frozen=True):
@@ -57,7 +64,8 @@ class SystemReport(Struct, frozen=True):
     """One system (a mode of mdvec or a baseline) on one set.
 
     Attributes:
-        system: ``lexical``, ``dense``, ``hybrid``, or the name of a baseline.
+        system: ``lexical``, ``dense``, ``hybrid``, one of these with :data:`RERANKED`, or the name of a
+            baseline.
         metrics: Mean over all questions, by metric.
         p50_ms: Median latency.
         p95_ms: 95th percentile of the latency.

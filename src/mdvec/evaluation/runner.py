@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -25,6 +26,7 @@ from mdvec.evaluation.metrics import (
     percentile,
 )
 from mdvec.evaluation.report import (
+    RERANKED,
     EvalReport,
     Interval,
     QuestionGroup,
@@ -35,6 +37,7 @@ from mdvec.evaluation.report import (
 )
 from mdvec.text.quantity import quantity
 from mdvec.text.tokens import estimate_token_count
+from mdvec.types.hit import NOT_RERANKED, Reranking
 from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery
 from mdvec.workspace import Workspace
 
@@ -69,8 +72,13 @@ class Options(Struct, frozen=True):
         return self.baselines is not None or any(mode is not SearchMode.LEXICAL for mode in self.modes)
 
 
-_Found = tuple[Sequence[tuple[str, str]], str]
-"""Path and text of each document, best first, and the confidence of the search."""
+class _Found(NamedTuple):
+    """What a system found: path and text of each document, best first, and what its answer says of them."""
+
+    passages: Sequence[tuple[str, str]]
+    confidence: str = ""
+    reranked: Reranking | None = None
+
 
 _System = Callable[[Question], _Found]
 
@@ -166,6 +174,9 @@ def _systems(
 ) -> Iterator[tuple[str, _System]]:
     for mode in options.modes:
         yield mode.value, _mode(corpus, mode)
+    if corpus.workspace.models.reranker and options.modes:
+        mode = SearchMode.HYBRID if SearchMode.HYBRID in options.modes else options.modes[-1]
+        yield mode.value + RERANKED, _mode(corpus, mode, rerank=True)
     if options.baselines is None:
         return
     # A question that names its collection searches that one alone.
@@ -179,7 +190,7 @@ def _systems(
         yield name, _baseline(name, rankers)
 
 
-def _mode(corpus: Corpus, mode: SearchMode) -> _System:
+def _mode(corpus: Corpus, mode: SearchMode, *, rerank: bool = False) -> _System:
     def search(question: Question) -> _Found:
         query = SearchQuery(
             question.text,
@@ -193,19 +204,23 @@ def _mode(corpus: Corpus, mode: SearchMode) -> _System:
             # Documents are judged, by their best chunk.
             per_document=1,
             expand=Expansion.CHUNK,
+            rerank=rerank,
         )
         result = corpus.workspace.search(query, wait_for_vectors=True)
         # Without a warning the question has operators alone, so that there is nothing to embed.
         if result.mode is not mode and result.warnings:
             raise EmbedderUnavailableError(result.warnings[0])
+        for warning in result.warnings:
+            if warning.startswith(NOT_RERANKED):  # figures of both orders together would say nothing
+                raise EmbedderUnavailableError(warning)
         found = [(hit.path if question.collection else corpus.path_of(hit), hit.text) for hit in result.hits]
-        return found, result.confidence.value
+        return _Found(found, result.confidence.value, result.reranked)
 
     return search
 
 
 def _baseline(name: str, rankers: Mapping[str, Mapping[str, Ranker]]) -> _System:
-    return lambda question: (rankers[question.collection][name](question), "")
+    return lambda question: _Found(rankers[question.collection][name](question))
 
 
 def _outcomes(questions: QuestionSet, corpus: Corpus, system: _System) -> tuple[QuestionOutcome, ...]:
@@ -214,9 +229,9 @@ def _outcomes(questions: QuestionSet, corpus: Corpus, system: _System) -> tuple[
     outcomes: list[QuestionOutcome] = []
     for question, place in zip(questions.questions, located, strict=True):
         started = time.perf_counter()
-        passages, confidence = system(place)
+        found = system(place)
         latency_ms = (time.perf_counter() - started) * 1000
-        best = best_of_each(passages, place, most=DEPTH)
+        best = best_of_each(found.passages, place, most=DEPTH)
         ranking = tuple(corpus.naming.name_of(path) for path in best)
         texts = list(best.values())
         outcomes.append(
@@ -226,9 +241,10 @@ def _outcomes(questions: QuestionSet, corpus: Corpus, system: _System) -> tuple[
                 metrics=measure(ranking, question.relevant),
                 latency_ms=latency_ms,
                 tokens=sum(map(estimate_token_count, texts)),
-                confidence=confidence,
+                confidence=found.confidence,
                 best_text=texts[0][:_BEST_TEXT_CHARS] if texts else "",
                 bad=tuple(name for name in ranking if name in question.bad),
+                reranked=found.reranked,
             )
         )
     return tuple(outcomes)

@@ -1,6 +1,7 @@
 """Step 4 of an import: embeds every name and every chunk without a vector.
 
-Lines that most documents of a collection share are left out of what is embedded.
+Lines that most documents of a collection share are left out of what is embedded. A vector index is brought up
+to date at the end.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.embedding.interface import Embedder
 from mdvec.embedding.unrelated import PASSAGES, QUESTIONS, measure_unrelated
-from mdvec.errors import EmbeddingError
+from mdvec.errors import EmbeddingError, StoreError
 from mdvec.indexing.work import Work
-from mdvec.stores.interface import View
+from mdvec.stores.interface import Store, View
 from mdvec.stores.records import PendingText
 from mdvec.text.boilerplate import MIN_DOCUMENTS, MOST, shared_lines, without_boilerplate
 from mdvec.types.collection import Boilerplate
@@ -244,3 +245,19 @@ def _sampled_bodies(work: Work, view: View) -> Iterator[str]:
     sample = ids[:: 1 + len(ids) // _SAMPLED_DOCUMENTS]
     for start in range(0, len(sample), _DOCUMENTS_AT_ONCE):
         yield from view.documents.texts(sample[start : start + _DOCUMENTS_AT_ONCE]).values()
+
+
+def update_vector_index(store: Store) -> tuple[str, ...]:
+    """Bring the vector indexes of a store, and the one next to it, up to date; for the end of an import.
+
+    Returns:
+        A warning when that does not work; searches then are right without it.
+    """
+    try:
+        store.make_vector_indexes()
+        with store.read() as view:
+            if view.vectors.index is not None:
+                view.vectors.index.update()
+    except StoreError as error:
+        return (f"the vector index is behind, and searches do without it: {error}",)
+    return ()

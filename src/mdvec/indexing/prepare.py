@@ -164,7 +164,7 @@ def prepare(
         entry: The entry of the source's listing.
         content: The bytes of the file, or its text as the store has it.
         recipe: The parser and the chunker.
-        contexts: Replace the contexts of the chunks, if there are as many.
+        contexts: Replace the contexts of the chunks, if there are as many and the document has text.
 
     Returns:
         The prepared document, an exclusion if the file is binary or only names a file of Git LFS, or the
@@ -182,8 +182,10 @@ def prepare(
         document = replace(document, warnings=(decoded.warning, *document.warnings))
     cut = recipe.chunker.chunk(document)
     document = replace(document, warnings=(*document.warnings, *cut.warnings))
-    chunks = cut.chunks or ((metadata_chunk(document),) if cut.is_found else ())
-    if contexts is not None and len(contexts) == len(chunks):
+    chunks = cut.chunks
+    if not chunks and cut.is_found:
+        chunks = (metadata_chunk(document),)  # it says little but the name of the document
+    elif contexts is not None and len(contexts) == len(chunks):
         chunks = tuple(
             replace(chunk, context=context) for chunk, context in zip(chunks, contexts, strict=True)
         )

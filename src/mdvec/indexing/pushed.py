@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import astuple, replace
 
-from mdvec.chunking.context import context_line
+from mdvec.chunking.writing import context_line
 from mdvec.errors import DamagedDatabaseError
 from mdvec.indexing.prepare import make_record
 from mdvec.indexing.work import Work

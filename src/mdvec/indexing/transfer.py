@@ -17,7 +17,6 @@ from mdvec.errors import StoreError
 from mdvec.indexing.prepare import make_record
 from mdvec.stores.interface import Store, View
 from mdvec.stores.records import DocumentRecord, StoredDocument
-from mdvec.stores.versions import read_versions
 from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.types.chunk import Chunk
 from mdvec.types.collection import Collection
@@ -183,7 +182,7 @@ def _copy_collection(view: View, target: Store, collection: Collection, done: in
             exclusions=[Exclusion(e.path, e.reason) for e in states if e.state is DocumentState.EXCLUDED],
             failures=[Unreadable(e.path, e.reason) for e in states if e.state is DocumentState.FAILED],
         )
-        writer.documents.set_superseded(own, read_versions(own, writer).superseded)
+        writer.documents.set_superseded(own, writer.documents.versions(own).newer)
     return done
 
 

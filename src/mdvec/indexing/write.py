@@ -14,7 +14,6 @@ from mdvec import run
 from mdvec.indexing.plan import Changes, sized
 from mdvec.indexing.prepare import Prepared, Processes, prepared
 from mdvec.indexing.work import Work
-from mdvec.stores.versions import read_versions
 from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.ids import SpaceId
 
@@ -70,7 +69,7 @@ def write_changes(
     new = {entry.path for entry in plan.new}
     old_paths = {move.entry.path: move.old_path for move in plan.moved}
     done, left_out = 0, len(outcome.exclusions) + len(outcome.failures)
-    for batch in _batches(_ready(prepared(changes, changes.entries, processes), outcome)):
+    for batch in _batches(prepared(changes, changes.entries, processes), outcome):
         _write_batch(work, batch, old_paths, space_id, outcome)
         paths = [item.record.entry.path for item in batch]
         added = sum(path in new for path in paths)
@@ -89,30 +88,28 @@ def write_changes(
             work.collection.id, exclusions=sorted(outcome.exclusions), failures=sorted(outcome.failures)
         )
         writer.documents.set_superseded(
-            work.collection.id, read_versions(work.collection.id, writer).superseded
+            work.collection.id, writer.documents.versions(work.collection.id).newer
         )
     return outcome
 
 
-def _ready(items: Iterable[Prepared | Exclusion | Unreadable], outcome: WriteOutcome) -> Iterator[Prepared]:
+def _batches(
+    items: Iterable[Prepared | Exclusion | Unreadable], outcome: WriteOutcome
+) -> Iterator[list[Prepared]]:
+    """Yield what can be written, some at a time; the rest goes to the outcome."""
+    batch: list[Prepared] = []
+    chunks = 0
     for item in items:
         match item:
             case Prepared():
-                yield item
+                batch.append(item)
+                chunks += len(item.record.chunks)
             case Exclusion():
                 outcome.exclusions.append(item)
             case Unreadable():
                 outcome.failures.append(item)
-
-
-def _batches(items: Iterable[Prepared]) -> Iterator[list[Prepared]]:
-    batch: list[Prepared] = []
-    chunks = 0
-    for item in items:
-        batch.append(item)
-        chunks += len(item.record.chunks)
         is_full = chunks >= _CHUNKS_PER_TRANSACTION or len(batch) >= _DOCUMENTS_PER_TRANSACTION
-        if is_full or run.current().cancelled:  # what was prepared is not lost
+        if batch and (is_full or run.current().cancelled):  # what was prepared is not lost
             yield batch
             batch, chunks = [], 0
     if batch:

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from starlette.applications import Starlette
-from starlette.types import ASGIApp, Lifespan
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from mdvec.interfaces.errors import OnBug, bug_listener
 from mdvec.interfaces.http.api import api_routes
-from mdvec.interfaces.http.guard import MCP_PATH, WebDoor, guarded, serving
+from mdvec.interfaces.http.guard import (
+    JSON,
+    MAX_REQUESTS,
+    MCP_PATH,
+    RPC_PATH,
+    WebDoor,
+    guarded,
+    is_json,
+    problem,
+)
 from mdvec.interfaces.http.options import Authority, ServerOptions
 from mdvec.interfaces.http.server import bind, serve
 from mdvec.interfaces.mcp.http import mcp_routes
-from mdvec.interfaces.rpc.route import rpc_routes
+from mdvec.interfaces.rpc.dispatcher import RpcClient
+from mdvec.interfaces.rpc.methods import all_methods
+from mdvec.interfaces.streams import MAX_LINE_BYTES
 from mdvec.interfaces.web.routes import page_routes
 from mdvec.workspace import RestrictedWorkspace
 
 if TYPE_CHECKING:
     from mdvec.config import Config
     from mdvec.workspace import Workspace
-
-_FACTORIES: tuple[Callable[..., WebDoor], ...] = (mcp_routes, rpc_routes, api_routes, page_routes)
 
 
 def build_app(
@@ -40,43 +51,45 @@ def build_app(
 
     Each token that may read only some collections has its own doors, to a workspace with no others.
     """
-    doors = [*_doors(workspace, config, options, on_bug), *more]
+
+    def doors_of(workspace: Workspace) -> list[WebDoor]:
+        return [
+            mcp_routes(workspace, config, on_bug),
+            _rpc_routes(workspace, on_bug),
+            api_routes(workspace, on_bug),
+            page_routes(workspace, options, on_bug),
+        ]
+
     restricted = {
-        each.digest: _doors(RestrictedWorkspace(workspace, each.collections), config, options, on_bug)
+        each.digest: doors_of(RestrictedWorkspace(workspace, each.collections))
         for each in options.rights
         if each.collections is not None
     }
-    every = [*doors, *itertools.chain(*restricted.values())]
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with AsyncExitStack() as stack:
-            for door in every:
-                if door.lifespan is not None:
-                    await stack.enter_async_context(door.lifespan())
-            yield
-
-    def app_of(doors: Sequence[WebDoor], lifespan: Lifespan[Starlette] | None = None) -> ASGIApp:
-        refuse = next((door.refuse for door in doors if door.refuse), None)
-        return serving(
-            [route for door in doors for route in door.routes],
-            on_bug=on_bug,
-            refuse=refuse,
-            lifespan=lifespan,
-        )
-
-    return guarded(
-        app_of(doors, lifespan),
-        options,
-        port,
-        restricted={digest: app_of(each) for digest, each in restricted.items()},
-        body_limits={path: limit for door in doors for path, limit in door.body_limits.items()},
-        open_paths=frozenset().union(*(door.open_paths for door in doors)),
-    )
+    return guarded([*doors_of(workspace), *more], options, port, on_bug=on_bug, restricted=restricted)
 
 
-def _doors(workspace: Workspace, config: Config, options: ServerOptions, on_bug: OnBug) -> list[WebDoor]:
-    return [factory(workspace, config, options, on_bug=on_bug) for factory in _FACTORIES]
+def _rpc_routes(workspace: Workspace, on_bug: OnBug) -> WebDoor:
+    """Return the route of JSON-RPC: one message a request, one answer a response, and no notifications."""
+    methods = all_methods(workspace)
+    threads = CapacityLimiter(MAX_REQUESTS)
+
+    def answered(message: bytes) -> bytes | None:
+        sent: list[bytes] = []
+        client = RpcClient(methods, sent.append, on_bug, notifies=False, around=workspace.explaining)
+        client.receive(message)
+        client.wait()
+        client.close()
+        return sent[0] if sent else None
+
+    async def answer(request: Request) -> Response:
+        if not is_json(request.headers):
+            return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"A message has the type {JSON}.")
+        response = await to_thread.run_sync(answered, await request.body(), limiter=threads)
+        if response is None:
+            return Response(status_code=HTTPStatus.NO_CONTENT)
+        return Response(response, media_type=JSON)
+
+    return WebDoor([Route(RPC_PATH, answer, methods=["POST"])], body_limits={RPC_PATH: MAX_LINE_BYTES})
 
 
 def serve_http(

@@ -54,7 +54,7 @@ class Segment:
     matched: bool
 
 
-class _Parts:
+class _Pieces:
     """The parts of a text, by how much the words in them count.
 
     Attributes:
@@ -100,12 +100,12 @@ def best_passage(query: str, text: str, *, width: int, lines: int, around: str =
         Lines of segments without blank lines, control characters replaced by spaces; ``…`` at the end
         when the last line is cut.
     """
-    from mdvec.text.highlight import match_spans
+    from mdvec.text.matches import match_spans
 
     headings = "\n".join(_HEADING.findall(text))
     text = _unwrapped(_shown_text(text, around))
     spans = match_spans(query, text)
-    parts = _Parts(text)
+    parts = _Pieces(text)
     counted = spans
     if _different(text, spans) <= _different(headings, match_spans(query, headings)):
         counted = [span for span in spans if parts.in_sentence(span[0])]
@@ -161,7 +161,7 @@ def _unwrapped(text: str) -> str:
     return "".join(characters)
 
 
-def _best_start(text: str, spans: Sequence[Span], parts: _Parts, width: int, lines: int) -> int:
+def _best_start(text: str, spans: Sequence[Span], parts: _Pieces, width: int, lines: int) -> int:
     """Return the start of the lines with the highest weight; without a match, of the first whole sentence.
 
     Among lines with equally many different words, those whose first line has the most of them.
@@ -219,7 +219,7 @@ def _different(text: str, spans: Sequence[Span]) -> set[str]:
 
 def _word(text: str) -> str:
     """Return what all forms of a word share."""
-    from mdvec.text.words import is_english, stem
+    from mdvec.text.terms import is_english, stem
 
     word = text.casefold()
     return stem(word) if is_english(word) else word

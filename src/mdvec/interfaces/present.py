@@ -13,7 +13,7 @@ from mdvec.interfaces.encoding import iso_time
 from mdvec.interfaces.printing import one_line, without_gaps
 from mdvec.run import Stage
 from mdvec.text.quantity import quantity
-from mdvec.types.hit import Confidence, SearchHit, SearchResult
+from mdvec.types.hit import Confidence, Reranking, SearchHit, SearchResult
 
 if TYPE_CHECKING:
     from mdvec.types.collection import Collection
@@ -156,6 +156,15 @@ def about_line(hit: SearchHit) -> str:
 def similar_line(hit: SearchHit) -> str:
     """Return how many like texts are folded into a hit; empty if none is."""
     return LIKE_IT.format(n=f"{hit.similar:,}") if hit.similar else ""
+
+
+def reranked_line(reranked: Reranking | None) -> str:
+    """Return what a reranker has read, and what that cost; empty without one."""
+    if reranked is None:
+        return ""
+    cost = "" if reranked.usd is None else f", {reranked.usd:.6f} USD"
+    tokens = f": {quantity(reranked.tokens, 'token')}{cost}" if reranked.tokens else ""
+    return f"{quantity(reranked.passages, 'passage')} reranked by {reranked.model}{tokens}"
 
 
 def weaker_line(result: SearchResult, remedy: str) -> str:

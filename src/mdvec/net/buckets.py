@@ -39,6 +39,7 @@ _GIVE_CREDENTIALS: Final = (
 )
 
 _MAX_TRIES: Final = 6
+_MAX_OBJECTS: Final = 2_000_000  # of a list, half a gigabyte of memory; a hostile server's does not end
 _FIRST_WAIT_S: Final = 0.2  # doubled with each try
 _ANSWER_WITHIN: Final = timedelta(seconds=60)  # the largest file has some megabytes
 _MAX_MESSAGE_CHARS: Final = 300  # the library's messages go on with how it was configured
@@ -110,20 +111,29 @@ class Bucket:
         """Return what is below a folder, in any order; nothing is no error.
 
         Raises:
-            ServiceError: If the bucket cannot be used.
+            ServiceError: If the bucket cannot be used, or its list does not end.
+            ImportStoppedError: If the run is cancelled meanwhile.
         """
-        return self._repeated(
-            lambda: [
-                BucketObject(
-                    str(each["path"]),
-                    int(each["size"]),
-                    int(each["last_modified"].timestamp()) * 1_000_000_000,
-                    each["e_tag"] or "",
+
+        def listed() -> list[BucketObject]:
+            found: list[BucketObject] = []
+            for page in self._store.list(folder or None):
+                run.current().check()
+                found += (
+                    BucketObject(
+                        str(each["path"]),
+                        int(each["size"]),
+                        int(each["last_modified"].timestamp()) * 1_000_000_000,
+                        each["e_tag"] or "",
+                    )
+                    for each in page
                 )
-                for page in self._store.list(folder or None)
-                for each in page
-            ]
-        )
+                if len(found) > _MAX_OBJECTS:
+                    msg = f"{self.location} lists more than {_MAX_OBJECTS:,} objects"
+                    raise ServiceRefusedError(msg, hint="Use a path that contains less: s3://BUCKET/PATH.")
+            return found
+
+        return self._repeated(listed)
 
     def get(self, name: str, *, etag: str = "", most_bytes: int | None = None) -> bytes | None:
         """Return an object; None if there is none, or it has another ETag than this one.

@@ -253,15 +253,15 @@ class HttpClient:
             attempt += 1
             if not failure.retry:
                 raise failure
+            if requested_s is not None and math.isfinite(requested_s):
+                with self._guard:  # also for whoever sends the next request, if this one is given up
+                    self._closed_until = max(self._closed_until, self._clock.now() + requested_s)
             if requested_s is not None and requested_s > retry.max_wait_s:
                 self._give_up(failure, requested_s)
             if attempt >= retry.attempts or self._clock.now() - sent_at > retry.max_wait_s:
                 raise failure
             if requested_s is None:
                 _wait(backoff(attempt - 1, self._clock.chance))
-            else:
-                with self._guard:
-                    self._closed_until = max(self._closed_until, self._clock.now() + requested_s)
 
     def _requested_wait(self, response: Response, expected: Collection[int]) -> float | None:
         requested_s = self._own_retry_after(response)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from mdvec.text.operators import QUOTES
 from mdvec.text.quantity import quantity
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
@@ -158,6 +159,8 @@ def unmatched(query: SearchQuery, operators: Sequence[str]) -> str:
         case ():
             fewer = ", or fewer filters" if query.filters != Filters() else ""
             return f"Nothing matches. Try other words{fewer}."
+        case (phrase,) if phrase[:1] in QUOTES:
+            return f"Nothing matches {phrase}. Without quotation marks, its words are searched for."
         case (operator,):
             return f"Nothing matches {operator}. Leave it out."
         case several:

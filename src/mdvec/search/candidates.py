@@ -18,7 +18,7 @@ class Candidates(Struct, frozen=True):
     """The chunks that may be found; each array has one entry for each of them.
 
     Attributes:
-        places: Their places, in order of id.
+        places: Their places, in order (see :meth:`mdvec.stores.view.ChunkView.places`).
         word_share: BM25 score as a share of the largest score that a chunk could reach, 0..1; 1 for exact
             evidence.
         exact: Whether the query is the name of the chunk or its document, or is in it word for word.

@@ -40,7 +40,7 @@ class Extract(Struct, frozen=True):
     tokens: int
     cut_lines: tuple[str, ...] = ()
 
-    def inside(self, other: Self) -> bool:
+    def is_part_of(self, other: Self) -> bool:
         """Return True if it is a part of another stretch of the same document."""
         return other.start <= self.start and self.end <= other.end
 

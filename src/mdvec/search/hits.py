@@ -22,7 +22,7 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.boilerplate import without_boilerplate
 from mdvec.text.folding import normalise
-from mdvec.text.highlight import match_spans, matched_words
+from mdvec.text.matches import match_spans, matched_words
 from mdvec.text.moments import CREATED_KEYS, first_moment
 from mdvec.text.plain import plain_text
 from mdvec.text.prose import FENCE
@@ -32,8 +32,7 @@ from mdvec.types.collection import DEFAULT_SOURCE, Collection
 from mdvec.types.document import Comment, place_at, places_of
 from mdvec.types.folder_context import contexts_above
 from mdvec.types.hit import SearchHit
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId
-from mdvec.types.links import Versions
+from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Expansion, SearchQuery
 from mdvec.types.report import ListedDocument
 
@@ -93,7 +92,7 @@ def show_hits(query: SearchQuery, passages: Sequence[ScoredPassage], view: View)
         part = fit(passage, around, tokens_left, more_left, first=not hits)
         if part is None:
             return Shown(hits, min(len(wanted) - number, query.limit - len(hits)))
-        if any(other == best.document_id and part.inside(before) for other, before in shown):
+        if any(other == best.document_id and part.is_part_of(before) for other, before in shown):
             continue
         if tokens_left is not None:
             tokens_left -= part.tokens
@@ -114,12 +113,13 @@ def _asked_chunk(query: str, best: StoredChunk, own: Sequence[StoredChunk]) -> S
     """Return the chunk of a passage with most of the query's words; the best one if it has as many."""
     if len(own) == 1:
         return best
-    return max(own, key=lambda each: (_weight(query, each.text), each.id == best.id))
-
-
-def _weight(query: str, text: str) -> int:
-    """Return the length of all different words of a query in a text."""
-    return sum(map(len, {_word(text[start:end]) for start, end in match_spans(query, text)}))
+    asked, most = best, (-1, False)
+    for each in own:
+        words = {_word(each.text[start:end]) for start, end in match_spans(query, each.text)}
+        weight = sum(map(len, words)), each.id == best.id
+        if weight > most:
+            asked, most = each, weight
+    return asked
 
 
 def _word(matched: str) -> str:
@@ -218,7 +218,6 @@ def with_files(
     found: Sequence[tuple[SearchHit, StoredChunk]],
     query: str,
     searched: Sequence[SearchedCollection],
-    versions: Mapping[CollectionId, Versions],
     view: View,
 ) -> Iterator[SearchHit]:
     """Yield hits with their own text, and with all that is known of their documents and files.
@@ -227,15 +226,15 @@ def with_files(
         found: The hits.
         query: As it was searched.
         searched: The collections.
-        versions: Which documents replace which, by collection.
         view: The snapshot.
     """
     places = {each.collection.id: each for each in searched}
     facts = view.documents.facts([chunk.document_id for _, chunk in found])
     for hit, chunk in found:
         place, said = places[chunk.collection_id], facts[chunk.document_id]
-        replaced = versions[chunk.collection_id]
+        replaced = view.documents.versions(chunk.collection_id)
         created = first_moment(said.frontmatter, CREATED_KEYS)
+        begin = max(hit.start, chunk.start) if chunk.start < hit.end else hit.start
         yield replace(
             hit,
             chunk_text=_own_text(query, hit.chunk_text, place.collection.boilerplate.frequent),
@@ -248,7 +247,7 @@ def with_files(
             updated_ms=said.changed_ns // _NS_PER_MS or None,
             created_ms=None if created is None else created // _NS_PER_MS,
             tags=said.tags,
-            place=_place(query, hit, said.comments),
+            place=place_with_words(query, said.comments, begin, hit.chunk_text),
         )
 
 
@@ -261,9 +260,12 @@ def file_of(known: StoredDocument | StoredChunk | ListedDocument, collection: Co
 
 def is_stale(known: StoredChunk | StoredDocument, differs: Callable[[SourceEntry], bool]) -> bool:
     """Return True if a document is marked as changed, or its file differs from the index."""
-    return known.dirty or differs(
-        SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
-    )
+    return known.dirty or differs(entry_of(known))
+
+
+def entry_of(known: StoredDocument | StoredChunk) -> SourceEntry:
+    """Return the file of a document as its source listed it."""
+    return SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
 
 
 def _own_text(query: str, text: str, shared: Sequence[str]) -> str:
@@ -272,34 +274,23 @@ def _own_text(query: str, text: str, shared: Sequence[str]) -> str:
     return text if rest == text or matched_words(query, rest) != matched_words(query, text) else rest
 
 
-def _place(query: str, hit: SearchHit, comments: Sequence[Comment]) -> str:
-    """Return the place that a hit names: that of its best chunk unless another one has more words."""
-    above = hit.text.split("\n")[: max(0, hit.chunk_line - hit.start_line)]
-    chunk = hit.start + sum(len(line) + 1 for line in above)
-    return place_with_words(query, comments, hit.start, hit.text, chunk)
-
-
-def place_with_words(
-    query: str, comments: Sequence[Comment], start: int, text: str, best: int | None = None
-) -> str:
-    """Return the place of the original that has most of the words of a query.
+def place_with_words(query: str, comments: Sequence[Comment], start: int, text: str) -> str:
+    """Return the place of the original that has most of the words of a query: the first one if several do.
 
     Args:
         query: Their query.
         comments: Those of a document, in order.
         start: Where a part of the document begins.
         text: That part.
-        best: Position of the character whose place it is if no other one has more words; ``start`` when None.
 
     Returns:
         The place; empty in a document that was not converted.
     """
-    usual = place_at(comments, start if best is None else best)
     begins = [(0, ""), *((at, place) for at, place in places_of(comments) if at < start + len(text))]
-    found, most = usual, 0
+    found, most = place_at(comments, start), 0
     for (at, place), (end, _) in pairwise([*begins, (start + len(text), "")]):
         words = matched_words(query, text[max(0, at - start) : max(0, end - start)])
         count = sum(map(len, words))
-        if count > most or (count == most and place == usual):
+        if count > most:
             found, most = place, count
     return found

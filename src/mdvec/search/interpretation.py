@@ -9,13 +9,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mdvec import run
-from mdvec.search.filters import folder_or_glob
+from mdvec.search.filters import at_path, folder_or_glob
 from mdvec.search.spelling import check_spelling
-from mdvec.search.where import at_path
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
 from mdvec.text.folding import fold_name, normalise
-from mdvec.text.operators import Field, Operator, parse_query, text_finder
+from mdvec.text.matches import phrase_finder
+from mdvec.text.operators import Field, Operator, parse_query
 from mdvec.text.properties import property_text
 from mdvec.text.terms import phrase_terms, run_pattern
 from mdvec.types.ids import ChunkId, DocumentId
@@ -114,7 +114,7 @@ def _words_of_prefixes(operators: Iterable[Operator], where: Where, view: View) 
             begun = Counter(
                 word
                 for chunk in view.chunks.get(ids).values()
-                for part in _parts(chunk)
+                for part in _searched_texts(chunk)
                 for word in _words_with(normalise(operator.text), part)
             )
             found += [word for word, _ in begun.most_common(_WORDS_OF_PREFIX)]
@@ -139,7 +139,7 @@ def _chunks_with(operator: Operator, where: Where, view: View) -> Sequence[Chunk
     ids = view.words.holding(terms.groups, where)
     if terms.exact:
         return ids
-    holds = text_finder(operator)
+    holds = _text_finder(operator)
     named: dict[DocumentId, bool] = {}  # whether aliases and properties hold the words
 
     def is_named(chunk: StoredChunk) -> bool:
@@ -152,7 +152,7 @@ def _chunks_with(operator: Operator, where: Where, view: View) -> Sequence[Chunk
         chunk.id
         for at in range(0, len(ids), _BATCH)
         for chunk in view.chunks.get(ids[at : at + _BATCH]).values()
-        if any(map(holds, _parts(chunk))) or (is_word and is_named(chunk))
+        if any(map(holds, _searched_texts(chunk))) or (is_word and is_named(chunk))
     ]
 
 
@@ -168,11 +168,11 @@ def _documents_with(operator: Operator, where: Where, view: View) -> Sequence[Do
         case _:
             groups = phrase_terms(operator.text, prefix=operator.prefix).groups
             candidates = replace(everywhere, chunks=frozenset(view.words.holding(groups, everywhere)))
-            holds = text_finder(operator)
+            holds = _text_finder(operator)
             return [key for key, title in view.documents.titles(candidates).items() if holds(title)]
 
 
-def _parts(chunk: StoredChunk) -> Iterator[str]:
+def _searched_texts(chunk: StoredChunk) -> Iterator[str]:
     """Yield the texts in which a phrase may occur; it does not cross from one to the next."""
     yield chunk.text
     yield chunk.title
@@ -194,3 +194,16 @@ def _words_with(prefix: str, text: str) -> Iterator[str]:
     normalised = normalise(text)
     words = (match.group() for match in run_pattern(normalised).finditer(normalised))
     return (word for word in words if word.startswith(last))
+
+
+def _text_finder(operator: Operator) -> Callable[[str], bool]:
+    """Return a predicate: True for a text that contains the words of an operator.
+
+    Raises:
+        ValueError: If it has no words; parsed operators always have some.
+    """
+    finder = phrase_finder(operator.text, prefix=operator.prefix)
+    if finder is None:
+        msg = f"no words in {operator.typed!r}"
+        raise ValueError(msg)
+    return finder

@@ -12,7 +12,7 @@ Stores find candidates by plain similarity of texts and of names; this module sc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -95,17 +95,21 @@ class Meaning(Struct, frozen=True):
     above_unrelated: NDArray[np.float64]
 
 
-def find_by_meaning(space: QuerySpace, view: View, *, where: Where, depth: int) -> list[ChunkId]:
-    """Return the chunks that may be among the ``depth`` nearest of a space."""
-    inside = replace(where, collections=space.collections)
-    if set(space.collections) == set(where.collections):
-        inside = where
-    with run.current().step("dense") as details:
-        texts = view.vectors.nearest_chunks(space.id, space.vector, inside, depth)
-        names = view.vectors.nearest_documents(space.id, space.vector, inside, depth // _RANKS_PER_NAME)
-        named = view.chunks.places_in([document for document, _ in names], inside, depth)
-        details.update(texts=len(texts), named=len(named))
-    return list(dict.fromkeys([*(chunk for chunk, _ in texts), *(place.id for place in named)]))
+def find_by_meaning(
+    spaces: Sequence[QuerySpace], view: View, *, where: Where, depth: int
+) -> list[list[ChunkId]]:
+    """Return for each space the chunks that may be among its ``depth`` nearest."""
+    found: list[list[ChunkId]] = []
+    for space in spaces:
+        is_everywhere = set(space.collections) == set(where.collections)
+        inside = where if is_everywhere else replace(where, collections=space.collections)
+        with run.current().step("dense") as details:
+            texts = view.vectors.nearest_chunks(space.id, space.vector, inside, depth)
+            names = view.vectors.nearest_documents(space.id, space.vector, inside, depth // _RANKS_PER_NAME)
+            named = view.chunks.places_in([document for document, _ in names], inside, depth)
+            details.update(texts=len(texts), named=len(named))
+        found.append([*dict.fromkeys([*(chunk for chunk, _ in texts), *(place.id for place in named)])])
+    return found
 
 
 def measure_meaning(spaces: Sequence[QuerySpace], places: Sequence[ChunkPlace], view: View) -> Meaning:
@@ -123,13 +127,23 @@ def measure_meaning(spaces: Sequence[QuerySpace], places: Sequence[ChunkPlace], 
         own = [at for at, place in enumerate(places) if place.collection_id in space.collections]
         if own:
             with run.current().step("rescore", chunks=len(own)):
-                here = _measure_in(space, [places[at] for at in own], view)
+                sample = view.vectors.sample(space.id, SAMPLE_CHUNKS)
+                backgrounds: dict[CollectionId, tuple[float, float]] = {}
+                for collection in {places[at].collection_id for at in own}:
+                    backgrounds[collection] = _background(space, collection, sample, view)
+                here = _measure_in(space, [places[at] for at in own], backgrounds, view)
             for name in Meaning.__struct_fields__:
                 getattr(found, name)[own] = getattr(here, name)
     return found
 
 
-def _measure_in(space: QuerySpace, places: Sequence[ChunkPlace], view: View) -> Meaning:
+def _measure_in(
+    space: QuerySpace,
+    places: Sequence[ChunkPlace],
+    backgrounds: Mapping[CollectionId, tuple[float, float]],
+    view: View,
+) -> Meaning:
+    """Return how near chunks of a space are to the query, compared with the backgrounds of collections."""
     import numpy as np
 
     ids, documents, collections, _, unspaced, _, before, after = zip(*places, strict=True)
@@ -149,10 +163,8 @@ def _measure_in(space: QuerySpace, places: Sequence[ChunkPlace], view: View) -> 
         ordinary = texts[1, 0]
         near[across] -= ORDINARY_SHARE * (ordinary[across] - ordinary[across].mean())
     deviations = np.where(np.isnan(near), np.nan, 0.0)
-    sample = view.vectors.sample(space.id, SAMPLE_CHUNKS)
-    for collection in set(collections):
+    for collection, (mean, spread) in backgrounds.items():
         inside = np.array(collections) == collection
-        mean, spread = _background(space, collection, sample, view)
         if spread > _MIN_SPREAD:
             deviations[inside] = (near[inside] - mean) / spread
     return Meaning(similarity, near, deviations, above)
@@ -205,7 +217,7 @@ def _background(
     alike = [place.id for place in inside if place.unspaced == space.unspaced]
     ids = alike if len(alike) >= _MIN_SAMPLE else [place.id for place in inside]
     near = view.vectors.chunk_similarities(space.id, space.vector[np.newaxis], ids)[0]
-    near = np.sort(near[~np.isnan(near)])  # so that sums are equal whatever the ids
+    near = near[~np.isnan(near)]
     mean, spread = (float(near.mean()), float(near.std())) if len(near) else (0.0, 0.0)
     if space.unrelated is None:
         return mean, spread

@@ -16,7 +16,7 @@ from mdvec.embedding.interface import Embedder
 from mdvec.errors import EmbeddingError, MdvecError
 from mdvec.search.meaning import QuerySpace
 from mdvec.stores.interface import View
-from mdvec.text.scripts import is_unspaced_query
+from mdvec.text.terms import is_unspaced_query
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import Collection
 from mdvec.types.ids import SpaceId

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
+from mdvec.files import inside
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
 from mdvec.text.folding import nfc
@@ -30,6 +31,7 @@ _MAX_NAMED = 5
 _MAX_NEAR = 3
 _SCHEME = "mdvec://"
 _FILE_SCHEME = "file://"
+_BEFORE_DRIVE = re.compile(r"\A/(?=[A-Za-z]:)")  # file:///C:/Notes
 
 
 class Reference(Struct, frozen=True):
@@ -108,6 +110,7 @@ def readings(
     if text.startswith((_SCHEME, _FILE_SCHEME)):
         scheme = _SCHEME if text.startswith(_SCHEME) else _FILE_SCHEME
         plain = unquote_to_bytes(text.removeprefix(scheme)).decode("utf-8", "replace")
+        plain = _BEFORE_DRIVE.sub("", plain)
     for place in places:
         for joint in ("/", ": ", ":"):
             before = f"{place.name}{joint}"
@@ -115,9 +118,9 @@ def readings(
                 yield plain[len(before) :], (place,)
         root = place.source.location
         if on_disk and place.source.kind == DEFAULT_SOURCE and Path(plain).is_absolute():
-            for absolute in dict.fromkeys((plain, str(Path(plain).resolve()))):
-                if absolute.startswith(f"{root.rstrip('/')}/"):
-                    yield absolute[len(root.rstrip("/")) + 1 :], (place,)
+            for absolute in dict.fromkeys((str(Path(plain)), str(Path(plain).resolve()))):
+                if path := inside(absolute, root):
+                    yield path, (place,)
 
 
 def spellings(path: str) -> tuple[str, ...]:

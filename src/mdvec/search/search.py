@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec import run
+from mdvec.embedding.reranker import ConfiguredReranker
 from mdvec.search.advice import (
     Commands,
     Completeness,
@@ -30,9 +31,8 @@ from mdvec.search.advice import (
 from mdvec.search.candidates import Candidates
 from mdvec.search.exact import Exact, find_exact
 from mdvec.search.families import folded
-from mdvec.search.feedback import with_feedback
-from mdvec.search.filters import clean
-from mdvec.search.fusion import best_first, fuse
+from mdvec.search.filters import clean, narrowed, unmet, without_document
+from mdvec.search.fusion import fuse, with_feedback
 from mdvec.search.hits import Shown, show_hits, with_files
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.meaning import QuerySpace, find_by_meaning, measure_meaning
@@ -46,14 +46,12 @@ from mdvec.search.passages import (
 )
 from mdvec.search.probability import level_of, probabilities
 from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_word
-from mdvec.search.where import narrowed, unmet
+from mdvec.search.reranking import Reranked, rerank, total_of
 from mdvec.search.words import SAMPLE_CHUNKS, Words, find_by_words
 from mdvec.stores.interface import View
-from mdvec.text.scripts import is_unspaced_query
-from mdvec.types.collection import Collection
-from mdvec.types.hit import Confidence, Correction, SearchResult
+from mdvec.text.terms import is_unspaced_query
+from mdvec.types.hit import Confidence, Correction, Reranking, SearchResult
 from mdvec.types.ids import ChunkId, CollectionId
-from mdvec.types.links import Versions
 from mdvec.types.query import Expansion, SearchMode, SearchQuery, SortBy, Where
 
 # How many candidates words and meaning each return at first. Fusion only reorders candidates, so this is far
@@ -79,6 +77,7 @@ class Answers(Struct, frozen=True):
         plausible: Those of them that are not left out because they hardly answer the query.
         probability: How probable it is that the first one answers the query; 0 if there is none.
         hidden: If the threshold hides every candidate, their similarities, best first; otherwise empty.
+        reranked: What a reranker did.
     """
 
     meant: Interpretation
@@ -86,6 +85,7 @@ class Answers(Struct, frozen=True):
     plausible: Sequence[ScoredPassage]
     probability: float
     hidden: tuple[float, ...] = ()
+    reranked: Reranked = Reranked(())
 
 
 class Found(Struct, frozen=True):
@@ -99,7 +99,8 @@ class Found(Struct, frozen=True):
         weaker: How many passages were left out because they hardly answer a query.
         unanswered: The queries that have no answer, if another one has.
         hidden: See :class:`Answers`.
-        warnings: Collections that were searched by words only, and why.
+        warnings: Collections that were searched by words only, and why; why nothing was reranked.
+        reranked: What a reranker has read.
     """
 
     shown: Shown
@@ -110,6 +111,7 @@ class Found(Struct, frozen=True):
     unanswered: tuple[str, ...]
     hidden: tuple[float, ...]
     warnings: tuple[str, ...]
+    reranked: Reranking | None
 
 
 class Ranking(Struct, frozen=True):
@@ -178,18 +180,18 @@ def recorded_search(query: SearchQuery, *, plain: bool) -> Iterator[Callable[[Se
 def search(
     asked: Search,
     searched: Sequence[SearchedCollection],
-    versions: Mapping[CollectionId, Versions],
     view: View,
     commands: Commands,
+    reranker: ConfiguredReranker | None = None,
 ) -> SearchResult:
     """Answer a query from what is indexed now.
 
     Args:
         asked: The query.
         searched: The collections, each with its model.
-        versions: Which documents replace which, by collection.
         view: The snapshot.
         commands: Name the next steps.
+        reranker: Orders the first passages; None for none.
 
     Raises:
         InvalidQueryError: If the query is empty.
@@ -201,21 +203,21 @@ def search(
     collections = [each.collection for each in searched]
     # 1. Check the query, and find out which chunks its filters allow.
     query, warnings = clean(asked.query)
-    allowed = narrowed(query.filters, collections, versions, view) if searched else Where(())
+    allowed = narrowed(query.filters, collections, view) if searched else Where(())
     path = asked.related_to
-    where = allowed if path is None else _without(allowed, path, collections, view)
-    # 2. to 12. Find the passages.
-    found = find(query, where, searched, view, is_document=path is not None)
+    where = allowed if path is None else without_document(allowed, path, collections, view)
+    # 2. to 13. Find the passages.
+    found = find(query, where, searched, view, is_document=path is not None, reranker=reranker)
     meant, mode = found.meant, found.mode
     words = "\n".join(each.searched for each in meant)
-    # 13. Add what is known of their documents, and the state of each file.
-    hits = [*with_files(found.shown.hits, words, searched, versions, view)]
+    # 14. Add what is known of their documents, and the state of each file.
+    hits = [*with_files(found.shown.hits, words, searched, view)]
     if query.sort is SortBy.DATE:
         hits.sort(key=lambda hit: -(hit.updated_ms or 0))
         hits = [replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1)]
     if query.filters.clean_only:  # a file may have changed just now, before anything could mark it
         hits = [hit for hit in hits if not hit.stale]
-    # 14. Say what the index lacks, and what helps where nothing was found.
+    # 15. Say what the index lacks, and what helps where nothing was found.
     index = Completeness(
         collections, [view.collections.counts(each.collection.id, each.space_id) for each in searched]
     )
@@ -252,6 +254,7 @@ def search(
         unknown_words=tuple(dict.fromkeys(word for each in meant for word in each.unknown_words)),
         left_out=found.shown.left_out,
         weaker=found.weaker,
+        reranked=found.reranked,
     )
 
 
@@ -262,6 +265,7 @@ def find(
     view: View,
     *,
     is_document: bool = False,
+    reranker: ConfiguredReranker | None = None,
 ) -> Found:
     """Find the passages that answer a query, or one of several.
 
@@ -270,12 +274,16 @@ def find(
         where: The chunks that its filters allow.
         searched: The collections, each with its model.
         view: The snapshot.
-        is_document: Whether the query is the text of a document, in which nothing is an operator.
+        is_document: Whether the query is the text of a document, in which nothing is an operator. It is not
+            reranked: rerankers judge answers to a question.
+        reranker: Orders the first passages; None for none.
 
     Raises:
         EmbeddingError: If the mode is ``dense`` and a model cannot be used or does not answer.
         ConfigError: If the mode is ``dense`` and a model's files are gone.
     """
+    if is_document or not query.rerank:
+        reranker = None
     # 2. Read the operators, and correct the spelling.
     texts = (query.text, *query.queries)
     if is_document or not searched:
@@ -290,17 +298,17 @@ def find(
         finders = [_words_finder(query.mode, each, searched, view) for each in meant]
         words = [find_words(depth) for find_words in finders]
         vectors = wait_for_vectors()
-    # 4. to 11. Find the passages that answer. Without words there is nothing to rank: list the documents.
+    # 4. to 12. Find the passages that answer. Without words there is nothing to rank: list the documents.
     answers: list[Answers] = []
     for each, spaces, own_words, find_words in zip(meant, vectors.spaces, words, finders, strict=True):
         if each.text:
-            answers.append(answer(query, each, spaces, own_words, find_words, depth, view))
+            answers.append(answer(query, each, spaces, own_words, find_words, depth, reranker, view))
         else:
             answers.append(_newest(query, each, view))
-    # 12. Merge what several queries found, and show the text of the first passages.
+    # 13. Merge what several queries found, and show the text of the first passages.
     best = max(answers, key=attrgetter("probability"))
     sure = [each for each in answers if not query.min_score or level_of(each.probability) != Confidence.NONE]
-    lists = [each.plausible for each in sure] or [best.plausible[:1]]  # the best guess
+    lists = [each.plausible for each in sure] or [best.plausible]
     passages = merged_passages([each.passages for each in answers], per_document=query.per_document)
     plausible = merged_passages(lists, per_document=query.per_document)
     with run.current().step("show", hits=min(len(plausible), query.limit)):
@@ -314,7 +322,10 @@ def find(
         weaker=min(len(passages), query.limit) - min(len(plausible), query.limit),
         unanswered=tuple(unsure) if sure else (),
         hidden=best.hidden,
-        warnings=vectors.warnings,
+        warnings=tuple(
+            dict.fromkeys((*vectors.warnings, *(text for each in answers for text in each.reranked.warnings)))
+        ),
+        reranked=None if reranker is None else total_of([each.reranked for each in answers]),
     )
 
 
@@ -325,6 +336,7 @@ def answer(
     words: Words,
     find_words: Callable[[int], Words],
     depth: int,
+    reranker: ConfiguredReranker | None,
     view: View,
 ) -> Answers:
     """Find the passages that answer one query.
@@ -336,6 +348,7 @@ def answer(
         words: The evidence of its words, to a depth.
         find_words: Finds more of it.
         depth: The depth.
+        reranker: Orders the first passages; None for none.
         view: The snapshot.
     """
     first_depth = depth
@@ -349,7 +362,7 @@ def answer(
             ranked, similar = folded(ranking.ranked, view.chunks.skeletons(ids))
             ranking = replace(ranking, ranked=ranked, similar=similar)
         # 10. Join neighbouring chunks into passages.
-        passages = _passages(query, ranking)
+        passages = _passages(query, ranking, least=0 if reranker is None else reranker.passages)
         documents = {each.best.place.document_id for each in passages}
         enough = len(documents) >= query.limit or (len(passages) >= query.limit and depth > first_depth)
         if ranking.is_complete or enough:
@@ -358,8 +371,8 @@ def answer(
         words = find_words(depth)
     # 11. Estimate for each passage how probably it answers, and leave out those that hardly do.
     probable = probabilities(passages, ranking.candidates, words)
-    # Evidence orders hits, so that no score is higher than one before.
     least = [*accumulate(probable, min)]
+    is_sure = not query.min_score or not probable or level_of(probable[0]) is not Confidence.NONE
     scored = [
         ScoredPassage(passage, score, meant.text, ranking.candidates, ranking.similar)
         for passage, score in zip(passages, least, strict=True)
@@ -367,16 +380,22 @@ def answer(
     # A folded passage is counted by another one, and must not take the place of one that was left out.
     plausible = [
         at
-        for at, each in enumerate(passages)
+        for at, each in enumerate(passages[: None if is_sure else 1])  # the best guess
         if (least if each.best.is_folded else probable)[at] >= query.min_score
     ]
+    # 12. Let a reranker order the first ones. Evidence gives the scores: none is higher than one before.
+    reranked = Reranked(plausible)
+    if reranker is not None:
+        named = ranking.candidates.exact | ranking.candidates.named
+        reranked = rerank(meant.typed, passages, plausible, probable, named, reranker, view)
     scores = accumulate((probable[at] for at in plausible), min)
     return Answers(
         meant,
         scored,
-        [replace(scored[at], score=score) for at, score in zip(plausible, scores, strict=True)],
+        [replace(scored[at], score=score) for at, score in zip(reranked.order, scores, strict=True)],
         probable[0] if probable else 0.0,
         () if passages else _similarities(ranking.candidates),
+        reranked,
     )
 
 
@@ -400,12 +419,12 @@ def rank(
     if words.max_score and not meant.is_document:
         exact = find_exact(meant.typed, words, where, view)
     # 5. Find candidates by meaning.
-    near = [*map(partial(find_by_meaning, view=view, where=where, depth=depth), spaces)]
+    near = find_by_meaning(spaces, view, where=where, depth=depth)
     # 6. Collect all that is known about each candidate.
     by_words = {*words.scores, *exact.whole, *exact.parts}
     ids = by_words.union(*near)
     with run.current().step("places", chunks=len(ids)):
-        places = view.chunks.places(sorted(ids))
+        places = view.chunks.places([*ids])
     meaning = measure_meaning(spaces, places, view)
     is_exact = np.array([place.id in exact.whole for place in places], np.bool_)
     bm25 = np.array([words.scores.get(place.id, 0.0) for place in places])
@@ -426,7 +445,7 @@ def rank(
     # 8. Let the first hits speak for those that resemble them.
     if words.max_score and spaces:
         evidence = with_feedback(evidence, candidates, spaces, view)
-    order = best_first(evidence, places, where, view)
+    order: list[int] = np.argsort(-evidence, kind="stable").tolist()
     # What was found by the name of its document, and has no vector yet, has no evidence.
     is_known = ~np.isnan(meaning.similarity)
     ranked = [
@@ -436,12 +455,6 @@ def rank(
     ]
     complete = len(words.scores) < depth and all(len(each) < depth for each in near)
     return Ranking(ranked, candidates, {}, complete)
-
-
-def _without(where: Where, path: str, searched: Sequence[Collection], view: View) -> Where:
-    """Return where to look for texts related to a document of the first collection: not in itself."""
-    document = view.documents.find(searched[0].id, path) if searched else None
-    return where if document is None else replace(where, hidden=where.hidden | {document.id})
 
 
 def _words_finder(
@@ -467,8 +480,8 @@ def _newest(query: SearchQuery, meant: Interpretation, view: View) -> Answers:
     return Answers(meant, listed, listed, 1.0 if listed else 0.0)
 
 
-def _passages(query: SearchQuery, ranking: Ranking) -> list[RankedPassage]:
-    """Return the passages that pass the threshold, best first."""
+def _passages(query: SearchQuery, ranking: Ranking, *, least: int) -> list[RankedPassage]:
+    """Return the passages that pass the threshold, best first: those of ``least`` documents or more."""
     ranked = ranking.ranked
     if query.threshold is not None:
         below = ranking.candidates.similarity < query.threshold  # NaN, for want of a vector, is not below
@@ -476,7 +489,8 @@ def _passages(query: SearchQuery, ranking: Ranking) -> list[RankedPassage]:
     if query.expand is Expansion.CHUNK:
         return single_chunks(ranked, per_document=query.per_document)
     # Each document has a passage at least as good as any of a later one.
-    return joined_passages(ranked, per_document=query.per_document, documents=_SPARE * query.limit)
+    documents = max(_SPARE * query.limit, least)
+    return joined_passages(ranked, per_document=query.per_document, documents=documents)
 
 
 def _similarities(candidates: Candidates) -> tuple[float, ...]:

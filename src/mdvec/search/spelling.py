@@ -13,8 +13,7 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import DocumentFrequencies
 from mdvec.text.folding import normalise
 from mdvec.text.scripts import HAN, KATAKANA, compiled, holds_unspaced
-from mdvec.text.terms import run_pattern, word_terms, written_term
-from mdvec.text.words import STOP_WORDS, is_english
+from mdvec.text.terms import STOP_WORDS, is_english, run_pattern, word_terms, written_term
 from mdvec.types.query import Where
 
 # In a shorter word, mistyped or held, another letter makes another word: "undo" is no "udo".

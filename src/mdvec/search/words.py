@@ -10,8 +10,7 @@ from msgspec import Struct
 from mdvec import run
 from mdvec.stores.interface import View
 from mdvec.stores.records import BM25_K1, DocumentFrequencies
-from mdvec.text.scripts import is_unspaced_query
-from mdvec.text.terms import QueryTerms, query_terms
+from mdvec.text.terms import QueryTerms, is_unspaced_query, query_terms
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
 
@@ -108,7 +107,7 @@ def find_by_words(
         terms = _without_common(indexed, frequencies)
         found = _ranked(terms, frequencies, view, where=where, limit=limit)
         if terms and where.chunks is not None:
-            found = _with_required(found, where.chunks, limit)
+            found = _with_required(found, where.chunks, limit, view)
         found, gains = _with_gains(terms, found, frequencies, frozenset(sample), view)
         details.update(terms=len(terms), found=len(found))
     informative = {each.term for each in wanted}
@@ -173,11 +172,11 @@ def _with_gains(
 
 
 def _with_required(
-    found: list[tuple[ChunkId, float]], required: frozenset[ChunkId], limit: int
+    found: list[tuple[ChunkId, float]], required: frozenset[ChunkId], limit: int, view: View
 ) -> list[tuple[ChunkId, float]]:
     """Add the chunks that contain the quoted phrases of a query, but no term that finds chunks."""
-    rest = sorted(required.difference(chunk for chunk, _ in found))
-    return [*found, *((chunk, 0.0) for chunk in rest[: limit - len(found)])]
+    rest = view.chunks.places([*required.difference(chunk for chunk, _ in found)])
+    return [*found, *((place.id, 0.0) for place in rest[: limit - len(found)])]
 
 
 def _informative(query: QueryTerms) -> list[str]:

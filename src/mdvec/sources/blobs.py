@@ -11,11 +11,15 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import BinaryIO, cast
 
+from mdvec import run
 from mdvec.errors import UnreadableFileError
 
 _SHA256_BYTES = 32
 # The limit for an archive's headers, which contain names and times.
 _MAX_HEADER_BYTES = 1_000_000
+
+# Of an archive, no more is unpacked, which takes a minute: some kilobytes may become terabytes.
+_MAX_UNPACKED_BYTES = 64 << 30
 
 
 def blob_id(raw: bytes, like: bytes) -> bytes:
@@ -73,13 +77,25 @@ class FetchedBlobs:
 
 
 class _LimitedReads:
-    """A file that refuses large reads: tarfile would read a header of any size into memory."""
+    """A file that refuses what is large: tarfile reads any header into memory, and unpacks any content."""
 
     def __init__(self, file: gzip.GzipFile, max_bytes: int) -> None:
         self._file = file
         self._max_bytes = max_bytes
-        self.seek = file.seek
         self.tell = file.tell
+
+    def seek(self, offset: int) -> int:
+        """Go to a place, which unpacks all before it.
+
+        Raises:
+            tarfile.ReadError: If too much would be unpacked.
+            ImportStoppedError: If the run is cancelled.
+        """
+        run.current().check()
+        if offset > _MAX_UNPACKED_BYTES:
+            msg = "it is too large"
+            raise tarfile.ReadError(msg)
+        return self._file.seek(offset)
 
     def read(self, size: int) -> bytes:
         """Read as from any file.

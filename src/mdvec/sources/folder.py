@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
-from mdvec.files import expanded
+from mdvec.files import expanded, inside
 from mdvec.sources.events import watched_folders
 from mdvec.sources.files import read_regular, reason
 from mdvec.sources.interface import Source
-from mdvec.sources.links import follow_links, inside
+from mdvec.sources.links import follow_links
 from mdvec.sources.scan import IGNORE_FILES, Folder, Scan
 from mdvec.sources.selection import ScanSettings, Selection
 from mdvec.text.folding import nfc
@@ -89,7 +89,8 @@ class FolderSource(Source):
 
     def concerned(self, path: str) -> Sequence[str]:
         """Return the documents that an event may concern; a path that is gone may have been a folder."""
-        place = inside(path, os.path.realpath(self._location))
+        # The system spells the folder as its disk does, which macOS and Windows let people write otherwise.
+        place = inside(path, os.path.realpath(self._location), key=lambda name: nfc(name).casefold())
         if place is None:
             return []
         relative = nfc(spelled(place))
@@ -113,7 +114,8 @@ class FolderSource(Source):
             identity = _identity(root)
             scan = Scan(root, self._selection)
             scan.walk(Folder())
-            follow_links(scan)
+            if scan.links:
+                follow_links(scan)
             if _identity(root) != identity:
                 msg = f"the folder {self._location} was replaced while it was listed"
                 raise SourceMissingError(msg)

@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 
 from mdvec.errors import UnreadableFileError
+from mdvec.files import inside
 from mdvec.sources.files import irregular, reason
 from mdvec.sources.scan import IGNORE_FILES, Folder, Scan, SymbolicLink
 from mdvec.text.folding import nfc
@@ -24,8 +25,6 @@ def follow_links(scan: Scan) -> None:
     Args:
         scan: The scan; it already has all real files and folders, each under its own name.
     """
-    if not scan.links:
-        return
     scan.start_following()
     waiting: list[tuple[str, SymbolicLink]] = []
     while scan.links or waiting:
@@ -40,14 +39,6 @@ def follow_links(scan: Scan) -> None:
         else:
             if rule is not None:
                 scan.exclude(link.path, rule)
-
-
-def inside(real: str, root: str) -> str | None:
-    """Return a resolved path relative to a resolved root: empty for the root, None if it is outside."""
-    if real == root:
-        return ""
-    prefix = root if root.endswith("/") else f"{root}/"
-    return real.removeprefix(prefix) if real.startswith(prefix) else None
 
 
 def _follow(scan: Scan, link: SymbolicLink) -> str | None:
@@ -85,7 +76,10 @@ def _follow_outside(scan: Scan, link: SymbolicLink, real: str, status: os.stat_r
         return rule
     if inside(scan.root, real) is not None:
         return "link back to a folder above it"
-    outside = f"{os.path.relpath(real, scan.root)}/"
+    try:
+        outside = f"{os.path.relpath(real, scan.root).replace(os.sep, '/')}/"
+    except ValueError:  # on Windows
+        return "link to another drive"
     if outside in scan.entered:
         return f"same folder as {scan.entered[outside].path}"
     scan.walk(Folder(f"{link.path}/", f"{link.folder.locator}{link.name}/", outside))

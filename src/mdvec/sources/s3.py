@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdvec import registry
 from mdvec.errors import (
+    ServiceAnswerError,
     ServiceError,
     SourceError,
     SourceMissingError,
@@ -145,7 +146,11 @@ class S3Source(Source):
             self._fetching[entry.locator] = (entry.size, self._pool.submit(self._fetch, entry))
 
     def _fetch(self, entry: SourceEntry) -> bytes | None:
-        return self._bucket.get(entry.locator, etag=self._etags.get(entry.locator, ""))
+        etag = self._etags.get(entry.locator, "")
+        try:
+            return self._bucket.get(entry.locator, etag=etag, most_bytes=entry.size)
+        except ServiceAnswerError:  # it was smaller when it was listed
+            return None
 
 
 def _identity(found: BucketObject) -> bytes:

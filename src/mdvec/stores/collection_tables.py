@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError
 from mdvec.stores.columns import COLLECTION_COLUMNS, collection_of, settings_json, spec_json
-from mdvec.stores.conditions import Sql
 from mdvec.stores.interface import CollectionWriter
+from mdvec.stores.tables import Sql
 from mdvec.stores.where_tables import Part
 from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec

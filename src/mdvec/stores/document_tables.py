@@ -6,11 +6,19 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
-from mdvec.stores.columns import LabelKind, locator_of, storable
-from mdvec.stores.conditions import starts_with
+from mdvec.stores.columns import (
+    CHUNKS,
+    DOCUMENTS,
+    PARTS,
+    LabelKind,
+    chunk_rows,
+    document_row,
+    locator_of,
+    storable,
+)
 from mdvec.stores.interface import DocumentWriter
 from mdvec.stores.records import (
     ChunkTerms,
@@ -19,14 +27,15 @@ from mdvec.stores.records import (
     StoredChunk,
     StoredDocument,
 )
-from mdvec.stores.rows import CHUNKS, DOCUMENTS, PARTS, chunk_rows, document_row
-from mdvec.stores.tables import Tables
+from mdvec.stores.tables import Tables, starts_with
+from mdvec.stores.versions import find_versions
 from mdvec.stores.view import ChunkView
 from mdvec.stores.where_tables import Part, WhereTables
+from mdvec.text.links import link_key
 from mdvec.types.change import KnownDocument
 from mdvec.types.document import Comment, Link, LinkKind
-from mdvec.types.ids import CollectionId, DocumentId
-from mdvec.types.links import PlacedLink
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId
+from mdvec.types.links import PlacedLink, Versions
 from mdvec.types.query import Where
 from mdvec.types.report import ListedDocument, TagCount
 
@@ -214,15 +223,18 @@ class DocumentTables(Part, DocumentWriter):
             WHERE l.file_key = ? AND +d.collection_id = ? ORDER BY d.path, l.position"""
         return _placed(self._tables.rows(sql, key, collection_id))
 
-    def previous_links(self, collection_id: CollectionId) -> list[PlacedLink]:
-        """Return the links to older versions, by document and position."""
+    def versions(self, collection_id: CollectionId) -> Versions:
+        """Return which documents of a collection replace which."""
+        return self._tables.memorized(("versions", collection_id), lambda: self._read_versions(collection_id))
+
+    def _read_versions(self, collection_id: CollectionId) -> Versions:
         # The kind is part of the text, or the index of these links alone could not be used.
         sql = f"""SELECT d.id, d.path, {_LINK} FROM {self.links_table}
             CROSS JOIN documents d ON d.id = l.document_id
             WHERE l.kind = 'previous' AND +d.collection_id = ? ORDER BY l.document_id, l.position"""
-        return self._tables.memorized(
-            ("previous", collection_id), lambda: _placed(self._tables.rows(sql, collection_id))
-        )
+        previous = _placed(self._tables.rows(sql, collection_id))
+        keys = {link_key(each.link) for each in previous}
+        return find_versions(previous, self.with_file_names(collection_id, keys)) if previous else Versions()
 
     def with_file_names(
         self, collection_id: CollectionId, keys: Iterable[str]
@@ -315,7 +327,7 @@ class ChunkTables(Part, ChunkView):
     def of_document(self, document_id: DocumentId) -> list[StoredChunk]:
         """Return a document's chunks, in order."""
         sql = f"SELECT {CHUNK_COLUMNS} FROM chunks c {CHUNK_JOINS} WHERE c.document_id = ? ORDER BY c.ordinal"
-        return list(self.stored_chunks(self._tables.rows(sql, document_id)))
+        return [*self.stored_chunks(self._tables.rows(sql, document_id)).values()]
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
         """Return the context of each of a document's chunks, in order."""
@@ -323,18 +335,20 @@ class ChunkTables(Part, ChunkView):
             WHERE d.collection_id = ? AND d.path = ? ORDER BY c.ordinal"""
         return [context for (context,) in self._tables.rows(sql, collection_id, path)]
 
-    def stored_chunks(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[StoredChunk]:
-        """Yield the chunks of rows of ``CHUNK_COLUMNS``, with their texts.
+    def stored_chunks(self, rows: Sequence[tuple[Any, ...]]) -> dict[ChunkId, StoredChunk]:
+        """Return the chunks of rows of ``CHUNK_COLUMNS``, with their texts, by id.
 
         Slicing a decoded body is faster than substr in SQL, which counts characters from the start of the
         body for every chunk.
         """
         at = _FIELDS.index("document_id")
         bodies = self.texts(list({row[at] for row in rows})) if rows else {}
+        found: dict[ChunkId, StoredChunk] = {}
         for row in rows:
             fields = dict(zip(_FIELDS, row, strict=True))
             fields["locator"] = locator_of(fields["locator"])
             fields["dirty"] = bool(fields["dirty"])
             fields["heading_path"] = tuple(json.loads(fields["heading_path"]))
             text = bodies[fields["document_id"]][fields["start"] : fields["end"]]
-            yield StoredChunk(**fields, text=text)
+            found[fields["id"]] = StoredChunk(**fields, text=text)
+        return found

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from mdvec.errors import StoreError
 from mdvec.stores.claims import Claim
-from mdvec.stores.memo import Readable
 from mdvec.stores.records import DamagedRows, DocumentRecord
+from mdvec.stores.tables import Readable
 from mdvec.stores.view import CollectionView, DocumentView, SpaceView, VectorView, View
 from mdvec.types.change import Exclusion, Move, SourceEntry, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec

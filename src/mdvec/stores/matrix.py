@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -143,9 +144,13 @@ def in_order_of(wanted: Sequence[int] | Ids, ids: Ids, values: NDArray[np.float6
 
 
 def best_first(ids: Sequence[int], near: NDArray[np.float64], limit: int) -> list[tuple[int, float]]:
-    """Return the nearest of some owners with their similarities, ties in order of id; NaN is left out."""
+    """Return the nearest of some owners with their similarities, ties in order of id; NaN is left out.
+
+    Those as near as the last one belong to them, whatever the limit.
+    """
     known = (pair for pair in zip(ids, near.tolist(), strict=True) if not math.isnan(pair[1]))
-    return sorted(known, key=lambda pair: (-pair[1], pair[0]))[:limit]
+    ranked = sorted(known, key=lambda pair: (-pair[1], pair[0]))
+    return [*ranked[:limit], *takewhile(lambda pair: pair[1] == ranked[limit - 1][1], ranked[limit:])]
 
 
 def best_allowed(
@@ -384,8 +389,9 @@ class Matrix(Struct, frozen=True):
 
     def products(self, query: Floats) -> Floats:
         """Return about the cosine similarity of every row, shape (n,): good for choosing candidates."""
-        found = [block.products(query) for block in self.blocks]
-        return found[0] if len(found) == 1 else np.concatenate(found)
+        if len(self.blocks) == 1:
+            return self.blocks[0].products(query)
+        return np.concatenate([block.products(query) for block in self.blocks])
 
     def similarities(self, kind: VectorKind, wanted: Sequence[int], queries: Floats) -> NDArray[np.float64]:
         """Return the exact cosine similarities of some owners; of several rows the largest counts.
@@ -420,11 +426,11 @@ class Matrix(Struct, frozen=True):
             kind: Of what.
             products: From :meth:`products`.
             query: Shape (dim,), unit length.
-            limit: Most owners to return.
+            limit: How many owners are wanted.
             allowed: The owners that may be found, where they are few; else returns those of some that may.
 
         Returns:
-            Owners with their exact similarities, best first; ties in order of id.
+            Owners with their exact similarities, as :func:`best_first` returns them.
         """
         owners = self.owners[kind]
         if isinstance(allowed, frozenset):

@@ -28,7 +28,7 @@ from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import SpaceId
 
 Rows = Callable[..., list[tuple[Any, ...]]]
-"""Runs a query in a snapshot of the database; see :meth:`mdvec.stores.tables.TableReader.rows`."""
+"""Runs a query in a snapshot of the database; see :meth:`mdvec.stores.tables.Tables.rows`."""
 
 _NAME = "-matrix-"
 _FORMAT: Final = 2

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from mdvec import run
 from mdvec.errors import NotAllowedError, StoreError
 from mdvec.stores.interface import Store, Team, View
-from mdvec.stores.memo import Readable
+from mdvec.stores.tables import Readable
 from mdvec.types.store_report import PublishedVersion
 
 _OWNER_HINT = "Its owner can run 'mdvec doctor'."

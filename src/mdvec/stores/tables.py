@@ -1,17 +1,73 @@
-"""Statements in one transaction of a database, and the conditions that databases write differently."""
+"""Statements in one transaction of a database, pieces of SQL, and values that hold for one version."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
-from mdvec.stores.conditions import Sql
-from mdvec.stores.memo import Memo, Memorizing, Readable
+from msgspec import Struct
+
+from mdvec.stores.columns import prefix_end
+
+_MAX_MEMORIZED = 50_000
+
+T = TypeVar("T")
+
+Known = dict[Hashable, object]
+
+Readable = frozenset[str] | None
+"""The names of the collections that a snapshot shows; None for all."""
 
 
-class Tables(Memorizing, ABC):
-    """Runs statements, each written as for SQLite, in one transaction.
+class Sql(Struct, frozen=True):
+    """A piece of SQL with the values of its question marks."""
+
+    text: str
+    arguments: tuple[Any, ...] = ()
+
+
+def starts_with(column: str, prefix: str) -> Sql:
+    """Return the condition that a text, ordered by code point, starts with a prefix."""
+    end = prefix_end(prefix)
+    if end is None:
+        return Sql(f"{column} >= ?", (prefix,))
+    return Sql(f"({column} >= ? AND {column} < ?)", (prefix, end))
+
+
+def all_of(*parts: Sql) -> Sql:
+    """Return the condition that all conditions are met."""
+    text = " AND ".join(part.text for part in parts)
+    return Sql(text, tuple(argument for part in parts for argument in part.arguments))
+
+
+def any_of(parts: Sequence[Sql]) -> Sql:
+    """Return the condition that one of several conditions is met; without any, it never is."""
+    text = " OR ".join(f"({part.text})" for part in parts)
+    return Sql(f"({text or '1 = 0'})", tuple(argument for part in parts for argument in part.arguments))
+
+
+class Memo:
+    """Values that were computed from the newest version of a store. Safe for several threads."""
+
+    def __init__(self) -> None:
+        self._of_version: tuple[int, dict[Readable, Known]] = (-1, {})
+
+    def values(self, version: int, readable: Readable = None) -> Known:
+        """Return the values of a version, as some collections show them: a dict to add to."""
+        known, of_readable = self._of_version
+        if known != version:
+            of_readable = {}
+            if version >= known:  # an older snapshot must not replace newer values
+                self._of_version = version, of_readable
+        values = of_readable.setdefault(readable, {})
+        if len(values) > _MAX_MEMORIZED:
+            values = of_readable[readable] = {}
+        return values
+
+
+class Tables(ABC):
+    """Runs statements, each written as for SQLite, in one transaction, and computes values once a version.
 
     ``CROSS JOIN`` keeps the order of the joins in SQLite, and a plus sign keeps it from using an index:
     without statistics its planner guesses wrong.
@@ -29,10 +85,19 @@ class Tables(Memorizing, ABC):
     """
 
     def __init__(self, version: int, vector_epoch: int, memo: Memo | None, readable: Readable) -> None:
-        super().__init__(None if memo is None else memo.values(version, readable))
+        self._known = None if memo is None else memo.values(version, readable)
         self.readable = readable
         self.version = version
         self.vector_epoch = vector_epoch
+
+    def memorized(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return the value of a key for this version; compute it if it is not known."""
+        if self._known is None:
+            return compute()
+        if key not in self._known:
+            self._known[key] = compute()
+        value: T = self._known[key]  # type: ignore[assignment] # keys are used with one type each
+        return value
 
     @abstractmethod
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:

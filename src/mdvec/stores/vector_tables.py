@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from mdvec.stores.conditions import Sql
 from mdvec.stores.document_tables import ChunkTables
 from mdvec.stores.interface import VectorWriter
 from mdvec.stores.records import ChunkPlace
-from mdvec.stores.tables import Tables
-from mdvec.stores.vectors.follower import AttachedIndex, FollowedIndex, NearestQuery
+from mdvec.stores.tables import Sql, Tables
+from mdvec.stores.vectors.follower import AttachedIndex, IndexFollower, NearestQuery
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.journal import TABLES, ChangeJournal, Dialect
-from mdvec.stores.where_tables import Part, WhereTables
+from mdvec.stores.where_tables import BY_PLACE, Part, WhereTables
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.query import Where
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
@@ -62,8 +60,12 @@ _OWNERS = {VectorKind.TEXT: "o.id", VectorKind.NAME: "o.document_id"}
 _NO_IDS = {"vectors": 0, "chunks": 0, "names": 0}
 
 # In the order of the index of a space's vectors, so that no more than the sample is read.
-_SAMPLE = """SELECT min(c.id) FROM vectors v CROSS JOIN chunks c ON c.text_hash = v.text_hash
-    WHERE v.space_id = ? {inside} GROUP BY v.text_hash ORDER BY v.text_hash LIMIT ?"""
+_SAMPLE = f"""SELECT c.text_hash, c.id FROM (SELECT v.text_hash FROM vectors v WHERE v.space_id = ?
+        AND EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = v.text_hash {{inside}})
+        ORDER BY v.text_hash LIMIT ?) sampled
+    CROSS JOIN chunks c ON c.text_hash = sampled.text_hash {{inside}}
+    CROSS JOIN documents d ON d.id = c.document_id CROSS JOIN collections k ON k.id = d.collection_id
+    ORDER BY c.text_hash, {BY_PLACE}, c.ordinal"""  # noqa: S608 - constants
 
 NEW_EPOCH = "UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'"
 """What is in memory of vectors is of no use any more."""
@@ -218,26 +220,32 @@ class VectorTables(VectorWriter):
         self._spaces = spaces
         self._matrices = matrices
         self._products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
-        self._index: FollowedIndex | None = None
+        self._index: IndexFollower | None = None
         if index is not None:
             attached, current_version = index
             journal = ChangeJournal(tables.rows, self.dialect, tables.version, current_version)
-            self._index = FollowedIndex(attached, journal)
+            self._index = IndexFollower(attached, journal)
         self.index = self._index if tables.readable is None else None
 
     def nearest_chunks(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
     ) -> list[tuple[ChunkId, float]]:
         """Return the chunks whose texts are nearest to a query, by plain cosine similarity."""
-        found = self._nearest_inside(VectorKind.TEXT, space_id, query, where, limit)
-        return cast("list[tuple[ChunkId, float]]", found)
+        asked = self._query(VectorKind.TEXT, space_id, query, where, limit)
+        index = self._index
+        found = self._nearest_of_all(asked) if index is None else self._nearest_by(index, asked)
+        ordered = self._where.first_by_place(VectorKind.TEXT, found, limit)
+        return cast("list[tuple[ChunkId, float]]", ordered)
 
     def nearest_documents(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
     ) -> list[tuple[DocumentId, float]]:
         """Return the documents whose names are nearest to a query."""
-        found = self._nearest_inside(VectorKind.NAME, space_id, query, where, limit)
-        return cast("list[tuple[DocumentId, float]]", found)
+        asked = self._query(VectorKind.NAME, space_id, query, where, limit)
+        index = self._index
+        found = self._nearest_of_all(asked) if index is None else self._nearest_by(index, asked)
+        ordered = self._where.first_by_place(VectorKind.NAME, found, limit)
+        return cast("list[tuple[DocumentId, float]]", ordered)
 
     def chunk_similarities(
         self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
@@ -295,41 +303,42 @@ class VectorTables(VectorWriter):
         if self.tables.readable is not None:
             some = self.tables.one_of("c.collection_id", self._where.all_readable())
             inside = Sql(f"AND {some.text}", some.arguments)
-        rows = self.tables.rows(_SAMPLE.format(inside=inside.text), space_id, *inside.arguments, count)
-        ids = [ChunkId(key) for (key,) in rows]
-        skeletons = self._chunks.skeletons(ids)
-        places = {place.id: place for place in self._chunks.places(ids)}
-        first: dict[bytes | ChunkId, ChunkPlace] = {}
-        for each in ids:
-            first.setdefault(skeletons.get(each, each), places[each])
-        return sorted(first.values())
+        sql = _SAMPLE.format(inside=inside.text)
+        rows = self.tables.rows(sql, space_id, *inside.arguments, count, *inside.arguments)
+        of_text: dict[bytes, ChunkId] = {}
+        for text_hash, key in rows:
+            of_text.setdefault(text_hash, ChunkId(key))
+        skeletons = self._chunks.skeletons([*of_text.values()])
+        different: dict[bytes | ChunkId, ChunkId] = {}
+        for each in of_text.values():
+            different.setdefault(skeletons.get(each, each), each)
+        return self._chunks.places([*different.values()])
 
-    def _nearest_inside(
+    def _query(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[int, float]]:
-        if limit <= 0 or not where.collections:
-            return []
-        chunks, documents = self._where.few_inside(where) or (None, None)
-        few = chunks if kind is VectorKind.TEXT else documents
-        inside = partial(self._where.owners_inside, kind, where)
-        return self._nearest(NearestQuery(kind, space_id, query, where, limit, few, inside))
+    ) -> NearestQuery:
+        nothing = limit <= 0 or not where.collections
+        few = (frozenset(), frozenset()) if nothing else self._where.few_inside(where)
+        chunks, documents = few or (None, None)
+        if kind is VectorKind.TEXT:
+            inside = self._where.chunk_filter(where)
+            return NearestQuery(kind, space_id, query, where, limit, chunks, inside)
+        inside = self._where.document_filter(where)
+        return NearestQuery(kind, space_id, query, where, limit, documents, inside)
 
-    def _nearest(self, query: NearestQuery) -> list[tuple[int, float]]:
-        """Return the nearest of the owners inside, through the index if there is one that can be used."""
+    def _nearest_by(self, index: IndexFollower, query: NearestQuery) -> list[tuple[int, float]]:
+        """Return the nearest of the owners inside, through an index if it can be used."""
         from mdvec.stores.matrix import best_first
 
-        owners = None if self._index is None else self._proposed_by(self._index, query)
+        if query.few is None:
+            collections = None if self._where.covers_everything(query.where) else query.where.collections
+            owners = index.propose(query, collections)
+        else:
+            owners = [*query.few]
         if owners is None:
             return self._nearest_of_all(query)
         near = self._similarities(query.kind, query.space_id, query.vector.reshape(1, -1), owners)
         return best_first(owners, near[0], query.limit)
-
-    def _proposed_by(self, index: FollowedIndex, query: NearestQuery) -> list[int] | None:
-        """Return owners inside, the nearest among them; None if the index cannot be used."""
-        if query.few is not None:
-            return [*query.few]
-        collections = None if self._where.covers_everything(query.where) else query.where.collections
-        return index.propose(query, collections)
 
     def _nearest_of_all(self, query: NearestQuery) -> list[tuple[int, float]]:
         """Return the nearest of the owners inside by the vectors of the store itself."""

@@ -5,36 +5,11 @@ from __future__ import annotations
 import graphlib
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 
-from mdvec.stores.interface import View
-from mdvec.stores.memo import Memo, Memorizing
 from mdvec.text.links import link_key, resolve
-from mdvec.types.ids import CollectionId, DocumentId
+from mdvec.types.ids import DocumentId
 from mdvec.types.links import PlacedLink, Versions
-
-
-class VersionCache:
-    """A cache of which documents replace which, for one version of the store. Safe for several threads."""
-
-    def __init__(self) -> None:
-        self._memo = Memo()
-
-    def of(self, collections: Iterable[CollectionId], view: View) -> dict[CollectionId, Versions]:
-        """Return which documents of each collection replace which."""
-        known = Memorizing(self._memo.values(view.version))
-        return {each: known.memorized(each, partial(read_versions, each, view)) for each in collections}
-
-
-def read_versions(collection_id: CollectionId, view: View) -> Versions:
-    """Return which documents of a collection replace which."""
-    previous = view.documents.previous_links(collection_id)
-    if not previous:
-        return Versions()
-    return find_versions(
-        previous, view.documents.with_file_names(collection_id, {link_key(each.link) for each in previous})
-    )
 
 
 def find_versions(previous: Sequence[PlacedLink], named: Mapping[str, Mapping[str, DocumentId]]) -> Versions:

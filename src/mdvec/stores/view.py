@@ -16,7 +16,7 @@ from mdvec.stores.records import (
 from mdvec.types.change import KnownDocument
 from mdvec.types.collection import Collection
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
-from mdvec.types.links import PlacedLink
+from mdvec.types.links import PlacedLink, Versions
 from mdvec.types.query import Where
 from mdvec.types.report import Activity, CollectionCounts, FileStatus, ListedDocument, TagCount
 from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from mdvec.stores.vectors.follower import FollowedIndex
+    from mdvec.stores.vectors.follower import IndexFollower
 
 
 class CollectionView(Protocol):
@@ -90,21 +90,25 @@ class DocumentView(Protocol):
     def links_to(self, collection_id: CollectionId, key: str) -> list[PlacedLink]:
         """Return the links with this :func:`mdvec.text.links.link_key`, by path and position."""
 
-    def previous_links(self, collection_id: CollectionId) -> list[PlacedLink]:
-        """Return the links to older versions, by document and position."""
+    def versions(self, collection_id: CollectionId) -> Versions:
+        """Return which documents of a collection replace which."""
 
 
 class ChunkView(Protocol):
     """The chunks of a snapshot: the passages that are found."""
 
     def get(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
-        """Return the chunks that exist, by id."""
+        """Return the chunks that exist, by id, in the order of ``ids``."""
 
     def of_document(self, document_id: DocumentId) -> list[StoredChunk]:
         """Return a document's chunks, in order."""
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
-        """Return the places of the chunks that exist, each once, in order of id."""
+        """Return the places of the chunks that exist, each once.
+
+        The document that was updated last comes first, then the order is that of collection, path and
+        position: ids depend on the order of imports, and equal documents should give equal answers.
+        """
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
@@ -141,7 +145,8 @@ class WordView(Protocol):
             must: A subset of the terms; only chunks that hold one of these are found. Empty for all terms.
 
         Returns:
-            Chunks and positive scores, best first; ties in order of id.
+            Chunks and positive scores, best first; up to ``records.FEW_CHUNKS`` ties in order of place, as in
+            :meth:`ChunkView.places`.
         """
 
     def holding(
@@ -173,7 +178,7 @@ class VectorView(Protocol):
         index: The vector index that follows the store up to this snapshot; None without one.
     """
 
-    index: FollowedIndex | None
+    index: IndexFollower | None
 
     def nearest_chunks(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
@@ -187,7 +192,8 @@ class VectorView(Protocol):
             limit: Most chunks to return.
 
         Returns:
-            ``min(limit, chunks inside where that have a vector)`` of them, best first; ties in order of id.
+            ``min(limit, chunks inside where that have a vector)`` of them, best first; ties as in
+            :meth:`WordView.bm25`.
         """
 
     def nearest_documents(
@@ -216,11 +222,11 @@ class VectorView(Protocol):
         """Return the same as :meth:`chunk_similarities` for the nearest name of each document."""
 
     def sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        """Return a sample of the chunks with a vector, in order of id.
+        """Return a sample of the chunks with a vector, in order of place.
 
-        These are one chunk each for the ``count`` texts with the smallest hashes; of like texts, which have
-        the same skeleton, the first alone. So equal documents give an equal sample, and a new one changes
-        little of it.
+        These are the first chunk each of the ``count`` texts with the smallest hashes; of like texts, which
+        have the same skeleton, the first alone. So equal documents give an equal sample, and a new one
+        changes little of it.
         """
 
     def count(self, space_id: SpaceId) -> int:

@@ -1,20 +1,65 @@
-"""Which chunks and documents a ``Where`` covers; an adapter adds the SQL that differs."""
+"""Which chunks and documents a ``Where`` covers, as SQL; an adapter adds what differs.
+
+Every piece is written with question marks, as for SQLite.
+"""
+
+# ruff: noqa: S608 - the SQL is put together from constants; values are always bound
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, TypeVar
 
 from msgspec.structs import replace
 
 from mdvec.errors import NotAllowedError
-from mdvec.stores.conditions import Sql, all_of, filter_conditions
+from mdvec.stores.columns import LabelKind, fold_label
 from mdvec.stores.records import FEW_CHUNKS
-from mdvec.stores.tables import Tables
+from mdvec.stores.tables import Sql, Tables, all_of, any_of, starts_with
 from mdvec.stores.vectors.index import VectorKind
+from mdvec.text.properties import as_number, fold_property, is_date, is_year
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
-from mdvec.types.query import Where
+from mdvec.types.query import Comparison, PropertyCondition, TagMatch, Where
+
+IdFilter = Callable[[Iterable[int]], set[int]]
+"""Returns those of some ids that may be found."""
+
+
+def covers_whole_collections(where: Where) -> bool:
+    """Return True if nothing restricts the chunks but their collections."""
+    return where == Where(where.collections)
+
+
+def tag_conditions(tag: str) -> list[Sql]:
+    """Return the conditions on a label ``l`` for a tag and for the tags below it."""
+    folded = fold_label(tag)
+    below = starts_with("l.folded", f"{folded}/")
+    return [
+        Sql("l.kind = ? AND l.folded = ?", (LabelKind.TAG.value, folded)),
+        Sql(f"l.kind = ? AND {below.text}", (LabelKind.TAG.value, *below.arguments)),
+    ]
+
+
+def alias_condition(prefix: str) -> Sql:
+    """Return the condition on a label ``l`` for the aliases that start with a prefix."""
+    names = starts_with("l.folded", fold_label(prefix))
+    return Sql(f"l.kind = ? AND {names.text}", (LabelKind.ALIAS.value, *names.arguments))
+
+
+BY_PLACE = "coalesce(d.updated_ns, d.mtime_ns) DESC, k.name, d.path"
+"""The order of documents ``d`` in collections ``k``: the last updated first, then by collection and path."""
+
+# More equal ones keep the order of their ids: looking up their places would take longer than the search.
+_MOST_TIED = FEW_CHUNKS
+
+_OWNERS = {
+    VectorKind.TEXT: """SELECT c.id FROM chunks c CROSS JOIN documents d ON d.id = c.document_id
+        CROSS JOIN collections k ON k.id = d.collection_id""",
+    VectorKind.NAME: "SELECT d.id FROM documents d CROSS JOIN collections k ON k.id = d.collection_id",
+}
+Owner = TypeVar("Owner", bound=int)
 
 
 class WhereTables(ABC):
@@ -25,7 +70,7 @@ class WhereTables(ABC):
     """
 
     date_condition: ClassVar[str]
-    """True if ``p.value`` begins with a year and a month."""
+    """SQL that is true if ``p.value`` begins with a year and a month (:func:`is_date`)."""
 
     labels_table: ClassVar[str] = "labels l"
     """The table of labels, as ``l``, where those of one document are read."""
@@ -53,12 +98,12 @@ class WhereTables(ABC):
         """Return at most some of the chunks inside, with their documents."""
 
     @abstractmethod
-    def keep_chunks(self, where: Where, ids: Iterable[int]) -> set[int]:
-        """Return those of the chunks that are inside."""
+    def chunk_filter(self, where: Where) -> IdFilter:
+        """Return what keeps those of some chunks that are inside."""
 
     @abstractmethod
-    def keep_documents(self, where: Where, ids: Iterable[int]) -> set[int]:
-        """Return those of the documents that have a chunk inside."""
+    def document_filter(self, where: Where) -> IdFilter:
+        """Return what keeps those of some documents that have a chunk inside."""
 
     def readable(self, collections: tuple[CollectionId, ...]) -> tuple[CollectionId, ...]:
         """Return those of the collections that may be read."""
@@ -69,7 +114,7 @@ class WhereTables(ABC):
     def all_readable(self) -> tuple[CollectionId, ...]:
         """Return the collections that may be read, where those are not all."""
         condition = self._tables.named("name", self._tables.readable or ())
-        sql = f"SELECT id FROM collections WHERE {condition.text}"  # noqa: S608 - a column of ours
+        sql = f"SELECT id FROM collections WHERE {condition.text}"
         return self._tables.memorized(
             "readable", lambda: tuple(row[0] for row in self._tables.rows(sql, *condition.arguments))
         )
@@ -93,31 +138,48 @@ class WhereTables(ABC):
             return None
         return self._tables.memorized(("few", where), lambda: self._few_inside(where))
 
-    def holds_few(self, where: Where) -> bool:
-        """Return True if at most ``FEW_CHUNKS`` chunks are inside."""
-        if self.covers_everything(where):
-            return self.all_chunks() <= FEW_CHUNKS
-        return self.few_inside(where) is not None
+    def first_by_place(
+        self, kind: VectorKind, found: Sequence[tuple[Owner, float]], limit: int
+    ) -> list[tuple[Owner, float]]:
+        """Return the first of some chunks (for texts) or documents (for names), equal ones in order of place.
 
-    def owners_inside(self, kind: VectorKind, where: Where, ids: Sequence[int]) -> set[int]:
-        """Return the chunks (for texts) or documents (for names) among ``ids`` that are inside ``where``."""
-        return self.keep_chunks(where, ids) if kind is VectorKind.TEXT else self.keep_documents(where, ids)
+        Ids depend on the order of imports, and equal documents should give equal answers.
+
+        Args:
+            kind: Of what.
+            found: With their values, best first, ties in order of id; all that equal the last one wanted.
+            limit: How many are wanted.
+        """
+        least = found[min(limit, len(found)) - 1][1] if found else 0.0
+        wanted = [each for each in found if each[1] >= least]
+        times = Counter(value for _, value in wanted)
+        tied = [owner for owner, value in wanted if times[value] > 1]
+        if not tied or len(tied) > _MOST_TIED:
+            return wanted[:limit]
+        ranks = {owner: rank for rank, owner in enumerate(self._by_place(kind, tied))}
+        return sorted(wanted, key=lambda each: (-each[1], ranks.get(each[0], 0)))[:limit]
+
+    def _by_place(self, kind: VectorKind, owners: Iterable[int]) -> list[int]:
+        listed = self._tables.listed("c.id" if kind is VectorKind.TEXT else "d.id", owners)
+        order = f"{BY_PLACE}, c.ordinal" if kind is VectorKind.TEXT else BY_PLACE
+        sql = f"{_OWNERS[kind]} WHERE {listed.text} ORDER BY {order}"
+        return [row[0] for row in self._tables.rows(sql, *listed.arguments)]
 
     def documents(self, where: Where) -> Sql:
         """Return the conditions on a document ``d``; one of its chunks has to be inside, too."""
         readable = self.readable(where.collections)
         parts = [self._tables.one_of("d.collection_id", readable), *self.document_conditions(where)]
         if own := self._own_conditions(where):
-            chunk = all_of(own)
-            text = f"EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id AND {chunk.text})"  # noqa: S608
+            chunk = all_of(*own)
+            text = f"EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id AND {chunk.text})"
             parts.append(Sql(text, chunk.arguments))
-        return all_of(parts)
+        return all_of(*parts)
 
     def chunks(self, where: Where) -> Sql:
         """Return the conditions on a chunk ``c`` and on its document ``d``."""
         readable = self.readable(where.collections)
         in_collections = self._tables.one_of(f"{self.unindexed}c.collection_id", readable)
-        return all_of([in_collections, *self.document_conditions(where), *self._own_conditions(where)])
+        return all_of(in_collections, *self.document_conditions(where), *self._own_conditions(where))
 
     def document_conditions(self, where: Where) -> list[Sql]:
         """Return the conditions on a document ``d`` itself, but for its collection."""
@@ -127,7 +189,19 @@ class WhereTables(ABC):
             conditions.append(self._tables.listed("d.id", where.only))
         if where.hidden:
             conditions.append(self._tables.unlisted("d.id", where.hidden))
-        conditions += filter_conditions(filters, date=self.date_condition, labels=self.labels_table)
+        if filters.tags:
+            tags = [tag_conditions(tag) for tag in filters.tags]
+            groups = [[part for tag in tags for part in tag]] if filters.tag_match is TagMatch.ANY else tags
+            conditions += [_has_label(group, self.labels_table) for group in groups]
+        if filters.alias_prefix is not None:
+            conditions.append(_has_label([alias_condition(filters.alias_prefix)], self.labels_table))
+        if filters.clean_only:
+            conditions.append(Sql("d.dirty_since_ms IS NULL"))
+        conditions += [_property_condition(each, self.date_condition) for each in filters.properties]
+        if filters.updated_since_ns is not None:
+            conditions.append(Sql("coalesce(d.updated_ns, d.mtime_ns) >= ?", (filters.updated_since_ns,)))
+        if filters.updated_until_ns is not None:
+            conditions.append(Sql("coalesce(d.updated_ns, d.mtime_ns) < ?", (filters.updated_until_ns,)))
         if filters.path is not None:
             conditions.append(self.path_condition(filters.path, where.collections))
         return conditions
@@ -168,3 +242,31 @@ class Part:
     def __init__(self, tables: Tables, where: WhereTables) -> None:
         self._tables = tables
         self._where = where
+
+
+def _has_label(conditions: Sequence[Sql], labels: str) -> Sql:
+    label = any_of(conditions)
+    text = f"EXISTS(SELECT 1 FROM {labels} WHERE l.document_id = d.id AND {label.text})"
+    return Sql(text, label.arguments)
+
+
+def _property_condition(condition: PropertyCondition, date: str) -> Sql:
+    """Return a condition on a property: numbers are compared as numbers, dates as text."""
+    comparison, value = condition.comparison, fold_property(condition.value)
+    number = as_number(value)
+    tests: list[Sql] = []
+    if comparison in (Comparison.EQUAL, Comparison.UNEQUAL):
+        tests.append(Sql("p.value = ?", (value,)))
+        if number is not None:
+            tests.append(Sql("p.number = ?", (number,)))
+    else:
+        if number is not None:
+            tests.append(Sql(f"p.number {comparison.value} ?", (number,)))
+        if is_date(value) or is_year(value):  # as precise as the filter: all of May is at most 2026-05
+            text = f"{date} AND substr(p.value, 1, ?) {comparison.value} ?"
+            tests.append(Sql(text, (len(value), value)))
+    met = any_of(tests)
+    negation = "NOT " if comparison is Comparison.UNEQUAL else ""
+    text = f"""{negation}EXISTS(SELECT 1 FROM properties p
+        WHERE p.document_id = d.id AND p.key = ? AND {met.text})"""
+    return Sql(text, (fold_property(condition.key), *met.arguments))

@@ -5,13 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from mdvec.stores.records import DocumentFrequencies
+from mdvec.stores.records import FEW_CHUNKS, DocumentFrequencies
+from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.view import WordView
 from mdvec.stores.where_tables import Part
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
 
 _MAX_COUNTED_TERMS = 50_000
+
+# So many more than wanted are ranked, to see all that are equal to the last one; else FEW_CHUNKS are.
+_SPARE = 200
 
 Ranking = list[tuple[ChunkId, float]]
 """Chunks with their scores, best first."""
@@ -23,6 +27,20 @@ class WordTables(Part, WordView):
     @abstractmethod
     def _count_chunks_with(self, terms: Sequence[str]) -> dict[str, int]:
         """Return how many chunks hold each of some terms; those that none holds may be missing."""
+
+    @abstractmethod
+    def _best(self, terms: Sequence[str], where: Where, limit: int, must: Sequence[str]) -> Ranking:
+        """Return the best chunks as :meth:`bm25` does, ties in order of id; the limit is positive."""
+
+    def bm25(self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()) -> Ranking:
+        """Rank the chunks that hold any of the terms by BM25."""
+        if not terms or limit <= 0 or not where.collections:
+            return []
+        size = limit + _SPARE
+        found = self._best(terms, where, size, must)
+        if len(found) == size and found[-1][1] == found[limit - 1][1]:
+            found = self._best(terms, where, limit + FEW_CHUNKS, must)
+        return self._where.first_by_place(VectorKind.TEXT, found, limit)
 
     def frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
         """Return how many chunks hold each of the terms."""
@@ -61,4 +79,6 @@ class WordTables(Part, WordView):
 
     def holds_few(self, where: Where) -> bool:
         """Return True if at most ``FEW_CHUNKS`` chunks are inside."""
-        return self._where.holds_few(where)
+        if self._where.covers_everything(where):
+            return self._where.all_chunks() <= FEW_CHUNKS
+        return self._where.few_inside(where) is not None

@@ -111,7 +111,8 @@ def fold_characters(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFKC", compatible(text).casefold()).translate(_plain)
+    wide = unicodedata.normalize("NFKC", _with_joiners(text))
+    return unicodedata.normalize("NFKC", wide.casefold()).translate(_plain)
 
 
 class _PlainCharacters(dict[int, str]):
@@ -141,7 +142,7 @@ def fold_name(name: str) -> str:
     Returns:
         Words separated by single spaces; a name of punctuation alone is only stripped of outer space.
     """
-    folded = normalise(name)
+    folded = name.lower() if name.isascii() else unify_kana(fold_characters(name))
     words = ascii_words(folded) if folded.isascii() else _BETWEEN_WORDS.sub(" ", folded).split()
     return " ".join(words) or folded.strip()
 

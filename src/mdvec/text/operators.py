@@ -13,18 +13,19 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from mdvec.text.phrases import phrase_finder
 from mdvec.text.scripts import UNSPACED, holds_unspaced
 from mdvec.text.terms import phrase_terms
 
-_QUOTES = '"\u201c\u201d\u201e\uff02'
+QUOTES = '"\u201c\u201d\u201e\uff02'
+"""Marks around a phrase."""
+
 _MINUS = "-\uff0d"
 _STAR = "*"
 # An operator follows white space; a quotation may also follow Japanese, which has no spaces.
 _OPERATOR = re.compile(
-    rf"""(?:(?<!\S)|(?<=[{UNSPACED}])(?=[{_QUOTES}]))
+    rf"""(?:(?<!\S)|(?<=[{UNSPACED}])(?=[{QUOTES}]))
     (?P<minus>[{_MINUS}]?)(?:(?P<field>(?i:path|tag|title))[:\uff1a](?![:\uff1a]))?
-    (?:[{_QUOTES}](?P<quoted>[^{_QUOTES}]+)[{_QUOTES}]|(?P<bare>[^\s{_QUOTES}]+))""",
+    (?:[{QUOTES}](?P<quoted>[^{QUOTES}]+)[{QUOTES}]|(?P<bare>[^\s{QUOTES}]+))""",
     re.VERBOSE,  # letters of either case in the class of characters would take long to compile
 )
 _FIELD_ALONE = re.compile("(?:path|tag|title)[:\uff1a]", re.IGNORECASE)
@@ -137,19 +138,6 @@ def _is_sentence(parts: Sequence[str | Operator]) -> bool:
 def _count_words(text: str) -> int:
     words = len(text.split())
     return words + sum(map(holds_unspaced, text)) // _WORD_LETTERS if holds_unspaced(text) else words
-
-
-def text_finder(operator: Operator) -> Callable[[str], bool]:
-    """Return a predicate: True for a text that contains the words of an operator.
-
-    Raises:
-        ValueError: If it has no words; parsed operators always have some.
-    """
-    finder = phrase_finder(operator.text, prefix=operator.prefix)
-    if finder is None:
-        msg = f"no words in {operator.typed!r}"
-        raise ValueError(msg)
-    return finder
 
 
 def _operator(match: re.Match[str]) -> Operator | None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from mdvec.text.folding import beyond_ascii, fold_name
 from mdvec.text.joined import PART, CharacterKinds, folded_codes, in_batches, join_texts, text_of
 from mdvec.text.scripts import UNSPACED, compiled, holds_unspaced, is_unspaced
-from mdvec.text.spellings import other_spellings
+from mdvec.text.terms import other_spellings
 
 FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,}).*?(?:^[ \t>]*\2[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")

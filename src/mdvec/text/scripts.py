@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 import re
 
-from mdvec.text.words import STOP_WORDS
-
 HIRAGANA = "\u3041-\u3096\u309d-\u309f"
 KATAKANA = (
     "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
@@ -30,9 +28,6 @@ SPACED_WORD = rf"[^\W\d_{UNSPACED}]+"
 # A kana or kanji carries about as much as this many letters.
 _LETTERS_PER_CHARACTER = 3
 
-# A single function word may be part of a name, such as "Subsystem for Linux".
-_FUNCTION_WORDS_OF_PROSE = 2
-
 # The beginning decides; a chunk can be megabytes long.
 _SAMPLE_CHARS = 2_000
 
@@ -53,20 +48,6 @@ def is_unspaced(text: str) -> bool:
     unspaced = sum(map(len, compiled(_UNSPACED_RUN).findall(sample)))
     spaced = sum(len(word) for word in compiled(SPACED_WORD).findall(sample) if word == word.lower())
     return unspaced * _LETTERS_PER_CHARACTER > spaced
-
-
-def is_unspaced_query(text: str) -> bool:
-    """Return True if a query is in a script without spaces, even if it contains names in other scripts.
-
-    Names are not prose, however long. An English question about a Japanese word has function words; then the
-    larger share decides.
-    """
-    if not holds_unspaced(text):
-        return False
-    if is_unspaced(text):
-        return True
-    words = compiled(SPACED_WORD).findall(text)
-    return sum(word.lower() in STOP_WORDS for word in words) < _FUNCTION_WORDS_OF_PROSE
 
 
 @functools.cache

@@ -1,20 +1,32 @@
-"""From text to the terms of lexical search: stems, and bigrams in scripts without spaces."""
+"""From text to the terms of lexical search: stems, bigrams in scripts without spaces, and other spellings."""
 
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from operator import add
 from typing import TypeVar
 
+import Stemmer
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from mdvec.text.folding import ascii_words, normalise
-from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED, compiled
-from mdvec.text.spellings import other_spellings
-from mdvec.text.words import STEMMER_VERSION, STOP_WORDS, is_english, stem
+from mdvec.text.folding import ascii_words, compatible, normalise
+from mdvec.text.scripts import (
+    HAN,
+    HIRAGANA,
+    KATAKANA,
+    SPACED_WORD,
+    UNSPACED,
+    compiled,
+    holds_unspaced,
+    is_unspaced,
+)
+
+STEMMER_VERSION: str = Stemmer.version()
+"""The version of the stemmer; another one may give other stems."""
 
 TERMS_VERSION = f"8-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that outdated indexes are recognised."""
@@ -45,6 +57,50 @@ _BIGRAM = 2
 _REMEMBERED = 1 << 16
 
 V = TypeVar("V")
+
+_WORD_OR_NUMBER = rf"[^\W_{UNSPACED}]+"
+_HYPHENATED = rf"(?<![\w-]){_WORD_OR_NUMBER}(?:-{_WORD_OR_NUMBER})+(?![\w-])"
+LINE_END = re.compile(r"(?<=[^\W\d_])-\n[ \t>]*(?=[^\W\d_])")
+"""Parts a word that is wrapped."""
+
+# U.S.A., and 1,234,567.
+_POINTED = r"(?<![\w.])(?:[A-Z]\.){2,}|(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])"
+# Japanese is wrapped anywhere, and foreign names are written with and without ・ between their parts.
+_PARTED = rf"([{HAN}{KATAKANA}])(?:・|\n[ \t\u3000>]*)(?=([{HAN}{KATAKANA}]))"
+
+# Kana that end a verb inside a compound: 打ち合わせ is also written 打合わせ, 打ち合せ and 打合せ. Particles,
+# which stand between words, are no such kana.
+_STEM_END = "[いきぎしちびみりえけげせべめれっ]|[かがこさたなばまらろわ][いきしせりえけれめ]"
+_OKURIGANA = f"([{HAN}])(?:{_STEM_END})(?=([{HAN}]))"
+
+# Names of animals and plants are written in both kana, and are short; words with ー are foreign.
+_SHORT_KATAKANA = f"(?<![{KATAKANA}])[ァ-ヶ]{{2,4}}(?![{KATAKANA}])"
+_TO_HIRAGANA = {code: code - 0x60 for code in range(ord("ァ"), ord("ヶ") + 1)}
+
+# Four letters or more with a space after each, as designers of headings and some PDF files set them. Two of
+# them with three spaces are found at once, and are rare.
+_LETTER = rf"[^\W\d_{UNSPACED}]"
+_TWO_SPACED_OUT = r"[ \u3000][^\W\d_][ \u3000][^\W\d_][ \u3000]"
+_SPACED_OUT = (
+    rf"(?<!\w){_LETTER}(?: {_LETTER}){{3,}}(?!\w)"
+    rf"|(?<!\w)[{UNSPACED}](?:[ \u3000][{UNSPACED}]){{3,}}(?!\w)"
+)
+# What is no letter is no term, so each gives a word of letters and digits.
+_PICTOGRAM = "[\u2600-\u27bf\u2b50\u2b55\U0001f000-\U0001faff]"
+
+_FUNCTION_WORDS = (
+    "a an and are as at be been but by can could did do does for from had has have he her his how i if in "
+    "into is it its me my no not of on or our she should so than that the their them then there these they "
+    "this those to was we were what when where which who why will with would you your"
+)
+STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
+"""Words that occur in any text: articles, pronouns, prepositions, auxiliaries, question words."""
+
+# English alone: words of other languages in these letters are stemmed too, in documents and queries alike.
+_ENGLISH = re.compile(r"[a-z]+")
+
+# A single function word may be part of a name, such as "Subsystem for Linux".
+_FUNCTION_WORDS_OF_PROSE = 2
 
 
 class Memory(dict[str, V]):
@@ -103,7 +159,7 @@ class QueryTerms(Struct, frozen=True):
         singles: Chinese characters out of longer runs.
         particles: Bigrams of hiragana alone, which carry no subject.
         stop_words: English function words, as written.
-        spellings: Terms of other spellings of its words (see :mod:`mdvec.text.spellings`).
+        spellings: Terms of other spellings of its words (see :mod:`mdvec.text.terms`).
     """
 
     words: tuple[str, ...] = ()
@@ -234,3 +290,68 @@ _hiragana_of = Memory(_hiragana_in)
 
 def _once(terms: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(terms))
+
+
+def other_spellings(text: str) -> list[str]:
+    """Return other spellings of words of a text, in no particular order.
+
+    Returns:
+        ``email`` for ``e-mail``, ``USA`` for ``U.S.A.``, ``打合`` for ``打ち合わせ``, ``ねこ`` for ``ネコ``,
+        ``Summary`` for ``S u m m a r y``, and a word for each pictogram.
+    """
+    text = compatible(text)
+    found: list[str] = []
+    if "-" in text:
+        # A line may end after a hyphen, as in texts that were taken from PDF files.
+        words = [word for word in LINE_END.sub("-", text).split() if "-" in word]
+        found += [each.replace("-", "") for each in compiled(_HYPHENATED).findall(" ".join(words))]
+    if "." in text or "," in text:
+        found += " ".join(compiled(_POINTED).findall(text)).replace(".", "").replace(",", "").split()
+    if compiled(_TWO_SPACED_OUT).search(text):
+        found += ["".join(each.split()) for each in compiled(_SPACED_OUT).findall(text)]
+    if not text.isascii():
+        found += map("".join, compiled(_OKURIGANA).findall(text))
+        found += map("".join, compiled(_PARTED).findall(text))
+        found += [each.translate(_TO_HIRAGANA) for each in compiled(_SHORT_KATAKANA).findall(text)]
+        found += [f"u{ord(each):x}" for each in compiled(_PICTOGRAM).findall(text)]
+    return found
+
+
+class _Stemmers(threading.local):
+    """A stemmer for each thread: it has state while it works."""
+
+    def __init__(self) -> None:
+        # Its own cache is slower than stemming; ours is forms_of.
+        self.english = Stemmer.Stemmer("english", 0)
+
+
+_stemmers = _Stemmers()
+
+
+def is_english(word: str) -> bool:
+    """Return True if a lower-case word is written in the letters of English alone."""
+    return _ENGLISH.fullmatch(word) is not None
+
+
+def stem(word: str) -> str:
+    """Return the stem that the forms of a word share: ``connect`` of ``connecting`` and ``connections``.
+
+    References:
+        Porter, "Snowball: A language for stemming algorithms", 2001; the English stemmer.
+    """
+    stemmed: str = _stemmers.english.stemWord(word)
+    return stemmed
+
+
+def is_unspaced_query(text: str) -> bool:
+    """Return True if a query is in a script without spaces, even if it contains names in other scripts.
+
+    Names are not prose, however long. An English question about a Japanese word has function words; then the
+    larger share decides.
+    """
+    if not holds_unspaced(text):
+        return False
+    if is_unspaced(text):
+        return True
+    words = compiled(SPACED_WORD).findall(text)
+    return sum(word.lower() in STOP_WORDS for word in words) < _FUNCTION_WORDS_OF_PROSE

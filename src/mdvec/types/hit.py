@@ -102,6 +102,26 @@ class Correction(Struct, frozen=True):
     searched: str
 
 
+NOT_RERANKED = "not reranked"
+"""The beginning of the warning that a reranker could not be used."""
+
+
+class Reranking(Struct, frozen=True):
+    """What a reranker has read for an answer.
+
+    Attributes:
+        model: The model, as ``PROVIDER:MODEL``.
+        passages: How many passages.
+        tokens: Tokens that a service counted; 0 for a model on this machine.
+        usd: Their cost, in US dollars; None when it costs nothing, or its price is not known.
+    """
+
+    model: str
+    passages: int
+    tokens: int
+    usd: Annotated[float | None, doc(digits=8)] = None
+
+
 class SearchResult(Struct, frozen=True):
     """Hits, and the completeness of the index behind them.
 
@@ -122,6 +142,7 @@ class SearchResult(Struct, frozen=True):
         unknown_words: Words of the query that no document of the searched collections holds.
         left_out: Hits that did not fit into the tokens wanted.
         weaker: Passages that were left out because their score is below ``min_score``.
+        reranked: What a reranker has read; None without one, or when the order is not its.
     """
 
     query: Annotated[str, doc("as requested", "programs")]
@@ -139,3 +160,4 @@ class SearchResult(Struct, frozen=True):
     unknown_words: Annotated[tuple[str, ...], doc("no document contains them", "programs")] = ()
     left_out: Annotated[int, doc("hits that did not fit", "programs")] = 0
     weaker: Annotated[int, doc("passages with a score below the least one")] = 0
+    reranked: Annotated[Reranking | None, doc("what a reranker has read", "programs")] = None

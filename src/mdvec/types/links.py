@@ -30,7 +30,7 @@ class Versions(Struct, frozen=True):
 
     Attributes:
         older: Paths of the versions that a document names, in its order.
-        newer: Paths of the documents that name it, by path.
+        newer: Paths of the documents that name a version, by path: it is superseded.
         dangling: Links to older versions that are not there.
         cycles: Paths of documents that replace each other in a circle, each before the one that it names.
     """
@@ -39,11 +39,6 @@ class Versions(Struct, frozen=True):
     newer: Mapping[DocumentId, tuple[str, ...]] = field(default_factory=dict)
     dangling: tuple[PlacedLink, ...] = ()
     cycles: tuple[tuple[str, ...], ...] = ()
-
-    @property
-    def superseded(self) -> frozenset[DocumentId]:
-        """The documents that another one replaces."""
-        return frozenset(self.newer)
 
 
 class LinkState(StrEnum):

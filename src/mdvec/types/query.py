@@ -160,6 +160,7 @@ class SearchQuery(Struct, frozen=True):
         max_tokens: Most tokens of text in all hits together; None for no limit.
         queries: Other phrasings or parts of ``text``. The hits of all are merged: each passage once, with its
             best score.
+        rerank: Whether the reranker orders the first passages, if one is configured.
     """
 
     text: str
@@ -176,6 +177,7 @@ class SearchQuery(Struct, frozen=True):
     expand_tokens: int = 10_000
     max_tokens: int | None = None
     queries: tuple[str, ...] = ()
+    rerank: bool = True
 
     def __post_init__(self) -> None:
         """Take the words of an enumeration, too: ``mode="lexical"``.

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from mdvec import registry
 from mdvec.clock import now_ms
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError, SourceMissingError, UsageError
+from mdvec.files import inside
 from mdvec.stores.interface import Store, View
 from mdvec.text.folding import nfc
 from mdvec.text.undecodable import spelled
@@ -356,12 +357,11 @@ def _folder_of(folder: str, collection: Collection) -> str:
     Raises:
         UsageError: If it is not in the source of the collection.
     """
-    place = PurePosixPath(nfc(spelled(folder.replace("\\", "/"))))
-    root = PurePosixPath(nfc(spelled(collection.source.location)))
-    is_local = collection.source.kind == DEFAULT_SOURCE
-    if is_local and place.is_absolute() and place.is_relative_to(root):
-        place = place.relative_to(root)
-    if place.is_absolute() or ".." in place.parts:
+    given: str | None = nfc(spelled(folder))
+    if collection.source.kind == DEFAULT_SOURCE and given and Path(given).is_absolute():
+        given = inside(str(Path(given)), nfc(spelled(collection.source.location)))
+    path = PurePosixPath("/" if given is None else given.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts:
         msg = f"{folder} is not a folder of {collection.name}"
         raise UsageError(msg, hint=f"Give its path relative to {collection.source}, or '.' for all of it.")
-    return "" if place == PurePosixPath() else str(place)
+    return "" if path == PurePosixPath() else str(path)

@@ -33,7 +33,6 @@ from mdvec.workspace.collections import PUSH, Collections
 from mdvec.workspace.database import DOCS_COLLECTION
 from mdvec.workspace.models import chunking_of, model_warnings, pinned_model, resume_change
 from mdvec.workspace.stages import Stages
-from mdvec.workspace.stores import update_vector_index
 
 if TYPE_CHECKING:
     from mdvec.indexing.watch import Watcher
@@ -62,6 +61,7 @@ def import_into(
     A change of model that is under way is resumed. Until it is complete the old model's vectors stay
     complete, too, if they were.
     """
+    from mdvec.indexing.embed import update_vector_index
     from mdvec.indexing.imports import run_import
 
     store = collections.store()
@@ -197,7 +197,8 @@ class Freshness:
                 if any(not each.collection for each in view.collections.activities()):
                     return (), {}
             deadline = time.monotonic() + budget_ms / 1000
-            left = [self._look(each, deadline) for each in chosen if each.last_indexed_ms is not None]
+            due = (each for each in chosen if time.monotonic() >= self._look_again_at.get(each.id, 0.0))
+            left = [self._look(each, deadline) for each in due if each.last_indexed_ms is not None]
             return tuple(filter(None, left)), dict(self._looked_ms)
         finally:
             self._guard.release()
@@ -206,7 +207,7 @@ class Freshness:
         """Bring the words of a collection up to date until a deadline; return what remains to be done."""
         started = time.monotonic()
         source = self._stages.source(collection.source)
-        if not isinstance(source, WatchedSource) or started < self._look_again_at.get(collection.id, 0.0):
+        if not isinstance(source, WatchedSource):
             return ""
         name, left = collection.name, 0
 

@@ -41,6 +41,12 @@ class Models:
         self._import = importing
         self._running = running
 
+    @property
+    def reranker(self) -> str:
+        """The reranker, as it is configured; empty for none."""
+        reranker = self._stages.models.reranker
+        return "" if reranker is None else reranker.spec
+
     def known(self) -> list[ListedModel]:
         """Return the models that are known, and those that collections use besides."""
         from mdvec.config.known_models import known_models

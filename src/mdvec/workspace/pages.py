@@ -14,12 +14,10 @@ from msgspec.structs import replace
 
 from mdvec.documents.properties import updated_ns
 from mdvec.errors import DocumentNotFoundError
-from mdvec.search.filters import clean_filters
-from mdvec.search.hits import file_of, is_stale, place_with_words
-from mdvec.search.where import narrowed, unmet
+from mdvec.search.filters import clean_filters, narrowed, unmet
+from mdvec.search.hits import entry_of, file_of, is_stale, place_with_words
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
-from mdvec.stores.versions import VersionCache
 from mdvec.text.globs import compile_glob
 from mdvec.text.links import (
     converter_of,
@@ -85,10 +83,9 @@ class Addresses(Protocol):
 class Pages:
     """Documents to read. A part of :class:`mdvec.workspace.Workspace`; safe to use from several threads."""
 
-    def __init__(self, collections: Collections, stages: Stages, versions: VersionCache) -> None:
+    def __init__(self, collections: Collections, stages: Stages) -> None:
         self._collections = collections
         self._stages = stages
-        self._versions = versions
         self._guard = threading.Lock()
         self._files: dict[CollectionId, tuple[int, dict[str, dict[str, None]]]] = {}
 
@@ -103,7 +100,7 @@ class Pages:
             found = find(path, collection, self._collections, view)
             document, place = found.document, found.collection
             rendered = _render(document, view, addresses, marked)
-            links = links_of(document, self._versions.of((place.id,), view)[place.id], view)
+            links = links_of(document, view)
         return Page(
             collection=document.collection,
             path=document.path,
@@ -128,7 +125,7 @@ class Pages:
         """
         with self._collections.store().read() as view:
             place = self._collections.named(collection, view)
-            superseded = self._versions.of((place.id,), view)[place.id].superseded
+            superseded = view.documents.versions(place.id).newer
             paths = sorted(view.documents.known(place.id))
             found = (view.documents.find(place.id, path) for path in paths)
             return [_entry(each, superseded=each.id in superseded) for each in found if each is not None]
@@ -153,19 +150,20 @@ class Pages:
         return self.file(collection, path, from_path), kind
 
     def original(self, path: str, collection: str) -> bytes:
-        """Return the bytes of a document that was converted, from the folder of its collection.
+        """Return the bytes of a document that was converted, from the source of its collection.
 
         Raises:
             CollectionNotFoundError: If there is no such collection.
-            DocumentNotFoundError: If there is no such document, or it is not of this machine or a text.
+            DocumentNotFoundError: If there is no such document, or it was not converted.
+            SourceError: If the source cannot be reached.
             UnreadableFileError: If it cannot be read.
         """
         with self._collections.store().read() as view:
             found = find(path, collection, self._collections, view)
         document, place = found.document, found.collection
-        if file_of(document, place) is None or not converter_of(document.path):
+        if not converter_of(document.path):
             raise _no_file(path, collection)
-        return self._stages.source(place.source).read(SourceEntry(document.path, document.locator, 0, 0))
+        return self._stages.source(place.source).read(entry_of(document))
 
     def file(self, collection: str, path: str, from_path: str = "") -> bytes:
         """Return a file from the folder of a collection, such as an image or a PDF.
@@ -345,11 +343,9 @@ class Browse:
     def __init__(
         self,
         collections: Collections,
-        versions: VersionCache,
         search: Callable[[SearchQuery, str], SearchResult],
     ) -> None:
         self._collections = collections
-        self._versions = versions
         self._search = search
         self._guard = threading.Lock()
         # The list behind the last counts, until something is indexed.
@@ -382,8 +378,7 @@ class Browse:
     def _meant(self, filters: Filters, names: Sequence[str], view: View) -> tuple[Filters, Where]:
         places = self._collections.chosen(tuple(names), view)
         cleaned = clean_filters(filters)
-        replaced = self._versions.of((each.id for each in places), view)
-        return cleaned, narrowed(cleaned, places, replaced, view)
+        return cleaned, narrowed(cleaned, places, view)
 
     def outline(self, path: str, *, collection: str | None = None) -> Outline:
         """Return the sections of a document, without their text.
@@ -435,8 +430,7 @@ class Browse:
             enabled = self._collections.chosen((), view)
             chosen = self._collections.chosen(tuple(names), view)
             documents = self._documents(filters, view)
-            replaced = self._versions.of((each.id for each in chosen), view)
-            tags = view.documents.tags(narrowed(filters, chosen, replaced, view))
+            tags = view.documents.tags(narrowed(filters, chosen, view))
         wanted = {each.name for each in chosen}
         is_there = compile_glob(filters.path) if filters.path else lambda _: True
         since_ns = filters.updated_since_ns or 0
@@ -471,8 +465,7 @@ class Browse:
         with self._guard:
             if self._counted is None or self._counted[0] != key:
                 enabled = self._collections.chosen((), view)
-                replaced = self._versions.of((each.id for each in enabled), view)
-                where = narrowed(others, enabled, replaced, view)
+                where = narrowed(others, enabled, view)
                 self._counted = key, view.documents.newest(where, limit=_MAX_COUNTED)
             return self._counted[1]
 

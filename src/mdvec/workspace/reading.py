@@ -20,7 +20,7 @@ from mdvec.text.tokens import estimate_token_count
 from mdvec.types.collection import Collection
 from mdvec.types.document import Document, Lines, Link, LinkKind, Section, places_of, with_comments
 from mdvec.types.ids import DocumentId
-from mdvec.types.links import Backlink, DocumentLinks, OutgoingLink, Versions
+from mdvec.types.links import Backlink, DocumentLinks, OutgoingLink
 from mdvec.types.outline import Outline, OutlineSection
 from mdvec.types.report import ListedDocument, Passage
 from mdvec.workspace.collections import Collections
@@ -54,12 +54,11 @@ def every_chunk(places: Sequence[Collection], view: View) -> Iterator[StoredChun
                 yield from view.chunks.of_document(document.id)
 
 
-def links_of(document: StoredDocument, versions: Versions, view: View, steps: int = 1) -> DocumentLinks:
+def links_of(document: StoredDocument, view: View, steps: int = 1) -> DocumentLinks:
     """Return the links of a document and those to it, and which versions of it there are.
 
     Args:
         document: The document.
-        versions: Those of its collection.
         view: The snapshot.
         steps: How many links away further documents may be.
     """
@@ -67,6 +66,7 @@ def links_of(document: StoredDocument, versions: Versions, view: View, steps: in
     placed = view.documents.links_of([document.id])
     links = [each.link for each in placed if each.link.kind is not LinkKind.PREVIOUS]
     named = view.documents.with_file_names(document.collection_id, {link_key(link) for link in links})
+    versions = view.documents.versions(document.collection_id)
     return DocumentLinks(
         collection=document.collection,
         path=document.path,

@@ -101,7 +101,7 @@ class RestrictedWorkspace(Workspace):
             replace(whole._config, search=search, warnings=()),
         )
         self.searchers = whole.searchers
-        self.browse = _UnplacedBrowse(self._collections, self._versions, self.browse._search)
+        self.browse = _UnplacedBrowse(self._collections, self.browse._search)
         self._looking = threading.Lock()
         self._seen: tuple[int, WorkspaceStatus] | None = None
         self._generation = 0

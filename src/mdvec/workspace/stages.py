@@ -12,10 +12,12 @@ from msgspec import Struct
 
 from mdvec import __version__, registry
 from mdvec.chunking.interface import Chunker, ChunkerFactory, TokenEnds
+from mdvec.config.known_models import price_of
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.documents import PARSER_VERSION
 from mdvec.embedding.interface import Cluster, Embedder, EmbedderFactory, Runtime
+from mdvec.embedding.reranker import OnDemandReranker
 from mdvec.errors import (
     ConfigError,
     EmbedderUnavailableError,
@@ -27,7 +29,7 @@ from mdvec.errors import (
 from mdvec.indexing.work import Recipe
 from mdvec.machine import available_cores
 from mdvec.search.query_vectors import SearchedCollection
-from mdvec.settings import settings_kind
+from mdvec.settings import as_arguments, settings_kind
 from mdvec.sources.interface import Source, SourceFactory
 from mdvec.stores.interface import View
 from mdvec.text.tokens import estimate_token_ends
@@ -145,6 +147,9 @@ class ModelPool:
     """The models of a workspace, each made when it is first needed and shared by all collections.
 
     :meth:`for_` is the way to a model; :meth:`check` also tries it.
+
+    Attributes:
+        reranker: The reranker; None if none is configured.
     """
 
     def __init__(self, config: Config, override: Embedder | None) -> None:
@@ -155,6 +160,15 @@ class ModelPool:
         self._cluster: Cluster | None = None
         self._small_only = False
         self._closed = False
+        self.reranker: OnDemandReranker | None = None
+        if config.search.rerank is not None:
+            self.reranker = OnDemandReranker(
+                config.search.rerank,
+                **as_arguments(config.rerank),
+                threads=config.embedding.threads,
+                settings_of=config.arguments,
+                price_of=lambda spec: price_of(spec, config.prices),
+            )
 
     @property
     def configured(self) -> EmbeddingSpec:
@@ -170,7 +184,9 @@ class ModelPool:
     @property
     def are_small(self) -> bool:
         """Whether other processes may have all the models that were needed here."""
-        return self._override is None and all(each.known().is_small for each in [*self._models.values()])
+        if self._override is not None or not (self.reranker is None or self.reranker.is_small):
+            return False
+        return all(each.known().is_small for each in [*self._models.values()])
 
     def use_small_only(self) -> None:
         """Refuse, by a RuntimeError, to make a model too large for each process to have."""
@@ -236,7 +252,8 @@ class ModelPool:
     def unload(self, *, idle_s: float) -> bool:
         """Free the memory of models that were not used for so many seconds; return whether any was freed."""
         made = [self._override] if self._override else [each.known() for each in [*self._models.values()]]
-        return sum(embedder.unload(idle_s=idle_s) for embedder in made) > 0
+        freed = self.reranker is not None and self.reranker.unload(idle_s=idle_s)
+        return sum(embedder.unload(idle_s=idle_s) for embedder in made) > 0 or freed
 
     def close(self) -> None:
         """Free all models but one that was given, and make none any more."""
@@ -428,8 +445,10 @@ class Stages:
         import psutil
 
         settings = self._config.embedding
-        in_use = float(psutil.virtual_memory().percent) / 100
-        return idle_limit_s(settings.auto_unload_minutes, settings.memory_threshold, in_use)
+        usual_s = settings.auto_unload_minutes * 60 if settings.auto_unload_minutes > 0 else None
+        if psutil.virtual_memory().percent <= 100 * settings.memory_threshold:
+            return usual_s
+        return _IDLE_WHEN_SHORT_S if usual_s is None else min(usual_s, _IDLE_WHEN_SHORT_S)
 
     def _chunker(self, spec: ChunkingSpec, model: Model | None) -> Chunker:
         factory: ChunkerFactory = registry.load("chunking", spec.strategy)
@@ -447,8 +466,7 @@ class Stages:
             tokens = embedder.tokens
             token_ends, limit, estimate = tokens.ends, tokens.max_tokens, tokens.estimate
             tokenizer = embedder.space.model if tokens.is_exact else _ESTIMATE
-        known_estimate = getattr(factory, "takes_token_estimate", False)
-        estimating = {"token_estimate": estimate} if known_estimate else {}
+        estimating = {"token_estimate": estimate} if getattr(factory, "takes_token_estimate", False) else {}
         configured = set_only(**{name: getattr(self._config.chunking, name) for name in known})
         return factory(
             token_ends=token_ends,
@@ -475,23 +493,6 @@ def _parse(path: str, text: str, *, versions: bool) -> Document:
 def _sizes_of(chunker: ChunkerFactory) -> set[str]:
     """Return the sizes of a collection that a chunker declares to know."""
     return {*settings_kind(chunker).__struct_fields__} & {*_SIZES}
-
-
-def idle_limit_s(auto_unload_minutes: float, memory_threshold: float, in_use: float) -> float | None:
-    """Return how long a model may stay in memory without being used.
-
-    Args:
-        auto_unload_minutes: The limit while there is memory; 0 for none.
-        memory_threshold: Above which share memory is short, 0..1.
-        in_use: The share of memory that is in use, 0..1.
-
-    Returns:
-        Seconds; None without a limit.
-    """
-    usual_s = auto_unload_minutes * 60 if auto_unload_minutes > 0 else None
-    if in_use <= memory_threshold:
-        return usual_s
-    return _IDLE_WHEN_SHORT_S if usual_s is None else min(usual_s, _IDLE_WHEN_SHORT_S)
 
 
 def set_only(**options: object) -> dict[str, Any]:

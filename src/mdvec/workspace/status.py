@@ -26,7 +26,6 @@ from mdvec.indexing.work import Recipe
 from mdvec.machine import available_cores, can_open_files, is_out_of_files
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
-from mdvec.stores.versions import read_versions
 from mdvec.text.quantity import quantity
 from mdvec.types.change import NEEDS_FILES, SourceEntry
 from mdvec.types.collection import RESERVED_NAMES, Collection, EmbeddingSpec
@@ -171,7 +170,7 @@ def examine(collections: Collections, stages: Stages) -> list[Finding]:
         findings.extend(_about_vector_index(store))
         findings.extend(Finding(Severity.NOTE, "database", warning) for warning in store.warnings)
         with store.read() as view:
-            versions = {each.id: read_versions(each.id, view) for each in registered}
+            versions = {each.id: view.documents.versions(each.id) for each in registered}
         findings.extend(
             finding
             for item in describe_all((), collections, stages, files=True, check=True).collections
@@ -246,11 +245,12 @@ def _about_place(place: DatabasePlace) -> Iterator[Finding]:
 
 
 def _about_models(stages: Stages, collections: Sequence[Collection]) -> Iterator[Finding]:
-    """Try each model that is in use or about to be, and the configured one where none is."""
+    """Try each model that is in use or about to be, the configured one where none is, and the reranker."""
     specs = dict.fromkeys(each.embedding for each in collections)
     specs.update(dict.fromkeys(each.next_embedding for each in collections if each.next_embedding))
     # The configured model of a new collection is often one that others name; it is shown once.
     yield from dict.fromkeys(_try_model(stages, spec) for spec in specs or (None,))
+    yield from _about_reranker(stages)
 
 
 def _try_model(stages: Stages, spec: EmbeddingSpec | None) -> Finding:
@@ -265,6 +265,19 @@ def _try_model(stages: Stages, spec: EmbeddingSpec | None) -> Finding:
     if warnings:
         return Finding(Severity.NOTE, "model", f"{model.name}: {warnings}")
     return Finding(Severity.OK, "model", model.name)
+
+
+def _about_reranker(stages: Stages) -> Iterator[Finding]:
+    """Say whether the configured reranker can be used; nothing is loaded or sent."""
+    if stages.models.reranker is None:
+        return
+    try:
+        made = stages.models.reranker.ready()
+        if made.reranker.problem is not None:
+            raise made.reranker.problem
+        yield Finding(Severity.OK, "reranker", made.name)
+    except MdvecError as error:
+        yield Finding(Severity.PROBLEM, "reranker", str(error), error.hint)
 
 
 def _about_database(database: str, store: Store) -> Finding:

@@ -11,6 +11,7 @@ import msgspec
 
 from mdvec import registry, run
 from mdvec.errors import ConfigError, NoIndexError, StoreError
+from mdvec.indexing.embed import update_vector_index
 from mdvec.indexing.imports import all_were_read
 from mdvec.text.addresses import scheme_of
 from mdvec.text.quantity import quantity
@@ -285,19 +286,3 @@ def _vector_index(store: Store) -> tuple[str, tuple[str, ...]]:
             return "", ()
         problem = index.problem()
         return index.location, (problem,) if problem else ()
-
-
-def update_vector_index(store: Store) -> tuple[str, ...]:
-    """Bring the vector indexes of a store, and the one next to it, up to date; for the end of an import.
-
-    Returns:
-        A warning when that does not work; searches then are right without it.
-    """
-    try:
-        store.make_vector_indexes()
-        with store.read() as view:
-            if view.vectors.index is not None:
-                view.vectors.index.update()
-    except StoreError as error:
-        return (f"the vector index is behind, and searches do without it: {error}",)
-    return ()

@@ -18,11 +18,10 @@ from mdvec.config.paths import default_database
 from mdvec.config.schema import Config, SearchSettings
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import ImportStoppedError, SourceError, StoreError, UsageError, WorkspaceClosedError
+from mdvec.search.filters import narrowed
 from mdvec.search.hits import is_stale
 from mdvec.search.search import Search, recorded_search, search
-from mdvec.search.where import narrowed
 from mdvec.stores.records import StoredChunk
-from mdvec.stores.versions import VersionCache
 from mdvec.types.collection import Collection, SearchDefaults
 from mdvec.types.document import Lines
 from mdvec.types.hit import SearchResult
@@ -94,7 +93,6 @@ class Workspace:
             self._first_index = FirstIndex(
                 collections, self._stages, lambda options: self.import_collection(DOCS_COLLECTION, options)
             )
-        self._versions = VersionCache()
         self._guard = threading.Lock()
         self._runs: list[run.Run] = []
         self._closed = False
@@ -107,10 +105,9 @@ class Workspace:
             collections, self._stages, config, self.import_collection, self._unreadable
         )
         self.stores = Stores(collections, self._stages, config)
-        self.pages = Pages(collections, self._stages, self._versions)
+        self.pages = Pages(collections, self._stages)
         self.browse = Browse(
             collections,
-            self._versions,
             lambda query, path: self.search(query, wait_for_vectors=False, related_to=path),
         )
         self.folders = Folders(collections)
@@ -297,8 +294,9 @@ class Workspace:
         with self._collections.store().read() as view:
             chosen = self._collections.chosen(asked.query.collections, view)
             searched = [self._stages.searched(each, view) for each in chosen]
-            versions = self._versions.of((each.id for each in chosen), view)
-            return search(asked, searched, versions, view, self._collections)
+            reranker = self._stages.models.reranker
+            ready = None if reranker is None else reranker.ready()
+            return search(asked, searched, view, self._collections, ready)
 
     def use_small_models_only(self) -> None:
         """Refuse, by a RuntimeError, searches that need a large model."""
@@ -350,8 +348,7 @@ class Workspace:
         """
         with self._collections.store().read() as view:
             found = find(path, collection, self._collections, view)
-            versions = self._versions.of((found.collection.id,), view)[found.collection.id]
-            return reading.links_of(found.document, versions, view, steps)
+            return reading.links_of(found.document, view, steps)
 
     def documents(
         self,
@@ -397,8 +394,7 @@ class Workspace:
         """
         with self._collections.store().read() as view:
             searched = self._collections.chosen(collections, view)
-            replaced = self._versions.of((each.id for each in searched), view)
-            return view.documents.tags(narrowed(Filters(), searched, replaced, view))
+            return view.documents.tags(narrowed(Filters(), searched, view))
 
     def chunks(self, collections: Sequence[str] = ()) -> Iterator[StoredChunk]:
         """Yield all chunks of some collections, or of all enabled ones, by collection, path and position.

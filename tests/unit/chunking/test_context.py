@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mdvec.chunking.context import MAX_CONTEXT_CHARS, MAX_PREVIOUS_CHARS, context_line, last_sentences
+from mdvec.chunking.writing import MAX_CONTEXT_CHARS, MAX_PREVIOUS_CHARS, context_line, last_sentences
 from mdvec.documents.parse import parse_document
 
 

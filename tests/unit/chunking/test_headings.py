@@ -188,7 +188,7 @@ def test_the_fingerprint_names_all_that_moves_a_cut() -> None:
         HeadingChunker(token_ends=_words, levels=(1, 2)),
         HeadingChunker(token_ends=_words, tokenizer_name="e5"),
     ]
-    assert makes[0].fingerprint == "headings/1:max=3000:min=50:levels=1,2,3:"
+    assert makes[0].fingerprint == "headings/2:max=3000:min=50:levels=1,2,3:"
     assert all(one.fingerprint != other.fingerprint for one, other in itertools.combinations(makes, 2))
 
 

@@ -209,6 +209,15 @@ def test_large_sections_are_cut_between_paragraphs() -> None:
     assert [c.context for c in chunks] == ["H", "H"]
 
 
+def test_pages_with_enough_text_have_chunks_of_their_own() -> None:
+    """Of a file that was converted; a page with less text shares one, since little is found by meaning."""
+    pages = ["one two three four five", "six", "seven eight nine ten eleven", "twelve"]
+    text = "\n\n".join(f"<!-- place: page {at} -->\n{page}" for at, page in enumerate(pages, 1))
+    found = [" ".join(each.split()) for each in _texts(text, max_tokens=90, min_tokens=3, path="x.pdf")]
+    assert found == ["one two three four five", "six seven eight nine ten eleven twelve"]
+    assert len(_texts(re.sub("<!--.*?-->", "", text), max_tokens=90, min_tokens=3)) == 1
+
+
 def test_paragraphs_are_cut_at_sentences() -> None:
     """A paragraph too long for one chunk ends parts where sentences end, not where lines do."""
     text = "One two three four\nfive six. Seven eight nine\nten. Eleven twelve."
@@ -350,9 +359,9 @@ def test_sections_do_not_overlap_each_other() -> None:
 def test_the_fingerprint_names_all_that_moves_a_cut() -> None:
     """Another limit, overlap or tokenizer is another fingerprint."""
     chunker = SectionChunker(token_ends=_words, max_tokens=100, min_tokens=10, tokenizer_name="e5")
-    assert chunker.fingerprint == "sections/1:max=100:min=10:overlap=0:joined=2:e5"
+    assert chunker.fingerprint == "sections/2:max=100:min=10:overlap=0:joined=2:e5"
     some = SectionChunker(token_ends=_words, overlap_tokens=30, levels=(2, 1), tokenizer_name="e5")
-    assert some.fingerprint == "sections/1:max=400:min=60:overlap=30:levels=1,2:e5"
+    assert some.fingerprint == "sections/2:max=400:min=60:overlap=30:levels=1,2:e5"
 
 
 @pytest.mark.parametrize(("max_tokens", "min_tokens", "overlap_tokens"), [(0, 0, 0), (9, -1, 0), (9, 0, -1)])

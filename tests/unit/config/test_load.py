@@ -181,7 +181,7 @@ def test_all_unknown_settings_are_told_at_once(cwd: Path) -> None:
         f"{file}:6: unknown setting search.kk; did you mean search.k?",
         f"{file}:7: unknown setting search.xyzzy; known: search.k, search.mode, search.per_document, "
         "search.expand, search.expand_tokens, search.max_tokens, search.threshold, search.min_score, "
-        "search.sync_budget_ms",
+        "search.rerank, search.sync_budget_ms",
         f"{file}:8: unknown setting search.path; it belongs in [store]",
         f"{file}:10: unknown setting display.more; known: display.default_format, "
         "display.color, display.editor",

@@ -67,6 +67,25 @@ def test_a_paragraph_over_two_pages_is_one() -> None:
     assert found[0].replace("<!-- place: page 2 -->", "") == (SENTENCE * 90).strip()
 
 
+def test_a_page_of_short_lines_does_not_go_on_in_the_next() -> None:
+    """As of slides: a paragraph that goes on ends with a full line."""
+    first = [("BodyText", "The tides of the northern harbour"), ("BodyText", "at noon")]
+    text = convert_pdf(files.pdf([*first, ("break", ""), ("BodyText", "The cranes")]))
+    assert "noon\n\n<!-- place: page 2 -->\nThe cranes\n" in text
+
+
+def test_what_is_above_all_others_is_read_first() -> None:
+    """As the title of a slide, which is often drawn last; a higher column is not read before the left one."""
+    texts = [(60, 600, 12, "Cranes are inspected."), (60, 580, 12, "Every spring."), (500, 40, 8, "7 of 9")]
+    title = (60, 700, 24, "Inspection")
+    slide = lines_of(convert_pdf(files.drawn_pdf([*texts[:2], title, texts[2]])))
+    assert slide[:2] == ["# Inspection", "Cranes are inspected. Every spring."]
+    columns = [(60, 600 - 14 * at, 12, f"Left {at}.") for at in range(4)]
+    columns += [(320, 700 - 14 * at, 12, f"Right {at}.") for at in range(4)]
+    found = " ".join(lines_of(convert_pdf(files.drawn_pdf(columns))))
+    assert found.index("Left 3.") < found.index("Right 0.")
+
+
 def test_japanese_lines_meet_without_spaces() -> None:
     """As a reader sees them."""
     found = lines_of(convert_pdf(files.pdf([("ja", JAPANESE * 3), ("ja", JAPANESE)])))
@@ -83,6 +102,37 @@ def test_lists_stay_lists() -> None:
     """Each item is its own line."""
     raw = files.pdf([("BodyText", "• first thing"), ("BodyText", "• second thing"), ("BodyText", "1. third")])
     assert lines_of(convert_pdf(raw)) == ["- first thing", "- second thing", "1. third"]
+
+
+def test_signs_that_are_set_apart_begin_items() -> None:
+    """They are no column of a table."""
+    texts = [(x, 700 - 14 * at, 10, text) for at in range(4) for x, text in ((50, "•"), (80, f"item {at}"))]
+    assert lines_of(convert_pdf(files.drawn_pdf(texts))) == [f"- item {at}" for at in range(4)]
+
+
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_a_turned_page_is_read_as_any_other(degrees: int) -> None:
+    """As a wide table in a report; a stamp across it is a line."""
+    texts = [(60, 300, 10, SENTENCE.strip()), (60, 284, 10, "The end of the page.")]
+    texts += [(60 + 150 * at, 200 - 14 * row, 10, f"cell {row} {at}") for row in range(3) for at in range(2)]
+    found = lines_of(convert_pdf(files.drawn_pdf(texts, degrees=degrees, across="A stamp in the margin")))
+    found.remove("A stamp in the margin")
+    assert found == [
+        f"{SENTENCE.strip()} The end of the page.",
+        *("| cell 0 0 | cell 0 1 |", "|---|---|", "| cell 1 0 | cell 1 1 |", "| cell 2 0 | cell 2 1 |"),
+    ]
+
+
+def test_letters_without_a_meaning_move_no_others() -> None:
+    """PDFium leaves them out of the text of a page, and counts them."""
+    drawn = rb"BT /F 9 Tf 50 700 Td (\000\000\000 first) Tj 0 -40 Td (second) Tj 250 0 Td (third) Tj ET"
+    raw = (
+        b"%PDF-1.4\n1 0 obj<</Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj "
+        b"3 0 obj<</Type/Page/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj "
+        b"4 0 obj<</Length 100>>stream\n" + drawn + b"\nendstream endobj "
+        b"5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj trailer<</Root 1 0 R>>"
+    )
+    assert lines_of(convert_pdf(raw)) == ["first", "second third"]
 
 
 def test_short_lines_stay_lines() -> None:

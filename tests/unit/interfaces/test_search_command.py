@@ -109,7 +109,16 @@ def test_json_has_exactly_the_documented_keys(mdvec: Mdvec) -> None:
     assert outcome.out.count("\n") == 1
     assert "京都の旅" in outcome.out
     answer = json.loads(outcome.out)
-    keys = ["warnings", "hint", "confidence", "corrections", "unknown_words", "left_out", "weaker"]
+    keys = [
+        "warnings",
+        "hint",
+        "confidence",
+        "corrections",
+        "unknown_words",
+        "left_out",
+        "weaker",
+        "reranked",
+    ]
     assert list(answer) == [*ANSWER_KEYS, *keys]
     assert list(answer["hits"][0]) == HIT_KEYS
     assert answer["hits"][0]["score"] == 0.876543

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdvec.search.dates import Date, date_in
+from mdvec.search.exact import Date, date_in
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),

@@ -14,7 +14,7 @@ from mdvec.documents.parse import parse_document
 from mdvec.indexing.prepare import Prepared, prepare
 from mdvec.indexing.work import Recipe
 from mdvec.search.exact import _IDENTIFIER, _with_all_words, find_exact
-from mdvec.search.words import find_by_words
+from mdvec.search.words import Words, find_by_words
 from mdvec.stores.interface import View
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.tokens import estimate_token_ends
@@ -203,5 +203,5 @@ class _Recording:
 def test_a_word_is_looked_up_once_however_often_a_query_repeats_it() -> None:
     """A pasted log of 5,000 words took SQLite eight seconds."""
     view = _Recording()
-    _with_all_words("error: retry failed " * 500, Where(()), cast("View", view))
+    _with_all_words("error: retry failed " * 500, Words(), Where(()), cast("View", view))
     assert len(view.groups) == 3

@@ -7,7 +7,7 @@ import pytest
 from tests.contract.store_world import World, chunk_ids, unit_vectors
 
 from mdvec.search.candidates import Candidates
-from mdvec.search.feedback import GAIN, with_feedback
+from mdvec.search.fusion import GAIN, with_feedback
 from mdvec.search.meaning import QuerySpace, measure_meaning
 from mdvec.types.ids import ChunkId
 

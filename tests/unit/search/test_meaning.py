@@ -97,7 +97,7 @@ def dense(
         chunks = sum(view.collections.counts(each, None).chunks for each in own)
         measured = None if unrelated is None else UnrelatedTexts(unrelated, unrelated)
         space = QuerySpace(world.space_id, own, QUERY, measured, chunks, unspaced)
-        found = find_by_meaning(space, view, where=where, depth=depth)
+        [found] = find_by_meaning([space], view, where=where, depth=depth)
         places = view.chunks.places([*found, *others])
         meaning = measure_meaning([space], places, view)
     return Found(found, [place.id for place in places], meaning)

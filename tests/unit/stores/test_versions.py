@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from tests.contract.store_world import World, make_document, put, read
 
-from mdvec.stores.versions import VersionCache, find_versions, read_versions
+from mdvec.stores.versions import find_versions
 from mdvec.types.document import Link, LinkKind
 from mdvec.types.ids import DocumentId
 from mdvec.types.links import PlacedLink, Versions
@@ -46,7 +46,7 @@ def test_many_small_circles_are_looked_for_apart(monkeypatch: pytest.MonkeyPatch
     pairs = [(f"a{number}.md", f"b{number}.md") for number in range(400)]
     versions = found([link for new, old in pairs for link in ((new, old), (old, new))])
     assert sorted(versions.cycles) == sorted(pairs)
-    assert not versions.superseded
+    assert not versions.newer
     assert sizes == [2] * len(sizes)
     assert len(sizes) <= 3 * len(pairs)
 
@@ -60,13 +60,12 @@ def put_linked(world: World, path: str, *targets: str) -> None:
 
 
 def versions_of(world: World) -> Versions:
-    return read(world.store, lambda view: read_versions(world.first.id, view))
+    return read(world.store, lambda view: view.documents.versions(world.first.id))
 
 
 def version_paths(world: World, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what a document supersedes, and what supersedes it."""
     versions, document = versions_of(world), world.document_id(path)
-    assert (document in versions.superseded) == bool(versions.newer.get(document))
     return versions.older.get(document, ()), versions.newer.get(document, ())
 
 
@@ -94,22 +93,22 @@ def test_documents_that_replace_each_other_in_a_circle_hide_none(world: World) -
     put_linked(world, "self.md", "self")
     versions = versions_of(world)
     assert sorted(versions.cycles) == [("a.md", "c.md", "b.md"), ("self.md",)]
-    assert versions.superseded == frozenset()
+    assert not versions.newer
     put_linked(world, "new.md", "b.md")
     assert version_paths(world, "b.md") == ((), ("new.md",))
-    assert len(versions_of(world).superseded) == 1
+    assert len(versions_of(world).newer) == 1
 
 
 def test_versions_are_read_once_for_each_version_of_the_store(world: World) -> None:
     """As long as nothing changes, and for each collection apart."""
     put_linked(world, "new.md", "old.md")
     put_linked(world, "old.md")
-    cache = VersionCache()
     with world.store.read() as view:
-        first = cache.of(world.collections, view)
-        assert first == {world.first.id: versions_of(world), world.second.id: Versions()}
+        first = view.documents.versions(world.first.id)
+        assert first.newer
+        assert view.documents.versions(world.second.id) == Versions()
     with world.store.read() as view:
-        assert cache.of([world.first.id], view)[world.first.id] is first[world.first.id]
+        assert view.documents.versions(world.first.id) is first
     world.remove("new.md")
     with world.store.read() as view:
-        assert cache.of([world.first.id], view) == {world.first.id: Versions()}
+        assert view.documents.versions(world.first.id) == Versions()

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.growth import assert_grows_linearly
 
 from mdvec.text.folding import fold_name, nfc, normalise
-from mdvec.text.highlight import match_spans
 from mdvec.text.joined import folded_codes, text_of
+from mdvec.text.matches import match_spans
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.text.highlight import match_spans
+from mdvec.text.matches import match_spans
 
 
 def matched(query: str, text: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mdvec.text.phrases import is_heading, phrase_finder
+from mdvec.text.matches import is_heading, phrase_finder
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mdvec.text.scripts import holds_unspaced, is_unspaced, is_unspaced_query
+from mdvec.text.scripts import holds_unspaced, is_unspaced
+from mdvec.text.terms import is_unspaced_query
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mdvec.text.indexed_terms import index_terms
-from mdvec.text.spellings import other_spellings
-from mdvec.text.terms import query_terms
+from mdvec.text.terms import other_spellings, query_terms
 
 
 @pytest.mark.parametrize(

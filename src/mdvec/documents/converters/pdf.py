@@ -21,7 +21,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
 from mdvec.documents.converters import NotConvertedError, frontmatter, place_mark, plain
-from mdvec.documents.converters.pdf_layout import Line, Rule, arranged, arranged_vertically
+from mdvec.documents.converters.pdf_layout import BULLETS, Line, Rule, arranged, arranged_vertically
 from mdvec.text.folding import fold_name
 from mdvec.text.scripts import UNSPACED, compiled
 
@@ -42,6 +42,8 @@ _BACK = 3.0  # to another column
 _VERTICAL_STEP = 2.0
 _LETTERS_ACROSS = 4  # in one place of vertical text, such as a number
 _LEAST_VERTICAL = 4
+_SPACE = ord(" ")
+_ACROSS_SIZE = 1.0  # of text across the others, such as a stamp in the margin, which is no heading
 _FAR = 10_000.0  # a running head is beyond the columns of vertical text
 # Rules of tables, in points.
 _THIN = 3.0
@@ -63,8 +65,8 @@ _PAGE_NUMBER = re.compile(
     r"\W*(?:page|p\.|seite|頁)?\W*(?:\d{1,4}|[ivxlc]{1,6})(?:\s*(?:/|of|von)\s*\d{1,4})?\W*(?:頁|ページ)?",
     re.IGNORECASE,
 )
-_BULLET = re.compile(r"[•‣▪■●◦∙·–*-]\s+(?=\S)")
-_ITEM = re.compile(r"(?:[•‣▪■●◦∙·–*-]|\(?\d{1,3}[.)]|[(（]?[a-zA-Zア-ン][)）])\s+\S")
+_BULLET = re.compile(rf"[{BULLETS}–*-]\s+(?=\S)")
+_ITEM = re.compile(rf"(?:[{BULLETS}–*-]|\(?\d{{1,3}}[.)]|[(（]?[a-zA-Zア-ン][)）])\s+\S")
 _SENTENCE_END = re.compile(r"[.!?:;。．！？」』)）\"”’]\Z")
 # PDFium's sign for a hyphen at the end of a line, with the letter after it.
 _BROKEN = re.compile(r"[\ufffe\x02](\w?)")
@@ -76,6 +78,8 @@ class _Block(NamedTuple):
     level: int
     page: int
     is_table: bool
+    size: float
+    is_full: bool  # its last line is as wide as the text
 
     @property
     def markdown(self) -> str:
@@ -118,23 +122,65 @@ def _lines(document: Any, number: int) -> list[Line]:
     text_page = page.get_textpage()
     try:
         found: list[Line] = []
-        at = 0
-        for text in text_page.get_text_range().split("\r\n"):
-            start, at = at, at + len(text.encode("utf-16-le")) // 2 + 2
-            is_plain = at - start - 2 == len(text)  # each letter has one number
-            for first, last in _stretches(text_page, text, start) if is_plain else [(0, len(text) - 1)]:
+        lines = [*_in_file(text_page)]
+        letters = Counter[_Turn]()
+        for _, text, turn in lines:
+            letters[turn] += len(text)
+        [(turn, _)] = letters.most_common(1)
+        for start, text, own in lines:
+            is_plain = _units(text) == len(text) and own == turn  # each letter has one number
+            for first, last in _stretches(text_page, text, start, turn) if is_plain else [(0, len(text) - 1)]:
                 stretch = text[first : last + 1]
                 if shown := " ".join(_BROKEN.sub(_mended, stretch).split()):
-                    found.append(_placed(text_page, shown, start + first, start + last))
+                    line = _placed(text_page, shown, start + first, start + last, turn)
+                    found.append(line if own == turn else line._replace(size=_ACROSS_SIZE))
+        if turn != _Turn(1, 0):  # PDFium orders words as if they were level
+            found.sort(key=lambda line: (-line.baseline, line.left))
         if upright := _upright(found):
             return arranged_vertically(upright)
-        return arranged(found, [*_rules(page)])
+        return arranged(found, [*_rules(page, turn)])
     finally:
         text_page.close()
         page.close()
 
 
-def _stretches(page: Any, text: str, start: int) -> Iterator[tuple[int, int]]:
+class _Turn(NamedTuple):
+    """A quarter turn, or none, of the lines of a page: their direction, in which places are counted."""
+
+    x: int
+    y: int
+
+    def place(self, x: float, y: float) -> tuple[float, float]:
+        """Return how far a point is along the lines, and how far up."""
+        return x * self.x + y * self.y, y * self.x - x * self.y
+
+
+def _in_file(page: Any) -> Iterator[tuple[int, str, _Turn]]:
+    """Yield the number of the first letter of each line, its text, and its direction."""
+    whole, count = page.get_text_range(), page.count_chars()
+    if _units(whole) != count:  # it leaves out letters of which a font does not say what they are
+        whole = "".join(chr(pdfium_c.FPDFText_GetUnicode(page.raw, at) or _SPACE) for at in range(count))
+    at = 0
+    for text in whole.split("\r\n"):
+        yield at, text, _turn(page, at + len(text) - len(text.lstrip()))
+        at += _units(text) + 2
+
+
+def _units(text: str) -> int:
+    """Return how many numbers the letters of a text have."""
+    return len(text.encode("utf-16-le")) // 2
+
+
+def _turn(page: Any, at: int) -> _Turn:
+    """Return the direction of the line that a letter is in."""
+    matrix = pdfium_c.FS_MATRIX()
+    pdfium_c.FPDFText_GetMatrix(page.raw, at, matrix)
+    if abs(matrix.a) >= abs(matrix.b):
+        return _Turn(-1 if matrix.a < 0 else 1, 0)
+    return _Turn(0, -1 if matrix.b < 0 else 1)
+
+
+def _stretches(page: Any, text: str, start: int, turn: _Turn) -> Iterator[tuple[int, int]]:
     """Yield the first and the last letter of each part of a line without a wide gap in it."""
     box = pdfium_c.FS_RECTF()
     place = ctypes.byref(box)
@@ -144,12 +190,14 @@ def _stretches(page: Any, text: str, start: int) -> Iterator[tuple[int, int]]:
         if letter.isspace():
             continue
         pdfium_c.FPDFText_GetLooseCharBox(page.raw, start + at, place)
-        gap, height = box.left - reached, box.top - box.bottom
+        ends = turn.place(box.left, box.bottom), turn.place(box.right, box.top)
+        (left, bottom), (right, top) = map(min, *ends), map(max, *ends)
+        gap, height = left - reached, top - bottom
         is_wide = gap > _PIECE_GAP * height or (gap < -_BACK * height and not _BROKEN.match(text[last]))
         if first >= 0 and is_wide:
             yield first, last
             first = -1
-        first, last, reached = (at if first < 0 else first), at, box.right
+        first, last, reached = (at if first < 0 else first), at, right
     if first >= 0:
         yield first, last
 
@@ -159,7 +207,7 @@ def _mended(broken: re.Match[str]) -> str:
     return letter if letter.islower() else f"-{letter}"
 
 
-def _placed(page: Any, text: str, first: int, last: int) -> Line:
+def _placed(page: Any, text: str, first: int, last: int, turn: _Turn) -> Line:
     """Return a line with its place: the baselines of its first and last character, and its ends."""
     most = page.count_chars() - 1
     first, last = min(first, most), min(last, most)
@@ -169,9 +217,11 @@ def _placed(page: Any, text: str, first: int, last: int) -> Line:
     # The size is that of letters before they are scaled to the page.
     scale = math.hypot(matrix.c, matrix.d) or 1.0
     size = pdfium_c.FPDFText_GetFontSize(page.raw, first) * scale
-    left, baseline = x.value, y.value
+    left, baseline = turn.place(x.value, y.value)
     pdfium_c.FPDFText_GetCharOrigin(page.raw, last, x, y)
-    return Line(text, round(size, 1), left, baseline, page.get_charbox(last)[2], y.value)
+    x_from, y_from, x_to, y_to = page.get_charbox(last)
+    right = max(turn.place(x_from, y_from)[0], turn.place(x_to, y_to)[0])
+    return Line(text, round(size, 1), left, baseline, right, turn.place(x.value, y.value)[1])
 
 
 def _upright(lines: Sequence[Line]) -> list[Line]:
@@ -213,7 +263,7 @@ def _is_below(above: Line, line: Line) -> bool:
     return is_short and abs(above.left - line.left) < line.size and 0 < step < _VERTICAL_STEP * line.size
 
 
-def _rules(page: Any) -> Iterator[Rule]:
+def _rules(page: Any, turn: _Turn) -> Iterator[Rule]:
     """Yield the straight lines of a page that may belong to tables."""
     left = _MAX_SEGMENTS
     for path in page.get_objects(filter=[pdfium_c.FPDF_PAGEOBJ_PATH], max_depth=1):
@@ -229,7 +279,8 @@ def _rules(page: Any) -> Iterator[Rule]:
         left -= len(ends)
         if left < 0:
             return
-        for x_from, y_from, x_to, y_to in ends:
+        for end in ends:
+            (x_from, y_from), (x_to, y_to) = turn.place(*end[:2]), turn.place(*end[2:])
             across, up = abs(x_to - x_from), abs(y_to - y_from)
             if min(across, up) >= _THIN or max(across, up) <= _THIN:
                 continue
@@ -339,11 +390,13 @@ def _blocks(pages: Sequence[Sequence[Line]], outline: Mapping[str, int]) -> Iter
     larger = sorted({size for size in sizes if size >= _HEADING_SIZE * body}, reverse=True)
     levels = {size: min(at, _MAX_LEVEL) for at, size in enumerate(larger, 1)}
     for number, page in enumerate(pages, 1):
+        least = _SHORT_LINE * _width(page)
         for lines in _paragraphs(page):
             text = reduce(_join, (line.text for line in lines))
             is_table = lines[0].is_table
             level = 0 if is_table else _level(lines, levels, outline)
-            yield _Block(text, level, number, is_table)
+            is_full = lines[-1].right - lines[-1].left >= least
+            yield _Block(text, level, number, is_table, lines[-1].size, is_full)
 
 
 def _goes_on(before: _Block, block: _Block) -> bool:
@@ -351,7 +404,8 @@ def _goes_on(before: _Block, block: _Block) -> bool:
     is_text = not (
         before.level or block.level or before.is_table or block.is_table or _ITEM.match(block.text)
     )
-    return is_text and not _SENTENCE_END.search(before.text)
+    is_open = before.is_full and before.size == block.size
+    return is_text and is_open and not _SENTENCE_END.search(before.text)
 
 
 def _level(lines: Sequence[Line], levels: Mapping[float, int], outline: Mapping[str, int]) -> int:
@@ -368,8 +422,7 @@ def _paragraphs(lines: Sequence[Line]) -> Iterator[list[Line]]:
     """Yield the lines of each paragraph."""
     if not lines:
         return
-    widths = sorted(line.right - line.left for line in lines)
-    width = widths[-1 - len(widths) // _WIDE_LINES]
+    width = _width(lines)
     steps = [above.last_baseline - line.baseline for above, line in pairwise(lines)]
     gap = median(steps or [0.0])
     paragraph = [lines[0]]
@@ -379,6 +432,12 @@ def _paragraphs(lines: Sequence[Line]) -> Iterator[list[Line]]:
             paragraph = []
         paragraph.append(line)
     yield paragraph
+
+
+def _width(lines: Sequence[Line]) -> float:
+    """Return the width of the text of a page."""
+    widths = sorted(line.right - line.left for line in lines)
+    return widths[-1 - len(widths) // _WIDE_LINES] if widths else 0.0
 
 
 def _begins(paragraph: Sequence[Line], line: Line, gap: float, width: float) -> bool:

@@ -1,7 +1,8 @@
 """The layout of a PDF page: lines in the order of reading, tables as rows of cells, ruby left out.
 
 A piece is a run of letters without a wide gap. The order of the file is that of reading in most files, so it
-holds unless the file hops from column to column line by line. Pieces below each other are a table.
+holds, but for what is above all the rest, and unless the file hops from column to column line by line. Pieces
+below each other are a table.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from statistics import median
 from typing import NamedTuple
 
 from mdvec.documents.converters import plain, table
+
+BULLETS = "•‣▪■●◦○∙·⚫➢►❖"
+"""Signs before the items of a list."""
 
 _KANA = re.compile(r"[\u3040-\u30ff\s]+")
 _RUBY_SIZE = 0.62  # of the letters that it explains
@@ -88,7 +92,7 @@ def arranged(pieces: Sequence[Line], rules: Sequence[Rule]) -> list[Line]:
         kept = _with_ruled_table(kept, grid)
     if len(kept) <= _MAX_ARRANGED and _hops(kept) > max(_LEAST_HOPS, _HOP_SHARE * len(kept)):
         kept = _in_columns(kept)
-    rows = [*_rows(kept)]
+    rows = [*_rows(_top_first(kept))]
     found: list[Line] = []
     at = 0
     for region in _regions(rows):
@@ -97,6 +101,32 @@ def arranged(pieces: Sequence[Line], rules: Sequence[Rule]) -> list[Line]:
         at = start + len(region)
         found += _unruled_table(region) or map(_one_line, region)
     return [*found, *map(_one_line, rows[at:])]
+
+
+def _top_first(pieces: Sequence[Line]) -> Sequence[Line]:
+    """Return pieces with those first that are above all others: in slides the title is often drawn last.
+
+    A column is not moved before the one on its left.
+    """
+    downwards = sorted(range(len(pieces)), key=lambda at: -pieces[at].baseline)
+    first, last, top = len(pieces), -1, slice(0)
+    for number, (at, below) in enumerate(pairwise(downwards), 1):
+        first, last = min(first, at), max(last, at)
+        gap = pieces[at].baseline - pieces[below].baseline
+        if first and last - first + 1 == number and gap > _LEVEL * pieces[at].size:
+            top = slice(first, last + 1)
+    moved, passed = pieces[top], pieces[: top.start]
+    if not (moved and passed) or not _overlap(moved, passed):
+        return pieces
+    return [*moved, *passed, *pieces[top.stop :]]
+
+
+def _overlap(pieces: Sequence[Line], others: Sequence[Line]) -> bool:
+    """Return True if some pieces are not all to the left or to the right of others."""
+    (left, right), (begin, end) = (
+        (min(each.left for each in group), max(each.right for each in group)) for group in (pieces, others)
+    )
+    return left < end and begin < right
 
 
 def _hops(pieces: Sequence[Line]) -> int:
@@ -137,6 +167,9 @@ def _rows(pieces: Sequence[Line]) -> Iterator[list[Line]]:
         if row and not _follows(row[-1], piece):
             yield row
             row = []
+        if row and row[-1].text in BULLETS:
+            bullet = row.pop()
+            piece = piece._replace(text=f"{bullet.text} {piece.text}", left=bullet.left)
         row.append(piece)
     if row:
         yield row

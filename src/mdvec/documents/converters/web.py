@@ -20,6 +20,7 @@ from mdvec.documents.converters import NotConvertedError, frontmatter, place_mar
 _AROUND = (
     *("head", "title", "script", "style", "noscript", "template", "svg", "form"),
     *("button", "nav", "aside", "iframe"),
+    "ix:header",  # of reports to a stock exchange: values for programs
 )
 _READINGS = ("rt", "rp")  # of Japanese words, in the middle of which they would be
 _AROUND_A_BODY = ("header", "footer")

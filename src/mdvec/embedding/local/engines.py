@@ -46,7 +46,7 @@ class SentenceTransformersEngine:
     device, so that vectors made on one can be searched on another.
     """
 
-    _provider = "sentence-transformers"
+    _section = "embedding.sentence-transformers"
 
     def __init__(
         self, folder: Path, prompts: Prompts, *, device: str, threads: int | None, trust_remote_code: bool
@@ -68,8 +68,8 @@ class SentenceTransformersEngine:
         self._folder = folder
         self._prompts = prompts
         self._runs_code = trust_remote_code
-        self._device = _prepared_device(device, threads, self._provider)
-        with _cannot_load(folder, self._provider, runs_code=trust_remote_code):
+        self._device = _prepared_device(device, threads, self._section)
+        with _cannot_load(folder, self._section, runs_code=trust_remote_code):
             self._model: Any = SentenceTransformer(
                 str(folder),
                 device=str(self._device),
@@ -80,7 +80,7 @@ class SentenceTransformersEngine:
 
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """Run one batch; see :meth:`mdvec.embedding.local.inference.Engine.encode`."""
-        with _cannot_run(self._folder, self._provider, runs_code=self._runs_code):
+        with _cannot_run(self._folder, self._section, runs_code=self._runs_code):
             vectors: NDArray[np.float32] = self._model.encode(
                 [clean(text) for text in texts],
                 prompt=self._prompts.of(role),
@@ -104,7 +104,7 @@ class SentenceTransformersEngine:
 class PlamoEngine:
     """A model with ``encode_query`` and ``encode_document`` in code of its own. Numbers have 32 bits."""
 
-    _provider = "plamo"
+    _section = "embedding.plamo"
 
     def __init__(self, folder: Path, *, device: str, threads: int | None) -> None:
         """Load a model and run its code.
@@ -120,8 +120,8 @@ class PlamoEngine:
         from transformers import AutoModel, AutoTokenizer
 
         self._folder = folder
-        self._device = _prepared_device(device, threads, self._provider)
-        with _cannot_load(folder, self._provider, runs_code=True):
+        self._device = _prepared_device(device, threads, self._section)
+        with _cannot_load(folder, self._section, runs_code=True):
             options: dict[str, Any] = {"trust_remote_code": True, "local_files_only": True}
             self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, **options)
             model = AutoModel.from_pretrained(folder, dtype=torch.float32, **options)
@@ -134,7 +134,7 @@ class PlamoEngine:
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """Run one batch; see :meth:`mdvec.embedding.local.inference.Engine.encode`."""
         encode = self._model.encode_query if role is Role.QUERY else self._model.encode_document
-        with _cannot_run(self._folder, self._provider, runs_code=True), torch.inference_mode():
+        with _cannot_run(self._folder, self._section, runs_code=True), torch.inference_mode():
             encoded = encode([clean(text) for text in texts], self._tokenizer)
             vectors: NDArray[np.float32] = encoded.to("cpu", torch.float32).numpy()
         return vectors
@@ -149,12 +149,66 @@ class PlamoEngine:
         _free(self._device)
 
 
-def choose_device(name: str, *, provider: str) -> torch.device:
+class CrossEncoderEngine:
+    """A model in memory that reads a query and a text at once. Numbers have 32 bits."""
+
+    _section = "rerank.transformers"
+
+    def __init__(self, folder: Path, *, device: str, threads: int | None, trust_remote_code: bool) -> None:
+        """Load a model.
+
+        Args:
+            folder: Its files.
+            device: See :func:`choose_device`.
+            threads: Threads on the CPU; None leaves it to torch.
+            trust_remote_code: Whether code that comes with the model may run.
+
+        Raises:
+            EmbedderUnavailableError: If it cannot be loaded.
+        """
+        from sentence_transformers import CrossEncoder
+
+        self._folder = folder
+        self._runs_code = trust_remote_code
+        self._device = _prepared_device(device, threads, self._section)
+        with _cannot_load(folder, self._section, runs_code=trust_remote_code):
+            self._model: Any = CrossEncoder(
+                str(folder),
+                device=str(self._device),
+                local_files_only=True,
+                trust_remote_code=trust_remote_code,
+                model_kwargs={"dtype": torch.float32},
+            )
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Score one batch of texts.
+
+        Returns:
+            float32, shape (len(texts),); of another shape if the model is for something else.
+
+        Raises:
+            EmbeddingError: If the model cannot be run.
+        """
+        with _cannot_run(self._folder, self._section, runs_code=self._runs_code):
+            scores: NDArray[np.float32] = self._model.predict(
+                [(clean(query), clean(text)) for text in texts],
+                batch_size=len(texts),
+                show_progress_bar=False,
+            )
+        return scores
+
+    def free(self) -> None:
+        """Give the memory back."""
+        self._model = None
+        _free(self._device)
+
+
+def choose_device(name: str, *, section: str) -> torch.device:
     """Return the device that a model runs on.
 
     Args:
         name: ``cpu``, ``cuda``, ``cuda:1``, ``mps``, or ``auto`` for the fastest there is.
-        provider: Its setting is named in the error.
+        section: Its settings, for the error.
 
     Raises:
         EmbedderUnavailableError: If it is not there.
@@ -173,11 +227,11 @@ def choose_device(name: str, *, provider: str) -> torch.device:
     if device is not None and device.type in here:
         return device
     msg = f"torch finds no device {name!r} here"
-    hint = f"Set [embedding.{provider}] device to one of {', '.join([AUTO, *here])}."
+    hint = f"Set [{section}] device to one of {', '.join([AUTO, *here])}."
     raise EmbedderUnavailableError(msg, hint=hint)
 
 
-def _prepared_device(name: str, threads: int | None, provider: str) -> torch.device:
+def _prepared_device(name: str, threads: int | None, section: str) -> torch.device:
     """Return the device, and keep warnings and progress bars of transformers off the terminal."""
     from transformers.utils import logging
 
@@ -185,7 +239,7 @@ def _prepared_device(name: str, threads: int | None, provider: str) -> torch.dev
     logging.disable_progress_bar()
     if threads is not None:
         torch.set_num_threads(threads)
-    return choose_device(name, provider=provider)
+    return choose_device(name, section=section)
 
 
 def _free(device: torch.device) -> None:
@@ -198,38 +252,38 @@ def _free(device: torch.device) -> None:
 
 
 @contextmanager
-def _cannot_load(folder: Path, provider: str, *, runs_code: bool) -> Iterator[None]:
+def _cannot_load(folder: Path, section: str, *, runs_code: bool) -> Iterator[None]:
     """Raise errors of loading as :class:`EmbedderUnavailableError` with the next step."""
     errors = _ERRORS_OF_OTHER_CODE if runs_code else _LOAD_ERRORS
     try:
         yield
     except errors as error:
         msg = f"the model in {folder} cannot be loaded: {_reason(error)}"
-        raise EmbedderUnavailableError(msg, hint=_hint(error, provider)) from error
+        raise EmbedderUnavailableError(msg, hint=_hint(error, section)) from error
 
 
 @contextmanager
-def _cannot_run(folder: Path, provider: str, *, runs_code: bool) -> Iterator[None]:
+def _cannot_run(folder: Path, section: str, *, runs_code: bool) -> Iterator[None]:
     """Explain errors of running, with what to do."""
     errors = _ERRORS_OF_OTHER_CODE if runs_code else _RUN_ERRORS
     try:
         yield
     except errors as error:
         msg = f"the model in {folder} cannot be run: {_reason(error)}"
-        hint = f"If memory is short, lower [embedding.{provider}] batch_size, or set device to 'cpu'."
+        hint = f"If memory is short, lower [{section}] batch_size, or set device to 'cpu'."
         raise EmbeddingError(msg, hint=hint) from error
 
 
-def _hint(error: Exception, provider: str) -> str:
+def _hint(error: Exception, section: str) -> str:
     if "trust_remote_code" in str(error):
         return (
             "It comes with Python code of its own. Read it; if you trust it, set "
-            f"[embedding.{provider}] trust_remote_code = true."
+            f"[{section}] trust_remote_code = true."
         )
     if isinstance(error, ImportError) and error.name:
         return f"Run: pip install {error.name}"
     if isinstance(error, MemoryError) or "out of memory" in str(error):
-        return f"Choose a smaller model, or set [embedding.{provider}] device to 'cpu'."
+        return f"Choose a smaller model, or set [{section}] device to 'cpu'."
     return "Download its files again, or choose another model."
 
 

@@ -75,14 +75,14 @@ class HubFiles(Struct, frozen=True):
         hub_dir: The cache; None for the one that all programs of this user share.
         revision: A branch, a tag or a commit.
         offline: Whether nothing is fetched.
-        provider: Its settings are named in errors.
+        section: Its settings, for errors.
     """
 
     hub_id: str
     hub_dir: Path | None
     revision: str
     offline: bool
-    provider: str
+    section: str
 
     @property
     def name(self) -> str:
@@ -105,7 +105,7 @@ class HubFiles(Struct, frozen=True):
         return EmbedderUnavailableError(
             msg,
             hint=f"Run 'hf download {self.hub_id}' where there is a network, "
-            f"or leave out HF_HUB_OFFLINE and [embedding.{self.provider}] offline.",
+            f"or leave out HF_HUB_OFFLINE and [{self.section}] offline.",
         )
 
     def settings(self) -> Path:
@@ -179,7 +179,7 @@ ModelFiles = FolderFiles | HubFiles
 
 
 def locate(
-    model: str, *, hub_dir: Path | None, revision: str | None, offline: bool, provider: str
+    model: str, *, hub_dir: Path | None, revision: str | None, offline: bool, section: str
 ) -> ModelFiles:
     """Return the files of a model, given a folder or an id on the hub.
 
@@ -188,12 +188,12 @@ def locate(
         hub_dir: The hub's cache; None for the one that all programs of this user share.
         revision: A branch, a tag or a commit on the hub; None for ``main``.
         offline: Whether nothing is fetched.
-        provider: Its settings are named in errors.
+        section: Its settings, for errors.
     """
     path = expanded(model)
     if model.startswith((".", "~")) or path.is_absolute() or path.is_dir() or not _HUB_ID.fullmatch(model):
         return FolderFiles(path.absolute())
-    return HubFiles(model, hub_dir, revision or _MAIN, offline=offline, provider=provider)
+    return HubFiles(model, hub_dir, revision or _MAIN, offline=offline, section=section)
 
 
 def _fetch_error(hub_id: str, revision: str, error: Exception) -> EmbedderUnavailableError:

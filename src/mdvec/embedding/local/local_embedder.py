@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mdvec import run
 from mdvec.embedding.interface import Embedder, Role, TokenCounter
 from mdvec.embedding.local.files import ModelFiles
 from mdvec.embedding.local.inference import Engine, Prompts, batches_by_length
-from mdvec.embedding.local.layout import TOKENIZER, Layout, ModelTokenizer, read_layout
+from mdvec.embedding.local.layout import Layout, read_layout
+from mdvec.embedding.local.local_model import LocalModel
 from mdvec.embedding.windows import Window, WindowJoiner, windows_at, windows_by_halves
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
-from mdvec.registry import install_command
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.space import EmbeddingSpace
 
@@ -28,8 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdvec.embedding.interface import Matrix, Parts
-
-_LIBRARIES = ("torch", "transformers", "sentence_transformers")
 
 # Tokens of one batch with its padding: what the network holds at once.
 _BATCH_TOKENS = 8192
@@ -41,7 +35,7 @@ _USUAL_MAX_TOKENS = 512
 _SHOWN_CHARACTERS = 40
 
 
-class LocalEmbedder(Embedder):
+class LocalEmbedder(LocalModel[Engine], Embedder):
     """Runs a model of the user's choice; see :class:`mdvec.embedding.interface.Embedder`.
 
     Making one reads nothing. Its space needs the settings next to the weights, which are fetched from the
@@ -62,7 +56,7 @@ class LocalEmbedder(Embedder):
         reserved_tokens: int = 0,
         problem: EmbedderUnavailableError | None = None,
     ) -> None:
-        """Remember the settings.
+        """Store the settings.
 
         Args:
             provider: Name of the adapter.
@@ -74,22 +68,13 @@ class LocalEmbedder(Embedder):
             reserved_tokens: Tokens that the model puts before a text by itself.
             problem: A reason not to use it.
         """
+        super().__init__(files, lambda folder: open_engine(folder, self._prompts), problem)
         self._provider = provider
-        self._files = files
         self._wanted_dimension = dimension
         self._choose_prompts = prompts
-        self._open_engine = open_engine
-        self._own_problem = problem
         self._batch_size = batch_size
         self._reserved_tokens = reserved_tokens
-        self._loading = threading.Lock()
         self._running = threading.Lock()
-        self._state = threading.Lock()
-        self._engine: Engine | None = None
-        self._tokenizer: ModelTokenizer | None = None
-        self._is_usable = False
-        self._at_work = 0
-        self._used_at = time.monotonic()
 
     # --- what is known without loading -----------------------------------------------------------
 
@@ -117,24 +102,6 @@ class LocalEmbedder(Embedder):
         )
 
     @property
-    def folder(self) -> Path | None:
-        """The folder that was named; None for a model of the hub."""
-        return self._files.folder
-
-    @property
-    def problem(self) -> EmbedderUnavailableError | None:
-        """The extra, the permission or the model that is missing; None when nothing is.
-
-        Once nothing was, that is not looked for again.
-        """
-        if not self._is_usable:
-            found = _missing_extra() or self._own_problem or self._files.problem
-            if found is not None:
-                return found
-            self._is_usable = True
-        return None
-
-    @property
     def tokens(self) -> TokenCounter:
         """The model's own tokens; an estimate where it has no tokenizer that works by itself."""
         if self.problem is not None:
@@ -147,25 +114,7 @@ class LocalEmbedder(Embedder):
         """Embed texts in one part; see :meth:`mdvec.embedding.interface.Embedder.embed`."""
         yield range(len(texts)), self._embedded(texts, role)
 
-    def unload(self, *, idle_s: float) -> bool:
-        """Free the model and its tokenizer when nothing used them for so long; never during a call."""
-        with self._state:
-            loaded = self._engine is not None or self._tokenizer is not None
-            if not loaded or self._at_work or time.monotonic() - self._used_at < idle_s:
-                return False
-            engine, self._engine, self._tokenizer = self._engine, None, None
-        if engine is not None:
-            engine.free()
-        return True
-
     # --- inside ------------------------------------------------------------------------------------
-
-    @cached_property
-    def _folder(self) -> Path:
-        """The folder of the settings; it stays the same, so that space and weights belong together."""
-        if (problem := self.problem) is not None:
-            raise problem
-        return self._files.settings()
 
     @cached_property
     def _layout(self) -> Layout:
@@ -185,45 +134,9 @@ class LocalEmbedder(Embedder):
             taken = tokenizer.markers + max(len(tokenizer.ends(prompt)) for prompt in prompts)
         return max(1, self._layout.max_tokens - taken - self._reserved_tokens - _SLACK_TOKENS)
 
-    def _ready_tokenizer(self) -> ModelTokenizer | None:
-        """Return the tokenizer; None when the model has none that works by itself."""
-        with self._state:
-            self._used_at = time.monotonic()
-            if self._tokenizer is None:
-                path = self._folder / TOKENIZER
-                self._tokenizer = ModelTokenizer(path) if path.is_file() else None
-            return self._tokenizer
-
     def _token_ends(self, text: str) -> Sequence[int]:
         tokenizer = self._ready_tokenizer()
         return estimate_token_ends(text) if tokenizer is None else tokenizer.ends(text)
-
-    @contextmanager
-    def _ready_engine(self) -> Iterator[Engine]:
-        """Load the model if it is not loaded, and hold it until the end."""
-        with self._state:
-            self._at_work += 1
-        try:
-            with self._loading:
-                if self._engine is None:
-                    self._engine = self._load()
-                engine = self._engine
-            yield engine
-        finally:
-            with self._state:
-                self._at_work -= 1
-                self._used_at = time.monotonic()
-
-    def _load(self) -> Engine:
-        if (problem := self.problem) is not None:
-            raise problem
-        self._ready_tokenizer()  # it is needed too, and its errors say more
-        current = run.current()
-        current.report(run.Stage.MODEL, 0, 100)
-        self._files.fetch_weights(self._folder)
-        engine = self._open_engine(self._folder, self._prompts)
-        current.report(run.Stage.MODEL, 100, 100)
-        return engine
 
     def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
         import numpy as np
@@ -286,12 +199,3 @@ def check_dimension(name: str, dimension: int, own: int) -> None:
         raise ConfigError(
             msg, hint=f"Choose at most {own}: more would only be zeros, which cost memory and find nothing."
         )
-
-
-def _missing_extra() -> EmbedderUnavailableError | None:
-    """Return an error when a library is missing, without importing any."""
-    missing = [name for name in _LIBRARIES if find_spec(name) is None]
-    if not missing:
-        return None
-    msg = f"local models need {', '.join(missing)}, which is not installed"
-    return EmbedderUnavailableError(msg, hint=f"Run: {install_command('transformers')}")

@@ -53,7 +53,9 @@ def make_plamo(
 
     return LocalEmbedder(
         provider=PROVIDER,
-        files=locate(name, hub_dir=hub_dir, revision=revision, offline=offline, provider=PROVIDER),
+        files=locate(
+            name, hub_dir=hub_dir, revision=revision, offline=offline, section=f"embedding.{PROVIDER}"
+        ),
         dimension=dimension,
         prompts=lambda _layout: Prompts(),
         open_engine=open_engine,

@@ -100,7 +100,7 @@ def make_sentence_transformers(
         hub_dir=hub_dir,
         revision=revision,
         offline=offline,
-        provider=PROVIDER,
+        section=f"embedding.{PROVIDER}",
     )
     return LocalEmbedder(
         provider=PROVIDER,

@@ -19,9 +19,7 @@ def sendable_windows(texts: Sequence[str], titles: Sequence[str], max_tokens: in
         The windows of each text in order; at least one a text, never blank, and without lone surrogates.
     """
     for owner, text in enumerate(texts):
-        sendable = _encodable(text)
-        if not sendable.strip():
-            sendable = _BLANK
+        sendable = sendable_text(text)
         title = " ".join(_encodable(titles[owner]).split())[:_MAX_TITLE_CHARS] if titles else ""
         yield from windows_at(owner, sendable, estimate_token_ends(sendable), max_tokens, title=title)
 
@@ -54,6 +52,12 @@ def batches(
         tokens += window.tokens
     if batch:
         yield batch
+
+
+def sendable_text(text: str) -> str:
+    """Return a text that any service accepts: not blank, and without lone surrogates."""
+    sendable = _encodable(text)
+    return sendable if sendable.strip() else _BLANK
 
 
 def _encodable(text: str) -> str:

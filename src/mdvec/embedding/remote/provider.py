@@ -88,30 +88,22 @@ class Limits(Struct, frozen=True):
     batch_tokens: int
 
 
-class Service(Struct, frozen=True):
-    """The facts about a service and a model that are known without sending anything.
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """A service and a model.
 
     Attributes:
-        provider: Name of the adapter; its settings are in ``[embedding.<provider>]``.
+        provider: Name of the adapter.
         key: Its key.
-        model: The model of the documents.
-        dimension: Length of its vectors; None if only a response shows it.
-        limits: Its limits.
+        model: The model; of several, that of the documents.
         known_models: Models that the service is known to have.
-        dimension_parameter: Whether requests name the dimension.
-        revision: Differs for vectors of this model that cannot be compared.
-        warnings: Likely mistakes in the settings.
+        stage: Its settings are in ``[<stage>.<provider>]``.
     """
 
     provider: str
     key: ApiKey
     model: str
-    dimension: int | None
-    limits: Limits
-    known_models: tuple[str, ...]
-    dimension_parameter: DimensionParameter = DimensionParameter.ALWAYS
-    revision: str = "1"
-    warnings: tuple[str, ...] = ()
+    known_models: tuple[str, ...] = ()
+    stage: str = "embedding"
 
     @property
     def name(self) -> str:
@@ -121,7 +113,25 @@ class Service(Struct, frozen=True):
     @property
     def section(self) -> str:
         """The section of its settings."""
-        return f"embedding.{self.provider}"
+        return f"{self.stage}.{self.provider}"
+
+
+class Service(Endpoint, frozen=True, kw_only=True):
+    """The facts about a service that embeds, known without sending anything.
+
+    Attributes:
+        dimension: Length of its vectors; None if only a response shows it.
+        limits: Its limits.
+        dimension_parameter: Whether requests name the dimension.
+        revision: Differs for vectors of this model that cannot be compared.
+        warnings: Likely mistakes in the settings.
+    """
+
+    dimension: int | None
+    limits: Limits
+    dimension_parameter: DimensionParameter = DimensionParameter.ALWAYS
+    revision: str = "1"
+    warnings: tuple[str, ...] = ()
 
     def space(self, dimension: int) -> EmbeddingSpace:
         """Return the space of its vectors. It is the same at any address."""
@@ -191,3 +201,15 @@ class ServiceSettings(SettingsSection, frozen=True, kw_only=True):
     requests_at_once: Count = 4
     timeout_s: Seconds = 60.0
     attempts: Count = 6
+
+
+class RerankServiceSettings(SettingsSection, frozen=True, kw_only=True):
+    """The settings of a service that reranks; None leaves one to the provider.
+
+    Attributes:
+        api_key_env: The variable that holds the key.
+        base_url: Where the service is.
+    """
+
+    api_key_env: VariableName | None = None
+    base_url: Address | None = None

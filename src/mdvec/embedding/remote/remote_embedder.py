@@ -108,7 +108,7 @@ class RemoteEmbedder(Embedder):
         retry = RetryPolicy(min(_QUERY_ATTEMPTS, self._settings.attempts), _QUERY_MAX_WAIT_S)
         rows = {
             at: row
-            for positions, vectors in self._parts(texts, (), Role.QUERY, retry, at_once=1)
+            for positions, vectors in self._in_batches(texts, (), Role.QUERY, retry, at_once=1)
             for at, row in zip(positions, vectors, strict=True)
         }
         matrix: Matrix = np.stack([rows[at] for at in range(len(texts))])
@@ -121,7 +121,7 @@ class RemoteEmbedder(Embedder):
         After a failure the responses that are under way are waited for and yielded: they are paid for.
         """
         self._known_dimension()
-        yield from self._parts(texts, titles, role, None, at_once=self._settings.requests_at_once)
+        yield from self._in_batches(texts, titles, role, None, at_once=self._settings.requests_at_once)
 
     def _known_dimension(self) -> int:
         if self._dimension is None:
@@ -134,7 +134,7 @@ class RemoteEmbedder(Embedder):
         cut = sendable_windows(texts, titles, limits.text_tokens)
         return batches(cut, max_texts=lambda: self._batch_texts, max_tokens=limits.batch_tokens)
 
-    def _parts(
+    def _in_batches(
         self,
         texts: Sequence[str],
         titles: Sequence[str],

@@ -43,7 +43,7 @@ class IndexedVectors(msgspec.Struct, frozen=True):
     data: list[IndexedVector]
 
 
-def parse_as(body: object, kind: type[T], service: str) -> T:
+def parse_as(body: object, kind: type[T], service: str, *, wanted: str = "vectors") -> T:
     """Return the JSON of a response as a type.
 
     Raises:
@@ -52,7 +52,7 @@ def parse_as(body: object, kind: type[T], service: str) -> T:
     try:
         return msgspec.convert(body, kind)
     except msgspec.ValidationError as error:
-        msg = f"{service} returned something other than vectors: {error}"
+        msg = f"{service} returned something other than {wanted}: {error}"
         raise EmbeddingError(msg) from error
 
 

@@ -151,6 +151,7 @@ daemon_option = click.option(
 """``--no-daemon`` of the commands that a daemon answers."""
 wait_option = click.option(
     "--wait",
+    "wait_s",
     type=click.FloatRange(min=0),
     default=60.0,
     show_default=True,

@@ -1,4 +1,4 @@
-"""``mdvec config`` and ``preset``, and ``mdvec trust``: what may configure."""
+"""``mdvec config``, ``preset``, ``trust`` and ``model``: the settings, and the embedding models."""
 
 from __future__ import annotations
 
@@ -9,16 +9,28 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import NotFoundError, UsageError
-from mdvec.interfaces.cli.common_options import EXISTING_FILE, FOLDER, Command, CommandGroup, format_option
-from mdvec.interfaces.cli.filters import presets
+from mdvec.interfaces import present
+from mdvec.interfaces.cli.common_options import (
+    EXISTING_FILE,
+    FOLDER,
+    Command,
+    CommandGroup,
+    format_option,
+    wait_option,
+)
+from mdvec.interfaces.cli.filters import names_option, presets
+from mdvec.interfaces.cli.progress import reporting_interruption
 from mdvec.interfaces.cli.session import Session
-from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
+from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
 from mdvec.interfaces.printing import visible
 from mdvec.text.addresses import without_password
 from mdvec.text.cells import cell_width
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mdvec.config import LoadedConfig
+    from mdvec.types.model_report import ModelChange
 
 
 @click.command(cls=CommandGroup)
@@ -210,3 +222,71 @@ def _as_toml(values: dict[str, object], origins: dict[str, str]) -> str:
         setting = f"# {name} =" if value is None else f"{name} = {toml_value(value)}"
         lines.append(f"{setting}{' ' * max(2, 44 - cell_width(setting))}# {origins[key]}")
     return "".join(f"{line}\n" for line in lines)
+
+
+@click.command(cls=CommandGroup)
+def model() -> None:
+    """List the embedding models, or choose one."""
+
+
+@model.command("ls")
+@format_option("table", "json")
+@click.pass_obj
+def list_models(session: Session) -> None:
+    """List the known models and where they are used."""
+    with session.open() as (workspace, _):
+        models = workspace.models.known()
+    if session.output == "json":
+        write_json(models)
+        return
+    write_table(present.MODEL_COLUMNS, [present.model_row(each) for each in models])
+    for line in present.model_notes(models):
+        note(line)
+
+
+@model.command()
+@click.argument("spec", required=False)
+@names_option("Only for this collection; may be repeated.")
+@click.option("--cancel", is_flag=True, help="Keep the current model and cancel a change to another one.")
+@wait_option
+@format_option("text", "json")
+@click.pass_obj
+def use(
+    session: Session,
+    spec: str | None,
+    names: tuple[str, ...],
+    cancel: bool,
+    wait_s: float,
+) -> None:
+    """Change the embedding model of collections.
+
+    Searches use the old model until all vectors of the new one are made.
+
+    SPEC is PROVIDER[:MODEL][@DIMENSION]; 'mdvec model ls' lists the known models.
+    """
+    from mdvec.types.collection import parse_embedding_spec
+
+    if cancel is (spec is not None):
+        msg = "name either a model or --cancel"
+        raise UsageError(msg, hint="'mdvec model ls' lists the models.")
+    wanted = None if spec is None else parse_embedding_spec(spec)
+    with session.open() as (workspace, _):
+        if wanted is None:
+            _print_changes(workspace.models.cancel(names), session)
+            return
+        if not workspace.collections(include_disabled=True):
+            msg = "there is no collection whose model could be changed"
+            raise UsageError(msg, hint=f"Add one with 'mdvec tool add --embedder {spec}'.")
+        with reporting_interruption(workspace, names):
+            _print_changes(workspace.models.use(wanted, names, wait_s=wait_s), session)
+
+
+def _print_changes(changes: Iterable[ModelChange], session: Session) -> None:
+    for change in changes:
+        if session.output == "json":
+            write_json(change)
+            continue
+        for warning in change.warnings:
+            warn(warning)
+        next_step = session.command("import", "-n", change.collection)
+        write(present.model_change_line(change, next_step) + "\n")

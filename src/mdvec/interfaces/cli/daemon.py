@@ -16,7 +16,7 @@ import click
 
 from mdvec.errors import ListenError, UsageError
 from mdvec.interfaces.cli.common_options import EXISTING_FILE, Command, CommandGroup, format_option
-from mdvec.interfaces.cli.serving import USUAL_ADDRESS, load_door, opened_for_http, serve_over_http
+from mdvec.interfaces.cli.serving import USUAL_ADDRESS, lasting_imports, opened_for_http, serve_over_http
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
 from mdvec.interfaces.errors import EXIT_FAILED
@@ -95,7 +95,9 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
         config,
         options,
     ):
-        code = load_door(_process)(
+        with lasting_imports():
+            from mdvec.interfaces.daemon.process import run_daemon
+        code = run_daemon(
             workspace,
             config,
             options,
@@ -199,7 +201,7 @@ def install(session: Session, address: str | None, token_file: Path | None) -> N
 
     It is a systemd user unit, or a launchd agent.
     """
-    from mdvec.interfaces.daemon.units import unit_for
+    from mdvec.interfaces.daemon.control import unit_for
 
     command = _command(session, address, token_file)
     unit = unit_for(_place(session), command, cwd=session.cwd, env=session.env, platform=sys.platform)
@@ -215,7 +217,7 @@ def install(session: Session, address: str | None, token_file: Path | None) -> N
 @click.pass_obj
 def uninstall(session: Session) -> None:
     """Remove the file that 'mdvec daemon install' wrote."""
-    from mdvec.interfaces.daemon.units import unit_for
+    from mdvec.interfaces.daemon.control import unit_for
 
     unit = unit_for(_place(session), (), cwd=session.cwd, env=session.env, platform=sys.platform)
     if not unit.path.exists():
@@ -228,12 +230,7 @@ def uninstall(session: Session) -> None:
 
 @click.command("open", cls=Command)
 @click.argument("query", nargs=-1)
-@click.option(
-    "--http",
-    "address",
-    metavar="HOST:PORT",
-    help=f"Where to serve it.  [default: {USUAL_ADDRESS}, or a free port]",
-)
+@_http_option
 @click.option("--no-browser", is_flag=True, help="Only serve the page.")
 @click.pass_context
 def open_(ctx: click.Context, /, query: tuple[str, ...], address: str | None, no_browser: bool) -> None:
@@ -264,12 +261,6 @@ def open_(ctx: click.Context, /, query: tuple[str, ...], address: str | None, no
             raise
         code = serve_over_http(session, _ANY_PORT, visit=visit)
     ctx.exit(code)
-
-
-def _process() -> Callable[..., int]:
-    from mdvec.interfaces.daemon.process import run_daemon
-
-    return run_daemon
 
 
 def _log(place: DaemonPlace, config: Config) -> Path:

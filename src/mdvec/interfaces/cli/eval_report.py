@@ -23,8 +23,10 @@ from mdvec.interfaces.cli.terminal import (
     write_table,
 )
 from mdvec.interfaces.encoding import JsonObject
+from mdvec.interfaces.present import reranked_line
 from mdvec.interfaces.printing import printable
 from mdvec.text.quantity import quantity
+from mdvec.types.hit import Reranking
 
 if TYPE_CHECKING:
     from mdvec.evaluation.gate import Verdict
@@ -60,7 +62,7 @@ def say(text: str) -> None:
 def print_notes(report: EvalReport) -> None:
     """Print what is to be known of the sets before their figures."""
     for each in report.sets:
-        for text in (*each.set.notes, *bad_lines(each)):
+        for text in (*each.set.notes, *bad_lines(each), *_reranked_lines(each)):
             say(f"{each.set.name}: {text}")
         for text in each.warnings:
             warn(printable(f"{each.set.name}: {text}"))
@@ -174,6 +176,21 @@ def bad_lines(report: SetReport) -> list[str]:
         f"{quantity(marked, 'document')} marked bad among the ten best"
         for system in report.systems
     ]
+
+
+def _reranked_lines(report: SetReport) -> Iterator[str]:
+    """Yield what a reranker has read for all questions, and what that cost."""
+    for system in report.systems:
+        read = [outcome.reranked for outcome in system.outcomes if outcome.reranked is not None]
+        if read:
+            prices = [each.usd for each in read if each.usd is not None]
+            total = Reranking(
+                read[0].model,
+                sum(each.passages for each in read),
+                sum(each.tokens for each in read),
+                sum(prices) if prices else None,
+            )
+            yield f"{system.system}: {reranked_line(total)}"
 
 
 def _set_json(report: SetReport) -> JsonObject:

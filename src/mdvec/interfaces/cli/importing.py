@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from mdvec.errors import ImportStoppedError, MdvecError
 from mdvec.interfaces.cli.common_options import Command, choice_of, format_option, wait_option
@@ -33,12 +34,16 @@ if TYPE_CHECKING:
     "-m",
     "--mode",
     type=choice_of(ImportMode),
-    help="update: only what differs; replace: rebuild; new: fail if there is data already."
-    "  [default: update]",
+    default=ImportMode.UPDATE.value,
+    show_default=True,
+    help="update: only what differs; replace: rebuild; new: fail if there is data already.",
 )
-@click.option("--chunk-size", type=click.IntRange(min=8), metavar="TOKENS", help="Largest chunk.")
+@click.option(
+    "--chunk-size", "max_tokens", type=click.IntRange(min=8), metavar="TOKENS", help="Largest chunk."
+)
 @click.option(
     "--chunk-overlap",
+    "overlap_tokens",
     type=click.IntRange(min=0),
     metavar="TOKENS",
     help="Tokens repeated in the next part of a section.",
@@ -46,7 +51,9 @@ if TYPE_CHECKING:
 @click.option(
     "--estimate", is_flag=True, help="Show what would be embedded and what that costs; write nothing."
 )
-@click.option("--no-embed", is_flag=True, help="Index words now, make vectors later.")
+@click.option(
+    "--no-embed", "embed", flag_value=False, default=True, help="Index words now, make vectors later."
+)
 @click.option("--check", is_flag=True, help="Read every file, and repair damaged parts of the index.")
 @click.option(
     "--on", "cluster", metavar="CLUSTER", help="Embed on the machines of a cluster: ray or ray://HOST:PORT."
@@ -58,16 +65,11 @@ if TYPE_CHECKING:
 @click.pass_context
 def import_(
     ctx: click.Context,
+    /,
     names: tuple[str, ...],
-    mode: str | None,
-    chunk_size: int | None,
-    chunk_overlap: int | None,
     estimate: bool,
-    no_embed: bool,
-    allow_empty: bool,
-    check: bool,
     cluster: str | None,
-    wait: float,
+    **chosen: Any,
 ) -> None:
     """Read documents into the index, or bring it up to date.
 
@@ -75,17 +77,7 @@ def import_(
     collection that fails does not stop the others.
     """
     session: Session = ctx.obj
-    options = ImportOptions(
-        mode=ImportMode(mode or ImportMode.UPDATE),
-        embed=not no_embed,
-        allow_empty=allow_empty,
-        check=check,
-        max_tokens=chunk_size,
-        overlap_tokens=chunk_overlap,
-        accept_pending=True,
-        wait_s=wait,
-        processes=None,
-    )
+    options = msgspec.convert({**chosen, "accept_pending": True, "processes": None}, ImportOptions)
     failed = False
     with (
         session.open(makes=session.docs_dir is not None) as (workspace, _),

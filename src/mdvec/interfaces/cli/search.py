@@ -78,6 +78,7 @@ _MIN_COLUMNS = 30
     help="How much text to return around a hit.  [default: passage]",
 )
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Maximum tokens of text in all hits together.")
+@click.option("--no-rerank", is_flag=True, help="Leave out the configured reranker.")
 @click.option("--explain", is_flag=True, help="Show why each hit was found.")
 @format_option("text", "json", "jsonl", "md", "paths")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), help="When to colour words.")
@@ -90,6 +91,7 @@ def search(
     query: tuple[str, ...],
     min_score: float | None,
     show_all: bool,
+    no_rerank: bool,
     explain: bool,
     color: str | None,
     **options: Any,
@@ -107,7 +109,8 @@ def search(
     from mdvec.interfaces.requests import SearchRequest, search_query
 
     least = 0.0 if show_all else min_score
-    request = msgspec.convert({"query": " ".join(query), "min_score": least, **options}, SearchRequest)
+    given = {"query": " ".join(query), "min_score": least, "rerank": not no_rerank, **options}
+    request = msgspec.convert(given, SearchRequest)
     names = request.collections
 
     with session.reading(*names, makes=session.docs_dir is not None) as (workspace, config):
@@ -128,6 +131,8 @@ def search(
         note(present.confidence_line(result.confidence))
         if weaker := present.weaker_line(result, "--all shows them"):
             note(weaker)
+        if reranked := present.reranked_line(result.reranked):
+            note(reranked)
 
 
 def _note_shortcomings(result: SearchResult, session: Session) -> None:

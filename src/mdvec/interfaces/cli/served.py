@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -15,7 +15,7 @@ from msgspec import Struct
 from mdvec import run
 from mdvec.errors import MdvecError, UntrustedConfigError
 from mdvec.interfaces.cli.commands import TARGETS, LazyGroup, report
-from mdvec.interfaces.cli.session import Session, SessionOptions
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import captured, warn
 from mdvec.interfaces.daemon.client import COMMANDS, shared_environment
 from mdvec.interfaces.daemon.place import place_of, settings_id
@@ -88,7 +88,7 @@ class ServedSession(Session):
 
     @contextmanager
     def open(
-        self, config: Config | None = None, **how: Unpack[SessionOptions]
+        self, config: Config | None = None, *, serves: bool = False, **_: object
     ) -> Iterator[tuple[Workspace, Config]]:
         """Return the workspace of the daemon.
 
@@ -99,7 +99,7 @@ class ServedSession(Session):
             NotServedError: If another one is meant, or how it would be opened matters.
         """
         config = config or self.load_config().config
-        if self.workspace is None or self.verbose or self.no_daemon or self.choice or how.get("serves"):
+        if self.workspace is None or self.verbose or self.no_daemon or self.choice or serves:
             raise NotServedError
         if self.data_dir is not None and self.docs_dir is None:  # an error
             raise NotServedError

@@ -84,7 +84,11 @@ def serve(ctx: click.Context, /, address: str | None, no_watch: bool, **http_opt
         known = "--token-file, --insecure, --allowed-host, --allowed-origin and --processes"
         msg = f"{known} are for a server over HTTP"
         raise UsageError(msg, hint=f"Give --http {USUAL_ADDRESS} too.")
-    ctx.exit(_serve_stdio(session, _mcp, "an MCP client", watches=not no_watch))
+    with _opened_for_stdio(session, "an MCP client", watches=not no_watch) as (workspace, config):
+        with lasting_imports():
+            from mdvec.interfaces.mcp.stdio import serve_stdio
+        code = serve_stdio(workspace, config, verbose=session.verbose)
+    ctx.exit(code)
 
 
 @click.command(cls=Command)
@@ -107,7 +111,11 @@ def rpc(ctx: click.Context) -> None:
             and loaded.config.store.location is None
         ):
             session.docs_dir = folder_of(loaded.path)
-    ctx.exit(_serve_stdio(session, _rpc, "a JSON-RPC client"))
+    with _opened_for_stdio(session, "a JSON-RPC client") as (workspace, _):
+        with lasting_imports():
+            from mdvec.interfaces.rpc.lines import serve_rpc_stdio
+        code = serve_rpc_stdio(workspace, verbose=session.verbose)
+    ctx.exit(code)
 
 
 @click.command(cls=Command)
@@ -168,27 +176,10 @@ def new(session: Session, names: tuple[str, ...]) -> None:
     note("the token is shown only this once; add [[access.tokens]] to the configuration of the server")
 
 
-def _mcp() -> Callable[..., int]:
-    from mdvec.interfaces.mcp.stdio import serve_stdio
-
-    return serve_stdio
-
-
-def _rpc() -> Callable[..., int]:
-    from mdvec.interfaces.rpc.lines import serve_rpc_stdio
-
-    return serve_rpc_stdio
-
-
-def _http() -> Callable[..., int]:
-    from mdvec.interfaces.app import serve_http
-
-    return serve_http
-
-
-def _serve_stdio(
-    session: Session, door: Callable[[], Callable[..., int]], client: str, *, watches: bool = True
-) -> int:
+@contextmanager
+def _opened_for_stdio(
+    session: Session, client: str, *, watches: bool = True
+) -> Iterator[tuple[Workspace, Config]]:
     if sys.stdin is None or sys.stdout is None:  # the next file to be opened would get its number
         msg = f"{client} needs standard input and output, but one of them is closed"
         raise UsageError(msg, hint=f"Have the client start it, or run 'mdvec serve --http {USUAL_ADDRESS}'.")
@@ -198,7 +189,7 @@ def _serve_stdio(
         workspace.generation()  # an unusable database is an error here, and not one for the client
         if watches:
             workspace.freshness.watch()
-        return load_door(door)(workspace, config, verbose=session.verbose)
+        yield workspace, config
 
 
 def serve_over_http(
@@ -221,7 +212,8 @@ def serve_over_http(
         ListenError: If the address cannot be listened at.
     """
     with opened_for_http(session, address, **how) as (workspace, config, options):
-        serve_http = load_door(_http)
+        with lasting_imports():
+            from mdvec.interfaces.app import serve_http
         return serve_http(workspace, config, options, show=note, visit=visit, verbose=session.verbose)
 
 
@@ -266,12 +258,12 @@ def opened_for_http(
         yield workspace, config, options
 
 
-def load_door(load: Callable[[], Callable[..., int]]) -> Callable[..., int]:
-    """Return what opens a door; what it imports stays for as long as the process."""
-    # The SDK makes a million objects that all stay: searching them for garbage again and again would
-    # take a tenth of the time to start.
+@contextmanager
+def lasting_imports() -> Iterator[None]:
+    """Import a server; what that makes stays for as long as the process."""
+    # The SDK makes a million objects: searching them for garbage again and again would take a tenth of the
+    # time to start.
     gc.disable()
-    door = load()
+    yield
     gc.freeze()
     gc.enable()
-    return door

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 from mdvec import run
 from mdvec.errors import UntrustedConfigError, UsageError
@@ -21,36 +21,8 @@ if TYPE_CHECKING:  # the engine is loaded when a command needs it
     from mdvec.workspace import FolderChoice, Workspace
 
 
-class Opener(Protocol):
-    """Opens a workspace, as :func:`mdvec.open_workspace` does."""
-
-    def __call__(
-        self,
-        config: Config | None = None,
-        *,
-        database: Path | str | None = None,
-        docs_dir: Path | None = None,
-        data_dir: Path | None = None,
-        choice: FolderChoice | None = None,
-        makes: bool = True,
-    ) -> Workspace:
-        """Open it; the caller closes it."""
-        ...
-
-
-class SessionOptions(TypedDict, total=False):
-    """The way in which a command uses its workspace.
-
-    Attributes:
-        makes: Whether to make a database that is not there; commands that read make none.
-        serves: Whether the command runs until it is ended, and so writes a log. It makes a database, too,
-            unless that may be a folder of another machine that is not there now.
-        log_file: Where it goes if no file is configured; None for standard error.
-    """
-
-    makes: bool
-    serves: bool
-    log_file: Path | None
+Opener = Callable[..., "Workspace"]
+"""Opens a workspace, as :func:`mdvec.open_workspace` does."""
 
 
 @dataclass(slots=True)
@@ -209,13 +181,21 @@ class Session:
 
     @contextmanager
     def open(
-        self, config: Config | None = None, **how: Unpack[SessionOptions]
+        self,
+        config: Config | None = None,
+        *,
+        makes: bool = False,
+        serves: bool = False,
+        log_file: Path | None = None,
     ) -> Iterator[tuple[Workspace, Config]]:
         """Open the workspace of the options and the configuration, and show the progress of its calls.
 
         Args:
             config: The settings, if they are loaded.
-            how: What the command does with it.
+            makes: Whether to make a database that is not there; commands that read make none.
+            serves: Whether the command runs until it is ended, and so writes a log. It makes a database, too,
+                unless that may be a folder of another machine that is not there now.
+            log_file: Where the log goes if no file is configured; None for standard error.
 
         Yields:
             The workspace and the settings.
@@ -228,15 +208,15 @@ class Session:
             raise UsageError(msg, hint="Add --docs-dir, or name a database with --database.")
         from mdvec.config.paths import is_folder_name
         from mdvec.interfaces import logs
+        from mdvec.workspace import open_workspace
 
-        opener = self.opener or _real_opener()
+        opener = self.opener or open_workspace
         config = config or self.load_config().config
-        serves = how.get("serves", False)
         if serves:
             from mdvec.machine import share_one_heap
 
             share_one_heap()
-        logs.configure(config.log, serves=serves, file=how.get("log_file"))
+        logs.configure(config.log, serves=serves, file=log_file)
         on_step = print_step if self.verbose else logs.log_step if logs.wants_steps() else None
         with shown_progress() as on_progress, run.bound(Run(on_progress, on_step, warn, on_question=ask)):
             workspace = opener(
@@ -245,7 +225,7 @@ class Session:
                 docs_dir=self.docs_dir,
                 data_dir=self.data_dir,
                 choice=self._folder_choice(),
-                makes=how.get("makes", False) or (serves and not is_folder_name(self.database_place(config))),
+                makes=makes or (serves and not is_folder_name(self.database_place(config))),
             )
             with workspace, workspace.explaining():
                 yield workspace, config
@@ -292,9 +272,3 @@ class Session:
             self.docs_dir = folder_with_index(found)
         if self.docs_dir is not None:
             note(f"using the index in {self.docs_dir}; use -n NAME or --database for another")
-
-
-def _real_opener() -> Opener:
-    from mdvec.workspace import open_workspace
-
-    return open_workspace

@@ -1,4 +1,4 @@
-"""``mdvec store`` and ``publish``: where everything is, and copies of it for others."""
+"""``mdvec store``, ``publish`` and ``site``: where everything is, and copies of it for others."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import click
 
 from mdvec import registry
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.common_options import Command, CommandGroup, format_option
+from mdvec.interfaces.cli.common_options import EXISTING_FOLDER, FOLDER, Command, CommandGroup, format_option
 from mdvec.interfaces.cli.filters import name_option, names_option
 from mdvec.interfaces.cli.session import Session
-from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
+from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
 from mdvec.interfaces.printing import visible
 from mdvec.text.addresses import HIDDEN, scheme_of
 from mdvec.text.quantity import quantity
@@ -32,18 +32,13 @@ def store() -> None:
 def list_stores(session: Session) -> None:
     """List the stores and vector indexes to choose from."""
     config = session.load_config().config
-    used = registry.named_vector_index(config.store.vectors or "")[0]
-    in_use = registry.named_store(str(session.database or config.store.location or "")), used
+    kinds = (
+        ("store", "stores", registry.named_store(str(session.database or config.store.location or ""))),
+        ("vector index", "vector_indexes", registry.named_vector_index(config.store.vectors or "")[0]),
+    )
     rows = [
-        {
-            "kind": kind,
-            "name": name,
-            "in_use": name == current,
-            "installed": registry.is_installed(stage, name),
-        }
-        for kind, stage, current in zip(
-            ("store", "vector index"), ("stores", "vector_indexes"), in_use, strict=True
-        )
+        {"kind": kind, "name": name, "in_use": name == used, "installed": registry.is_installed(stage, name)}
+        for kind, stage, used in kinds
         for name in registry.names(stage)
     ]
     if session.output == "json":
@@ -52,9 +47,9 @@ def list_stores(session: Session) -> None:
     shown = [
         (
             str(row["kind"]),
-            str(row["name"]),
+            name := str(row["name"]),
             "yes" if row["in_use"] else "",
-            "yes" if row["installed"] else registry.install_command(str(row["name"])),
+            "yes" if row["installed"] else registry.install_command(name),
         )
         for row in rows
     ]
@@ -213,3 +208,91 @@ def publish(session: Session, target: str, names: tuple[str, ...], keep: int | N
         + (f"{quantity(report.removed, 'old version')} removed\n" if report.removed else "")
         + f"To search it: {shlex.join(('mdvec', 'search', '--database', location))} QUERY\n",
     )
+
+
+_DEFAULT_FOLDER = Path("mdvec-site")
+_MAX_DEAD_LINKS = 10
+
+_output_option = click.option(
+    "-o",
+    "--output",
+    type=FOLDER,
+    default=_DEFAULT_FOLDER,
+    show_default=True,
+    metavar="DIR",
+    help="The folder of the site.",
+)
+
+
+@click.group(cls=CommandGroup)
+def site() -> None:
+    """Make a web site of a collection, for people to read."""
+
+
+@site.command()
+@name_option(required=True)
+@_output_option
+@click.option("--base", default="/", show_default=True, metavar="PATH", help="Path of the site on its host.")
+@click.option("--language", metavar="en|ja", help="Language of the site's own words.  [default: the titles']")
+@click.option(
+    "--custom",
+    type=EXISTING_FOLDER,
+    metavar="DIR",
+    help="Folder of yours with settings and pages to add; its programs run.",
+)
+@click.option("--project-only", is_flag=True, help="Write the VitePress project, but do not build it.")
+@click.pass_obj
+def build(
+    session: Session,
+    name: str,
+    output: Path,
+    base: str,
+    language: str | None,
+    custom: Path | None,
+    project_only: bool,
+) -> None:
+    """Build a web site with VitePress.
+
+    Links, embeds and images are resolved, and nothing of a note is run. Drafts ('draft: true', 'publish:
+    false') and superseded versions are left out. A second build writes only what has changed.
+    """
+    from mdvec.interfaces.site.build import build_site
+
+    with session.open() as (workspace, _):
+        report = build_site(
+            workspace,
+            name,
+            output,
+            base=base,
+            language=language,
+            custom=custom,
+            project_only=project_only,
+            note=note,
+        )
+    for place, target in report.dead_links[:_MAX_DEAD_LINKS]:
+        warn(f"{place}: link to {target!r} leads nowhere")
+    if len(report.dead_links) > _MAX_DEAD_LINKS:
+        more = len(report.dead_links) - _MAX_DEAD_LINKS
+        warn(f"{more:,} more links lead nowhere: {report.dead_list} lists all")
+    note(
+        f"{quantity(report.pages, 'page')}, {quantity(report.tags, 'tag')}, "
+        f"{quantity(report.files, 'file')}; {quantity(report.left_out, 'document')} left out; "
+        f"{quantity(report.written, 'file')} written, {report.removed:,} removed"
+    )
+    if report.built is None:
+        note(f"next: npm install --ignore-scripts && npm run build, in {output}")
+    else:
+        note(f"the site is in {report.built}; look at it: mdvec site preview -o {output}")
+
+
+@site.command()
+@_output_option
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=4173, show_default=True, help="Where to serve it."
+)
+@click.pass_context
+def preview(ctx: click.Context, output: Path, port: int) -> None:
+    """Show a built site in the browser, served to this machine only."""
+    from mdvec.interfaces.site.build import preview_site
+
+    ctx.exit(preview_site(output, port, note=note))

@@ -23,6 +23,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
+from mdvec import files
 from mdvec.errors import ClientFileBusyError, ClientFileError
 from mdvec.interfaces.clients.catalogue import Client
 
@@ -94,7 +95,7 @@ def replace_file(file: ClientFile, text: str | None) -> Path | None:
         if text is None:
             file.path.unlink(missing_ok=True)
         else:
-            fresh.replace(file.path)
+            files.replace(fresh, file.path)
     finally:
         fresh.unlink(missing_ok=True)
     return backup

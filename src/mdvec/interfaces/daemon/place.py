@@ -45,7 +45,8 @@ class DaemonInfo(Struct, frozen=True, kw_only=True):
         url: Of its HTTP server.
         database: Its database, for people.
         started_ms: When it was ready, in milliseconds since 1970.
-        token: Lets its user run commands in it. Only its user can read it, as this is in a file of theirs.
+        token: Lets programs of its user run commands in it, and use all that its HTTP server has. Only its
+            user can read it, as this is in a file of theirs.
     """
 
     pid: int

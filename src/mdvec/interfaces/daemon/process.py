@@ -7,6 +7,7 @@ import secrets
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,6 +84,8 @@ def run_daemon(
         port: int = listener.getsockname()[1]
         settings = settings_id(config, docs_dir)
         token = secrets.token_urlsafe(32)
+        if options.rights:  # programs of its user on this machine need none of the tokens for others
+            options = replace(options, rights=(*options.rights, *rights_of(token, ())))
         door = _command_door(commands(workspace, place.folder.name, settings), token)
         app = build_app(workspace, config, options, port, on_bug=on_bug, more=[door])
         with _unix_listener(socket_path(place, env)) as (path, unix_listeners):

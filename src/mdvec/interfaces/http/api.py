@@ -16,14 +16,12 @@ from mdvec import __version__
 from mdvec.errors import InvalidArgumentsError, UsageError, sentences
 from mdvec.interfaces.encoding import JsonObject, to_json
 from mdvec.interfaces.errors import OnBug, hint_for_client, translate_for_client
-from mdvec.interfaces.http.guard import MAX_REQUESTS, WebDoor, problem, status_of
-from mdvec.interfaces.http.options import ServerOptions
+from mdvec.interfaces.http.guard import JSON, MAX_REQUESTS, WebDoor, is_json, problem, status_of
 from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.parsing import parse
 from mdvec.interfaces.streams import decode_json
 
 if TYPE_CHECKING:
-    from mdvec.config import Config
     from mdvec.workspace import Workspace
 
 API_PATH = "/api"
@@ -32,7 +30,6 @@ API_PATH = "/api"
 PREFIX = f"{API_PATH}/"
 """The prefix of the paths of the operations."""
 
-_JSON = "application/json"
 _OWN_SITES = ("none", "same-origin")  # typed by a person, or sent by a page of this server
 _PROBLEM = {
     "description": "A problem, as RFC 9457 has it, with the members code, hint and retry.",
@@ -40,7 +37,7 @@ _PROBLEM = {
 }
 
 
-def api_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: OnBug) -> WebDoor:
+def api_routes(workspace: Workspace, on_bug: OnBug) -> WebDoor:
     """Return the routes of the operations."""
     threads = CapacityLimiter(MAX_REQUESTS)
     say = partial(hint_for_client, prefix=PREFIX)
@@ -92,9 +89,8 @@ def _refusal(request: Request) -> Response | None:
         return None
     if request.query_params:
         return problem_of(HTTPStatus.BAD_REQUEST, "A POST takes its arguments in the body.")
-    # A browser asks the server for leave first when a page elsewhere sends this type.
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
-        detail = f"Send the arguments with Content-Type: {_JSON}."
+    if not is_json(request.headers):
+        detail = f"Send the arguments with Content-Type: {JSON}."
         return problem_of(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
     return None
 
@@ -111,9 +107,9 @@ def description() -> JsonObject:
 
 def _described(operation: Operation) -> JsonObject:
     schema = operation.request_schema
-    answer = {"description": operation.text, "content": {_JSON: {"schema": operation.answer_schema}}}
+    answer = {"description": operation.text, "content": {JSON: {"schema": operation.answer_schema}}}
     common = {"summary": operation.text, "responses": {"200": answer, "default": _PROBLEM}}
-    body = {"content": {_JSON: {"schema": schema}}, "required": bool(schema["required"])}
+    body = {"content": {JSON: {"schema": schema}}, "required": bool(schema["required"])}
     post = {**common, "operationId": operation.name, "requestBody": body}
     if operation.changes:
         return {"post": post}

@@ -5,9 +5,10 @@ A refusal repeats nothing of the request, so that neither a token nor a text get
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import urlencode
@@ -47,6 +48,8 @@ MCP_PATH = "/mcp"
 RPC_PATH = "/rpc"
 """The path of JSON-RPC."""
 
+JSON = "application/json"
+"""The type of arguments and messages."""
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """Largest body of a request."""
@@ -94,34 +97,41 @@ class WebDoor:
 
 
 def guarded(
-    app: ASGIApp,
+    doors: Sequence[WebDoor],
     options: ServerOptions,
     port: int,
     *,
-    restricted: Mapping[bytes, ASGIApp] | None = None,
-    body_limits: Mapping[str, int] | None = None,
-    open_paths: Collection[str] = (),
+    on_bug: Callable[[Exception], None],
+    restricted: Mapping[bytes, Sequence[WebDoor]] = {},
 ) -> ASGIApp:
-    """Return an application behind one guard.
+    """Return the application of some doors behind one guard.
 
     Each request passes, in this order: Host, Origin, token, number of requests, size of the body.
     Host and Origin stop DNS rebinding: a page on the internet makes its own name point to this machine, and
     the browser then sends that name.
 
     Args:
-        app: The application for requests that may do everything; see :func:`serving`. All of them share
-            its lifespan.
+        doors: For requests that may do everything.
         options: Which requests to accept.
         port: The port the server really listens at.
-        restricted: The same for each token that may read only some collections, by its digest. Nothing is
+        on_bug: Receives exceptions of the routes.
+        restricted: The doors of each token that may read only some collections, by its digest. Nothing is
             shared with other tokens: no route, no session, no cache.
-        body_limits: Largest body of a request in bytes, by path, where it is not ``MAX_BODY_BYTES``.
-        open_paths: Paths, and beginnings of paths that end in ``/``, that need no token.
     """
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for door in (*doors, *itertools.chain(*restricted.values())):
+                if door.lifespan is not None:
+                    await stack.enter_async_context(door.lifespan())
+            yield
+
+    app = _application(doors, on_bug, lifespan)
     apps: dict[bytes | None, ASGIApp] = {None: app}
-    apps.update((restricted or {}).items())
+    apps.update((digest, _application(each, on_bug)) for digest, each in restricted.items())
     inner = CORSMiddleware(
-        _admitting(apps, options, body_limits or {}, tuple(open_paths)),
+        _admitting(apps, options, doors),
         allow_origins=options.allowed_origins,
         allow_methods=("GET", "POST", "DELETE"),
         allow_headers=("*",),
@@ -141,21 +151,13 @@ def guarded(
     return guard
 
 
-def serving(
-    routes: Sequence[Route | Mount],
-    *,
+def _application(
+    doors: Sequence[WebDoor],
     on_bug: Callable[[Exception], None],
-    refuse: Refusal | None = None,
     lifespan: Lifespan[Starlette] | None = None,
 ) -> ASGIApp:
-    """Return an application of routes and ``/health``.
-
-    Args:
-        routes: The routes of the doors.
-        on_bug: Receives exceptions of the routes.
-        refuse: Answers a browser that opens what is not served; others, and all without it, receive JSON.
-        lifespan: Entered before the first request and left after the last.
-    """
+    """Return an application of the routes of doors and ``/health``."""
+    refuse = next((door.refuse for door in doors if door.refuse), None)
 
     async def fail(_: Request, error: Exception) -> Response:
         if is_out_of_files(error):
@@ -171,6 +173,7 @@ def serving(
             return problem(error.status_code, "There is nothing here.")
         return problem(error.status_code, f"{HTTPStatus(error.status_code).description}.", error.headers)
 
+    routes = [route for door in doors for route in door.routes]
     app = Starlette(
         routes=[Route(HEALTH_PATH, _health, methods=["GET"]), *routes],
         lifespan=lifespan,
@@ -221,6 +224,11 @@ async def _health(_: Request) -> Response:
     return JSONResponse({"status": "ok", "version": __version__})
 
 
+def is_json(headers: Headers) -> bool:
+    """Return True if the body is JSON: a browser asks the server before a page elsewhere sends this type."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower() == JSON
+
+
 def _is_browser(method: str, headers: Headers) -> bool:
     """Return True if someone opens an address to look at it."""
     return method == "GET" and "text/html" in headers.get("accept", "")
@@ -264,8 +272,8 @@ def _refusal(status: int, detail: str, headers: Mapping[str, str]) -> Response:
 async def _refuse(refusal: Response, scope: Scope, receive: Receive, send: Send) -> None:
     """Send a refusal at once, whole; then discard the rest of a body that is too large."""
     # Of a request in JSON, clients of MCP show the error of JSON-RPC, and only in a response of this type.
-    if Headers(scope=scope).get("content-type", "").startswith("application/json"):
-        refusal.headers["content-type"] = "application/json"
+    if is_json(Headers(scope=scope)):
+        refusal.headers["content-type"] = JSON
     if refusal.status_code != _TOO_LARGE:
         await refusal(scope, receive, send)
         return
@@ -281,19 +289,17 @@ async def _refuse(refusal: Response, scope: Scope, receive: Receive, send: Send)
 
 
 def _admitting(
-    apps: Mapping[bytes | None, ASGIApp],
-    options: ServerOptions,
-    body_limits: Mapping[str, int],
-    open_paths: Sequence[str],
+    apps: Mapping[bytes | None, ASGIApp], options: ServerOptions, doors: Sequence[WebDoor]
 ) -> ASGIApp:
     """Pass requests with a token on to what it may see: as many as there are places for, each with its body.
 
     Args:
         apps: What may be seen, by the digests of tokens; None stands for everything.
-        options: As for :func:`guarded`.
-        body_limits: As for :func:`guarded`.
-        open_paths: As for :func:`guarded`.
+        options: Which requests to accept.
+        doors: Say which paths need no token, and how large a body may be.
     """
+    body_limits = {path: limit for door in doors for path, limit in door.body_limits.items()}
+    open_paths = [path for door in doors for path in door.open_paths]
     free = {"requests": MAX_REQUESTS, "streams": MAX_STREAMS}
 
     async def admit(scope: Scope, receive: Receive, send: Send) -> None:

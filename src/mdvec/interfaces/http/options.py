@@ -123,7 +123,7 @@ class ServerOptions:
         rights: Of the tokens, one of which a request must carry; empty when none is needed.
         allowed_hosts: Further names of the server.
         allowed_origins: Web pages of other hosts that may use it, as browsers write them (see
-            :func:`mdvec.interfaces.http.address.canonical_origin`).
+            :func:`canonical_origin`).
         warnings: What its owner should know.
         ended: The sessions of browsers in which somebody has signed out.
     """

@@ -15,7 +15,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.http.guard import MAX_BODY_BYTES, MCP_PATH, WebDoor, replaying
-from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.mcp.application import build_server
 from mdvec.interfaces.streams import decode_json
 
@@ -28,7 +27,7 @@ _MAX_SESSIONS = 1000
 _SESSION_IDLE_TIMEOUT_S = 30 * 60.0
 
 
-def mcp_routes(workspace: Workspace, config: Config, _: ServerOptions, *, on_bug: OnBug) -> WebDoor:
+def mcp_routes(workspace: Workspace, config: Config, on_bug: OnBug) -> WebDoor:
     """Return the routes of the MCP server."""
     sessions = StreamableHTTPSessionManager(
         build_server(workspace, config, on_bug=on_bug),

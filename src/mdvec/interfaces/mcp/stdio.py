@@ -1,7 +1,6 @@
 """``mdvec serve`` on standard input and output: one JSON-RPC message a line, and nothing else.
 
-The SDK has such a transport, too. Its reader cannot be interrupted, so that a signal or a dead parent could
-not end the server, and it ignores lines that are not messages, where a client waits for an error.
+The SDK has such a transport, too (see decision 23 for what it lacks).
 """
 
 from __future__ import annotations
@@ -117,33 +116,28 @@ async def messages(
     Yields:
         Both streams.
     """
-    to_parse, lines = anyio.create_memory_object_stream[bytes](0)
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_write = anyio.create_memory_object_stream[SessionMessage](0)
-    refusals = outgoing.clone()
     unanswered: set[RequestId | None] = set()
-    receiving = anyio.CancelScope()
     loop = anyio.lowlevel.current_token()
 
     def read() -> None:
         with suppress(RuntimeError, CancelledError, *_ENDED):
             for line in read_lines(wire_in):
-                anyio.from_thread.run(to_parse.send, line, token=loop)
-            anyio.from_thread.run_sync(to_parse.close, token=loop)
+                anyio.from_thread.run(receive, line, token=loop)
+            anyio.from_thread.run(finish, token=loop)
 
-    async def receive() -> None:
-        with receiving, suppress(*_ENDED):
-            async for line in lines:
-                message = parse(line)
-                if isinstance(message, ErrorData):
-                    refusal = JSONRPCError(jsonrpc="2.0", id=None, error=message)
-                    await refusals.send(SessionMessage(refusal))
-                    continue
-                _track(message, unanswered)
-                await to_server.send(SessionMessage(message))
-            on_end()
-            await _wait_for_responses(unanswered)
-        refusals.close()
+    async def receive(line: bytes) -> None:
+        message = parse(line)
+        if isinstance(message, ErrorData):
+            await outgoing.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=message)))
+        else:
+            _track(message, unanswered)
+            await to_server.send(SessionMessage(message))
+
+    async def finish() -> None:
+        on_end()
+        await _wait_for_responses(unanswered)
         to_server.close()
 
     async def write() -> None:
@@ -159,14 +153,12 @@ async def messages(
                 _track(item.message, unanswered)
 
     async with anyio.create_task_group() as group:
-        group.start_soon(receive)
         group.start_soon(write)
         threading.Thread(target=read, name="mdvec-stdin", daemon=True).start()
         try:
             yield incoming, outgoing
         finally:
-            receiving.cancel()
-            for stream in (to_parse, lines, to_server, incoming, refusals, outgoing):
+            for stream in (to_server, incoming, outgoing):
                 stream.close()
 
 

@@ -347,15 +347,15 @@ def read_params(
 
 def with_snake_case(value: dict[str, Any]) -> dict[str, Any]:
     """Return a mapping with its keys in snake_case, and those of the mappings in it."""
-    return {_HUMP.sub(r"_\1", key).lower(): _inside(each) for key, each in value.items()}
+    return {_HUMP.sub(r"_\1", key).lower(): _nested(each) for key, each in value.items()}
 
 
-def _inside(value: object) -> object:
+def _nested(value: object) -> object:
     match value:
         case dict():
             return with_snake_case(value)
         case list():
-            return [_inside(each) for each in value]
+            return [_nested(each) for each in value]
         case _:
             return value
 

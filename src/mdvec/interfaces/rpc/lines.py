@@ -17,7 +17,6 @@ from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.interfaces.streams import private_streams, read_lines, write_all
 
 if TYPE_CHECKING:
-    from mdvec.config import Config
     from mdvec.workspace import Workspace
 
 
@@ -26,7 +25,7 @@ _LAST_ANSWERS_S = 30.0
 _LOOK_EVERY_S = 0.5
 
 
-def serve_rpc_stdio(workspace: Workspace, _: Config, *, verbose: bool = False) -> int:
+def serve_rpc_stdio(workspace: Workspace, *, verbose: bool = False) -> int:
     """Serve one client on the standard streams.
 
     It ends when the client closes its end, when the parent process dies, at SIGTERM or at Ctrl-C. From then

@@ -17,10 +17,10 @@ from mdvec.interfaces.site.pages import (
     all_notes_page,
     home_page,
     note_page,
+    sections,
     sidebar,
     tag_pages,
 )
-from mdvec.interfaces.site.search_index import sections
 from mdvec.text.folding import fold_characters, nfc
 from mdvec.types.links import LinkState
 from mdvec.types.page import Page, PageEntry
@@ -70,10 +70,11 @@ def packages() -> dict[str, bytes]:
     return {name: _program(name) for name in _PACKAGES}
 
 
+@dataclass(slots=True)
 class Project:
     """The project of a site.
 
-    Args:
+    Attributes:
         workspace: Holds the collection.
         collection: Its name.
         shown: Its documents for the site.
@@ -82,44 +83,35 @@ class Project:
         report: Receives what the project contains.
     """
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        collection: str,
-        shown: Sequence[PageEntry],
-        base: str,
-        language: str,
-        report: SiteReport,
-    ) -> None:
-        self._workspace = workspace
-        self._collection = collection
-        self._shown = shown
-        self._base = base
-        self._language = language
-        self._report = report
-        self._sections: list[dict[str, Any]] = []
+    workspace: Workspace
+    collection: str
+    shown: Sequence[PageEntry]
+    base: str
+    language: str
+    report: SiteReport
+    _sections: list[dict[str, Any]] = field(default_factory=list)
 
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the place and the content of each file; the report is complete after the last."""
         yield from packages().items()
         yield from ((f".vitepress/{name}", _program(name)) for name in _PROGRAMS)
-        titles = {entry.path: entry.title for entry in self._shown}
+        titles = {entry.path: entry.title for entry in self.shown}
         names = page_names(titles)
-        tagged = _by_tag(self._shown)
-        language = self._language
-        addresses = SiteAddresses(self._workspace, base=self._base, pages=names, tags=tagged)
-        described = self._workspace.collection(self._collection)
+        tagged = _by_tag(self.shown)
+        language = self.language
+        addresses = SiteAddresses(self.workspace, base=self.base, pages=names, tags=tagged)
+        described = self.workspace.collection(self.collection)
         yield from self._notes(titles, names, addresses)
         if "index" not in names.values():
-            home = home_page(described.name, described.description, self._shown, addresses, language)
+            home = home_page(described.name, described.description, self.shown, addresses, language)
             yield from self._page("index", home)
         yield from self._page(NOTES, all_notes_page(titles, addresses, language), is_found=False)
-        for name, page in tag_pages(tagged, self._collection, addresses, language).items():
+        for name, page in tag_pages(tagged, self.collection, addresses, language).items():
             yield from self._page(name, page)
-        self._report.tags, self._report.files = len(tagged), len(addresses.files)
+        self.report.tags, self.report.files = len(tagged), len(addresses.files)
         words = WORDS[language]
         site = {
-            "base": self._base,
+            "base": self.base,
             "language": language,
             "title": described.name,
             "description": described.description,
@@ -140,25 +132,25 @@ class Project:
         yield f"pages/{name}.md", _STUB
         yield f"pages/public/{PAGES}/{name}.json", _json({"title": page.title, "html": page.html})
         if is_found:
-            self._sections += sections(page, address(self._base, name))
+            self._sections += sections(page, address(self.base, name))
 
     def _notes(
         self, titles: Mapping[str, str], names: Mapping[str, str], addresses: SiteAddresses
     ) -> Iterator[tuple[str, bytes]]:
         """Yield the pages of the notes, and report the links in them that lead to nothing."""
-        workspace, collection = self._workspace, self._collection
+        workspace, collection = self.workspace, self.collection
         dead: list[tuple[str, str]] = []
         anchors = Anchors()
         for path, name in names.items():
             page = workspace.pages.read(path, collection, addresses)
-            yield from self._page(name, note_page(page, titles, addresses, self._language))
+            yield from self._page(name, note_page(page, titles, addresses, self.language))
             anchors.read(path, addresses.document(collection, path) or "", page.html)
             dead.extend(_dead_links(page, titles))
         for path, file in addresses.missing:
             text = workspace.read(path, collection=collection).text
             dead.extend((place, file) for place in _places_of(file, path, text))
         dead.extend(anchors.missing())
-        self._report.dead_links = sorted(dead, key=_in_reading_order)
+        self.report.dead_links = sorted(dead, key=_in_reading_order)
 
 
 def _by_tag(entries: Sequence[PageEntry]) -> dict[str, list[PageEntry]]:

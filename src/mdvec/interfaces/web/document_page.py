@@ -115,7 +115,7 @@ class DocumentPage:
 
 def _original_url(page: Page) -> str:
     """Return the address of the file that a document was made of, at its place; empty if there is none."""
-    if page.file is None or not converter_of(page.path):
+    if not converter_of(page.path):
         return ""
     of_pdf = _PAGE_OF_PDF.fullmatch(page.place)
     place = f"#page={of_pdf[1]}" if of_pdf else quote(page.place, safe="#") if page.place[:1] == "#" else ""

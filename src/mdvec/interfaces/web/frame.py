@@ -22,8 +22,7 @@ from mdvec.interfaces.errors import OnBug, translate_for_client
 from mdvec.interfaces.http.guard import status_of
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.present import moment
-from mdvec.interfaces.web.shown_failure import NO_PAGE, OLD_PAGE, shown_failure
-from mdvec.interfaces.web.strings import preferred_language, words_of
+from mdvec.interfaces.web.strings import NO_PAGE, OLD_PAGE, preferred_language, shown_failure, words_of
 from mdvec.text.templates import html_templates
 from mdvec.types.page import Marked, Page
 

@@ -23,7 +23,6 @@ from mdvec.interfaces.web.search_page import SearchPage
 from mdvec.interfaces.web.status_page import StatusPage
 
 if TYPE_CHECKING:
-    from mdvec.config import Config
     from mdvec.workspace import Workspace
 
 
@@ -38,7 +37,7 @@ register_url_convertor("document", _DocumentPath())
 _STATIC_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
-def page_routes(workspace: Workspace, _: Config, options: ServerOptions, *, on_bug: OnBug) -> WebDoor:
+def page_routes(workspace: Workspace, options: ServerOptions, on_bug: OnBug) -> WebDoor:
     """Return the page as a part of the HTTP server."""
     site = Site(workspace, options, on_bug)
     search, document, status, login = SearchPage(site), DocumentPage(site), StatusPage(site), _LoginPage(site)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Self
 
@@ -18,10 +17,9 @@ from mdvec.interfaces import operations
 from mdvec.interfaces.errors import translate_logged
 from mdvec.interfaces.excerpt import best_passage
 from mdvec.interfaces.present import about_line, trail
-from mdvec.interfaces.requests import SearchRequest, search_query
-from mdvec.interfaces.times import parse_since
+from mdvec.interfaces.requests import SearchRequest, parse_since, search_query
 from mdvec.interfaces.web.frame import Site, document_url
-from mdvec.text.highlight import match_spans
+from mdvec.text.matches import match_spans
 from mdvec.types.hit import SearchHit, SearchResult
 from mdvec.types.page import PASSAGE_ANCHOR
 from mdvec.types.query import Filters, SearchMode, SortBy, TagMatch
@@ -92,23 +90,13 @@ class Form:
 
     def parameters(self, **changes: Any) -> dict[str, Any]:
         """Return the parameters of an address with some of them changed; empty ones are left out."""
-        fields: Mapping[str, Any] = {
-            "q": self.q,
-            "n": list(self.n),
-            "tag": list(self.tag),
-            "folder": self.folder,
-            "since": self.since,
-            "old": "1" if self.old else "",
-            "one": "1" if self.one else "",
-            "weak": "1" if self.weak else "",
-            "newest": "1" if self.newest else "",
-        }
-        return {key: value for key, value in {**fields, **changes}.items() if value}
+        fields = {**asdict(self), "shown": 0, **changes}
+        return {key: "1" if value is True else value for key, value in fields.items() if value}
 
     @property
     def filtered(self) -> bool:
         """Whether any filter is set."""
-        return any((self.n, self.tag, self.folder, self.since, self.old, self.one, self.weak, self.newest))
+        return bool(self.parameters(q=""))
 
     def filters(self) -> Filters:
         """Return the filters, for counting what is inside."""
@@ -131,6 +119,7 @@ class Form:
             min_score=0 if self.weak else None,
             sort=SortBy.DATE if self.newest else None,
             mode=mode,
+            rerank=mode is None,
         )
 
 
@@ -200,8 +189,9 @@ class SearchPage:
 
     def _typing_mode(self) -> SearchMode:
         """Return how to search while someone types: no request is sent to a service at each pause."""
-        used = [each for each in self._site.workspace.models.known() if each.collections]
-        return SearchMode.HYBRID if all(each.offline for each in used) else SearchMode.LEXICAL
+        models = self._site.workspace.models
+        is_quick = not models.reranker and all(each.offline for each in models.known() if each.collections)
+        return SearchMode.HYBRID if is_quick else SearchMode.LEXICAL
 
 
 def _shown(hit: SearchHit, form: Form, result: SearchResult) -> dict[str, Any]:

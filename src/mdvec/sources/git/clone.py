@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from mdvec import run
 from mdvec.errors import SourceError, SourceMissingError, SourceUnavailableError
+from mdvec.files import remove_folder
 from mdvec.locks import try_to_lock
 from mdvec.net.response import redacted
 from mdvec.sources.git.directory import REMOTE, check_own, write_configuration
@@ -73,7 +73,8 @@ class Clone:
             except _UnknownGitError:
                 if is_new:
                     raise
-            shutil.rmtree(self._directory, ignore_errors=True)  # it may be what is broken
+            with suppress(OSError):
+                remove_folder(self._directory)  # it may be what is broken
             return self._fetched()
 
     def items(self, commit: str) -> list[TreeItem]:
@@ -150,7 +151,7 @@ class Clone:
                 git.run("fetch", "--depth=1", "--filter=blob:none", *common)
             except GitFailedError as error:
                 if _OTHER_HASH in error.said and not init_options:
-                    shutil.rmtree(self._directory)
+                    remove_folder(self._directory)
                     return self._fetched("--object-format=sha256")
                 if _NO_REMOTE_REF in error.said and not self._location.ref:
                     return self._without_head()

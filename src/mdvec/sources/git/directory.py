@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from mdvec import files
 from mdvec.errors import SourceError
 
 REMOTE = "origin"
@@ -71,7 +72,7 @@ def write_configuration(directory: Path, url: str, *, promised: bool | None = No
         made.unlink(missing_ok=True)
         with made.open("x", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
             stream.write(after)
-        made.replace(file)
+        files.replace(made, file)
 
 
 def _configuration(url: str, *, is_promised: bool, is_sha256: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO, NoReturn
@@ -22,7 +23,7 @@ from mdvec.errors import (
     UnreadableFileError,
 )
 from mdvec.net.client import Clock, HttpClient, RetryPolicy
-from mdvec.sources.github.limits import RateLimits
+from mdvec.net.response import Response
 from mdvec.sources.location import GithubLocation
 from mdvec.sources.tree import FOLDER_MODE, TreeItem
 
@@ -34,6 +35,7 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _MAX_BYTES = 128 << 20
 _TIMEOUT_S = 120.0
 _MAX_ARCHIVE_BYTES = 4 << 30
+_MAX_FOLDERS = 10_000  # that are asked for one by one: more calls than GitHub allows in an hour
 _ARCHIVE_TIMEOUT_S = 3_600.0
 
 _NOT_MODIFIED = 304
@@ -41,6 +43,10 @@ _UNAUTHORISED = 401
 _NOT_FOUND = 404
 _EMPTY_REPOSITORY = 409
 _NO_COMMIT = 422
+
+# The wait that GitHub requires if it names none; doubled if that was not enough.
+_MIN_WAIT_S = 60.0
+_MAX_DOUBLINGS = 6
 
 
 class Token(Struct, frozen=True):
@@ -157,13 +163,17 @@ class GithubApi:
                 only the name is returned.
 
         Raises:
-            SourceError: If a single folder is too large, or GitHub cannot be asked.
+            SourceError: If a single folder is too large, folders are too many, or GitHub cannot be asked.
         """
         found: list[TreeItem] = []
-        waiting = [("", commit)]
+        waiting, asked = [("", commit)], 0
         with self._translated():
             while waiting:
                 prefix, tree_id = waiting.pop()
+                asked += 1
+                if asked > _MAX_FOLDERS:
+                    msg = f"{self._location} has more than {_MAX_FOLDERS:,} folders to ask GitHub for"
+                    raise SourceError(msg, hint=f"Read it with git: {self._as_git()}")
                 is_cut_off, items = self._tree(prefix, tree_id, {"recursive": "1"})
                 if not is_cut_off:
                     found += (item for item in items if item.mode != FOLDER_MODE)
@@ -281,3 +291,32 @@ def _size_of(item: Mapping[str, object]) -> int | None:
 
 def _token_hint(token: Token) -> str:
     return f"Set {token.variable} to a token that may read the repository's contents (gh auth token)."
+
+
+class RateLimits:
+    """Finds the wait in a refusal; the ``retry_after`` of an :class:`mdvec.net.client.HttpClient`.
+
+    References:
+        https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
+    """
+
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        """Start without a refusal."""
+        self._now = now
+        self._refusals = 0
+
+    def __call__(self, reply: Response) -> float | None:
+        """Return the seconds to wait; None if the rate limits are not the reason for a response."""
+        if reply.status not in {403, 429}:
+            self._refusals = 0
+            return None
+        said_s = reply.retry_after(self._now())
+        if said_s is not None:
+            return said_s
+        reset = reply.headers.get("x-ratelimit-reset", "")
+        if reply.headers.get("x-ratelimit-remaining") == "0" and reset.isdigit():
+            return max(1.0, float(reset) - self._now())
+        if reply.status == 403 and "rate limit" not in reply.text.lower():
+            return None  # it is not ours to read
+        self._refusals += 1
+        return _MIN_WAIT_S * 2.0 ** min(self._refusals - 1, _MAX_DOUBLINGS)

@@ -11,12 +11,10 @@ from psycopg.pq import TransactionStatus
 
 from mdvec.errors import ConfigError
 from mdvec.settings import Count, Name, SettingsSection
-from mdvec.stores.conditions import Sql
-from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.pool import Pool, WritingThread, closed_on_error
 from mdvec.stores.postgres.connection import Connection, connect, ids_text, stored_text, translated
 from mdvec.stores.postgres.opening import LOCK_TIMEOUT_S, Opened, identifier, lock_writers, open_first
-from mdvec.stores.tables import Tables
+from mdvec.stores.tables import Memo, Readable, Sql, Tables
 from mdvec.text.addresses import without_password
 
 # The last statement of a transaction that changed something: other writers wait from here on anyway.

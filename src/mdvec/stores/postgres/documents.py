@@ -24,6 +24,7 @@ from mdvec.stores.records import (
     places_of_rows,
 )
 from mdvec.stores.vectors.journal import ATTACHED
+from mdvec.stores.where_tables import BY_PLACE
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Move, SourceEntry
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
@@ -123,14 +124,15 @@ class PostgresChunks(ChunkTables):
     """The chunks of a transaction."""
 
     def get(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
-        """Return those of the chunks that exist, by id."""
+        """Return those of the chunks that exist, by id, in the order of their ids."""
         sql = f"SELECT {CHUNK_COLUMNS} FROM chunks c {CHUNK_JOINS} WHERE c.id = ANY(?::bigint[])"  # noqa: S608
-        return {chunk.id: chunk for chunk in self.stored_chunks(self._tables.rows(sql, list(ids)))}
+        found = self.stored_chunks(self._tables.rows(sql, list(ids)))
+        return {key: found[key] for key in ids if key in found}
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
-        """Return the places of the chunks that exist, in order of id."""
-        sql = f"""SELECT {_PLACE} FROM chunks c {_BESIDE}
-            WHERE c.id = ANY(?::bigint[]) ORDER BY c.id"""  # noqa: S608 - constants
+        """Return the places of the chunks that exist, in order."""
+        sql = f"""SELECT {_PLACE} FROM chunks c {CHUNK_JOINS} {_BESIDE}
+            WHERE c.id = ANY(?::bigint[]) ORDER BY {BY_PLACE}, c.ordinal"""  # noqa: S608 - constants
         return places_of_rows(self._tables.rows(sql, ids_text(ids)))
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:

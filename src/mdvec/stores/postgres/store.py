@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mdvec.errors import ConfigError, DamagedDatabaseError, StoreError
-from mdvec.stores.awaiting import await_change
 from mdvec.stores.claims import Claim
 from mdvec.stores.collection_tables import CollectionTables
-from mdvec.stores.conditions import Sql
+from mdvec.stores.commits import await_commit
 from mdvec.stores.interface import Team
-from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.postgres.claims import ACTIVITIES, RowClaims
 from mdvec.stores.postgres.connection import Connection
@@ -36,6 +34,7 @@ from mdvec.stores.postgres.views import make_views
 from mdvec.stores.postgres.where import PostgresWhere
 from mdvec.stores.postgres.words import PostgresWords
 from mdvec.stores.snapshot import Snapshot
+from mdvec.stores.tables import Memo, Readable, Sql
 from mdvec.stores.vector_tables import AttachedTo, Matrices, SpaceTables
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.stores.vectors.journal import ATTACHED
@@ -260,7 +259,7 @@ class PostgresStore:
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return another version as soon as it is announced; see :class:`mdvec.stores.interface.Store`."""
         with self._database.listening() as heard:
-            return await_change(self._current_version, version, timeout_s=timeout_s, heard=heard)
+            return await_commit(self._current_version, version, timeout_s=timeout_s, heard=heard)
 
     def grant(self, collection: Collection, role: str) -> None:
         """Let a role read a collection; see :class:`mdvec.stores.interface.Team`."""

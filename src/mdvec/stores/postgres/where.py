@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mdvec.stores.conditions import Sql, starts_with
 from mdvec.stores.postgres.connection import ids_text
-from mdvec.stores.where_tables import WhereTables
+from mdvec.stores.tables import Sql, starts_with
+from mdvec.stores.where_tables import IdFilter, WhereTables
 from mdvec.text.globs import compile_glob, literal_prefix
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Where
@@ -50,19 +50,25 @@ class PostgresWhere(WhereTables):
             for row in self._tables.rows(sql, *condition.arguments, most)
         ]
 
-    def keep_chunks(self, where: Where, ids: Iterable[int]) -> set[int]:
-        """Return those of the chunks that are inside."""
+    def chunk_filter(self, where: Where) -> IdFilter:
+        """Return what keeps those of some chunks that are inside."""
         condition = self.chunks(where)
         sql = f"""SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id
             WHERE c.id = ANY(?::bigint[]) AND {condition.text}"""
-        return {key for (key,) in self._tables.rows(sql, ids_text(ids), *condition.arguments)}
+        return self._filter(sql, condition)
 
-    def keep_documents(self, where: Where, ids: Iterable[int]) -> set[int]:
-        """Return those of the documents that have a chunk inside."""
+    def document_filter(self, where: Where) -> IdFilter:
+        """Return what keeps those of some documents that have a chunk inside."""
         condition = self.documents(where)
         sql = f"""SELECT d.id FROM documents d WHERE d.id = ANY(?::bigint[]) AND {condition.text}
             AND EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id)"""
-        return {key for (key,) in self._tables.rows(sql, ids_text(ids), *condition.arguments)}
+        return self._filter(sql, condition)
+
+    def _filter(self, sql: str, condition: Sql) -> IdFilter:
+        def keep(ids: Iterable[int]) -> set[int]:
+            return {key for (key,) in self._tables.rows(sql, ids_text(ids), *condition.arguments)}
+
+        return keep
 
     def _chunks_by_collection(self) -> dict[int, int]:
         return self._tables.memorized(

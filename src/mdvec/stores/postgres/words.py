@@ -9,7 +9,6 @@ from functools import partial, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from mdvec.stores.conditions import Sql, any_of, covers_whole_collections, starts_with
 from mdvec.stores.postgres.connection import Connection, stored_text
 from mdvec.stores.postgres.database import PostgresTables
 from mdvec.stores.postgres.postings import (
@@ -25,6 +24,8 @@ from mdvec.stores.postgres.postings import (
     without,
 )
 from mdvec.stores.records import BM25_K1, ChunkTerms
+from mdvec.stores.tables import Sql, any_of, starts_with
+from mdvec.stores.where_tables import covers_whole_collections
 from mdvec.stores.word_tables import Ranking, WordTables
 from mdvec.types.ids import ChunkId, CollectionId
 from mdvec.types.query import Where
@@ -127,10 +128,8 @@ class PostgresWords(WordTables):
         found: dict[str, int] = dict(rows.fetchall())
         return {term: found.get(stored_text(term), 0) for term in terms}
 
-    def bm25(self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()) -> Ranking:
-        """Rank the chunks that hold any of the terms by BM25."""
-        if limit <= 0 or not where.collections:
-            return []
+    def _best(self, terms: Sequence[str], where: Where, limit: int, must: Sequence[str]) -> Ranking:
+        """Return the best chunks, ties in order of id."""
         frequencies = self.frequencies(terms)
         repeats = Counter(term for term in terms if term in frequencies.of_term)
         if not repeats:
@@ -157,9 +156,10 @@ class PostgresWords(WordTables):
         held = [self._chunks_with(group, self._where.readable(where.collections)) for group in groups]
         ids: list[int] = reduce(partial(np.intersect1d, assume_unique=True), held).tolist()
         found: list[int] = []
+        keep = set if covers_whole_collections(where) else self._where.chunk_filter(where)
         for at in range(0, len(ids), _BATCH):
             batch = ids[at : at + _BATCH]
-            inside = {*batch} if covers_whole_collections(where) else self._where.keep_chunks(where, batch)
+            inside = keep(batch)
             found += [each for each in batch if each in inside]
             if limit is not None and len(found) >= limit:
                 break
@@ -186,10 +186,11 @@ class PostgresWords(WordTables):
     ) -> Ranking:
         """Walk down the ranking until enough of it is inside."""
         found: Ranking = []
+        keep = self._where.chunk_filter(where)
         at, size = 0, _FIRST_BATCH_FACTOR * limit
         while at < len(chunks) and len(found) < limit:
             batch = best_first(chunks, scores, at + size)[at:]
-            inside = self._where.keep_chunks(where, [chunk for chunk, _ in batch])
+            inside = keep(chunk for chunk, _ in batch)
             found += [each for each in batch if each[0] in inside]
             at, size = at + size, size * _BATCH_GROWTH
         return found[:limit]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections.abc import Callable, Iterator
 from collections.abc import Collection as AnyCollection
-from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -18,8 +18,10 @@ from mdvec.stores.sqlite.checksums import DOCUMENT_CHECKSUM, add_functions
 from mdvec.stores.sqlite.connection import Access, Connection, connect, translated
 from mdvec.stores.sqlite.database import SqliteDatabase
 from mdvec.stores.sqlite.schema import TABLES, VERSION
-from mdvec.stores.sqlite.snapshots import snapshot
 from mdvec.types.collection import Collection, SourceSpec
+
+Snapshots = Callable[[Connection], Snapshot]
+"""Returns the parts of a transaction."""
 
 _PAGES_A_STEP = 4096
 
@@ -56,7 +58,9 @@ DELETE FROM meta WHERE key NOT IN ('generation', 'vector_epoch');
 """  # noqa: S608 - a constant
 
 
-def write_copy(source: Connection, target: Path, names: AnyCollection[str], version: int) -> str:
+def write_copy(
+    source: Connection, target: Path, names: AnyCollection[str], version: int, snapshot: Snapshots
+) -> str:
     """Write some collections of a snapshot into a file; all else is removed, and overwritten, in it.
 
     Comments, file names of what is not in the index, places of sources and everything about this machine are
@@ -67,6 +71,7 @@ def write_copy(source: Connection, target: Path, names: AnyCollection[str], vers
         target: A file that is not there.
         names: The collections.
         version: What the copy's snapshots call their version.
+        snapshot: Returns the parts of a transaction.
 
     Returns:
         A digest of what the file holds, but for the version and the times of imports.
@@ -99,11 +104,15 @@ def write_copy(source: Connection, target: Path, names: AnyCollection[str], vers
         return _digest(copy)
 
 
-def adopt(path: Path) -> None:
+def adopt(path: Path, snapshot: Snapshots) -> None:
     """Make a copy that came from elsewhere ready to be searched, and believe nothing of it but its documents.
 
     Nothing in it runs: it has no triggers, views or virtual tables but mdvec's own. It leads to nothing on
     this machine: collections have no sources, and no files that were left out.
+
+    Args:
+        path: The copy.
+        snapshot: Returns the parts of a transaction.
 
     Raises:
         OtherVersionError: If another version of mdvec published it.

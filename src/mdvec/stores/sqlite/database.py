@@ -15,8 +15,6 @@ from mdvec.errors import (
     WriterBusyError,
 )
 from mdvec.stores.columns import storable
-from mdvec.stores.conditions import Sql
-from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.pool import Pool, WritingThread
 from mdvec.stores.sqlite.connection import (
     BUSY_TIMEOUT_S,
@@ -28,7 +26,7 @@ from mdvec.stores.sqlite.connection import (
     translated,
 )
 from mdvec.stores.sqlite.opening import Opening, has_unread_log, open_first
-from mdvec.stores.tables import Tables
+from mdvec.stores.tables import Memo, Readable, Sql, Tables
 
 # With its checksum, since a later statement would write the text again.
 _INSERT_CONTENTS = """INSERT INTO contents(document_id, frontmatter, body, comments, checksum)

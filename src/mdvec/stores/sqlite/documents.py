@@ -18,6 +18,7 @@ from mdvec.stores.records import ChunkPlace, ChunkTerms, DocumentRecord, StoredC
 from mdvec.stores.sqlite.checksums import BODY, DOCUMENT_CHECKSUM, MOVED_CHECKSUM
 from mdvec.stores.sqlite.database import SqliteTables
 from mdvec.stores.vector_tables import NEW_EPOCH
+from mdvec.stores.where_tables import BY_PLACE
 from mdvec.types.change import Move, SourceEntry
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Where
@@ -140,13 +141,12 @@ class SqliteChunks(ChunkTables):
         """Return those of the chunks that exist, by id."""
         sql = f"""SELECT {CHUNK_COLUMNS} FROM json_each(?) j
             CROSS JOIN chunks c ON c.id = j.value {CHUNK_JOINS}"""  # noqa: S608
-        return {
-            chunk.id: chunk for chunk in self.stored_chunks(self._tables.rows(sql, json.dumps(list(ids))))
-        }
+        return self.stored_chunks(self._tables.rows(sql, json.dumps(list(ids))))
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
-        """Return the places of those of the chunks that exist, in order of id."""
-        sql = f"SELECT {_PLACE} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {_AFTER}"  # noqa: S608
+        """Return the places of those of the chunks that exist, in order."""
+        sql = f"""SELECT {_PLACE} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {CHUNK_JOINS}
+            {_AFTER} ORDER BY {BY_PLACE}, c.ordinal"""  # noqa: S608 - constants
         return places_of_rows(self._tables.rows(sql, json.dumps(sorted(set(ids)))))
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:

@@ -9,21 +9,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
-from mdvec.stores.awaiting import await_change
 from mdvec.stores.claims import Claim
+from mdvec.stores.collection_tables import CollectionTables
+from mdvec.stores.commits import await_commit
 from mdvec.stores.interface import Team
-from mdvec.stores.memo import Memo, Readable
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.checksums import REPAIR_HINT, damaged_rows
 from mdvec.stores.sqlite.claim_files import FileClaims, require_collection
 from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Connection, translated
-from mdvec.stores.sqlite.database import SqliteDatabase
+from mdvec.stores.sqlite.database import SqliteDatabase, SqliteTables
+from mdvec.stores.sqlite.documents import SqliteChunks, SqliteDocuments
 from mdvec.stores.sqlite.opening import Opening, read_mark, read_spaces
-from mdvec.stores.sqlite.snapshots import snapshot
-from mdvec.stores.vector_tables import Matrices
+from mdvec.stores.sqlite.vectors import SqliteVectors
+from mdvec.stores.sqlite.where import SqliteWhere
+from mdvec.stores.sqlite.words import SqliteWords
+from mdvec.stores.tables import Memo, Readable, Sql
+from mdvec.stores.vector_tables import AttachedTo, Matrices, SpaceTables
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.types.collection import Collection
+from mdvec.types.ids import CollectionId, SpaceId
+from mdvec.types.report import Activity
 from mdvec.types.store_report import PublishedVersion
 
 if TYPE_CHECKING:  # needed with a vector index only
@@ -33,6 +39,81 @@ _MAX_PROBLEMS = 20
 # In the file format of FTS5 the upper bits of an id name a segment; larger ones are lists of deleted rows.
 _SEGMENT_BITS = 37
 _MAX_SEGMENTS = 0xFFFF
+
+# EXCEPT merges two indexes in order of hash: 7 ms for 72,000 chunks, where looking for each chunk's vector by
+# itself takes 49.
+_MISSING = """(SELECT count(*) FROM (SELECT text_hash FROM chunks WHERE collection_id = ?
+        EXCEPT SELECT text_hash FROM vectors WHERE space_id = ?) missing
+     CROSS JOIN chunks c ON c.collection_id = ? AND c.text_hash = missing.text_hash
+     CROSS JOIN documents d ON d.id = c.document_id AND NOT d.superseded)"""
+_WITHOUT_SPACE = """(SELECT count(*) FROM chunks WHERE collection_id = ?)
+    - (SELECT count(*) FROM documents d CROSS JOIN chunks c ON c.document_id = d.id
+        WHERE d.collection_id = ? AND d.superseded)"""
+
+
+class SqliteCollections(CollectionTables):
+    """The collections of a transaction."""
+
+    def __init__(self, tables: SqliteTables, where: SqliteWhere, claims: FileClaims | None) -> None:
+        super().__init__(tables, where)
+        self._claims = claims
+
+    def _activities(self) -> list[Activity]:
+        """Return what live processes are doing now."""
+        return [] if self._claims is None else self._claims.activities(self.all())
+
+    def delete(self, collection_id: CollectionId) -> None:
+        """Remove a collection and all it holds."""
+        self._tables.change("DELETE FROM collections WHERE id = ?", collection_id)
+        if self._claims is not None:
+            self._claims.remove(collection_id)
+
+    def _pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
+        """Return how many chunks lack a vector, as SQL."""
+        if space_id is None:
+            return Sql(_WITHOUT_SPACE, (collection_id, collection_id))
+        return Sql(_MISSING, (collection_id, space_id, collection_id))
+
+
+def snapshot(
+    connection: Connection,
+    claims: FileClaims | None = None,
+    memo: Memo | None = None,
+    matrices: Matrices | None = None,
+    index: AttachedTo | None = None,
+    readable: Readable = None,
+) -> Snapshot:
+    """Return the parts of a transaction.
+
+    Args:
+        connection: Inside the transaction.
+        claims: Those of the store; None where nobody asks for them.
+        memo: What is known of versions; None where what is read may yet be undone.
+        matrices: Those of the store; None inside a transaction that writes.
+        index: The vector index of the store, if it has one.
+        readable: The collections that may be read.
+    """
+    tables = SqliteTables(connection, memo, readable)
+    where = SqliteWhere(tables)
+    documents = SqliteDocuments(tables, where)
+    chunks = SqliteChunks(tables, where, documents.texts)
+    spaces = SpaceTables(tables, where)
+    vectors = SqliteVectors
+    if index is not None:
+        from mdvec.stores.sqlite.indexed import SqliteIndexedVectors
+
+        vectors = SqliteIndexedVectors
+    return Snapshot(
+        version=tables.version,
+        restricted=readable is not None,
+        tables=tables,
+        collections=SqliteCollections(tables, where, claims),
+        documents=documents,
+        chunks=chunks,
+        words=SqliteWords(tables, where),
+        spaces=spaces,
+        vectors=vectors(tables, where, chunks, spaces, matrices, index),
+    )
 
 
 class SqliteStore:
@@ -111,7 +192,7 @@ class SqliteStore:
         """
         from mdvec.stores.sqlite.copying import adopt
 
-        adopt(path)
+        adopt(path, snapshot)
 
     @property
     def location(self) -> str:
@@ -168,7 +249,7 @@ class SqliteStore:
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return another version as soon as there is one; see :class:`mdvec.stores.interface.Store`."""
-        return await_change(self._current_version, version, timeout_s=timeout_s)
+        return await_commit(self._current_version, version, timeout_s=timeout_s)
 
     def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:
         """Write collections into a file; see :meth:`mdvec.stores.interface.Store.write_copy`."""
@@ -176,7 +257,7 @@ class SqliteStore:
 
         with self._database.reading() as connection:
             snapshot(connection)  # reads: from here on the snapshot stays
-            return write_copy(connection, path, names, version)
+            return write_copy(connection, path, names, version, snapshot)
 
     def check(self) -> list[StoreError]:
         """Examine the whole file for damage; slow.

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from mdvec.stores.conditions import Sql, alias_condition, starts_with, tag_conditions
 from mdvec.stores.sqlite.connection import id_list
-from mdvec.stores.where_tables import WhereTables
+from mdvec.stores.tables import Sql, starts_with
+from mdvec.stores.where_tables import IdFilter, WhereTables, alias_condition, tag_conditions
 from mdvec.text.globs import literal_prefix
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Filters, TagMatch, Where
@@ -50,21 +50,27 @@ class SqliteWhere(WhereTables):
         rows = self._tables.rows(sql, *source.arguments, *condition.arguments, most)
         return [(ChunkId(row[0]), DocumentId(row[1])) for row in rows]
 
-    def keep_chunks(self, where: Where, ids: Iterable[int]) -> set[int]:
-        """Return those of the chunks that are inside."""
+    def chunk_filter(self, where: Where) -> IdFilter:
+        """Return what keeps those of some chunks that are inside."""
         condition = self.chunks(where)
         has_conditions = bool(self.document_conditions(where))
         documents = "CROSS JOIN documents d ON d.id = c.document_id" if has_conditions else ""
         sql = f"""SELECT c.id FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
             {documents} WHERE {condition.text}"""
-        return {row[0] for row in self._tables.rows(sql, json.dumps(list(ids)), *condition.arguments)}
+        return self._filter(sql, condition)
 
-    def keep_documents(self, where: Where, ids: Iterable[int]) -> set[int]:
-        """Return those of the documents that have a chunk inside."""
+    def document_filter(self, where: Where) -> IdFilter:
+        """Return what keeps those of some documents that have a chunk inside."""
         condition = self.documents(where)
         sql = f"""SELECT d.id FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value
             WHERE EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id) AND {condition.text}"""
-        return {row[0] for row in self._tables.rows(sql, json.dumps(list(ids)), *condition.arguments)}
+        return self._filter(sql, condition)
+
+    def _filter(self, sql: str, condition: Sql) -> IdFilter:
+        def keep(ids: Iterable[int]) -> set[int]:
+            return {row[0] for row in self._tables.rows(sql, json.dumps(list(ids)), *condition.arguments)}
+
+        return keep
 
     def _source(self, where: Where) -> Sql:
         """Return joins that reach at least every chunk inside, starting where an index is most selective."""

@@ -45,10 +45,8 @@ class SqliteWords(WordTables):
         rows = self._tables.connection.execute(_FREQUENCIES, (json.dumps(terms),))
         return {term: count for term, count in rows}  # noqa: C416 - its rows are not typed
 
-    def bm25(self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()) -> Ranking:
-        """Rank the chunks that hold any of the terms by BM25."""
-        if not terms or limit <= 0 or not where.collections:
-            return []
+    def _best(self, terms: Sequence[str], where: Where, limit: int, must: Sequence[str]) -> Ranking:
+        """Return the best chunks, ties in order of id."""
         few = self._where.few_inside(where)
         if few is not None:
             # Chunks outside get no score, which is what costs time.
@@ -77,7 +75,7 @@ class SqliteWords(WordTables):
 
     def _best_inside(self, sql: str, arguments: tuple[str | float, ...], where: Where, limit: int) -> Ranking:
         """Walk down the whole ranking until enough of it is inside."""
-        ranking = self._tables.connection.execute(sql, arguments)
+        ranking, keep = self._tables.connection.execute(sql, arguments), self._where.chunk_filter(where)
         found: Ranking = []
         size = _FIRST_BATCH_FACTOR * limit
         with closing(ranking):
@@ -85,7 +83,7 @@ class SqliteWords(WordTables):
                 batch = list(itertools.islice(ranking, size))
                 if not batch:
                     break
-                inside = self._where.keep_chunks(where, [row[0] for row in batch])
+                inside = keep(row[0] for row in batch)
                 found += [(ChunkId(row[0]), row[1]) for row in batch if row[0] in inside]
                 size *= _BATCH_GROWTH
         return found[:limit]

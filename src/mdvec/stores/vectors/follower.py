@@ -65,7 +65,7 @@ class AttachedIndex(Struct, frozen=True):
     catching_up: threading.Lock = field(default_factory=threading.Lock)
 
 
-class FollowedIndex:
+class IndexFollower:
     """A vector index that follows its store up to one snapshot.
 
     Args:

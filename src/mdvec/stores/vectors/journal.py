@@ -117,7 +117,7 @@ class ChangeJournal(Struct, frozen=True, dict=True):
     """The changes of a store up to a snapshot.
 
     Attributes:
-        rows: Runs a query in the snapshot (:meth:`mdvec.stores.tables.TableReader.rows`).
+        rows: Runs a query in the snapshot (:meth:`mdvec.stores.tables.Tables.rows`).
         dialect: What differs from store to store.
         version: The version of the snapshot.
         current_version: Reads the version that the store has now.

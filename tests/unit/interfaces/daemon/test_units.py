@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mdvec.interfaces.daemon.control import unit_for
 from mdvec.interfaces.daemon.place import DaemonError, DaemonPlace
-from mdvec.interfaces.daemon.units import unit_for
 
 PLACE = DaemonPlace(Path("/data/daemons/0123"))
 COMMAND = ["/usr/bin/python3", "-m", "mdvec", "daemon", "run", "--docs-dir", '/my "notes"/100%/$HOME']

@@ -16,13 +16,7 @@ from tests.unit.interfaces.http.requests import Reply, echo, request, request_as
 
 from mdvec import __version__
 from mdvec.interfaces.http import guard
-from mdvec.interfaces.http.guard import (
-    MAX_BODY_BYTES,
-    MAX_REQUESTS,
-    MAX_STREAMS,
-    guarded,
-    serving,
-)
+from mdvec.interfaces.http.guard import MAX_BODY_BYTES, MAX_REQUESTS, MAX_STREAMS, WebDoor, guarded
 from mdvec.interfaces.http.options import server_options
 
 TOKEN = "0123456789abcdefghij"
@@ -33,7 +27,7 @@ def app(inner: ASGIApp = echo, *, token: str | None = None, origins: tuple[str, 
     env = {} if token is None else {"MDVEC_TOKEN": token}
     BUGS.clear()
     options = server_options("127.0.0.1:8765", env=env, allowed_origins=origins)
-    return guarded(serving([Mount("/", app=inner)], on_bug=BUGS.append), options, 8765)
+    return guarded([WebDoor([Mount("/", app=inner)])], options, 8765, on_bug=BUGS.append)
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/health", "/", "/no/such/path"])
@@ -156,8 +150,8 @@ def test_a_bug_is_a_reply_and_is_reported() -> None:
 
 def test_there_is_nothing_at_other_paths() -> None:
     """The refusal names no path: not those there are, nor the one that was requested."""
-    nothing = serving([], on_bug=BUGS.append)
-    reply = request(guarded(nothing, server_options("127.0.0.1:8765", env={}), 8765), "/x")
+    nothing = guarded([], server_options("127.0.0.1:8765", env={}), 8765, on_bug=BUGS.append)
+    reply = request(nothing, "/x")
     assert reply.status == 404
     assert reply.problem() == "There is nothing here."
 
@@ -168,13 +162,13 @@ def test_what_is_not_http_is_closed() -> None:
     seen: list[str] = []
 
     @asynccontextmanager
-    async def lifespan(_: object) -> AsyncIterator[None]:
+    async def lifespan() -> AsyncIterator[None]:
         seen.append("entered")
         yield
         seen.append("left")
 
     options = server_options("127.0.0.1:8765", env={})
-    guards = guarded(serving([], on_bug=BUGS.append, lifespan=lifespan), options, 8765)
+    guards = guarded([WebDoor([], lifespan)], options, 8765, on_bug=BUGS.append)
 
     async def use() -> None:
         kinds = iter(("lifespan.startup", "lifespan.shutdown"))

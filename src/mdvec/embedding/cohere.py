@@ -1,0 +1,92 @@
+"""Rerankers over HTTP: Cohere, and every server that speaks its protocol, such as Jina and vLLM; and TEI."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from mdvec.embedding.interface import RerankerFactory
+from mdvec.embedding.remote.provider import ApiKey, Endpoint, RerankServiceSettings
+from mdvec.embedding.remote.remote_reranker import RemoteReranker
+from mdvec.errors import ConfigError
+from mdvec.settings import declares
+
+_TEI_ADDRESS = "http://localhost:8080"
+
+
+def _service(
+    provider: str,
+    name: str,
+    address: str,
+    variable: str = "",
+    known_models: tuple[str, ...] = (),
+    **more: object,
+) -> RerankerFactory:
+    """Return the factory for a service.
+
+    Args:
+        provider: Its name in the configuration.
+        name: Its name in messages.
+        address: Its usual address; a server elsewhere gets no key but one that is named for it.
+        variable: The variable that holds its key; empty if it needs none.
+        known_models: Its models, the default one first; empty for a server that has the user's own.
+        more: Further fields of each request.
+    """
+
+    @declares(RerankServiceSettings)
+    def make(*, model: str, timeout_s: float, threads: int | None, **settings: Any) -> RemoteReranker:  # noqa: ARG001
+        chosen = RerankServiceSettings(**settings)
+        base_url = chosen.base_url or address
+        is_own = bool(variable) and urlsplit(base_url).hostname == urlsplit(address).hostname
+        chosen_model = model or (known_models[0] if is_own else "")
+        if not chosen_model:
+            msg = f"the reranker {provider!r} needs the name of a model"
+            raise ConfigError(msg, hint=f"Give the name that the server uses: {provider}:MODEL.")
+        variables = (chosen.api_key_env or variable,) if chosen.api_key_env or is_own else ()
+        key = ApiKey(
+            name if is_own else f"the server at {urlsplit(base_url).netloc}",
+            variables,
+            needed=bool(variables),
+        )
+        endpoint = Endpoint(
+            provider=provider,
+            key=key,
+            model=chosen_model,
+            known_models=known_models if is_own else (),
+            stage="rerank",
+        )
+        options = {"model": chosen_model, **more}
+        return RemoteReranker(endpoint, lambda _: base_url, timeout_s=timeout_s, options=options)
+
+    return make
+
+
+@declares(RerankServiceSettings)
+def make_tei(*, model: str, timeout_s: float, threads: int | None, **settings: Any) -> RemoteReranker:  # noqa: ARG001
+    """Make a reranker that uses Text Embeddings Inference; a server has one model and takes no name."""
+    chosen = RerankServiceSettings(**settings)
+    base_url = chosen.base_url or _TEI_ADDRESS
+    variables = (chosen.api_key_env,) if chosen.api_key_env else ()
+    key = ApiKey(f"the server at {urlsplit(base_url).netloc}", variables, needed=bool(variables))
+    endpoint = Endpoint(provider="tei", key=key, model=model or "tei", stage="rerank")
+    return RemoteReranker(
+        endpoint, lambda _: base_url, timeout_s=timeout_s, texts_field="texts", options={"truncate": True}
+    )
+
+
+make_cohere = _service(
+    "cohere",
+    "Cohere",
+    "https://api.cohere.com/v2",
+    "COHERE_API_KEY",
+    ("rerank-v3.5", "rerank-v4.0-fast", "rerank-v4.0-pro"),
+)
+make_jina = _service(
+    "jina",
+    "Jina",
+    "https://api.jina.ai/v1",
+    "JINA_API_KEY",
+    ("jina-reranker-v2-base-multilingual", "jina-reranker-v3"),
+    return_documents=False,
+)
+make_vllm = _service("vllm", "vLLM", "http://localhost:8000/v1")

@@ -1,0 +1,143 @@
+"""The reranker of every service: it sends a query with all texts, and checks the scores."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from mdvec.embedding.interface import Relevance, Reranker
+from mdvec.embedding.remote.batches import sendable_text
+from mdvec.embedding.remote.failures import as_embedding_error
+from mdvec.embedding.remote.provider import Endpoint
+from mdvec.embedding.remote.vectors import parse_as
+from mdvec.errors import EmbedderUnavailableError, EmbeddingError, ServiceError
+from mdvec.text.tokens import estimate_token_count
+
+if TYPE_CHECKING:
+    from mdvec.net.client import HttpClient
+
+_PATH = "rerank"
+
+
+class _Usage(Struct, frozen=True):
+    total_tokens: int | None = None
+
+
+class _Score(Struct, frozen=True):
+    """A score in a list of TEI."""
+
+    index: int
+    score: float
+
+
+class _Scored(Struct, frozen=True):
+    """A score in a response of Cohere, Voyage, and servers that speak their protocols."""
+
+    index: int
+    score: float = field(name="relevance_score")
+
+
+class _Response(Struct, frozen=True):
+    results: list[_Scored] = []
+    data: list[_Scored] = []  # of Voyage
+    usage: _Usage | None = None
+
+
+class RemoteReranker(Reranker):
+    """Requests scores from a service; see :class:`mdvec.embedding.interface.Reranker`.
+
+    Making one sends nothing and reads no key. Threads may share it. A request is sent once: a person waits,
+    and has the order without it.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        address: Callable[[str], str],
+        *,
+        timeout_s: float,
+        texts_field: str = "documents",
+        options: Mapping[str, object],
+    ) -> None:
+        """Store a service.
+
+        Args:
+            endpoint: The service and the model.
+            address: Returns its address for the owner of a key.
+            timeout_s: Most seconds from a request to the end of its response.
+            texts_field: The name of the texts in a request.
+            options: The fields of a request besides query and texts.
+        """
+        self._endpoint = endpoint
+        self._address = address
+        self._timeout_s = timeout_s
+        self._texts_field = texts_field
+        self._options = options
+        self._opening = threading.Lock()
+        self._client: HttpClient | None = None
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self._endpoint.model
+
+    @property
+    def problem(self) -> EmbedderUnavailableError | None:
+        """Its key is missing or unusable; None when it is there, or none is needed."""
+        return self._endpoint.key.problem
+
+    def relevance(self, query: str, texts: Sequence[str]) -> Relevance:
+        """Request the scores; see :meth:`mdvec.embedding.interface.Reranker.relevance`."""
+        sent = [sendable_text(text) for text in texts]
+        query, name = sendable_text(query), self._endpoint.name
+        request = {"query": query, self._texts_field: sent, **self._options}
+        try:
+            body = self._ready_client().request_json("POST", _PATH, json=request)
+        except ServiceError as error:
+            raise as_embedding_error(error, self._endpoint, ()) from error
+        tokens = None
+        if isinstance(body, list):
+            scores = {each.index: each.score for each in parse_as(body, list[_Score], name, wanted="scores")}
+        else:
+            response = parse_as(body, _Response, name, wanted="scores")
+            scores = {each.index: each.score for each in response.results or response.data}
+            tokens = response.usage.total_tokens if response.usage else None
+        if tokens is None:
+            tokens = len(sent) * estimate_token_count(query) + sum(map(estimate_token_count, sent))
+        return Relevance(_in_order(scores, len(sent), name), tokens)
+
+    def _ready_client(self) -> HttpClient:
+        from mdvec.net.client import HttpClient, RetryPolicy
+
+        with self._opening:
+            if self._client is None:
+                if (problem := self.problem) is not None:
+                    raise problem
+                key = self._endpoint.key.value
+                self._client = HttpClient(
+                    self._address(key).removesuffix(f"/{_PATH}"),
+                    service=self._endpoint.name,
+                    headers={"Authorization": f"Bearer {key}"} if key else {},
+                    timeout_s=self._timeout_s,
+                    retry=RetryPolicy(attempts=1, max_wait_s=0.0),
+                )
+            return self._client
+
+
+def _in_order(scores: Mapping[int, float], count: int, service: str) -> list[float]:
+    """Return scores in the order of the texts; services send the best first.
+
+    Raises:
+        EmbeddingError: If one is missing, or is no number.
+    """
+    if set(scores) != set(range(count)):
+        msg = f"{service} scored {len(scores)} texts, not the {count} that were sent"
+        raise EmbeddingError(msg)
+    if not all(map(math.isfinite, scores.values())):
+        msg = f"{service} returned a score that is not a number"
+        raise EmbeddingError(msg)
+    return [scores[at] for at in range(count)]

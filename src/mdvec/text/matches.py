@@ -1,0 +1,174 @@
+"""Places in a text where the words and phrases of a query occur, regardless of case, width and punctuation.
+
+Japanese is written without spaces, so a space next to it means nothing: ``30 秒`` is ``30秒``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from itertools import pairwise
+
+from mdvec.text.folding import VARIANTS, fold_name, normalise
+from mdvec.text.operators import Operator, parse_query
+from mdvec.text.prose import without_marks
+from mdvec.text.scripts import UNSPACED, holds_unspaced
+from mdvec.text.terms import LINE_END, Memory, query_terms, run_pattern, word_terms
+
+# A character with its combining marks: normalising such a unit alone equals normalising it in place.
+# Normalising takes quadratic time in the number of marks; no character has more.
+_MAX_MARKS = 30
+_COMBINING = "\u0300-\u036f\u3099\u309a\uff9e\uff9f"
+_UNIT = re.compile(rf"ヴ[ァィェォ]|[^{_COMBINING}][{_COMBINING}]{{0,{_MAX_MARKS}}}|.", re.DOTALL)
+_MARK = re.compile(rf"[{_COMBINING}ヴ]")
+_MAX_TERMS = 64
+
+_WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
+_HAN = re.compile("[\u4e00-\u9fff]")
+_SPACE_BESIDE_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
+_HEADING_ID = re.compile(r"\{\s*[#.:][^{}]*\}\s*$")
+
+
+def match_spans(query: str, text: str) -> list[tuple[int, int]]:
+    """Find the words of a query in a text.
+
+    Returns:
+        Spans (start, end), ascending, not touching each other. Latin words match whole words in any
+        of their forms, other scripts match anywhere. Quoted phrases match literally, and words after a minus
+        do not match.
+    """
+    words, anywhere, phrases = _wanted(query)
+    folded, units = _fold(text)
+    spans = [*_words(folded, words), *_anywhere(folded, anywhere)]
+    for operator in phrases:
+        spans += phrase_spans(operator.text, folded, prefix=operator.prefix)
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted((units[start][0], units[end - 1][1]) for start, end in spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def matched_words(query: str, text: str) -> set[str]:
+    """Return the different words of a query in a text."""
+    return {text[start:end].casefold() for start, end in match_spans(query, text)}
+
+
+@lru_cache(maxsize=16)  # an answer looks for one query in many texts
+def _wanted(query: str) -> tuple[frozenset[str], tuple[str, ...], tuple[Operator, ...]]:
+    """Return the terms of words, the terms that match anywhere, and the quoted phrases of a query."""
+    parsed = parse_query(query)
+    terms = query_terms(" ".join(parsed.plain), limit=_MAX_TERMS)
+    words, anywhere = terms.words, (*terms.bigrams, *terms.pairs)
+    if not (words or anywhere):
+        words, anywhere = terms.stop_words, terms.particles
+    return frozenset(words), anywhere, tuple(each for each in parsed.operators if each.is_evidence)
+
+
+def _fold(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Normalise unit by unit.
+
+    Returns:
+        The folded text, and for each of its characters the span of the unit it comes from: one
+        character may become several.
+    """
+    if text.isascii():
+        return text.lower(), [(place, place + 1) for place in range(len(text))]
+    if _MARK.search(text) is None:
+        folded = list(map(_folded_unit.__getitem__, text))
+        spans: Iterable[tuple[int, int]] = ((place, place + 1) for place in range(len(text)))
+    else:
+        found = list(_UNIT.finditer(text))
+        folded = [_folded_unit[match.group()] for match in found]
+        spans = (match.span() for match in found)
+    units = [span for unit, span in zip(folded, spans, strict=True) for _ in unit]
+    return "".join(folded), units
+
+
+_folded_unit = Memory(normalise)
+
+
+def _words(folded: str, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
+    for match in run_pattern(folded).finditer(folded) if wanted else ():
+        if match.group(1) is None and not wanted.isdisjoint(word_terms(match.group())):
+            yield match.span()
+
+
+def _anywhere(folded: str, terms: Iterable[str]) -> Iterator[tuple[int, int]]:
+    for term in terms:
+        yield from (match.span() for match in re.finditer(re.escape(term), folded))
+
+
+def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool] | None:
+    """Return a predicate: True for a text that contains a phrase; None if the phrase has no words.
+
+    Words match whole: ``422`` is not in ``1422``. Scripts without spaces have no word boundaries.
+
+    Args:
+        phrase: The phrase.
+        prefix: Whether its last word is only a prefix.
+    """
+    folded = fold_name(phrase)
+    if not any(map(str.isalnum, folded)):
+        return None
+    starts_whole = _WORD_END.match(folded[0]) is not None
+    ends_whole = _WORD_END.match(folded[-1]) is not None and not prefix
+    # Folding a text takes most of the time. It makes no new Chinese characters (except from variants and
+    # signs such as ㈱), and no new words if all letters are ASCII.
+    characters = frozenset(_HAN.findall(folded)).difference(VARIANTS.values())
+    longest = max(folded.split(), key=len)
+    is_joined = holds_unspaced(folded)
+    folded = _joined(folded) if is_joined else folded
+
+    def holds(text: str) -> bool:
+        text = without_marks(text)
+        for form in dict.fromkeys((text, LINE_END.sub("", text))):
+            if (form.isascii() and longest not in form.lower()) or not characters.issubset(form):
+                continue
+            words = _joined(fold_name(form)) if is_joined else fold_name(form)
+            start = words.find(folded)
+            while start >= 0:
+                end = start + len(folded)
+                cut_before = starts_whole and start and _WORD_END.match(words, start - 1)
+                if not cut_before and not (ends_whole and _WORD_END.match(words, end)):
+                    return True
+                start = words.find(folded, start + 1)
+        return False
+
+    return holds
+
+
+def phrase_spans(phrase: str, text: str, *, prefix: bool = False) -> list[tuple[int, int]]:
+    """Return the spans of a phrase in a text whose case and width are folded.
+
+    Args:
+        phrase: A phrase, as for :func:`phrase_finder`.
+        text: The text; any punctuation may stand between its words.
+        prefix: Whether the last word is only a prefix; the span covers the whole word.
+    """
+    folded = fold_name(phrase)
+    bound = rf"[^\W_{UNSPACED}]"
+    inside = re.escape(folded[0])
+    for first, second in pairwise(_joined(folded)):
+        if second == " ":
+            inside += r"[\W_]+"
+        elif first == " " or (_WORD_END.match(first) and _WORD_END.match(second)):
+            inside += re.escape(second)
+        else:
+            inside += rf"[\W_]*{re.escape(second)}"
+    before = rf"(?<!{bound})" if _WORD_END.match(folded[0]) else ""
+    after = rf"{bound}*" if prefix else rf"(?!{bound})" if _WORD_END.match(folded[-1]) else ""
+    return [match.span() for match in re.finditer(before + inside + after, text)]
+
+
+def is_heading(phrase: str, heading: str) -> bool:
+    """Return True if a heading equals a phrase, apart from an anchor such as ``{#name}``."""
+    return fold_name(_HEADING_ID.sub("", heading)) == fold_name(phrase)
+
+
+def _joined(folded: str) -> str:
+    """Return a folded text without the spaces next to Japanese."""
+    return _SPACE_BESIDE_UNSPACED.sub("", folded)
