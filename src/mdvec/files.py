@@ -12,6 +12,19 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+READ_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+"""Open a file to read it: a link that has taken its place is not followed, and a pipe does not block.
+
+Windows has neither, nor these flags; without O_BINARY its files open as text.
+"""
+
 _REPLACE_WAIT_S = 2.0
 _LOOK_EVERY_S = 0.02
 
@@ -68,16 +81,13 @@ def replace(new: Path, path: Path) -> None:
     Raises:
         OSError: If that cannot be, or a program reads it for too long.
     """
-    deadline = time.monotonic() + (_REPLACE_WAIT_S if sys.platform == "win32" else 0)
-    while True:
-        try:
+    deadline = time.monotonic() + _REPLACE_WAIT_S
+    while sys.platform == "win32" and time.monotonic() < deadline:
+        with contextlib.suppress(PermissionError):
             new.replace(path)
-        except PermissionError:
-            if time.monotonic() >= deadline:
-                raise
-            time.sleep(_LOOK_EVERY_S)
-        else:
             return
+        time.sleep(_LOOK_EVERY_S)
+    new.replace(path)
 
 
 def remove_folder(folder: Path) -> None:

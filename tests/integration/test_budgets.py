@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import sys
 import threading
@@ -58,13 +59,15 @@ def followed(call: Callable[[], object]) -> Way:
             above = above.f_back
         deepest = max(deepest, depth)
 
-    gc.collect()  # what other tests left behind must not be closed in the middle of it
+    gc.collect()  # what other tests left behind must not be closed in the middle of it, nor listen to logs
     gc.disable()
+    logging.disable()
     threading.setprofile(note)
     sys.setprofile(note)
     try:
         call()
     finally:
+        logging.disable(logging.NOTSET)
         gc.enable()
         sys.setprofile(None)
         threading.setprofile(None)

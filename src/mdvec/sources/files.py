@@ -7,19 +7,9 @@ import stat
 from collections.abc import Iterator, Sequence
 
 from mdvec.errors import FileTooLargeError, UnreadableFileError
+from mdvec.files import READ_FLAGS
 from mdvec.text.folding import nfc
 from mdvec.text.undecodable import spelled
-
-# A file that was replaced by a link meanwhile is not followed, and a pipe does not block. Windows has
-# neither, nor these flags; without O_BINARY its files open as text.
-_FLAGS = (
-    os.O_RDONLY
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
-)
 
 _KINDS = {
     stat.S_IFIFO: "FIFO",
@@ -90,7 +80,7 @@ def read_regular(path: str, max_bytes: int) -> bytes:
         OSError: If the system refuses to read it.
     """
     _refuse_irregular(os.lstat(path).st_mode)
-    descriptor = os.open(path, _FLAGS)
+    descriptor = os.open(path, READ_FLAGS)
     try:
         _refuse_irregular(os.fstat(descriptor).st_mode)
         with os.fdopen(descriptor, "rb", closefd=False) as file:

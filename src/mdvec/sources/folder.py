@@ -140,7 +140,7 @@ class FolderSource(Source):
         try:
             root = self._root()
             real = os.path.realpath(f"{root}/{entry.locator}", strict=True)
-            if not inside(real, root) and not self._is_chosen(real, root, entry.locator):
+            if not Path(real).is_relative_to(root) and not self._is_chosen(real, root, entry.locator):
                 msg = "it is outside the folder now"
                 raise UnreadableFileError(msg)
             return read_regular(real, self._selection.max_bytes(entry.path))
@@ -152,7 +152,7 @@ class FolderSource(Source):
         path = nfc(spelled(locator))
         return any(
             f"{path}/".startswith(f"{link}/")
-            and inside(real, os.path.realpath(f"{root}/{link}", strict=True)) is not None
+            and Path(real).is_relative_to(os.path.realpath(f"{root}/{link}", strict=True))
             for link in self._selection.follow
         )
 

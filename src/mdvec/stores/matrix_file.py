@@ -23,6 +23,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from mdvec.files import READ_FLAGS
 from mdvec.stores.matrix import Codes, Matrix, Owners, VectorBlock
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import SpaceId
@@ -216,7 +217,7 @@ def map_matrix(path: Path, mark: int | None) -> SpaceMatrix | None:
         None if there is no such file, or it is damaged, or of another database.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(path, READ_FLAGS)
         with os.fdopen(descriptor, "rb") as file:
             start = file.read(_HEADER_BYTES)
             text = start[8 : 8 + int.from_bytes(start[4:8], "little")]

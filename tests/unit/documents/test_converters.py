@@ -320,6 +320,10 @@ def test_spreadsheets() -> None:
     ("raw", "reason"),
     [
         (bytes.fromhex("d0cf11e0a1b11ae1") + b"\0" * 600, "encrypted"),
+        (
+            bytes.fromhex("d0cf11e0a1b11ae1") + "EncryptedPackage".encode("utf-16-le"),
+            "save it anew without a password",
+        ),
         (b"PK\x03\x04 nonsense", "damaged"),
         (files.archive({"big": b"\0" * 600_000_000}), "unpacks to more than"),
     ],

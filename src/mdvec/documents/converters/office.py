@@ -20,6 +20,7 @@ _XML_SUFFIXES = (".xml", ".rels")
 _PROLOGUE_BYTES = 2_000  # entities are defined at the beginning
 _STYLES = "p[style-name='Title'] => h1:fresh"
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
 
 def convert_docx(raw: bytes) -> str:
@@ -64,7 +65,8 @@ def convert_spreadsheet(raw: bytes) -> str:
     """
     from python_calamine import CalamineError, CalamineWorkbook
 
-    values = _checked(raw, "a spreadsheet") if raw[:2] == b"PK" else {}
+    is_old = raw.startswith(_OLE) and _ENCRYPTED not in raw
+    values = {} if is_old else _checked(raw, "a spreadsheet")
     try:
         workbook = CalamineWorkbook.from_filelike(BytesIO(raw))
         parts = [_sheet(name, workbook.get_sheet_by_name(name).to_python()) for name in workbook.sheet_names]

@@ -20,6 +20,7 @@ from mdvec.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from mdvec.files import READ_FLAGS
 from mdvec.text.addresses import scheme_of, without_password
 
 if TYPE_CHECKING:  # it is an extra
@@ -29,12 +30,6 @@ SEND_ALL: Final = "Run 'mdvec publish --full' on the machine that publishes: it 
 """The next step where something of a version is damaged or gone."""
 
 _NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_READ: Final = (
-    os.O_RDONLY
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)  # of what takes the place of a file meanwhile
-    | getattr(os, "O_BINARY", 0)
-)
 
 
 class Place(Protocol):
@@ -171,7 +166,7 @@ class FolderPlace:
             try:
                 if not stat.S_ISREG(path.lstat().st_mode):
                     raise _refused(path, "is not a regular file")
-                descriptor = os.open(path, _READ)
+                descriptor = os.open(path, READ_FLAGS)
             except FileNotFoundError:
                 return None
             with os.fdopen(descriptor, "rb") as file:
