@@ -193,9 +193,9 @@ class QueryEmbedder(HashingEmbedder):
         super().__init__(dimension=DIMENSION)
         self._vector_of_query = vector
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return the vector that the function returns."""
-        return self._vector_of_query(text)
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors that the function returns."""
+        return np.stack([*map(self._vector_of_query, texts)])
 
 
 def searched_in(

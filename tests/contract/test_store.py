@@ -211,7 +211,7 @@ def test_moving_writes_another_place_and_nothing_else(store: Store, notes: Colle
         assert len(view.vectors.nearest_chunks(space_id, unit_vectors(1)[0], inside, 5)) == 2
         assert view.documents.called(fold_name("Alias"), inside) == [after.id]
         assert view.documents.tags(inside) == [TagCount("t", 1)]
-        assert view.documents.links_of(after.id) == [link]
+        assert [each.link for each in view.documents.links_of([after.id])] == [link]
         assert [each.path for each in view.documents.links_to(notes.id, file_key("b.md"))] == ["new/a.md"]
         assert view.documents.with_file_names(notes.id, ["a"]) == {"a": {"new/a.md": after.id}}
 
@@ -490,7 +490,8 @@ def test_links_come_back_and_are_found_by_the_file_they_name(store: Store, notes
     put_linked(store, notes, "a.md", Link(LinkKind.EMBED, "cafe\u0301.md"))
     found = read(store, lambda view: view.documents.find(notes.id, "b.md"))
     assert found is not None
-    assert read(store, lambda view: view.documents.links_of(found.id)) == list(links)
+    stored = read(store, lambda view: view.documents.links_of([found.id]))
+    assert [each.link for each in stored] == list(links)
     named = read(store, lambda view: view.documents.links_to(notes.id, file_key("x/CAFÉ.md")))
     assert [(each.path, each.link.line) for each in named] == [("a.md", 1), ("b.md", 3), ("b.md", 9)]
     assert named[1].document_id == found.id
@@ -554,6 +555,19 @@ def test_versions_are_those_of_one_collection_as_its_documents_say_now(
     assert read(store, lambda view: view.documents.versions(other.id)) == Versions()
     put_linked(store, notes, "z.md")
     assert len(read(store, lambda view: view.documents.versions(notes.id)).dangling) == 1
+
+
+def test_links_are_by_document_and_position(store: Store, notes: Collection) -> None:
+    """Of every kind, and of the wanted documents alone."""
+    links = [Link(LinkKind.WIKI, "b"), Link(LinkKind.PREVIOUS, "a.md"), Link(LinkKind.MARKDOWN, "c.md")]
+    put_linked(store, notes, "z.md", *links[:2])
+    put_linked(store, notes, "y.md", links[2])
+    ids = [document_at(store, notes, path).id for path in ("y.md", "z.md")]
+    placed = [("z.md", links[0]), ("z.md", links[1]), ("y.md", links[2])]
+    for wanted, expected in ((ids, placed), (ids[1:], placed[:2]), ([], [])):
+        with store.read() as view:
+            found = view.documents.links_of(wanted)
+        assert [(each.path, each.link) for each in found] == expected
 
 
 def test_compacting_changes_no_answer(store: Store, notes: Collection) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks import ablations, calibration, scale
+from benchmarks import ablations, agents, calibration, scale
 from benchmarks.harness import applied
 from benchmarks.quality import markdown_table
 from benchmarks.speed import PAGE, README, README_JA, RECORD, short_table, table
@@ -111,6 +111,15 @@ def test_the_figures_of_speed_are_the_recorded_ones() -> None:
     for theme in ("light", "dark"):
         drawn = (ROOT / f"docs/images/speed.{theme}.svg").read_text(encoding="utf-8")
         assert drawn == plot(figures["search"], theme)
+
+
+def test_the_figures_of_agents_are_the_recorded_ones() -> None:
+    """``python -m benchmarks.agents`` prints the tables."""
+    record = json.loads((ROOT / "benchmarks/results/agents.json").read_text(encoding="utf-8"))
+    figures = record["result"]["all"]
+    page = agents.PAGE.read_text(encoding="utf-8")
+    for kind in ("alone", "pairs"):
+        assert f"<!-- agents {kind} -->\n\n{agents.table(figures[kind])}\n\n<!-- /agents -->" in page
 
 
 @pytest.mark.parametrize("page", ["reference/json.md", "reference/mcp.md", "explanation/confidence.md"])

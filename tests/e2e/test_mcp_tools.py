@@ -180,12 +180,12 @@ def test_reading_a_document(world: World, agent: Agent) -> None:
     """A document comes as it was indexed; lines and sections are parts of it."""
     path = "旅行/京都.md"
     lines = (world.shell.cwd / "travel" / path).read_text(encoding="utf-8").splitlines()
-    whole = agent.data("get_doc", path=path)
+    [whole] = agent.data("get_doc", path=path)["documents"]
     assert (whole["title"], whole["tags"], whole["stale"]) == ("京都の旅", ["旅行/国内"], False)
     assert (whole["start_line"], whole["end_line"]) == (1, len(lines))
-    part = agent.data("get_doc", path=path, collection="travel", lines="6:8")
+    [part] = agent.data("get_doc", path=path, collection="travel", lines="6:8")["documents"]
     assert part["text"].splitlines() == lines[5:8]
-    section = agent.data("get_doc", path=path, section="交通")
+    [section] = agent.data("get_doc", path=path, section="交通")["documents"]
     assert section["text"].splitlines()[0] == "## 交通"
     assert "宿" not in section["text"]
     assert "新幹線" in agent.text("get_doc", path=path)

@@ -59,12 +59,12 @@ class Gated(Hashing):
 class Printing(Hashing):
     """Writes to standard output in every way a library can, with and without a line's end."""
 
-    def embed_query(self, text):
+    def embed_queries(self, texts):
         print("a print")
         print("a print without end", end="")
         os.write(1, b"bytes from a library in C")
         os.system("echo a child process")
-        return super().embed_query(text)
+        return super().embed_queries(texts)
 
 
 def make(**settings):

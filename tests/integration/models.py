@@ -13,7 +13,7 @@ from mdvec.errors import EmbedderUnavailableError, EmbeddingError
 from mdvec.testing.embedder import HashingEmbedder
 
 if TYPE_CHECKING:
-    from mdvec.embedding.interface import Parts, Runtime, Vector
+    from mdvec.embedding.interface import Matrix, Parts, Runtime
 
 PROVIDER = "hashing"
 
@@ -38,11 +38,11 @@ class TryingEmbedder(HashingEmbedder):
         """What is missing."""
         return self.missing
 
-    def embed_query(self, text: str) -> Vector:
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """Embed, or fail."""
         if self.error is not None:
             raise self.error
-        return super().embed_query(text)
+        return super().embed_queries(texts)
 
     def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:
         """Embed, or fail."""

@@ -44,7 +44,7 @@ from mdvec.workspace.database import open_store
 from mdvec.workspace.serving import RestrictedWorkspace
 
 if TYPE_CHECKING:
-    from mdvec.embedding.interface import Vector
+    from mdvec.embedding.interface import Matrix
 
 NAME = "notes"
 
@@ -119,9 +119,9 @@ def test_a_model_is_made_once_and_tells_each_caller(
             time.sleep(0.05)
             made.append(self)
 
-        def embed_query(self, text: str) -> Vector:
+        def embed_queries(self, texts: Sequence[str]) -> Matrix:
             run.current().report(Stage.MODEL, 50, 100)
-            return super().embed_query(text)
+            return super().embed_queries(texts)
 
     real = registry.load
     monkeypatch.setattr(
@@ -213,9 +213,9 @@ def test_words_are_found_while_the_model_embeds(tmp_path: Path, docs: Path) -> N
     found_by_words = threading.Event()
 
     class Slow(HashingEmbedder):
-        def embed_query(self, text: str) -> Vector:
+        def embed_queries(self, texts: Sequence[str]) -> Matrix:
             assert found_by_words.wait(HANG_S)
-            return super().embed_query(text)
+            return super().embed_queries(texts)
 
     def on_step(name: str, elapsed_ms: float, **details: object) -> None:
         if name == "lexical":

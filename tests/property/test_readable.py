@@ -103,7 +103,7 @@ class Reader:
                 key: sorted(found)
                 for key, found in documents.with_file_names(first, map(file_key, PATHS)).items()
             },
-            "documents.links_of": [documents.links_of(each) for each in ids],
+            "documents.links_of": [[each.link for each in documents.links_of([key])] for key in ids],
             "documents.links_to": documents.links_to(first, file_key("x.md")),
             "documents.versions": documents.versions(first),
             "chunks.get": _by(

@@ -48,6 +48,9 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "a collection": ("notes", {"query": "harbour", "limit": 20}),
     "no hits": ("search", {"query": "harbour", "tags": ["harbour-obay"]}),
     "no document": ("get_doc", {"path": "harbour"}),
+    "several queries": ("search", {"query": "harbour", "queries": [f"zebra {WORD}"], "limit": 20}),
+    "several documents": ("get_doc", {"path": ["*", "plain.md", "olde"], "max_tokens": 1_000}),
+    "a document and what is around it": ("get_outline", {"path": "plain.md", "steps": 3, "related": 5}),
     "list": ("list_docs", {"limit": 20}),
     "an empty list": ("list_docs", {"tags": ["harbour-obay"]}),
     "tags": ("list_tags", {}),
@@ -140,8 +143,9 @@ def test_a_path_with_control_characters_is_an_address_that_tools_take(notes: Wor
         text, data = call(notes, tool, path=path)
         assert data is not None
         assert WORD in text
-        assert data["path"] == path
-        assert data["title"]
+        [document] = data.get("documents", [data])
+        assert document["path"] == path
+        assert document["title"]
     _, found = call(notes, "search", query="harbour", path=path)
     assert found is not None
     assert {each["path"] for each in found["hits"]} == {path}

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,7 @@ from mdvec.types.report import ImportOptions
 from mdvec.workspace.serving import RestrictedWorkspace
 
 if TYPE_CHECKING:
-    from mdvec.embedding.interface import Vector
+    from mdvec.embedding.interface import Matrix
 
 # Scores depend on how rare words are in all collections, so the limit of what is shown does, too.
 CONFIG = Config(search=SearchSettings(sync_budget_ms=0, min_score=0.0))
@@ -272,9 +272,9 @@ def test_a_file_that_cannot_be_read_is_not_named(tmp_path: Path) -> None:
     """An error of the system is shown without the file, at every door."""
 
     class Missing(HashingEmbedder):
-        def embed_query(self, text: str) -> Vector:
+        def embed_queries(self, texts: Sequence[str]) -> Matrix:
             (tmp_path / "model.bin").read_bytes()
-            return super().embed_query(text)
+            return super().embed_queries(texts)
 
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "plan.md").write_text("# Plan\n\nThe launch.\n")

@@ -151,7 +151,7 @@ class Embedder(Protocol):
 
         Args:
             texts: Any number, in any order; see :attr:`texts_at_once`.
-            role: With ``QUERY``, the vectors are those of :meth:`embed_query`.
+            role: With ``QUERY``, the vectors are those of :meth:`embed_queries`.
             titles: The title of the document of each text, or empty; for models with a separate input.
 
         Yields:
@@ -164,19 +164,26 @@ class Embedder(Protocol):
                 vectors that did arrive.
         """
 
-    def embed_query(self, text: str) -> Vector:
-        """Embed a query. Since a person waits, it gives up on a slow service early.
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Embed queries. Since a person waits, it gives up on a slow service early.
 
         Returns:
-            float32, shape (dim,), unit length, finite.
+            float32, shape (len(texts), dim), rows of unit length in the order of the texts, finite.
 
         Raises:
             EmbedderUnavailableError: If an extra, a key, a model or a server is missing; its hint names the
                 next step.
             EmbeddingError: If a service refuses, or its response is not a vector.
         """
-        [(_, vectors)] = self.embed([text], Role.QUERY)
-        vector: Vector = vectors[0]
+        return embed_all(self, texts, Role.QUERY)
+
+    def embed_query(self, text: str) -> Vector:
+        """Embed one query; see :meth:`embed_queries`.
+
+        Returns:
+            float32, shape (dim,), unit length, finite.
+        """
+        vector: Vector = self.embed_queries([text])[0]
         return vector
 
     def unload(self, *, idle_s: float) -> bool:  # noqa: ARG002

@@ -31,7 +31,7 @@ from mdvec.errors import EmbedderUnavailableError, EmbeddingError, MdvecError
 from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:
-    from mdvec.embedding.interface import Matrix, Parts, Vector
+    from mdvec.embedding.interface import Matrix, Parts
 
     NodeResult = tuple[list[tuple[Sequence[int], Matrix]], MdvecError | None]
     """The vectors that a task has made, and the error that ended it early."""
@@ -173,9 +173,9 @@ class RayEmbedder(Embedder):
         """Return the number for this machine, which is about the same."""
         return self._own.requests_for(texts, titles)
 
-    def embed_query(self, text: str) -> Vector:
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """Embed here."""
-        return self._own.embed_query(text)
+        return self._own.embed_queries(texts)
 
     def unload(self, *, idle_s: float) -> bool:
         """Free the model here."""

@@ -104,7 +104,7 @@ def describe(view: View) -> StoreContents:
             if stored is not None:
                 cut = _chunks(view, collection, stored)
                 facts = (getattr(stored, name) for name in _DOCUMENT_FACTS)
-                add(*facts, view.documents.links_of(stored.id), *cut)
+                add(*facts, [each.link for each in view.documents.links_of([stored.id])], *cut)
                 documents, chunks = documents + 1, chunks + len(cut)
     for space_id, space in sorted(view.spaces.all().items(), key=lambda pair: pair[1].key):
         counted = 0

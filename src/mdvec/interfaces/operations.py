@@ -15,12 +15,15 @@ from msgspec.structs import replace
 from mdvec.errors import ImportStoppedError, MdvecError, NotAllowedError, sentences
 from mdvec.interfaces import wire
 from mdvec.interfaces.encoding import JsonObject, schema_of
+from mdvec.interfaces.passages import read_documents
 from mdvec.interfaces.requests import (
     DOCUMENT_FILTERS,
     CollectionRequest,
     DocumentRequest,
+    LinksRequest,
     NoArguments,
     OutlineRequest,
+    ReadRequest,
     RelatedRequest,
     SearchRequest,
     StatusRequest,
@@ -28,7 +31,6 @@ from mdvec.interfaces.requests import (
     parse_lines,
     search_query,
 )
-from mdvec.types.document import Lines
 from mdvec.types.hit import SearchResult
 from mdvec.types.links import DocumentLinks
 from mdvec.types.model_report import ListedModel
@@ -90,11 +92,6 @@ def search(workspace: Workspace, request: SearchRequest) -> SearchResult:
     return workspace.search(query, wait_for_vectors=False)
 
 
-def read(workspace: Workspace, request: DocumentRequest, lines: Lines | None) -> Passage:
-    """Return the part of a document that is requested; its lines are parsed already."""
-    return workspace.read(request.path, collection=request.collection, lines=lines, section=request.section)
-
-
 def reindex(
     workspace: Workspace, names: Sequence[str], *, on_part: Callable[[int], None] = lambda _: None
 ) -> tuple[list[ImportReport], dict[str, MdvecError]]:
@@ -144,15 +141,15 @@ def _answered(result: SearchResult, say: Say) -> SearchResult:
 
 def _read(workspace: Workspace, request: DocumentRequest, _: Say) -> Passage:
     lines = None if request.lines is None else parse_lines(request.lines)
-    return read(workspace, request, lines)
+    return workspace.read(request.path, collection=request.collection, lines=lines, section=request.section)
 
 
 def _outline(workspace: Workspace, request: OutlineRequest, _: Say) -> Outline:
     return workspace.browse.outline(request.path, collection=request.collection)
 
 
-def _links(workspace: Workspace, request: OutlineRequest, _: Say) -> DocumentLinks:
-    return workspace.links(request.path, collection=request.collection)
+def _links(workspace: Workspace, request: LinksRequest, _: Say) -> DocumentLinks:
+    return workspace.links(request.path, collection=request.collection, steps=request.steps)
 
 
 def _listed(workspace: Workspace, request: SearchRequest, _: Say) -> wire.Documents:
@@ -193,10 +190,11 @@ def _reindexed(workspace: Workspace, request: CollectionRequest, say: Say) -> wi
 OPERATIONS = (
     Operation("search", SearchRequest, _searched, SearchResult, "Find passages by meaning and by words."),
     Operation("get", DocumentRequest, _read, Passage, "Read a document, some lines or a section of it."),
-    Operation("outline", OutlineRequest, _outline, Outline, "List the headings of a document."),
     Operation(
-        "links", OutlineRequest, _links, DocumentLinks, "List the links of a document, and those to it."
+        "read", ReadRequest, read_documents, wire.Reading, "Read documents within one budget of tokens."
     ),
+    Operation("outline", OutlineRequest, _outline, Outline, "List the headings of a document."),
+    Operation("links", LinksRequest, _links, DocumentLinks, "List the links of a document, and those to it."),
     Operation(
         "list",
         SearchRequest,

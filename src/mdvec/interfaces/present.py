@@ -146,9 +146,11 @@ def context_line(hit: SearchHit) -> str:
 
 
 def about_line(hit: SearchHit) -> str:
-    """Return the place of a hit in the original, the day of its document and its tags, as far as known."""
+    """Return the place of a hit in the original, the days of its document and its tags, as far as known."""
     tags = [f"#{tag}" for tag in hit.tags[:_SHOWN_TAGS]] + ["…"] * (len(hit.tags) > _SHOWN_TAGS)
-    return " · ".join(filter(None, (hit.place, (iso_time(hit.updated_ms) or "")[:10], " ".join(tags))))
+    updated, created = ((iso_time(each) or "")[:10] for each in (hit.updated_ms, hit.created_ms))
+    written = f"written {created}" if created != updated else ""
+    return " · ".join(filter(None, (hit.place, updated, created and written, " ".join(tags))))
 
 
 def similar_line(hit: SearchHit) -> str:

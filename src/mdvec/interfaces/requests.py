@@ -16,6 +16,7 @@ from mdvec.types.query import (
     Comparison,
     Expansion,
     Filters,
+    LinkFilter,
     PropertyCondition,
     SearchMode,
     SearchQuery,
@@ -44,6 +45,7 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     """A search as it is requested; None leaves a setting to the configuration."""
 
     query: str
+    queries: Annotated[tuple[str, ...], doc("up to 4 others, merged")] = ()
     collections: Annotated[tuple[str, ...], doc("default all")] = ()
     tags: Annotated[tuple[str, ...], doc("a also finds a/b")] = ()
     tag_match: TagMatch = TagMatch.ANY
@@ -54,11 +56,12 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     updated_since: Annotated[str | None, doc("date or 7d")] = None
     updated_until: str | None = None
     linked_to: str | None = None
+    links: LinkFilter | None = None
     include_superseded: bool = False
     clean_only: bool = False
     limit: _Limit | None = None
     mode: SearchMode | None = None
-    threshold: Annotated[_Cosine | None, doc("least cosine")] = None
+    threshold: Annotated[_Cosine | None, doc("least cosine", "programs")] = None
     min_score: Annotated[_Score | None, doc("0 shows all")] = None
     all_similar: bool = False
     sort: SortBy | None = None
@@ -70,7 +73,7 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
 
 DOCUMENT_FILTERS = (
     *("collections", "tags", "tag_match", "alias_prefix", "path", "where", "updated_since", "updated_until"),
-    *("linked_to", "include_superseded", "clean_only", "limit"),
+    *("linked_to", "links", "include_superseded", "clean_only", "limit"),
 )
 """The fields of a search that choose documents."""
 
@@ -90,6 +93,16 @@ class DocumentRequest(Struct, frozen=True, kw_only=True):
     section: Annotated[str | None, doc("heading, instead of lines")] = None
 
 
+class ReadRequest(Struct, frozen=True, kw_only=True):
+    """Documents, or parts of them, as they are requested."""
+
+    path: Annotated[tuple[str, ...], doc("as in hits, a.md:10-40, or globs")]
+    collection: str | None = None
+    lines: Annotated[str | None, doc("10:40")] = None
+    section: Annotated[str | None, doc("heading")] = None
+    max_tokens: _Positive | None = None
+
+
 class RelatedRequest(Struct, frozen=True, kw_only=True):
     """A document, and how many others on its subject to find."""
 
@@ -99,10 +112,22 @@ class RelatedRequest(Struct, frozen=True, kw_only=True):
 
 
 class OutlineRequest(Struct, frozen=True, kw_only=True):
-    """The outline or the links of a document as they are requested."""
+    """The outline of a document as it is requested."""
 
     path: str
     collection: str | None = None
+
+
+class LinksRequest(OutlineRequest, frozen=True, kw_only=True):
+    """The links of a document, and how far to follow them."""
+
+    steps: Annotated[int, Meta(ge=1, le=3), doc("links away")] = 1
+
+
+class MapRequest(LinksRequest, frozen=True, kw_only=True):
+    """What a document holds and what is around it, as an agent may request it."""
+
+    related: Annotated[int, Meta(ge=0, le=20), doc("documents on its subject")] = 0
 
 
 class CollectionRequest(Struct, frozen=True, kw_only=True):
@@ -138,6 +163,7 @@ def search_query(request: SearchRequest, defaults: SearchSettings) -> SearchQuer
     since, until = request.updated_since, request.updated_until
     return SearchQuery(
         text=request.query,
+        queries=request.queries,
         mode=_first(request.mode, defaults.mode),
         collections=request.collections,
         filters=Filters(
@@ -150,6 +176,7 @@ def search_query(request: SearchRequest, defaults: SearchSettings) -> SearchQuer
             updated_since_ns=parse_since(since, now=now) if since else None,
             updated_until_ns=parse_until(until, now=now) if until else None,
             linked_to=request.linked_to,
+            links=request.links,
             include_superseded=request.include_superseded,
             clean_only=request.clean_only,
         ),

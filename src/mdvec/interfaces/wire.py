@@ -11,9 +11,10 @@ from msgspec import Struct
 from mdvec.interfaces.encoding import JsonObject, iso_time
 from mdvec.types.fields import doc
 from mdvec.types.folder_context import FolderContext, shown_contexts
-from mdvec.types.links import Backlink, OutgoingLink
+from mdvec.types.hit import SCORE_DIGITS
+from mdvec.types.links import Backlink, NearDocument, OutgoingLink
 from mdvec.types.outline import OutlineSection
-from mdvec.types.report import ChangeProgress, FileStatus, ImportReport, ListedDocument, TagCount
+from mdvec.types.report import ChangeProgress, FileStatus, ImportReport, ListedDocument, Passage, TagCount
 
 if TYPE_CHECKING:
     from mdvec.types import collection as collections
@@ -42,8 +43,16 @@ class Documents(Struct, frozen=True):
     more: Annotated[bool, doc("there are others")] = False
 
 
+class RelatedDocument(Struct, frozen=True):
+    """A document on the same subject as another."""
+
+    path: str
+    title: str
+    score: Annotated[float, doc("0 to 1", digits=SCORE_DIGITS)]
+
+
 class Map(Struct, frozen=True):
-    """The sections of a document, and what it is linked with."""
+    """The sections of a document, and what is around it."""
 
     collection: str
     path: str
@@ -51,7 +60,9 @@ class Map(Struct, frozen=True):
     sections: tuple[OutlineSection, ...]
     links: tuple[OutgoingLink, ...]
     backlinks: tuple[Backlink, ...]
-    more: Annotated[int, doc("sections and links that are left out")] = 0
+    near: tuple[NearDocument, ...]
+    related: tuple[RelatedDocument, ...]
+    more: Annotated[int, doc("rows that are left out")] = 0
 
 
 class Tags(Struct, frozen=True):
@@ -70,6 +81,21 @@ def _listed(value: ListedDocument) -> Listed:
     # A repository has no times.
     updated = iso_time(value.changed_ns // 1_000_000 or None) or ""
     return Listed(value.collection, value.path, value.title, updated, value.size, value.file)
+
+
+class Unread(Struct, frozen=True):
+    """A document that could not be read."""
+
+    path: Annotated[str, doc("as requested")]
+    reason: Annotated[str, doc("and the next step")]
+
+
+class Reading(Struct, frozen=True):
+    """Documents, or parts of them, that were read together."""
+
+    documents: tuple[Passage, ...]
+    failed: tuple[Unread, ...] = ()
+    more: Annotated[bool, doc("there are others")] = False
 
 
 # --- imports -----------------------------------------------------------------------------------------

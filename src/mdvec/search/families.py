@@ -12,7 +12,9 @@ import re
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
-from mdvec.search.passages import Ranked, RankedPassage
+from msgspec.structs import replace
+
+from mdvec.search.passages import Ranked, ScoredPassage
 from mdvec.stores.records import StoredChunk
 from mdvec.types.ids import ChunkId, CollectionId
 
@@ -62,8 +64,8 @@ def folded(
 
 
 def without_copies(
-    scored: Sequence[tuple[RankedPassage, float]], chunks: Mapping[ChunkId, StoredChunk]
-) -> tuple[list[tuple[RankedPassage, float]], dict[ChunkId, int]]:
+    scored: Sequence[ScoredPassage], chunks: Mapping[ChunkId, StoredChunk]
+) -> tuple[list[ScoredPassage], dict[ChunkId, int]]:
     """Leave out passages of conflict copies, such as ``x.sync-conflict-….md`` and ``x (1).md``.
 
     The original takes the place and the score of the best of them.
@@ -76,27 +78,28 @@ def without_copies(
         The passages that are left, and for the best chunk of an original the number of its copies.
     """
     paths = {*map(attrgetter("path"), chunks.values())}
-    members: dict[tuple[CollectionId, str], list[RankedPassage]] = {}
-    for passage, _ in scored:
-        chunk = chunks[passage.best.place.id]
+    members: dict[tuple[CollectionId, str], list[ScoredPassage]] = {}
+    for each in scored:
+        chunk = chunks[each.passage.best.place.id]
         name = _NUMBERED.sub("", chunk.path)
         if name == chunk.path or name not in paths:
             name = _COPY.sub("", chunk.path)
-        members.setdefault((chunk.collection_id, name), []).append(passage)
-    original_of: dict[ChunkId, RankedPassage] = {}
+        members.setdefault((chunk.collection_id, name), []).append(each)
+    original_of: dict[ChunkId, ScoredPassage] = {}
     for family in members.values():
         # The original has the shortest name; if a copy is equal to it, either may be here.
-        original = min(family, key=lambda each: len(chunks[each.best.place.id].path))
-        best = chunks[original.best.place.id]
-        copies = [each for each in family if _is_copy(chunks[each.best.place.id], best)]
-        original_of |= {each.best.place.id: original for each in copies}
-    left: dict[ChunkId, tuple[RankedPassage, float]] = {}
+        original = min(family, key=lambda each: len(chunks[each.passage.best.place.id].path))
+        best = chunks[original.passage.best.place.id]
+        copies = [each for each in family if _is_copy(chunks[each.passage.best.place.id], best)]
+        original_of |= {each.passage.best.place.id: original for each in copies}
+    left: dict[ChunkId, ScoredPassage] = {}
     counts: dict[ChunkId, int] = {}
-    for passage, score in scored:
-        shown = original_of.get(passage.best.place.id, passage)
-        left.setdefault(shown.best.place.id, (shown, score))
-        if shown is not passage:
-            counts[shown.best.place.id] = counts.get(shown.best.place.id, 0) + 1
+    for each in scored:
+        shown = original_of.get(each.passage.best.place.id, each)
+        key = shown.passage.best.place.id
+        left.setdefault(key, replace(shown, score=each.score))
+        if shown is not each:
+            counts[key] = counts.get(key, 0) + 1
     return [*left.values()], counts
 
 

@@ -11,6 +11,7 @@ from unicodedata import category
 from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError, InvalidQueryError, UsageError, did_you_mean
+from mdvec.search.link_graph import link_graph
 from mdvec.search.references import backlinks_of, find_reference, not_found, readings, spellings
 from mdvec.stores.interface import View
 from mdvec.text.folding import fold_characters
@@ -20,8 +21,17 @@ from mdvec.text.undecodable import spelled
 from mdvec.types.collection import Collection
 from mdvec.types.document import Link, LinkKind
 from mdvec.types.ids import CollectionId, DocumentId
-from mdvec.types.query import Comparison, Filters, PropertyCondition, SearchQuery, Where
+from mdvec.types.query import (
+    Comparison,
+    Expansion,
+    Filters,
+    LinkFilter,
+    PropertyCondition,
+    SearchQuery,
+    Where,
+)
 
+MAX_QUERIES = 5
 MAX_QUERY_CHARS = 10_000
 MAX_LIMIT = 1_000
 MAX_DEPTH = 3
@@ -30,6 +40,7 @@ MAX_TAGS = 100  # each adds to the SQL, whose size is limited
 # Occurs in globs and file names, and rarely in the names of folders.
 _GLOB_OR_SUFFIX = re.compile(r"[*?{}]|\.\w+$")
 _MAX_NS = 2**63 - 1  # file times are stored in 64 bits
+_LINKS = {LinkFilter.ORPHAN: "is without links", LinkFilter.UNRESOLVED: "has a link that leads to nothing"}
 
 
 def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
@@ -42,17 +53,23 @@ def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
         InvalidQueryError: If there is nothing to search for.
         UsageError: If a number is out of its range.
     """
-    text = spelled(query.text).replace("\x00", " ").strip()
-    if not text:
-        msg = "the query is empty"
-        raise InvalidQueryError(msg)
-    if not any(category(each)[0] in "LNS" for each in text):  # letters, numbers, and symbols such as emoji
-        msg = f"the query has no words: {text[:_MAX_SHOWN_CHARS]}"
-        raise InvalidQueryError(msg)
-    warnings: tuple[str, ...] = ()
-    if len(text) > MAX_QUERY_CHARS:
-        warnings = (f"the query has {len(text):,} characters; only the first {MAX_QUERY_CHARS:,} are used",)
-        text = text[:MAX_QUERY_CHARS]
+    if len(query.queries) >= MAX_QUERIES:
+        msg = f"a search has at most {MAX_QUERIES} queries, not {len(query.queries) + 1:,}"
+        raise UsageError(msg, hint="Search for the rest in another call.")
+    given = [spelled(each).replace("\x00", " ").strip() for each in (query.text, *query.queries)]
+    for each in given:
+        if not each:
+            msg = "the query is empty"
+            raise InvalidQueryError(msg)
+        if not any(category(char)[0] in "LNS" for char in each):  # letters, numbers, symbols such as emoji
+            msg = f"the query has no words: {each[:_MAX_SHOWN_CHARS]}"
+            raise InvalidQueryError(msg)
+    text, *others = dict.fromkeys(each[:MAX_QUERY_CHARS] for each in given)
+    warnings = tuple(
+        f"the query has {len(each):,} characters; only the first {MAX_QUERY_CHARS:,} are used"
+        for each in given
+        if len(each) > MAX_QUERY_CHARS
+    )
     _check_range("limit", query.limit, 1, MAX_LIMIT)
     _check_range("per_document", query.per_document, 1, MAX_LIMIT)
     _check_range("expand_tokens", query.expand_tokens, 1, None)
@@ -60,7 +77,11 @@ def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
     if query.threshold is not None and not -1.0 <= query.threshold <= 1.0:
         msg = f"threshold is a cosine similarity from -1 to 1, not {query.threshold}"
         raise UsageError(msg)
-    return replace(query, text=text, filters=clean_filters(query.filters)), warnings
+    # All passages of a document are the same when it is shown whole.
+    per_document = 1 if query.expand is Expansion.DOCUMENT else query.per_document
+    filters = clean_filters(query.filters)
+    cleaned = replace(query, text=text, queries=tuple(others), filters=filters, per_document=per_document)
+    return cleaned, warnings
 
 
 def _check_range(name: str, value: int | None, least: int, most: int | None) -> None:
@@ -133,7 +154,7 @@ def narrowed(
     collections: Sequence[Collection],
     view: View,
 ) -> Where:
-    """Return where to look: resolves ``linked_to``, and leaves out superseded documents unless included.
+    """Return where to look: resolves ``linked_to`` and ``links``, and leaves out superseded documents.
 
     Args:
         filters: The filters of the query; ``linked_to`` may name its document as any door prints it.
@@ -150,11 +171,21 @@ def narrowed(
     where = Where(tuple(collection.id for collection in collections), filters)
     if filters.linked_to is not None:
         where = replace(where, only=_linking_to(filters.linked_to, collections, view))
+    if filters.links is not None:
+        alike = (link_graph(each.id, view).meeting(filters.links) for each in collections)
+        found = frozenset[DocumentId]().union(*alike)
+        where = replace(where, only=found if where.only is None else found & where.only)
     where = at_path(where, view)
     if not filters.include_superseded:
         superseded = (view.documents.versions(collection.id).newer for collection in collections)
         where = replace(where, hidden=frozenset().union(*superseded))
     return where
+
+
+def without_document(where: Where, path: str, searched: Sequence[Collection], view: View) -> Where:
+    """Return where to look for texts related to a document of the first collection: not in itself."""
+    document = view.documents.find(searched[0].id, path) if searched else None
+    return where if document is None else replace(where, hidden=where.hidden | {document.id})
 
 
 def at_path(where: Where, view: View) -> Where:
@@ -250,6 +281,8 @@ def _one_by_one(where: Where) -> Iterator[tuple[str, Where]]:
         yield f"meets '{each.key}{each.comparison}{each.value}'", alone(properties=(each,))
     if filters.linked_to is not None:
         yield f"links to '{filters.linked_to}'", replace(where, filters=Filters())
+    if filters.links is not None:
+        yield _LINKS[filters.links], replace(where, filters=Filters())
     since, until = filters.updated_since_ns, filters.updated_until_ns
     if since is not None or until is not None:
         yield "was updated in that time", alone(updated_since_ns=since, updated_until_ns=until)

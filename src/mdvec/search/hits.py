@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from mdvec.search.candidates import Candidates
 from mdvec.search.extracts import Extract, expanded, fit, passage_of
 from mdvec.search.families import without_copies
-from mdvec.search.passages import RankedPassage
+from mdvec.search.passages import ScoredPassage
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
@@ -64,39 +64,28 @@ class Shown(Struct, frozen=True):
     left_out: int = 0
 
 
-def show_hits(
-    query: SearchQuery,
-    text: str,
-    passages: Sequence[RankedPassage],
-    scores: Sequence[float],
-    candidates: Candidates | None,
-    similar: Mapping[ChunkId, int],
-    view: View,
-) -> Shown:
+def show_hits(query: SearchQuery, passages: Sequence[ScoredPassage], view: View) -> Shown:
     """Return the hits of the first passages.
 
     Args:
         query: How many hits, and how much text around them.
-        text: The words of the query.
         passages: Best first.
-        scores: The score of each.
-        candidates: What they were made of; None if they were only listed.
-        similar: Number of like texts folded into a chunk.
         view: The snapshot.
     """
-    wanted = [*zip(passages, scores, strict=False)][: _SPARE * query.limit]
-    chunks = view.chunks.get([place.id for each, _ in wanted for place in each.chunks])
+    wanted = passages[: _SPARE * query.limit]
+    chunks = view.chunks.get([place.id for each in wanted for place in each.passage.chunks])
     copies: Mapping[ChunkId, int] = {}
     if not query.all_similar:
         wanted, copies = without_copies(wanted, chunks)
     whole = {each.document_id for each in chunks.values()} if query.expand not in _PLAIN else set()
-    whole |= {each.best.place.document_id for each, _ in wanted if len(each.chunks) > 1}
+    whole |= {each.passage.best.place.document_id for each in wanted if len(each.passage.chunks) > 1}
     bodies = view.documents.texts(sorted(whole)) if whole else {}
     tokens_left, more_left = query.max_tokens, query.expand_tokens
     hits: list[tuple[SearchHit, StoredChunk]] = []
     shown: list[tuple[DocumentId, Extract]] = []
-    for number, (each, score) in enumerate(wanted):
-        best, own = chunks[each.best.place.id], [chunks[place.id] for place in each.chunks]
+    for number, each in enumerate(wanted):
+        found = each.passage
+        best, own = chunks[found.best.place.id], [chunks[place.id] for place in found.chunks]
         body = bodies.get(best.document_id, "")
         passage = passage_of(own, body)
         around = expanded(passage, own, best, query.expand, body, view)
@@ -109,10 +98,12 @@ def show_hits(
             tokens_left -= part.tokens
         more_left -= part.tokens
         shown.append((best.document_id, part))
-        asked = _asked_chunk(text, best, own)
-        like = similar.get(best.id, 0) + copies.get(best.id, 0)
-        hit = _hit(len(hits) + 1, score, like, text, asked, part)
-        hits.append((hit if candidates is None else _explained(hit, candidates, each.best.at), asked))
+        asked = _asked_chunk(each.query, best, own)
+        like = each.similar.get(best.id, 0) + copies.get(best.id, 0)
+        hit = _hit(len(hits) + 1, each.score, like, each.query, asked, part)
+        if each.candidates is not None:
+            hit = _explained(hit, each.candidates, found.best.at)
+        hits.append((hit, asked))
         if len(hits) == query.limit:
             break
     return Shown(hits)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mdvec.search.candidates import Candidates
 from mdvec.stores.records import ChunkPlace
-from mdvec.types.ids import DocumentId
+from mdvec.types.ids import ChunkId, DocumentId
 
 # A passage takes in its better neighbour until it has this many tokens, if that chunk's evidence is at most
 # this much lower than the best one's, in standard deviations.
@@ -55,6 +59,49 @@ class RankedPassage(Struct, frozen=True):
     best: Ranked
     chunks: tuple[ChunkPlace, ...]
     evidence: float
+
+
+class ScoredPassage(Struct, frozen=True):
+    """A passage as the answer to one query.
+
+    Attributes:
+        passage: The passage.
+        score: 0..1, how probably it answers.
+        query: The words of the query.
+        candidates: What it was made of; None if it was only listed.
+        similar: Number of like texts folded into a chunk.
+    """
+
+    passage: RankedPassage
+    score: float
+    query: str
+    candidates: Candidates | None = None
+    similar: Mapping[ChunkId, int] = {}
+
+
+def merged_passages(
+    lists: Iterable[Iterable[ScoredPassage]], *, per_document: int | None
+) -> list[ScoredPassage]:
+    """Merge the passages of several queries, the best score first; no chunk is in two of them.
+
+    Args:
+        lists: Those of each query, best first; the order of each stays.
+        per_document: Most passages of one document; None for any number.
+    """
+    taken: set[ChunkId] = set()
+    counts: Counter[DocumentId] = Counter()
+    merged: list[ScoredPassage] = []
+    for each in heapq.merge(*lists, key=lambda scored: -scored.score):
+        best = each.passage.best.place
+        if best.id in taken or counts[best.document_id] == per_document:
+            continue
+        # The chunks around the best one, as far as no better passage has them.
+        runs = groupby(each.passage.chunks, lambda place: place.id in taken)
+        chunks = next(own for _, run in runs if best in (own := tuple(run)))
+        taken.update(place.id for place in chunks)
+        counts[best.document_id] += 1
+        merged.append(replace(each, passage=replace(each.passage, chunks=chunks)))
+    return merged
 
 
 def joined_passages(

@@ -1,8 +1,8 @@
-"""Embeds a query in the space of each collection that is searched."""
+"""Embeds queries in the space of each collection that is searched."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -55,16 +55,16 @@ class SearchedCollection(Struct, frozen=True):
 
 
 class QueryVectors(Struct, frozen=True):
-    """A query in the spaces of the collections.
+    """Queries in the spaces of the collections.
 
     Attributes:
         mode: ``lexical`` if no model can be used.
-        spaces: The query in each space that is searched.
+        spaces: Each query in each space that is searched.
         warnings: Which collections are searched by words only, and why.
     """
 
     mode: SearchMode
-    spaces: tuple[QuerySpace, ...] = ()
+    spaces: Sequence[tuple[QuerySpace, ...]]
     warnings: tuple[str, ...] = ()
 
 
@@ -78,12 +78,12 @@ def is_known_word(word: str, searched: Sequence[SearchedCollection]) -> bool:
 
 @contextmanager
 def embedding(
-    text: str, mode: SearchMode, searched: Sequence[SearchedCollection], view: View
+    texts: Sequence[str], mode: SearchMode, searched: Sequence[SearchedCollection], view: View
 ) -> Iterator[Callable[[], QueryVectors]]:
-    """Embed a query in threads, once for each space.
+    """Embed queries in threads, all of them at once for each space.
 
     Args:
-        text: The query; empty to embed nothing.
+        texts: The queries; nothing is embedded if all are empty.
         mode: The search mode.
         searched: The collections.
         view: The snapshot.
@@ -95,8 +95,8 @@ def embedding(
         EmbeddingError: If the mode is ``dense`` and a model cannot be used or does not answer.
         ConfigError: If the mode is ``dense`` and a model's files are gone.
     """
-    if not text or mode is SearchMode.LEXICAL:
-        yield lambda: QueryVectors(SearchMode.LEXICAL)
+    if not any(texts) or mode is SearchMode.LEXICAL:
+        yield lambda: _by_words(texts)
         return
     if mode is SearchMode.DENSE:
         for each in searched:
@@ -109,55 +109,62 @@ def embedding(
             members.setdefault(each.space_id, []).append(each)
     with ThreadPoolExecutor(max(1, len(members)), thread_name_prefix="mdvec-query") as pool:
         started = {
-            space_id: pool.submit(copy_context().run, _embedded, text, inside[0].embedder)
+            space_id: pool.submit(copy_context().run, _embedded, texts, inside[0].embedder)
             for space_id, inside in members.items()
         }
-        yield lambda: _query_vectors(text, mode, searched, members, started, view)
+        yield lambda: _query_vectors(texts, mode, searched, members, started, view)
 
 
-def _embedded(text: str, embedder: Embedder | None) -> Vector | EmbeddingError:
+def _by_words(texts: Sequence[str], warnings: Iterable[str] = ()) -> QueryVectors:
+    return QueryVectors(SearchMode.LEXICAL, ((),) * len(texts), tuple(warnings))
+
+
+def _embedded(texts: Sequence[str], embedder: Embedder | None) -> Mapping[str, Vector] | EmbeddingError:
     assert embedder is not None  # noqa: S101 - members have one
     recent = _recent.setdefault(embedder, {})
-    if text in recent:
-        return recent[text]
+    known = {text: recent[text] for text in texts if text in recent}
+    new = [*dict.fromkeys(text for text in texts if text and text not in known)]
+    if not new:
+        return known
     try:
         with run.current().step("embed_query"):
-            vector = embedder.embed_query(text)
+            made = dict(zip(new, embedder.embed_queries(new), strict=True))
     except EmbeddingError as error:
         return error
-    if len(recent) >= _MAX_RECENT:
+    if len(recent) + len(made) > _MAX_RECENT:
         recent.clear()
-    if len(text) <= _MAX_RECENT_CHARS:
-        recent[text] = vector
-    return vector
+    recent.update((text, vector) for text, vector in made.items() if len(text) <= _MAX_RECENT_CHARS)
+    return known | made
 
 
 def _query_vectors(
-    text: str,
+    texts: Sequence[str],
     mode: SearchMode,
     searched: Sequence[SearchedCollection],
     members: Mapping[SpaceId, Sequence[SearchedCollection]],
-    started: Mapping[SpaceId, Future[Vector | EmbeddingError]],
+    started: Mapping[SpaceId, Future[Mapping[str, Vector] | EmbeddingError]],
     view: View,
 ) -> QueryVectors:
     silent: dict[str, list[str]] = {}
     for each in searched:
         if each.problem is not None:
             silent.setdefault(str(each.problem), []).append(each.collection.name)
-    spaces: list[QuerySpace] = []
+    spaces: list[list[QuerySpace]] = [[] for _ in texts]
     for space_id, inside in members.items():
         made = started[space_id].result()
         if not isinstance(made, EmbeddingError):
             ids = tuple(each.collection.id for each in inside)
             chunks = sum(view.collections.counts(each, space_id).chunks for each in ids)
-            unspaced = is_unspaced_query(text)
-            spaces.append(QuerySpace(space_id, ids, made, view.spaces.unrelated(space_id), chunks, unspaced))
+            unrelated = view.spaces.unrelated(space_id)
+            for own, text in zip(spaces, texts, strict=True):
+                if text:
+                    unspaced = is_unspaced_query(text)
+                    own.append(QuerySpace(space_id, ids, made[text], unrelated, chunks, unspaced))
         elif mode is SearchMode.DENSE:
             raise made
         else:
             silent.setdefault(str(made), []).extend(each.collection.name for each in inside)
     if searched and sum(map(len, silent.values())) == len(searched):
-        warnings = (f"searched by words only: {why}" for why in silent)
-        return QueryVectors(SearchMode.LEXICAL, (), tuple(warnings))
+        return _by_words(texts, (f"searched by words only: {why}" for why in silent))
     warnings = (f"{', '.join(names)}: searched by words only: {why}" for why, names in silent.items())
-    return QueryVectors(mode, tuple(spaces), tuple(warnings))
+    return QueryVectors(mode, [*map(tuple, spaces)], tuple(warnings))

@@ -99,6 +99,20 @@ def rerank(
     return Reranked([moved.get(at, at) for at in shown], report)
 
 
+def total_of(reranked: Sequence[Reranked]) -> Reranking | None:
+    """Return what a reranker has read for all queries; None if it changed none of their orders."""
+    reports = [each.report for each in reranked if each.report is not None]
+    if not reports:
+        return None
+    costs = [each.usd for each in reports if each.usd is not None]
+    return Reranking(
+        reports[0].model,
+        sum(each.passages for each in reports),
+        sum(each.tokens for each in reports),
+        sum(costs) if costs else None,
+    )
+
+
 def _text(chunks: Sequence[StoredChunk]) -> str:
     """Return a passage below its title and headings, without which it may not say what it is about."""
     first = chunks[0]

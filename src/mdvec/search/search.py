@@ -1,7 +1,7 @@
 """The way from a query to its answer: numbered steps, each of them a module of this folder.
 
-:func:`search` checks the query and completes the answer, :func:`find` finds the passages, :func:`rank` ranks
-them.
+:func:`search` checks the query and completes the answer, :func:`find` finds the passages of all its texts,
+:func:`answer` those of one, :func:`rank` ranks them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import accumulate
+from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,19 +31,25 @@ from mdvec.search.advice import (
 from mdvec.search.candidates import Candidates
 from mdvec.search.exact import Exact, find_exact
 from mdvec.search.families import folded
-from mdvec.search.filters import clean, narrowed, unmet
+from mdvec.search.filters import clean, narrowed, unmet, without_document
 from mdvec.search.fusion import fuse, with_feedback
 from mdvec.search.hits import Shown, show_hits, with_files
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.meaning import QuerySpace, find_by_meaning, measure_meaning
-from mdvec.search.passages import Ranked, RankedPassage, joined_passages, single_chunks
+from mdvec.search.passages import (
+    Ranked,
+    RankedPassage,
+    ScoredPassage,
+    joined_passages,
+    merged_passages,
+    single_chunks,
+)
 from mdvec.search.probability import level_of, probabilities
 from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_word
-from mdvec.search.reranking import Reranked, rerank
+from mdvec.search.reranking import Reranked, rerank, total_of
 from mdvec.search.words import SAMPLE_CHUNKS, Words, find_by_words
 from mdvec.stores.interface import View
 from mdvec.text.terms import is_unspaced_query
-from mdvec.types.collection import Collection
 from mdvec.types.hit import Confidence, Correction, Reranking, SearchResult
 from mdvec.types.ids import ChunkId, CollectionId
 from mdvec.types.query import Expansion, SearchMode, SearchQuery, SortBy, Where
@@ -54,32 +61,57 @@ _MIN_DEPTH = 200
 _DEPTH_PER_HIT = 5
 _DEPTH_GROWTH = 8
 
+# Of a query in a warning.
+_MAX_SHOWN_CHARS = 80
+
 # Passages prepared for each hit: two of them may show the same text.
 _SPARE = 3
 
 
+class Answers(Struct, frozen=True):
+    """The passages found for one query.
+
+    Attributes:
+        meant: The query with its operators applied and its spelling corrected.
+        passages: Best first.
+        plausible: Those of them that are not left out because they hardly answer the query.
+        probability: How probable it is that the first one answers the query; 0 if there is none.
+        hidden: If the threshold hides every candidate, their similarities, best first; otherwise empty.
+        reranked: What a reranker did.
+    """
+
+    meant: Interpretation
+    passages: Sequence[ScoredPassage]
+    plausible: Sequence[ScoredPassage]
+    probability: float
+    hidden: tuple[float, ...] = ()
+    reranked: Reranked = Reranked(())
+
+
 class Found(Struct, frozen=True):
-    """The passages found.
+    """The passages found for all queries.
 
     Attributes:
         shown: The hits, best first.
-        confidence: How sure it is that the first one answers the query.
+        meant: The queries.
+        confidence: How sure it is that the first one answers its query.
         mode: The mode in use; ``lexical`` when no vector could be used.
-        meant: The query with its operators applied and its spelling corrected.
-        weaker: How many passages were left out because they hardly answer the query.
-        hidden: If the threshold hides every candidate, their similarities, best first; otherwise empty.
+        weaker: How many passages were left out because they hardly answer a query.
+        unanswered: The queries that have no answer, if another one has.
+        hidden: See :class:`Answers`.
         warnings: Collections that were searched by words only, and why; why nothing was reranked.
         reranked: What a reranker has read.
     """
 
     shown: Shown
+    meant: Sequence[Interpretation]
     confidence: Confidence
     mode: SearchMode
-    meant: Interpretation
-    weaker: int = 0
-    hidden: tuple[float, ...] = ()
-    warnings: tuple[str, ...] = ()
-    reranked: Reranking | None = None
+    weaker: int
+    unanswered: tuple[str, ...]
+    hidden: tuple[float, ...]
+    warnings: tuple[str, ...]
+    reranked: Reranking | None
 
 
 class Ranking(Struct, frozen=True):
@@ -172,12 +204,14 @@ def search(
     # 1. Check the query, and find out which chunks its filters allow.
     query, warnings = clean(asked.query)
     allowed = narrowed(query.filters, collections, view) if searched else Where(())
-    where = _without(allowed, asked.related_to, collections, view)
+    path = asked.related_to
+    where = allowed if path is None else without_document(allowed, path, collections, view)
     # 2. to 13. Find the passages.
-    found = find(query, where, searched, view, is_document=asked.related_to is not None, reranker=reranker)
+    found = find(query, where, searched, view, is_document=path is not None, reranker=reranker)
     meant, mode = found.meant, found.mode
+    words = "\n".join(each.searched for each in meant)
     # 14. Add what is known of their documents, and the state of each file.
-    hits = [*with_files(found.shown.hits, meant.searched, searched, view)]
+    hits = [*with_files(found.shown.hits, words, searched, view)]
     if query.sort is SortBy.DATE:
         hits.sort(key=lambda hit: -(hit.updated_ms or 0))
         hits = [replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1)]
@@ -195,7 +229,7 @@ def search(
             or index.hint(mode, commands)
             or (unmet(query.filters, allowed, view) if searched and not found.shown.hits else "")
             or all_weak(query, found.weaker)
-            or unmatched(query, meant.operators)
+            or unmatched(query, meant[0].operators)
         )
     return SearchResult(
         query=asked.query.text,
@@ -209,14 +243,15 @@ def search(
         warnings=(
             *warnings,
             *found.warnings,
-            *not_operators(query.text, meant.as_text),
+            *(f"probably no answer to: {each[:_MAX_SHOWN_CHARS]}" for each in found.unanswered),
+            *(line for each in meant for line in not_operators(each.searched, each.as_text)),
             *too_long(query, found.shown.left_out),
             *index.warnings(mode, commands, activities, importing=asked.importing),
         ),
         hint=hint,
-        searched=meant.searched,
-        corrections=tuple(Correction(*pair) for pair in meant.corrections.items()),
-        unknown_words=meant.unknown_words,
+        searched=words,
+        corrections=tuple(Correction(*pair) for each in meant for pair in each.corrections.items()),
+        unknown_words=tuple(dict.fromkeys(word for each in meant for word in each.unknown_words)),
         left_out=found.shown.left_out,
         weaker=found.weaker,
         reranked=found.reranked,
@@ -232,7 +267,7 @@ def find(
     is_document: bool = False,
     reranker: ConfiguredReranker | None = None,
 ) -> Found:
-    """Find the passages that answer a query.
+    """Find the passages that answer a query, or one of several.
 
     Args:
         query: The query, checked by :func:`mdvec.search.filters.clean`.
@@ -250,29 +285,76 @@ def find(
     if is_document or not query.rerank:
         reranker = None
     # 2. Read the operators, and correct the spelling.
+    texts = (query.text, *query.queries)
     if is_document or not searched:
-        meant = Interpretation(query.text, query.text, where, query.text, is_document=is_document)
+        meant = [Interpretation(each, each, where, each, is_document=is_document) for each in texts]
     else:
-        meant = interpret(query.text, where, view, partial(is_known_word, searched=searched))
-    text, where = meant.text, meant.where
-    # Without words there is nothing to rank: list the documents that the filters allow.
-    if not text:
-        passages = _newest(query, where, view)
-        return Found(
-            show_hits(query, text, passages, [1.0] * len(passages), None, {}, view),
-            Confidence.HIGH if passages else Confidence.NONE,
-            SearchMode.LEXICAL,
-            meant,
-        )
-    # 3. Embed the query in each space, and look for its words meanwhile.
-    with embedding(meant.typed, query.mode, searched, view) as wait_for_vectors:
-        depth = first_depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * query.limit)
-        find_words = _words_finder(query.mode, text, where, searched, view)
-        words = find_words(depth)
+        is_known = partial(is_known_word, searched=searched)
+        meant = [interpret(each, where, view, is_known) for each in texts]
+    # 3. Embed it in each space, and look for its words meanwhile.
+    typed = [each.typed if each.text else "" for each in meant]
+    depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * query.limit)
+    with embedding(typed, query.mode, searched, view) as wait_for_vectors:
+        finders = [_words_finder(query.mode, each, searched, view) for each in meant]
+        words = [find_words(depth) for find_words in finders]
         vectors = wait_for_vectors()
+    # 4. to 12. Find the passages that answer. Without words there is nothing to rank: list the documents.
+    answers: list[Answers] = []
+    for each, spaces, own_words, find_words in zip(meant, vectors.spaces, words, finders, strict=True):
+        if each.text:
+            answers.append(answer(query, each, spaces, own_words, find_words, depth, reranker, view))
+        else:
+            answers.append(_newest(query, each, view))
+    # 13. Merge what several queries found, and show the text of the first passages.
+    best = max(answers, key=attrgetter("probability"))
+    sure = [each for each in answers if not query.min_score or level_of(each.probability) != Confidence.NONE]
+    lists = [each.plausible for each in sure] or [best.plausible]
+    passages = merged_passages([each.passages for each in answers], per_document=query.per_document)
+    plausible = merged_passages(lists, per_document=query.per_document)
+    with run.current().step("show", hits=min(len(plausible), query.limit)):
+        shown = show_hits(query, plausible, view)
+    unsure = [each.meant.searched for each in answers if not any(each is other for other in sure)]
+    return Found(
+        shown,
+        meant,
+        level_of(best.probability),
+        vectors.mode,
+        weaker=min(len(passages), query.limit) - min(len(plausible), query.limit),
+        unanswered=tuple(unsure) if sure else (),
+        hidden=best.hidden,
+        warnings=tuple(
+            dict.fromkeys((*vectors.warnings, *(text for each in answers for text in each.reranked.warnings)))
+        ),
+        reranked=None if reranker is None else total_of([each.reranked for each in answers]),
+    )
+
+
+def answer(
+    query: SearchQuery,
+    meant: Interpretation,
+    spaces: Sequence[QuerySpace],
+    words: Words,
+    find_words: Callable[[int], Words],
+    depth: int,
+    reranker: ConfiguredReranker | None,
+    view: View,
+) -> Answers:
+    """Find the passages that answer one query.
+
+    Args:
+        query: The limits.
+        meant: What to search for; its text is not empty.
+        spaces: It in each space.
+        words: The evidence of its words, to a depth.
+        find_words: Finds more of it.
+        depth: The depth.
+        reranker: Orders the first passages; None for none.
+        view: The snapshot.
+    """
+    first_depth = depth
     # 4. to 8. Rank candidates, deeper if one long document fills the first ones.
     while True:
-        ranking = rank(meant, words, vectors.spaces, view, depth)
+        ranking = rank(meant, words, spaces, view, depth)
         if not query.all_similar:
             # 9. Fold like texts, unless a value in the query names them.
             named = ranking.candidates.named
@@ -289,41 +371,31 @@ def find(
         words = find_words(depth)
     # 11. Estimate for each passage how probably it answers, and leave out those that hardly do.
     probable = probabilities(passages, ranking.candidates, words)
-    confidence = level_of(probable[0]) if probable else Confidence.NONE
-    most = 1 if query.min_score and confidence is Confidence.NONE else len(passages)  # the best guess
     least = [*accumulate(probable, min)]
+    is_sure = not query.min_score or not probable or level_of(probable[0]) is not Confidence.NONE
+    scored = [
+        ScoredPassage(passage, score, meant.text, ranking.candidates, ranking.similar)
+        for passage, score in zip(passages, least, strict=True)
+    ]
     # A folded passage is counted by another one, and must not take the place of one that was left out.
     plausible = [
         at
-        for at, each in enumerate(passages[:most])
+        for at, each in enumerate(passages[: None if is_sure else 1])  # the best guess
         if (least if each.best.is_folded else probable)[at] >= query.min_score
     ]
-    # 12. Let a reranker order the first ones.
+    # 12. Let a reranker order the first ones. Evidence gives the scores: none is higher than one before.
     reranked = Reranked(plausible)
     if reranker is not None:
         named = ranking.candidates.exact | ranking.candidates.named
         reranked = rerank(meant.typed, passages, plausible, probable, named, reranker, view)
-    # 13. Show the text of the first ones. Evidence orders hits, so that no score is higher than one before.
-    scores = [*accumulate((probable[at] for at in plausible), min)]
-    with run.current().step("show", hits=min(len(plausible), query.limit)):
-        shown = show_hits(
-            query,
-            text,
-            [passages[at] for at in reranked.order],
-            scores,
-            ranking.candidates,
-            ranking.similar,
-            view,
-        )
-    return Found(
-        shown,
-        confidence,
-        vectors.mode,
+    scores = accumulate((probable[at] for at in plausible), min)
+    return Answers(
         meant,
-        weaker=min(len(passages), query.limit) - min(len(plausible), query.limit),
-        hidden=() if passages else _similarities(ranking.candidates),
-        warnings=(*vectors.warnings, *reranked.warnings),
-        reranked=reranked.report,
+        scored,
+        [replace(scored[at], score=score) for at, score in zip(reranked.order, scores, strict=True)],
+        probable[0] if probable else 0.0,
+        () if passages else _similarities(ranking.candidates),
+        reranked,
     )
 
 
@@ -385,30 +457,27 @@ def rank(
     return Ranking(ranked, candidates, {}, complete)
 
 
-def _without(where: Where, path: str | None, searched: Sequence[Collection], view: View) -> Where:
-    """Return where to look for texts related to a document of the first collection: not in itself."""
-    document = view.documents.find(searched[0].id, path) if searched and path is not None else None
-    return where if document is None else replace(where, hidden=where.hidden | {document.id})
-
-
 def _words_finder(
-    mode: SearchMode, text: str, where: Where, searched: Sequence[SearchedCollection], view: View
+    mode: SearchMode, meant: Interpretation, searched: Sequence[SearchedCollection], view: View
 ) -> Callable[[int], Words]:
     """Return the search by words to a depth."""
-    if mode is SearchMode.DENSE:
+    if mode is SearchMode.DENSE or not meant.text:
         return lambda _: Words()
     spaces = dict.fromkeys(each.space_id for each in searched if each.space_id is not None)
     sample = [place.id for space in spaces for place in view.vectors.sample(space, SAMPLE_CHUNKS)]
-    return lambda depth: find_by_words(text, view, where=where, limit=depth, sample=sample)
+    return lambda depth: find_by_words(meant.text, view, where=meant.where, limit=depth, sample=sample)
 
 
-def _newest(query: SearchQuery, where: Where, view: View) -> list[RankedPassage]:
-    """Return the first chunks of each document inside ``where``, the last updated document first."""
-    documents = [*view.documents.titles(where)][: query.limit]
-    places = [
-        place for each in documents for place in view.chunks.places_in([each], where, query.per_document or 1)
+def _newest(query: SearchQuery, meant: Interpretation, view: View) -> Answers:
+    """Return the first chunks of each document that operators allow, the last updated document first."""
+    documents = [*view.documents.titles(meant.where)][: query.limit]
+    most = query.per_document or 1
+    places = [place for each in documents for place in view.chunks.places_in([each], meant.where, most)]
+    listed = [
+        ScoredPassage(RankedPassage(Ranked(at, place, 0.0), (place,), 0.0), 1.0, "")
+        for at, place in enumerate(places)
     ]
-    return [RankedPassage(Ranked(at, place, 0.0), (place,), 0.0) for at, place in enumerate(places)]
+    return Answers(meant, listed, listed, 1.0 if listed else 0.0)
 
 
 def _passages(query: SearchQuery, ranking: Ranking, *, least: int) -> list[RankedPassage]:
@@ -417,12 +486,11 @@ def _passages(query: SearchQuery, ranking: Ranking, *, least: int) -> list[Ranke
     if query.threshold is not None:
         below = ranking.candidates.similarity < query.threshold  # NaN, for want of a vector, is not below
         ranked = [each for each in ranked if not below[each.at]]
-    # All passages of a document are the same when it is shown whole.
-    per_document = 1 if query.expand is Expansion.DOCUMENT else query.per_document
     if query.expand is Expansion.CHUNK:
-        return single_chunks(ranked, per_document=per_document)
+        return single_chunks(ranked, per_document=query.per_document)
     # Each document has a passage at least as good as any of a later one.
-    return joined_passages(ranked, per_document=per_document, documents=max(_SPARE * query.limit, least))
+    documents = max(_SPARE * query.limit, least)
+    return joined_passages(ranked, per_document=query.per_document, documents=documents)
 
 
 def _similarities(candidates: Candidates) -> tuple[float, ...]:

@@ -210,10 +210,12 @@ class DocumentTables(Part, DocumentWriter):
             for key, (frontmatter, changed_ns, comments, tags) in found.items()
         }
 
-    def links_of(self, document_id: DocumentId) -> list[Link]:
-        """Return a document's links, in order."""
-        sql = f"SELECT {_LINK} FROM links l WHERE l.document_id = ? ORDER BY l.position"
-        return [_link(*row) for row in self._tables.rows(sql, document_id)]
+    def links_of(self, documents: Iterable[DocumentId]) -> list[PlacedLink]:
+        """Return the links of any number of documents, by document and position."""
+        chosen = self._tables.listed("l.document_id", documents)
+        sql = f"""SELECT d.id, d.path, {_LINK} FROM links l CROSS JOIN documents d ON d.id = l.document_id
+            WHERE {chosen.text} ORDER BY l.document_id, l.position"""
+        return _placed(self._tables.rows(sql, *chosen.arguments))
 
     def links_to(self, collection_id: CollectionId, key: str) -> list[PlacedLink]:
         """Return the links that may lead to the files of a name, by path of their document and position."""

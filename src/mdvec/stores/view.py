@@ -15,7 +15,6 @@ from mdvec.stores.records import (
 )
 from mdvec.types.change import KnownDocument
 from mdvec.types.collection import Collection
-from mdvec.types.document import Link
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.links import PlacedLink, Versions
 from mdvec.types.query import Where
@@ -85,8 +84,8 @@ class DocumentView(Protocol):
     ) -> dict[str, dict[str, DocumentId]]:
         """Return paths and ids of the documents with each :func:`mdvec.text.links.file_key`."""
 
-    def links_of(self, document_id: DocumentId) -> list[Link]:
-        """Return a document's links, in order."""
+    def links_of(self, documents: Iterable[DocumentId]) -> list[PlacedLink]:
+        """Return the links of any number of documents, by document and position."""
 
     def links_to(self, collection_id: CollectionId, key: str) -> list[PlacedLink]:
         """Return the links with this :func:`mdvec.text.links.link_key`, by path and position."""

@@ -16,7 +16,7 @@ from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:
-    from mdvec.embedding.interface import Parts, Runtime, Vector
+    from mdvec.embedding.interface import Matrix, Parts, Runtime, Vector
 
 
 def make_hashing(*, model: str, dimension: int | None, runtime: Runtime) -> HashingEmbedder:  # noqa: ARG001 - the port's
@@ -73,12 +73,12 @@ class HashingEmbedder(Embedder):
         """Estimated; as many at once as the builtin model takes."""
         return TokenCounter(estimate_token_ends, 500, is_exact=False)
 
-    def embed_query(self, text: str) -> Vector:
-        """Embed like a passage."""
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Embed like passages."""
         if self._problem is not None:
             raise self._problem
-        self.queries.append(text)
-        return self._vector(text)
+        self.queries += texts
+        return np.stack([*map(self._vector, texts)])
 
     def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:  # noqa: ARG002 - the port's
         """Embed each text by itself, all in one part."""

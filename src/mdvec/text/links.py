@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from mdvec.text.folding import nfc
 from mdvec.types.document import Link, LinkKind
+from mdvec.types.links import LinkState
 
 # One letter and a colon is a drive, not a scheme.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
@@ -91,6 +92,16 @@ def linked_path(link: Link) -> str | None:
 def link_key(link: Link) -> str:
     """Return the key of the file that a link points at; empty for the document itself and for addresses."""
     return file_key(linked_path(link) or "")
+
+
+def link_state(link: Link, path: str | None) -> LinkState:
+    """Return the kind of target of a link that leads to the document at a path, or to none."""
+    if path is not None:
+        return LinkState.DOCUMENT
+    wanted = linked_path(link)
+    if wanted is None:
+        return LinkState.OUTSIDE
+    return LinkState.FILE if names_other_file(wanted) else LinkState.UNRESOLVED
 
 
 def resolve(link: Link, from_path: str, candidates: Collection[str]) -> str | None:

@@ -75,7 +75,7 @@ class SearchHit(Struct, frozen=True):
     start: Annotated[int, doc("first character in the document", "programs")]
     end: Annotated[int, doc("one past the last character", "programs")]
     score: Annotated[float, doc("0 to 1, higher is better", digits=SCORE_DIGITS)]
-    similarity: Annotated[float | None, doc("cosine; null without vectors", digits=SCORE_DIGITS)]
+    similarity: Annotated[float | None, doc("cosine; null without vectors", "programs", digits=SCORE_DIGITS)]
     dense_rank: Annotated[int | None, doc("rank by meaning", "programs")]
     lexical_rank: Annotated[int | None, doc("rank by words", "programs")]
     text: Annotated[str, doc("the passage")]
@@ -145,7 +145,7 @@ class SearchResult(Struct, frozen=True):
         reranked: What a reranker has read; None without one, or when the order is not its.
     """
 
-    query: Annotated[str, doc("as requested")]
+    query: Annotated[str, doc("as requested", "programs")]
     mode: Annotated[SearchMode, doc("how it was searched")]
     hits: Annotated[tuple[SearchHit, ...], doc("best first")]
     total_chunks: Annotated[int, doc("passages that were searched")]

@@ -90,6 +90,20 @@ class Backlink(Struct, frozen=True):
     text: str
 
 
+class NearDocument(Struct, frozen=True):
+    """A document some links away from another, in either direction.
+
+    Attributes:
+        path: Its path.
+        steps: How many links away, from 2.
+        via: Path of the document before it on the way.
+    """
+
+    path: str
+    steps: int
+    via: str
+
+
 class DocumentLinks(Struct, frozen=True):
     """The links of a document, and the links to it.
 
@@ -101,6 +115,7 @@ class DocumentLinks(Struct, frozen=True):
         backlinks: Links to it, by path and line.
         supersedes: Paths of the older versions it names.
         superseded_by: Paths of the documents that name it as an older version.
+        near: Documents further away, as many steps as was asked for.
     """
 
     collection: str
@@ -110,3 +125,4 @@ class DocumentLinks(Struct, frozen=True):
     backlinks: tuple[Backlink, ...]
     supersedes: tuple[str, ...]
     superseded_by: tuple[str, ...]
+    near: tuple[NearDocument, ...] = ()

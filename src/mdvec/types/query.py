@@ -40,6 +40,13 @@ class TagMatch(StrEnum):
     ALL = "all"
 
 
+class LinkFilter(StrEnum):
+    """The documents without a link from or to another one, and those with a link that leads to nothing."""
+
+    ORPHAN = "orphan"
+    UNRESOLVED = "unresolved"
+
+
 class Comparison(StrEnum):
     """The ways to compare a property with a value."""
 
@@ -81,6 +88,7 @@ class Filters(Struct, frozen=True):
             frontmatter says (``updated``), else the time of their file.
         updated_until_ns: Keep documents updated before this time.
         linked_to: Keep documents with a link to the document at this path.
+        links: Keep documents whose links are so.
         include_superseded: Also find documents that another names as its ``previous`` one.
         properties: Conditions on the frontmatter, all of which a document has to meet.
         clean_only: Leave out documents that are marked as changed since they were indexed.
@@ -94,6 +102,7 @@ class Filters(Struct, frozen=True):
     updated_since_ns: int | None = None
     updated_until_ns: int | None = None
     linked_to: str | None = None
+    links: LinkFilter | None = None
     include_superseded: bool = False
     properties: tuple[PropertyCondition, ...] = ()
     clean_only: bool = False
@@ -104,8 +113,8 @@ class Where(Struct, frozen=True):
 
     Attributes:
         collections: The collections.
-        filters: More conditions. A store ignores ``linked_to`` and ``include_superseded``: they arrive as the
-            documents in ``only`` and ``hidden``.
+        filters: More conditions. A store ignores ``linked_to``, ``links`` and ``include_superseded``: they
+            arrive as the documents in ``only`` and ``hidden``.
         only: Documents to look in, inside the collections; None for all.
         hidden: Documents that are left out.
         chunks: Chunks to look among, inside all of that; None for all.
@@ -149,6 +158,8 @@ class SearchQuery(Struct, frozen=True):
         expand: How much text to return around a hit.
         expand_tokens: Most tokens of text in all hits together that ``expand`` returns; it cuts no passage.
         max_tokens: Most tokens of text in all hits together; None for no limit.
+        queries: Other phrasings or parts of ``text``. The hits of all are merged: each passage once, with its
+            best score.
         rerank: Whether the reranker orders the first passages, if one is configured.
     """
 
@@ -165,6 +176,7 @@ class SearchQuery(Struct, frozen=True):
     expand: Expansion = Expansion.PASSAGE
     expand_tokens: int = 10_000
     max_tokens: int | None = None
+    queries: tuple[str, ...] = ()
     rerank: bool = True
 
     def __post_init__(self) -> None:

@@ -290,7 +290,7 @@ class _DocumentTargets(Struct, frozen=True):
         if key not in self.known:
             collection = self.document.collection_id
             wanted = (
-                {key, *map(link_key, self.view.documents.links_of(self.document.id))}
+                {key, *(link_key(each.link) for each in self.view.documents.links_of([self.document.id]))}
                 if not self.known
                 else {key}
             )

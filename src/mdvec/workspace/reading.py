@@ -11,15 +11,16 @@ from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
 from mdvec.search.filters import MAX_DEPTH
+from mdvec.search.link_graph import link_graph
 from mdvec.search.references import Reference, backlinks_of, find_reference, without_brackets
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
-from mdvec.text.links import link_key, linked_path, names_other_file, resolve
+from mdvec.text.links import link_key, link_state, resolve
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.collection import Collection
 from mdvec.types.document import Document, Lines, Link, LinkKind, Section, places_of, with_comments
 from mdvec.types.ids import DocumentId
-from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink
+from mdvec.types.links import Backlink, DocumentLinks, OutgoingLink
 from mdvec.types.outline import Outline, OutlineSection
 from mdvec.types.report import ListedDocument, Passage
 from mdvec.workspace.collections import Collections
@@ -53,9 +54,17 @@ def every_chunk(places: Sequence[Collection], view: View) -> Iterator[StoredChun
                 yield from view.chunks.of_document(document.id)
 
 
-def links_of(document: StoredDocument, view: View) -> DocumentLinks:
-    """Return the links of a document and those to it, and which versions of it there are."""
-    links = [link for link in view.documents.links_of(document.id) if link.kind is not LinkKind.PREVIOUS]
+def links_of(document: StoredDocument, view: View, steps: int = 1) -> DocumentLinks:
+    """Return the links of a document and those to it, and which versions of it there are.
+
+    Args:
+        document: The document.
+        view: The snapshot.
+        steps: How many links away further documents may be.
+    """
+    near = link_graph(document.collection_id, view).near(document.path, steps) if steps > 1 else ()
+    placed = view.documents.links_of([document.id])
+    links = [each.link for each in placed if each.link.kind is not LinkKind.PREVIOUS]
     named = view.documents.with_file_names(document.collection_id, {link_key(link) for link in links})
     versions = view.documents.versions(document.collection_id)
     return DocumentLinks(
@@ -69,21 +78,15 @@ def links_of(document: StoredDocument, view: View) -> DocumentLinks:
         ),
         supersedes=versions.older.get(document.id, ()),
         superseded_by=versions.newer.get(document.id, ()),
+        near=tuple(near),
     )
 
 
 def _outgoing(link: Link, from_path: str, candidates: dict[str, DocumentId]) -> OutgoingLink:
     path = resolve(link, from_path, candidates)
-    return OutgoingLink(link.kind, link.target, link.fragment, link.text, link.line, _state(link, path), path)
-
-
-def _state(link: Link, path: str | None) -> LinkState:
-    if path is not None:
-        return LinkState.DOCUMENT
-    wanted = linked_path(link)
-    if wanted is None:
-        return LinkState.OUTSIDE
-    return LinkState.FILE if names_other_file(wanted) else LinkState.UNRESOLVED
+    return OutgoingLink(
+        link.kind, link.target, link.fragment, link.text, link.line, link_state(link, path), path
+    )
 
 
 def passage(document: StoredDocument, *, lines: Lines | None, section: str | None, stale: bool) -> Passage:

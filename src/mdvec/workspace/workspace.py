@@ -334,8 +334,13 @@ class Workspace:
             lines, section = found.lines, found.section
         return reading.passage(found.document, lines=lines, section=section, stale=stale)
 
-    def links(self, path: str, *, collection: str | None = None) -> DocumentLinks:
+    def links(self, path: str, *, collection: str | None = None, steps: int = 1) -> DocumentLinks:
         """Return the links of a document and those to it, and which versions of it there are.
+
+        Args:
+            path: As :meth:`read` takes it.
+            collection: Likewise.
+            steps: From 2 on also the documents that are so many links away, in either direction.
 
         Raises:
             DocumentNotFoundError: If there is no such document.
@@ -343,7 +348,7 @@ class Workspace:
         """
         with self._collections.store().read() as view:
             found = find(path, collection, self._collections, view)
-            return reading.links_of(found.document, view)
+            return reading.links_of(found.document, view, steps)
 
     def documents(
         self,

@@ -350,9 +350,9 @@ class FakeWorkspace(Workspace):
         self._note("read", path=path, collection=collection, lines=lines, section=section)
         return self.passage
 
-    def links(self, path: str, *, collection: str | None = None) -> DocumentLinks:
+    def links(self, path: str, *, collection: str | None = None, steps: int = 1) -> DocumentLinks:
         """Return the links."""
-        self._note("links", path=path, collection=collection)
+        self._note("links", path=path, collection=collection, steps=steps)
         return self.found_links
 
     def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:

@@ -85,7 +85,7 @@ SEARCH_PATHS = ("/search", "/api/search")
 
 # A tool, and what JSON-RPC and HTTP call the same.
 SEARCH = ("search", "search")
-READ = ("get_doc", "get")
+READ = ("get_doc", "read")
 LIST = ("list_docs", "list")
 UPDATE = ("reindex", "reindex")
 
@@ -108,7 +108,7 @@ UPDATE = ("reindex", "reindex")
         (SEARCH, {"query": "x", "where": "nonsense"}, "not a condition on a property: 'nonsense'"),
         (SEARCH, {"query": "x", "where": "rating=>4"}, "not a comparison: '=>' in 'rating=>4'"),
         (SEARCH, {"query": "x", "updated_since": "soon"}, "not a date, a time or an age: 'soon'"),
-        (READ, {"file": {}}, "`path` must be text, not {}"),
+        (READ, {"file": {}}, "`path` must be a list, not {}"),
         (READ, {"path": "a.md", "lines": "first"}, "not a range of lines: 'first'"),
         (LIST, {"query": "x"}, "unknown argument `query`; it takes `collections`, `tags`"),
         (UPDATE, {"collection": "notes", "force": True}, "unknown argument `force`; it takes `collection`"),
@@ -135,6 +135,7 @@ def test_a_wrong_call_is_refused_in_the_same_words_everywhere(
 ANSWERED: dict[str, dict[str, Any]] = {
     "search": {"query": "宿"},
     "get": {"path": "a.md", "lines": "1:2"},
+    "read": {"path": ["a.md", "b.md"], "max_tokens": 100},
     "outline": {"path": "a.md"},
     "links": {"path": "a.md"},
     "list": {"tags": ["x"], "limit": 1},

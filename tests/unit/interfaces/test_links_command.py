@@ -12,7 +12,7 @@ from tests.unit.interfaces.fake_workspace import HIT, RESULT, FakeWorkspace
 from mdvec.interfaces.encoding import to_json
 from mdvec.interfaces.mcp.wording import search_text
 from mdvec.types.document import LinkKind
-from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink
+from mdvec.types.links import Backlink, DocumentLinks, LinkState, NearDocument, OutgoingLink
 
 LINKED = DocumentLinks(
     collection="notes",
@@ -37,7 +37,7 @@ def test_links_are_listed_for_people(mdvec: Mdvec, workspace: FakeWorkspace) -> 
     """Each link with its line and where it leads, then links to the document, then its versions."""
     workspace.found_links = LINKED
     outcome = mdvec("get", "a.md", "-n", "notes", "--links")
-    assert workspace.calls == [("links", {"path": "a.md", "collection": "notes"})]
+    assert workspace.calls == [("links", {"path": "a.md", "collection": "notes", "steps": 1})]
     assert (outcome.code, outcome.err) == (0, "")
     assert "\x1b" not in outcome.out
     lines = outcome.out.splitlines()
@@ -60,6 +60,14 @@ def test_links_are_listed_for_people(mdvec: Mdvec, workspace: FakeWorkspace) -> 
     ]
 
 
+def test_links_are_followed_further(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """What is two or three links away is named with the way to it."""
+    workspace.found_links = replace(LINKED, near=(NearDocument("far.md", 3, "b.md"),))
+    lines = mdvec("get", "a.md", "--links", "--steps", "3").out.splitlines()
+    assert lines[-2:] == ["near (1)", "  far.md (3 links away, by way of b.md)"]
+    assert ("links", {"path": "a.md", "collection": None, "steps": 3}) in workspace.calls
+
+
 def test_a_document_without_links_says_so(mdvec: Mdvec) -> None:
     """The result is empty, and a note says why."""
     outcome = mdvec("get", "a.md", "--links")
@@ -70,7 +78,8 @@ def test_links_as_json(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """One object with the documented keys."""
     workspace.found_links = LINKED
     found = json.loads(mdvec("get", "a.md", "--links", "--format", "json").out)
-    assert list(found) == ["collection", "path", "title", "links", "backlinks", "supersedes", "superseded_by"]
+    keys = ["collection", "path", "title", "links", "backlinks", "supersedes", "superseded_by", "near"]
+    assert list(found) == keys
     assert found["links"][0] == {
         "kind": "wiki",
         "target": "宿",

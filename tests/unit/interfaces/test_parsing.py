@@ -157,7 +157,9 @@ def test_all_problems_are_told_in_the_order_of_the_arguments() -> None:
 
 def test_an_argument_that_resembles_none_is_told_with_all_there_are() -> None:
     """A tool without arguments says so."""
-    assert problem(query="x", zzz=1).startswith("unknown argument `zzz`; it takes `query`, `collections`")
+    assert problem(query="x", zzz=1).startswith(
+        "unknown argument `zzz`; it takes `query`, `queries`, `collections`"
+    )
     with pytest.raises(InvalidArgumentsError, match="unknown argument `zzz`; it takes none"):
         parse({"zzz": 1}, requests.NoArguments)
 

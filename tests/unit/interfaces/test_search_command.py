@@ -199,9 +199,13 @@ def test_a_hit_has_its_day_and_its_tags(mdvec: Mdvec, workspace: FakeWorkspace) 
     """Behind the place in text, on a line of its own in Markdown, in full in JSON."""
     dated = replace(HIT, updated_ms=1_777_627_800_123, created_ms=0, tags=("旅行/国内", "宿"))
     workspace.result = replace(RESULT, hits=(dated,))
-    assert "旅行/京都.md:12  2026-05-01 · #旅行/国内 #宿\n" in mdvec("search", "宿", "--sort", "date").out
-    assert asked(workspace).sort is SortBy.DATE
-    assert "\n  (2026-05-01 · #旅行/国内 #宿)\n" in mdvec("search", "宿", "--format", "md").out
+    shown = mdvec("search", "宿", "--sort", "date", "--also", "旅館").out
+    assert "旅行/京都.md:12  2026-05-01 · written 1970-01-01 · #旅行/国内 #宿\n" in shown
+    assert (asked(workspace).sort, asked(workspace).queries) == (SortBy.DATE, ("旅館",))
+    assert (
+        "\n  (2026-05-01 · written 1970-01-01 · #旅行/国内 #宿)\n"
+        in mdvec("search", "宿", "--format", "md").out
+    )
     [hit] = json.loads(mdvec("search", "宿", "--format", "json").out)["hits"]
     assert (hit["updated"], hit["created"]) == ("2026-05-01T09:30:00Z", "1970-01-01T00:00:00Z")
     assert hit["tags"] == ["旅行/国内", "宿"]

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.search.candidates_world import place
 
 from mdvec.search.families import without_copies
-from mdvec.search.passages import Ranked, RankedPassage
+from mdvec.search.passages import Ranked, RankedPassage, ScoredPassage
 from mdvec.stores.records import StoredChunk
 from mdvec.types.ids import ChunkId
 
@@ -16,7 +16,7 @@ TEXT = "Blow in the insulation before the heat pump comes."
 def shown(notes: dict[str, str]) -> tuple[list[tuple[str, float]], list[int]]:
     """Return path and score of what is shown, and the numbers of copies; notes are given best first."""
     chunks: dict[ChunkId, StoredChunk] = {}
-    scored: list[tuple[RankedPassage, float]] = []
+    scored: list[ScoredPassage] = []
     for at, (path, text) in enumerate(notes.items()):
         where = place(100 * (at + 1))
         chunks[where.id] = StoredChunk(
@@ -42,9 +42,11 @@ def shown(notes: dict[str, str]) -> tuple[list[tuple[str, float]], list[int]]:
             token_count=10,
             text=text,
         )
-        scored.append((RankedPassage(Ranked(at, where, -at), (where,), -at), 0.9 - 0.1 * at))
+        passage = RankedPassage(Ranked(at, where, -at), (where,), -at)
+        scored.append(ScoredPassage(passage, 0.9 - 0.1 * at, ""))
     left, counts = without_copies(scored, chunks)
-    return [(chunks[each.best.place.id].path, round(score, 1)) for each, score in left], [*counts.values()]
+    named = [(chunks[each.passage.best.place.id].path, round(each.score, 1)) for each in left]
+    return named, [*counts.values()]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Never
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -38,9 +41,9 @@ class Counting(HashingEmbedder):
 class Silent(HashingEmbedder):
     """Can be used, and does not answer."""
 
-    def embed_query(self, text: str) -> None:  # type: ignore[override]
+    def embed_queries(self, texts: Sequence[str]) -> Never:
         """Fail."""
-        msg = f"no answer for {text}"
+        msg = f"no answer for {texts[0]}"
         raise EmbeddingError(msg)
 
 
@@ -52,7 +55,7 @@ def world(world: World) -> World:
 
 
 def vectors(world: World, mode: SearchMode, *searched: SearchedCollection, text: str = "q") -> QueryVectors:
-    with world.store.read() as view, embedding(text, mode, searched, view) as wait:
+    with world.store.read() as view, embedding([text], mode, searched, view) as wait:
         return wait()
 
 
@@ -67,7 +70,7 @@ def test_a_space_is_asked_once(world: World) -> None:
     embedder = QueryEmbedder(vector)
     searched = [SearchedCollection(each, embedder, world.space_id) for each in (world.first, world.second)]
     found = vectors(world, SearchMode.HYBRID, *searched)
-    [space] = found.spaces
+    [[space]] = found.spaces
     assert asked == ["q"]
     assert (space.id, space.collections, space.chunks) == (world.space_id, world.collections, 3)
     assert (found.mode, found.warnings) == (SearchMode.HYBRID, ())
@@ -106,7 +109,7 @@ def test_without_a_text_or_by_words_nothing_is_embedded(world: World) -> None:
         vectors(world, SearchMode.LEXICAL, away),
         vectors(world, SearchMode.DENSE, away, text=""),
     ):
-        assert (found.mode, found.spaces, found.warnings) == (SearchMode.LEXICAL, (), ())
+        assert (found.mode, found.spaces, found.warnings) == (SearchMode.LEXICAL, ((),), ())
 
 
 def test_a_model_that_cannot_be_used_leaves_its_collections_to_words(world: World) -> None:
@@ -119,10 +122,10 @@ def test_a_model_that_cannot_be_used_leaves_its_collections_to_words(world: Worl
         (SearchedCollection(world.first, Silent(), elsewhere), "no answer for q"),
     ):
         some = vectors(world, SearchMode.HYBRID, away, near)
-        assert [each.id for each in some.spaces] == [world.space_id]
+        assert [each.id for each in some.spaces[0]] == [world.space_id]
         assert some.warnings == (f"first: searched by words only: {why}",)
         none = vectors(world, SearchMode.HYBRID, away)
-        assert (none.mode, none.spaces) == (SearchMode.LEXICAL, ())
+        assert (none.mode, none.spaces) == (SearchMode.LEXICAL, ((),))
         assert none.warnings == (f"searched by words only: {why}",)
         with pytest.raises(EmbeddingError, match=why):
             vectors(world, SearchMode.DENSE, away, near)
@@ -131,7 +134,7 @@ def test_a_model_that_cannot_be_used_leaves_its_collections_to_words(world: Worl
 def test_a_collection_without_vectors_is_no_problem(world: World) -> None:
     """What is not embedded yet is said elsewhere."""
     found = vectors(world, SearchMode.HYBRID, SearchedCollection(world.first, Counting(), None))
-    assert (found.mode, found.spaces, found.warnings) == (SearchMode.HYBRID, (), ())
+    assert (found.mode, found.spaces, found.warnings) == (SearchMode.HYBRID, [()], ())
 
 
 def test_a_single_token_of_a_model_is_a_word(world: World) -> None:

@@ -22,7 +22,7 @@ from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:
-    from mdvec.embedding.interface import Matrix, Parts, Vector
+    from mdvec.embedding.interface import Matrix, Parts
     from mdvec.net.client import HttpClient, RetryPolicy
 
 # A person looks at the screen while a query is embedded.
@@ -99,15 +99,21 @@ class RemoteEmbedder(Embedder):
         """Count the batches that :meth:`embed` would make."""
         return sum(1 for _ in self._batches(texts, titles))
 
-    def embed_query(self, text: str) -> Vector:
-        """Embed a query; see :meth:`mdvec.embedding.interface.Embedder.embed_query`."""
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Embed queries; see :meth:`mdvec.embedding.interface.Embedder.embed_queries`."""
+        import numpy as np
+
         from mdvec.net.client import RetryPolicy
 
         retry = RetryPolicy(min(_QUERY_ATTEMPTS, self._settings.attempts), _QUERY_MAX_WAIT_S)
-        [(_, vectors)] = self._in_batches([text], (), Role.QUERY, retry, at_once=1)
-        vector: Vector = vectors[0]
-        self._dimension = vector.size
-        return vector
+        rows = {
+            at: row
+            for positions, vectors in self._in_batches(texts, (), Role.QUERY, retry, at_once=1)
+            for at, row in zip(positions, vectors, strict=True)
+        }
+        matrix: Matrix = np.stack([rows[at] for at in range(len(texts))])
+        self._dimension = matrix.shape[1]
+        return matrix
 
     def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:
         """Embed texts, a part with each response, in the order in which they come.

@@ -11,7 +11,7 @@ import click
 from mdvec.errors import MdvecError
 from mdvec.interfaces.cli.common_options import Option, choice_of, combined
 from mdvec.interfaces.cli.session import Session
-from mdvec.types.query import TagMatch
+from mdvec.types.query import LinkFilter, TagMatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,6 +118,11 @@ filter_options = combined(
         help="Only documents changed until then, including that day, week, month or year.",
     ),
     click.option("--linked-to", metavar="PATH", help="Only documents that link to this one."),
+    click.option(
+        "--links",
+        type=choice_of(LinkFilter),
+        help="Only documents without links from or to others, or with one that leads to nothing.",
+    ),
     click.option("--include-superseded", is_flag=True, help="Also find older versions of documents."),
     click.option(
         "--clean-only", is_flag=True, help="Leave out documents that changed since they were indexed."

@@ -30,6 +30,12 @@ _DEFAULT_LIMIT = 50
 @click.option("--section", metavar="HEADING", help="Only the section under this heading.")
 @click.option("--outline", is_flag=True, help="Print its headings with lines and tokens instead.")
 @click.option("--links", "with_links", is_flag=True, help="Print its links, backlinks and versions instead.")
+@click.option(
+    "--steps",
+    type=click.IntRange(1, 3),
+    default=1,
+    help="With --links: also documents so many links away.  [default: 1]",
+)
 @format_option("text", "json")
 @daemon_option
 @click.pass_obj
@@ -41,6 +47,7 @@ def get(
     section: str | None,
     outline: bool,
     with_links: bool,
+    steps: int,
 ) -> None:
     """Print a document, a part of it, its headings or its links."""
     if with_links or outline:
@@ -48,7 +55,10 @@ def get(
         if lines is not None or section is not None or (with_links and outline):
             msg = f"{option} applies to a whole document"
             raise UsageError(msg, hint=f"Give {option} alone.")
-        (_print_links if with_links else _print_outline)(session, path, name)
+        if with_links:
+            _print_links(session, path, name, steps)
+        else:
+            _print_outline(session, path, name)
         return
     if session.format_name is not None:
         msg = "--format needs --links or --outline: a document is printed as it is"
@@ -67,9 +77,9 @@ def get(
     write_documents(text if text.endswith("\n") or not text else text + "\n")
 
 
-def _print_links(session: Session, path: str, name: str | None) -> None:
+def _print_links(session: Session, path: str, name: str | None, steps: int) -> None:
     with session.reading(name) as (workspace, _):
-        found = workspace.links(path, collection=name)
+        found = workspace.links(path, collection=name, steps=steps)
     if session.output == "json":
         write_json(found)
         return
@@ -129,6 +139,7 @@ def links_text(found: DocumentLinks) -> str:
         ("backlinks", [_backlink(link) for link in found.backlinks]),
         ("supersedes", list(found.supersedes)),
         ("superseded by", list(found.superseded_by)),
+        ("near", [f"{each.path} ({each.steps} links away, by way of {each.via})" for each in found.near]),
     )
     return "".join(f"{line}\n" for title, lines in parts if lines for line in _part(title, lines))
 

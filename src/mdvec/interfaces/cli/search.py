@@ -42,6 +42,13 @@ _MIN_COLUMNS = 30
 
 @click.command(cls=Command)
 @click.argument("query", nargs=-1, required=True)
+@click.option(
+    "--also",
+    "queries",
+    metavar="QUERY",
+    multiple=True,
+    help="Another phrasing or part of the query, whose hits are merged; up to four.",
+)
 @filter_options
 @click.option(
     "--depth",

@@ -31,7 +31,7 @@ from mdvec.interfaces.mcp.fence import NOTICE_KEY
 from mdvec.interfaces.mcp.paging import MAX_DESCRIPTION_CHARS
 from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.printing import one_line, shown
-from mdvec.interfaces.requests import AgentSearchRequest, CollectionRequest, NoArguments
+from mdvec.interfaces.requests import AgentSearchRequest, CollectionRequest, MapRequest, NoArguments
 from mdvec.types.collection import RESERVED_NAMES, Collection
 
 # From here on, the counts of an object in a list are described together: their names say enough.
@@ -39,21 +39,28 @@ _MANY_COUNTS = 4
 
 FILTERS = (
     *("collections", "tags", "tag_match", "path", "where", "updated_since", "updated_until", "linked_to"),
-    "limit",
+    *("links", "limit"),
 )
 """The arguments of a search that choose documents."""
 
+SEARCHED = tuple(name for name in schema_of(AgentSearchRequest, "mcp")["properties"] if name != "links")
+"""The arguments of a search."""
 
-def input_schema(kind: type[Struct], only: Sequence[str] = (), *, limit: int | None = None) -> JsonObject:
+
+def input_schema(
+    kind: type[Struct], only: Sequence[str] = (), *, limit: int | None = None, describes: bool = True
+) -> JsonObject:
     """Return the schema of a tool's arguments.
 
     Args:
         kind: The request.
         only: The arguments that are taken of it; all when empty.
         limit: Hits when a client names no number; None where a collection may have a number of its own.
+        describes: Whether the arguments are described.
     """
     schema = schema_of(kind, "mcp")
-    properties = {name: _argument(schema["properties"][name]) for name in only or schema["properties"]}
+    arguments = ((name, schema["properties"][name]) for name in only or schema["properties"])
+    properties = {name: _argument(each, describes=describes) for name, each in arguments}
     if limit is not None and "limit" in properties:
         properties["limit"]["default"] = min(limit, requests.MAX_HITS)
     required = [name for name in schema["required"] if name in properties]
@@ -67,10 +74,10 @@ def output_schema(kind: type[Struct]) -> JsonObject:
     return _result({**answer, "properties": {NOTICE_KEY: {"type": "string"}, **answer["properties"]}})
 
 
-def _argument(node: JsonObject) -> JsonObject:
+def _argument(node: JsonObject, *, describes: bool) -> JsonObject:
     """Return the schema of an argument: null stands for one that is left out, so it need not be allowed."""
     [value] = [each for each in node.get("anyOf", [node]) if each != {"type": "null"}]
-    described = {"description": node["description"]} if "description" in node else {}
+    described = {"description": node["description"]} if describes and "description" in node else {}
     named = {"type": "string"} if "enum" in value else {}  # some clients take no property without a type
     return {
         **named,
@@ -125,18 +132,20 @@ class AgentTool(Operation, frozen=True):
 
     Attributes:
         title: For people.
+        describes: Whether its arguments are described; otherwise its text says where they are.
     """
 
     title: str = ""
+    describes: bool = True
 
 
 _SEARCH_TEXT = (
     "Find passages by meaning and words in the user's notes, Japanese or English. "
     'Queries take "exact phrase", -word, word*, path:, tag:, title:.'
 )
-_READ_TEXT = "Read an indexed document, some lines or a section of it."
-_LIST_TEXT = "List documents, last updated first."
-_OUTLINE_TEXT = "List a document's headings with lines and tokens, its links and backlinks."
+_READ_TEXT = "Read documents, lines or a section; several share max_tokens."
+_LIST_TEXT = "List documents, last updated first; arguments as in search."
+_OUTLINE_TEXT = "Map a document: headings, links, backlinks, documents near or related."
 _TAGS_TEXT = "List the tags, most used first."
 _STATUS_TEXT = "List the collections and their state."
 _REINDEX_TEXT = "Bring the index up to date with changed files."
@@ -150,13 +159,18 @@ def _tool(name: str, title: str, text: str, operation: str, **agents: object) ->
 
 
 _TOOLS = (
-    _tool("search", "Search the notes", _SEARCH_TEXT, "search", request=AgentSearchRequest),
-    _tool("get_doc", "Read a document", _READ_TEXT, "get"),
-    _tool("list_docs", "List documents", _LIST_TEXT, "list", request=AgentSearchRequest, takes=FILTERS),
-    _tool("get_outline", "Outline and links", _OUTLINE_TEXT, "outline", answer=wire.Map),
+    _tool("search", "Search the notes", _SEARCH_TEXT, "search", request=AgentSearchRequest, takes=SEARCHED),
+    _tool("get_doc", "Read documents", _READ_TEXT, "read"),
+    _tool(
+        *("list_docs", "List documents", _LIST_TEXT, "list"),
+        request=AgentSearchRequest,
+        takes=FILTERS,
+        describes=False,
+    ),
+    _tool("get_outline", "Outline", _OUTLINE_TEXT, "outline", request=MapRequest, answer=wire.Map),
     _tool("list_tags", "List tags", _TAGS_TEXT, "tags", request=CollectionRequest),
     _tool("reindex", "Update the index", _REINDEX_TEXT, "reindex"),
-    _tool("status", "State of the index", _STATUS_TEXT, "status", request=NoArguments),
+    _tool("status", "State", _STATUS_TEXT, "status", request=NoArguments),
 )
 GENERAL_TOOLS = {each.name: each for each in _TOOLS}
 """The tools that do not depend on the collections, by name, in the order an agent needs them."""
@@ -233,7 +247,7 @@ def _general_tools(collections: Sequence[_Named], limit: int, *, named: bool) ->
             name=each.name,
             title=each.title,
             description=each.text + (_places(collections) if is_search and named else ""),
-            input_schema=input_schema(each.request, each.takes, limit=limit),
+            input_schema=input_schema(each.request, each.takes, limit=limit, describes=each.describes),
             # The schemas of what agents read as text are not sent: tokens count.
             output_schema=output_schema(each.answer) if is_search else None,
             annotations=_WRITING if each.changes else _READING,

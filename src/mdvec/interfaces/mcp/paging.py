@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TypeVar
 
-from msgspec.structs import replace
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
-from mdvec.errors import UsageError
 from mdvec.interfaces.errors import text_for_client
 from mdvec.interfaces.excerpt import best_passage
 from mdvec.interfaces.mcp.places import shown_path
+from mdvec.interfaces.passages import MAX_CHARS_PER_TOKEN
 from mdvec.interfaces.present import spelling_lines
 from mdvec.interfaces.printing import one_line, without_gaps
-from mdvec.interfaces.requests import parse_lines
-from mdvec.interfaces.wire import Map
+from mdvec.interfaces.wire import Map, RelatedDocument
 from mdvec.text.tokens import estimate_token_count, estimate_token_ends
 from mdvec.types.collection import Collection
-from mdvec.types.document import Lines
 from mdvec.types.hit import SearchHit, SearchResult
-from mdvec.types.links import Backlink, DocumentLinks, OutgoingLink
+from mdvec.types.links import Backlink, DocumentLinks, NearDocument, OutgoingLink
 from mdvec.types.outline import Outline
 from mdvec.types.report import ListedDocument, Passage, WorkspaceStatus
 
@@ -33,13 +32,11 @@ _EXCERPT_COLUMNS = 160
 _EXCERPT_LINES = 2
 _MAX_READ_CHARS = 100_000
 
-# Far more than prose has: a text of blanks must not be long because it has few tokens.
-_MAX_CHARS_PER_TOKEN = 8
 # A title or a heading is a line; what is longer was not written for people.
 _MAX_NAME_CHARS = 200
-_MAX_NAMES = 50
-_MAX_NOTE_CHARS = 1_000
-_MAX_NOTES = 50
+_MAX_NAMES = 20
+_MAX_NOTE_CHARS = 500
+_MAX_NOTES = 10
 
 
 # More sections or links of one document are no overview.
@@ -47,6 +44,7 @@ _MAX_ROWS = 200
 _LINK_NAMES = ("target", "fragment", "text")
 
 _Link = TypeVar("_Link", OutgoingLink, Backlink)
+_Row = TypeVar("_Row", bound=Struct)
 
 
 def name_line(text: str) -> str:
@@ -55,14 +53,19 @@ def name_line(text: str) -> str:
 
 
 def name_lines(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return names on one line each, the first fifty of them."""
+    """Return names on one line each, the first twenty of them."""
     return tuple(map(name_line, texts[:_MAX_NAMES]))
+
+
+def note_line(text: str) -> str:
+    """Return a warning on one line, cut when it is long."""
+    return one_line(text, _MAX_NOTE_CHARS)
 
 
 def note_lines(texts: Sequence[str]) -> tuple[str, ...]:
     """Return warnings on one line each, cut when they are long or many."""
     more = (f"and {len(texts) - _MAX_NOTES:,} more warnings",) if len(texts) > _MAX_NOTES else ()
-    return (*(one_line(each, _MAX_NOTE_CHARS) for each in texts[:_MAX_NOTES]), *more)
+    return (*map(note_line, texts[:_MAX_NOTES]), *more)
 
 
 def named(document: ListedDocument) -> ListedDocument:
@@ -95,11 +98,12 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
 
     Args:
         result: The answer.
-        most_tokens: Of the text in all hits together.
+        most_tokens: Of the text in all hits together, with the names in all but the first one.
     """
     hits: list[SearchHit] = []
     left = most_tokens
-    for number, hit in enumerate(result.hits, 1):
+    for number, hit in enumerate(map(_named, result.hits), 1):
+        left -= estimate_token_count(_names_of(hit)) if hits else 0
         whole = without_gaps(hit.text)
         # The first hit is worth all the room there is; a later one leaves some for the others, half at most.
         others = min(_EXCERPT_TOKENS * (len(result.hits) - number), left // 2)
@@ -112,13 +116,13 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
                 (f"{hit.start_line}:{hit.end_line}",),
             )
             tokens = estimate_token_count(text)
-            if tokens > left:
-                break
         elif len(text) < len(whole):
             cut_from = hit.start_line + text.count("\n")
             cut = (f"{cut_from}:{hit.end_line}", *cut)
+        if hits and tokens > left:
+            break
         left -= tokens
-        hits.append(_named(replace(hit, text=text, cut_lines=cut)))
+        hits.append(replace(hit, text=text, cut_lines=cut))
     warnings = list(note_lines([*spelling_lines(result), *map(text_for_client, result.warnings)]))
     left_out = len(result.hits) - len(hits)
     if left_out:
@@ -127,12 +131,9 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
             f"{left_out:,} more {are} left out: an answer has at most {most_tokens:,} tokens; lower `limit`, "
             "or raise `max_tokens`"
         )
-    hint = None if result.hint is None else one_line(text_for_client(result.hint), _MAX_NOTE_CHARS)
+    hint = None if result.hint is None else note_line(text_for_client(result.hint))
     left_out += result.left_out
-    query = result.query if len(result.query) <= _MAX_NOTE_CHARS else f"{result.query[:_MAX_NOTE_CHARS]}…"
-    return replace(
-        result, query=query, hits=tuple(hits), warnings=tuple(warnings), hint=hint, left_out=left_out
-    )
+    return replace(result, hits=tuple(hits), warnings=tuple(warnings), hint=hint, left_out=left_out)
 
 
 def _excerpt(query: str, hit: SearchHit) -> str:
@@ -142,18 +143,52 @@ def _excerpt(query: str, hit: SearchHit) -> str:
     return "\n".join("".join(segment.text for segment in line) for line in lines)
 
 
-def outlined(outline: Outline, links: DocumentLinks) -> Map:
-    """Return the map of a document: names on one line each, no more of each kind than an agent reads."""
-    parts = outline.sections, links.links, links.backlinks
-    return Map(
-        outline.collection,
-        shown_path(outline.collection, outline.path),
+def within(rows: Iterable[_Row], most_tokens: int) -> tuple[_Row, ...]:
+    """Return the first rows, as many as have at most so many tokens together."""
+    kept: list[_Row] = []
+    left = most_tokens
+    for row in rows:
+        left -= estimate_token_count(" ".join(map(str, astuple(row))))
+        if left < 0:
+            break
+        kept.append(row)
+    return tuple(kept)
+
+
+def outlined(outline: Outline, links: DocumentLinks, related: Sequence[SearchHit], most_tokens: int) -> Map:
+    """Return the map of a document: names on one line each, no more of each kind than an agent reads.
+
+    Args:
+        outline: Its sections.
+        links: Its links.
+        related: Documents on its subject.
+        most_tokens: Of all of it; each kind of row has an equal share.
+    """
+    place = outline.collection
+    share = most_tokens // 5
+
+    def shown(rows: Iterable[_Row]) -> tuple[_Row, ...]:
+        return within(islice(rows, _MAX_ROWS), share)
+
+    found = Map(
+        place,
+        shown_path(place, outline.path),
         name_line(outline.title),
-        tuple(replace(each, heading=name_line(each.heading)) for each in parts[0][:_MAX_ROWS]),
-        tuple(_named_link(outline.collection, each) for each in parts[1][:_MAX_ROWS]),
-        tuple(_named_link(outline.collection, each) for each in parts[2][:_MAX_ROWS]),
-        sum(max(0, len(each) - _MAX_ROWS) for each in parts),
+        shown(replace(each, heading=name_line(each.heading)) for each in outline.sections),
+        shown(_named_link(place, each) for each in links.links),
+        shown(_named_link(place, each) for each in links.backlinks),
+        shown(
+            NearDocument(shown_path(place, each.path), each.steps, shown_path(place, each.via))
+            for each in links.near
+        ),
+        shown(
+            RelatedDocument(shown_path(place, each.path), name_line(each.title), each.score)
+            for each in related
+        ),
     )
+    every = (outline.sections, links.links, links.backlinks, links.near, related)
+    kept = (found.sections, found.links, found.backlinks, found.near, found.related)
+    return replace(found, more=sum(map(len, every)) - sum(map(len, kept)))
 
 
 def _named_link(collection: str, link: _Link) -> _Link:
@@ -161,23 +196,9 @@ def _named_link(collection: str, link: _Link) -> _Link:
     return replace(link, **names, path=link.path and shown_path(collection, link.path))
 
 
-# The first line may say how many of its characters were read before: "12+60000:40".
-_PART = re.compile(r"(?P<line>\d+)\+(?P<read>\d{1,12})(?P<rest>:\d*)?")
-
-
-def parse_part(text: str) -> tuple[Lines, int]:
-    """Parse ``lines`` as :func:`mdvec.interfaces.requests.parse_lines` does, or the rest of a document.
-
-    Returns:
-        The lines, and how many characters of the first one are left out.
-
-    Raises:
-        UsageError: If it is neither.
-    """
-    found = _PART.fullmatch(text.strip())
-    if found is None:
-        return parse_lines(text), 0
-    return parse_lines(found["line"] + (found["rest"] or "")), int(found["read"])
+def _names_of(hit: SearchHit) -> str:
+    lists = (hit.heading_path, hit.supersedes, hit.superseded_by, hit.folder_contexts, hit.tags)
+    return "\n".join((hit.collection, hit.path, hit.title, *(name for names in lists for name in names)))
 
 
 def _named(hit: SearchHit) -> SearchHit:
@@ -187,6 +208,8 @@ def _named(hit: SearchHit) -> SearchHit:
         title=name_line(hit.title),
         heading=name_line(hit.heading),
         heading_path=name_lines(hit.heading_path),
+        folder_contexts=name_lines(hit.folder_contexts),
+        tags=name_lines(hit.tags),
         supersedes=tuple(shown_path(hit.collection, each) for each in hit.supersedes[:_MAX_NAMES]),
         superseded_by=tuple(shown_path(hit.collection, each) for each in hit.superseded_by[:_MAX_NAMES]),
     )
@@ -194,7 +217,7 @@ def _named(hit: SearchHit) -> SearchHit:
 
 def _start_of(text: str, most_tokens: int) -> tuple[str, int]:
     """Return as many whole lines as fit, or a part of the first one, and their tokens."""
-    part = text[: most_tokens * _MAX_CHARS_PER_TOKEN]
+    part = text[: most_tokens * MAX_CHARS_PER_TOKEN]
     ends = estimate_token_ends(part)
     if len(ends) > most_tokens:
         part = part[: ends[most_tokens - 1]] if most_tokens else ""
@@ -203,41 +226,11 @@ def _start_of(text: str, most_tokens: int) -> tuple[str, int]:
     return part, min(len(ends), most_tokens)
 
 
-def first_part(passage: Passage, most_tokens: int, *, read_chars: int = 0) -> Passage:
-    """Cut a passage after as many whole lines as a client can show; a longer line is cut inside.
-
-    Args:
-        passage: The passage.
-        most_tokens: How many a client can show.
-        read_chars: How many characters of its first line are left out.
-
-    Returns:
-        The part, its names on one line each; ``next_lines`` has the rest, for ``get_doc``.
-
-    Raises:
-        UsageError: If the first line has no more characters than are left out.
-    """
-    passage = replace(
+def named_passage(passage: Passage) -> Passage:
+    """Return a passage with its names on one line each."""
+    return replace(
         passage,
         path=shown_path(passage.collection, passage.path),
         title=name_line(passage.title),
         tags=name_lines(passage.tags),
     )
-    line, _, _ = passage.text.partition("\n")
-    if read_chars and read_chars >= len(line):
-        msg = f"line {passage.start_line} of {passage.path} has {len(line):,} characters"
-        raise UsageError(msg, hint=f"Request it from its start: lines={str(passage.start_line)!r}.")
-    text = passage.text[read_chars:]
-    ends = estimate_token_ends(text) if len(text) > most_tokens else []
-    if len(ends) <= most_tokens:
-        return replace(passage, text=text)
-    most = ends[most_tokens - 1]
-    whole = text.rfind("\n", 0, most + 1) + 1
-    start, end = passage.start_line, passage.end_line
-    if not whole:
-        return replace(
-            passage, text=text[:most], end_line=start, next_lines=f"{start}+{read_chars + most}:{end}"
-        )
-    after = start + text.count("\n", 0, whole)
-    rest = f"{after}:{end}" if after <= end else None
-    return replace(passage, text=text[:whole], end_line=after - 1, next_lines=rest)

@@ -32,9 +32,10 @@ from mdvec.interfaces import wire
 from mdvec.interfaces.encoding import iso_time
 from mdvec.interfaces.mcp.definitions import ANSWER, Context
 from mdvec.interfaces.mcp.fence import NOTICE, NOTICE_KEY, marked_json
-from mdvec.interfaces.mcp.paging import described, first_part, name_line
+from mdvec.interfaces.mcp.paging import described, name_line
 from mdvec.interfaces.mcp.places import STATUS, TEMPLATE, address_of, document_at
 from mdvec.interfaces.mcp.threads import Threads
+from mdvec.interfaces.passages import first_part
 from mdvec.interfaces.printing import one_line, printable, shown
 from mdvec.text.links import is_markdown
 from mdvec.types.report import ListedDocument, Passage

@@ -28,20 +28,23 @@ from mdvec.interfaces.mcp.definitions import GENERAL_TOOLS, Context, tool_defini
 from mdvec.interfaces.mcp.fence import marked_json
 from mdvec.interfaces.mcp.paging import (
     described,
-    first_part,
     fitted,
     name_line,
     named,
+    named_passage,
+    note_line,
     note_lines,
     outlined,
-    parse_part,
+    within,
 )
 from mdvec.interfaces.mcp.threads import CallProgress, Threads
 from mdvec.interfaces.parsing import parse
+from mdvec.interfaces.passages import READ_TOKENS, read_documents
 from mdvec.interfaces.printing import shown
 from mdvec.types.collection import Collection
+from mdvec.types.hit import SearchHit
 from mdvec.types.query import SearchQuery
-from mdvec.types.report import TagCount, WorkspaceStatus
+from mdvec.types.report import WorkspaceStatus
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -53,6 +56,8 @@ Arguments = Mapping[str, Any]
 _SAME_TOOL = {"search_docs": "search"}
 # More tags are no overview.
 _MAX_TAGS = 500
+# Of a search, unless the agent or the configuration says otherwise: five long passages, not a document.
+_SEARCH_TOKENS = 4_000
 
 
 class Tools:
@@ -68,7 +73,7 @@ class Tools:
             "get_doc": self._get_doc,
             "list_docs": self._list_docs,
             "get_outline": self._get_outline,
-            "list_tags": lambda request: _tags_answer(workspace.tags(_names(request))),
+            "list_tags": self._list_tags,
             "status": lambda _: _status_answer(workspace.status()),
         }
 
@@ -134,7 +139,7 @@ class Tools:
 
     def _search(self, request: requests.SearchRequest) -> CallToolResult:
         query = _limited(requests.search_query(request, self._workspace.search_settings(request.collections)))
-        most_tokens = min(self._config.mcp.max_tokens, query.max_tokens or self._config.mcp.max_tokens)
+        most_tokens = min(self._config.mcp.max_tokens, query.max_tokens or _SEARCH_TOKENS)
         # What does not fit becomes an excerpt here, so the search leaves no hit out.
         query = replace(query, max_tokens=None, expand_tokens=min(query.expand_tokens, most_tokens // 2 or 1))
         result = fitted(self._workspace.search(query, wait_for_vectors=False), most_tokens)
@@ -148,23 +153,39 @@ class Tools:
             if each.last_indexed_ms is None and (not names or each.name in names)
         )
 
-    def _get_doc(self, request: requests.DocumentRequest) -> CallToolResult:
-        lines, read_chars = (None, 0) if request.lines is None else parse_part(request.lines)
-        found = operations.read(self._workspace, request, lines)
-        passage = first_part(found, self._config.mcp.max_tokens, read_chars=read_chars)
-        return _answer(passage, wording.passage_text(passage))
+    def _get_doc(self, request: requests.ReadRequest) -> CallToolResult:
+        most_tokens = min(self._config.mcp.max_tokens, request.max_tokens or READ_TOKENS)
+        found = read_documents(self._workspace, replace(request, max_tokens=most_tokens), hint_for_client)
+        failed = tuple(wire.Unread(name_line(each.path), note_line(each.reason)) for each in found.failed)
+        reading = wire.Reading(tuple(map(named_passage, found.documents)), failed, found.more)
+        return _answer(reading, wording.reading_text(reading))
 
     def _list_docs(self, request: requests.SearchRequest) -> CallToolResult:
         query = _limited(requests.search_query(request, self._config.search))
         found = self._workspace.browse.newest(query.filters, query.collections, limit=query.limit + 1)
         hint = "" if found else self._workspace.browse.unmet(query.filters, query.collections)
-        documents = wire.documents([*map(named, found)], query.limit)
+        listed = wire.documents([*map(named, found)], query.limit)
+        fitting = within(listed.documents, self._config.mcp.max_tokens)
+        documents = replace(
+            listed, documents=fitting, more=listed.more or len(fitting) < len(listed.documents)
+        )
         return _answer(documents, wording.documents_text(documents, text_for_client(hint)))
 
-    def _get_outline(self, request: requests.OutlineRequest) -> CallToolResult:
+    def _list_tags(self, request: requests.CollectionRequest) -> CallToolResult:
+        found = self._workspace.tags(_names(request))
+        named_tags = (replace(each, tag=name_line(each.tag)) for each in found[:_MAX_TAGS])
+        tags = within(named_tags, self._config.mcp.max_tokens)
+        more = len(found) - len(tags)
+        return _answer(wire.Tags(tags, more), wording.tags_text(tags, more))
+
+    def _get_outline(self, request: requests.MapRequest) -> CallToolResult:
         outline = self._workspace.browse.outline(request.path, collection=request.collection)
-        links = self._workspace.links(outline.path, collection=outline.collection)
-        found = outlined(outline, links)
+        path, collection = outline.path, outline.collection
+        links = self._workspace.links(path, collection=collection, steps=request.steps)
+        related: tuple[SearchHit, ...] = ()
+        if request.related:
+            related = self._workspace.browse.related(path, collection=collection, limit=request.related).hits
+        found = outlined(outline, links, related, self._config.mcp.max_tokens)
         return _answer(found, wording.outline_text(found))
 
     def _enabled_names(self) -> tuple[str, ...]:
@@ -204,12 +225,6 @@ def _limited(query: SearchQuery) -> SearchQuery:
 
 def _names(request: requests.CollectionRequest) -> tuple[str, ...]:
     return () if request.collection is None else (request.collection,)
-
-
-def _tags_answer(found: Sequence[TagCount]) -> CallToolResult:
-    tags = tuple(replace(each, tag=name_line(each.tag)) for each in found[:_MAX_TAGS])
-    more = len(found) - len(tags)
-    return _answer(wire.Tags(tags, more), wording.tags_text(tags, more))
 
 
 def _status_answer(found: WorkspaceStatus) -> CallToolResult:

@@ -28,12 +28,12 @@ from mdvec.interfaces.present import (
     weaker_line,
 )
 from mdvec.interfaces.printing import one_line
-from mdvec.interfaces.wire import Documents, Map
+from mdvec.interfaces.wire import Documents, Map, Reading
 from mdvec.text.quantity import quantity
 from mdvec.types.collection import RESERVED_NAMES, Collection
 from mdvec.types.folder_context import shown_contexts
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
-from mdvec.types.report import ImportReport, Passage, TagCount, WorkspaceStatus
+from mdvec.types.report import ImportReport, TagCount, WorkspaceStatus
 
 MAX_LINE_CHARS = 1_000
 """Longest line of an error: a sentence with a cut input or two."""
@@ -70,17 +70,26 @@ def search_text(result: SearchResult, *, never_indexed: Sequence[str] = ()) -> s
     return marked(lines)
 
 
-def passage_text(passage: Passage) -> str:
-    """Write a document, or a part of it."""
-    tags = f" · tags: {', '.join(passage.tags)}" if passage.tags else ""
-    place = _place(passage.collection, passage.path, passage.start_line, passage.end_line)
-    lines: list[str | Data] = [
-        f"1 document{_stale(stale=passage.stale)}",
-        _line(f"{place} · {passage.title}{tags}"),
-        Data(passage.text),
-    ]
-    if passage.next_lines is not None:
-        lines.append(f'next: get_doc with lines="{passage.next_lines}" for the rest')
+def reading_text(reading: Reading) -> str:
+    """Write documents, or parts of them, and what could not be read."""
+    several = len(reading.documents) > 1
+    lines: list[str | Data] = [quantity(len(reading.documents), "document")]
+    for number, each in enumerate(reading.documents, 1):
+        stale = _stale(stale=each.stale)
+        if several:
+            lines += ["", f"{number}.{stale}"]
+        else:
+            lines[0] = f"{lines[0]}{stale}"
+        tags = f" · tags: {', '.join(each.tags)}" if each.tags else ""
+        place = _place(each.collection, each.path, each.start_line, each.end_line)
+        lines += [_line(f"{place} · {each.title}{tags}"), Data(each.text)]
+        if each.next_lines is not None:
+            path = f"the path of {number} and " if several else ""
+            lines.append(f'next: get_doc with {path}lines="{each.next_lines}" for the rest')
+    for failure in reading.failed:
+        lines += ["not read:", _line(f"{failure.path}: {failure.reason}")]
+    if reading.more:
+        lines.append("there are more: list_docs with this path names them")
     return marked(lines)
 
 
@@ -91,6 +100,7 @@ def documents_text(found: Documents, hint: str = "") -> str:
     ]
     rows += [f"hint: {hint}"] if hint and not rows else []
     more = ["there are more: narrow the list, or raise `limit`"] if found.more else []
+    more += ["next: get_doc with one or several of these paths"] if found.documents else []
     return marked([quantity(len(found.documents), "document"), *map(_line, rows), *more])
 
 
@@ -106,14 +116,21 @@ def outline_text(found: Map) -> str:
         for link in found.links
     ]
     rows += [f"backlink: {backlink.path}:{backlink.line}" for backlink in found.backlinks]
-    more = [f"and {found.more} more sections and links"] if found.more else []
+    rows += [f"{each.steps} links away: {each.path}, by way of {each.via}" for each in found.near]
+    rows += [f"related: {each.path} · {each.title}" for each in found.related]
+    more = [f"and {found.more} more rows"] if found.more else []
+    if found.sections:
+        lines = f"{found.sections[0].start_line}:{found.sections[0].end_line}"
+        more.append(f'next: get_doc with this path and the lines of a section, as lines="{lines}"')
     return marked([quantity(len(found.sections), "section"), *map(_line, rows), *more])
 
 
 def tags_text(tags: Sequence[TagCount], more: int = 0) -> str:
     """Write tags, one a line, and the number of those that are left out."""
     rows = [_line(f"{each.documents} {each.tag}") for each in tags]
-    return marked([quantity(len(tags), "tag"), *rows, *([f"and {more} more tags"] if more else [])])
+    further = [f"and {more} more tags"] if more else []
+    further += ["next: search or list_docs with one of them in `tags`"] if tags else []
+    return marked([quantity(len(tags), "tag"), *rows, *further])
 
 
 def reindex_text(reports: Iterable[ImportReport], errors: Mapping[str, str]) -> str:

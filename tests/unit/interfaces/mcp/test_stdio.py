@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp_types import ErrorData
+from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import FakeWorkspace
 from tests.unit.interfaces.mcp.agent import asked
 
@@ -22,7 +23,6 @@ from mdvec.interfaces.mcp import stdio
 from mdvec.interfaces.mcp.application import build_server
 from mdvec.interfaces.mcp.stdio import messages, parse
 from mdvec.types.query import SearchQuery
-from mdvec.types.report import TagCount
 
 HELLO = json.dumps(
     {
@@ -156,9 +156,11 @@ def test_half_a_character_does_not_lose_a_request(workspace: FakeWorkspace) -> N
 
 def test_a_large_response_arrives_whole(workspace: FakeWorkspace) -> None:
     """Pipes take a part at a time."""
-    workspace.found_tags = [TagCount(f"札{number}{'長' * 150}", 1) for number in range(500)]
-    found = by_id(responses(workspace, HELLO, call(1, "list_tags")))
-    assert len(found[1]["result"]["structuredContent"]["tags"]) == 500
+    text = "harbour boats\n" * 3_000
+    workspace.passage = replace(workspace.passage, text=text, end_line=3_000)
+    found = by_id(responses(workspace, HELLO, call(1, "get_doc", path="a.md")))
+    [document] = found[1]["result"]["structuredContent"]["documents"]
+    assert document["text"] == text
 
 
 def test_only_requests_without_a_response_are_waited_for() -> None:

@@ -35,6 +35,7 @@ from mdvec.run import Stage
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.hit import Confidence
 from mdvec.types.ids import CollectionId
+from mdvec.types.links import NearDocument
 from mdvec.types.query import (
     Comparison,
     Expansion,
@@ -81,6 +82,7 @@ def test_every_argument_of_search_reaches_the_workspace(workspace: FakeWorkspace
         workspace,
         "search",
         query="宿",
+        queries=["旅館", "where did we stay"],
         collections=["notes"],
         tags=["旅行", "x"],
         tag_match="all",
@@ -93,7 +95,6 @@ def test_every_argument_of_search_reaches_the_workspace(workspace: FakeWorkspace
         include_superseded=True,
         limit=7,
         mode="dense",
-        threshold=0.5,
         min_score=0.25,
         all_similar=True,
         expand="section",
@@ -121,7 +122,7 @@ def test_every_argument_of_search_reaches_the_workspace(workspace: FakeWorkspace
         limit=7,
         min_score=0.25,
         all_similar=True,
-        threshold=0.5,
+        queries=("旅館", "where did we stay"),
         expand=Expansion.SECTION,
         # What does not fit becomes an excerpt afterwards.
         expand_tokens=450,
@@ -135,7 +136,7 @@ def test_other_names_and_single_values_are_understood(workspace: FakeWorkspace) 
     call(workspace, "search", query="x", collection="notes", tag="a", top_k=3, depth=1, where="a=b")
     [details] = asked(workspace, "search")
     filters = Filters(tags=("a",), depths=(1,), properties=(PropertyCondition("a", Comparison.EQUAL, "b"),))
-    expected = SearchQuery("x", collections=("notes",), filters=filters, limit=3, expand_tokens=5_000)
+    expected = SearchQuery("x", collections=("notes",), filters=filters, limit=3, expand_tokens=2_000)
     assert details["query"] == expected
     call(workspace, "get_doc", file_path="a.md", collections="notes", lines="14-21")
     [read] = asked(workspace, "read")
@@ -162,7 +163,7 @@ def test_what_is_not_said_is_as_configured(workspace: FakeWorkspace) -> None:
         min_score=0.3,
         per_document=2,
         expand=Expansion.DOCUMENT,
-        expand_tokens=5_000,
+        expand_tokens=2_000,
     )
     assert [each["query"] for each in asked(workspace, "search")] == [query]
 
@@ -207,7 +208,7 @@ def test_a_long_document_comes_in_parts(workspace: FakeWorkspace) -> None:
         workspace.passage = Passage(
             "notes", "a.md", "A", (), start, 12_000, "".join(lines[start - 1 :]), stale=False
         )
-        data = call(workspace, "get_doc", path="a.md").structured_content
+        [data] = call(workspace, "get_doc", path="a.md").structured_content["documents"]
         assert estimate_token_count(data["text"]) <= 20_000
         assert data["end_line"] == start + data["text"].count("\n") - 1
         parts.append(data["text"])
@@ -254,7 +255,7 @@ def test_a_line_that_is_too_long_comes_in_parts(text: str) -> None:
     following: dict[str, str] = {}
     while following.get("lines", "") is not None:
         answer = call(workspace, "get_doc", path="a.md", **following)
-        data = answer.structured_content
+        [data] = answer.structured_content["documents"]
         assert 0 < estimate_token_count(data["text"]) <= 10_000
         parts.append(data["text"])
         following = {"lines": data["next_lines"]}
@@ -267,8 +268,9 @@ def test_a_line_that_is_too_long_comes_in_parts(text: str) -> None:
 def test_a_line_is_not_left_out_as_a_whole() -> None:
     """A position behind its end is told with how long it is."""
     workspace = Document("short\nnext\n")
-    assert call(workspace, "get_doc", path="a.md", lines="3+4:4").structured_content["text"] == "t\nnext\n"
-    assert call(workspace, "get_doc", path="a.md", lines="3+4").structured_content["text"] == "t\n"
+    for lines, text in (("3+4:4", "t\nnext\n"), ("3+4", "t\n")):
+        [read] = call(workspace, "get_doc", path="a.md", lines=lines).structured_content["documents"]
+        assert read["text"] == text
     beyond = call(workspace, "get_doc", path="a.md", lines="3+5:4")
     assert "\nline 3 of a.md has 5 characters\nhint: " in text_of(beyond)
     for wrong in ("3+", "+3", "3+x", "3+1:2", "3+" + "9" * 5000, "9" * 5000):
@@ -294,6 +296,7 @@ def test_documents_are_listed_by_filters(workspace: FakeWorkspace) -> None:
         "2026-05-01T00:00:00Z notes/a.md · A",
         "```",
         "there are more: narrow the list, or raise `limit`",
+        "next: get_doc with one or several of these paths",
     ]
     filters = Filters(tags=("x",), properties=(PropertyCondition("a", Comparison.AT_LEAST, "1"),))
     assert asked(workspace, "newest") == [{"filters": filters, "collections": ("notes",), "limit": 2}]
@@ -314,8 +317,23 @@ def test_an_outline_comes_with_links(workspace: FakeWorkspace) -> None:
         "notes/a.md · A",
         "## 宿 · lines 3-9, 40 tokens",
         "```",
+        'next: get_doc with this path and the lines of a section, as lines="3:9"',
     ]
     assert asked(workspace, "outline") == [{"path": "notes/a.md:3", "collection": None}]
+    assert asked(workspace, "related") == []
+
+
+def test_an_outline_comes_with_what_is_around_it(workspace: FakeWorkspace) -> None:
+    """Documents some links away, and those on the same subject, if they are wanted."""
+    near = (NearDocument("b.md", 2, "c.md"),)
+    workspace.found_links = replace(workspace.found_links, near=near)
+    answer = call(workspace, "get_outline", path="a.md", steps=2, related=3)
+    assert "2 links away: b.md, by way of c.md\nrelated: 旅行/京都.md · 京都の旅" in text_of(answer)
+    data = answer.structured_content
+    assert data["near"] == [{"path": "b.md", "steps": 2, "via": "c.md"}]
+    assert data["related"] == [{"path": "旅行/京都.md", "title": "京都の旅", "score": 0.876543}]
+    assert asked(workspace, "links") == [{"path": "a.md", "collection": "notes", "steps": 2}]
+    assert asked(workspace, "related") == [{"path": "a.md", "collection": "notes", "limit": 3}]
 
 
 def test_a_call_of_a_general_tool_looks_for_no_other_tools(workspace: FakeWorkspace) -> None:
@@ -333,7 +351,7 @@ def test_a_call_of_a_general_tool_looks_for_no_other_tools(workspace: FakeWorksp
 def test_search_docs_is_search(workspace: FakeWorkspace) -> None:
     """The name that other servers give it."""
     call(workspace, "search_docs", query="x", top_k=2)
-    assert asked(workspace, "search")[0]["query"] == SearchQuery("x", limit=2, expand_tokens=5_000)
+    assert asked(workspace, "search")[0]["query"] == SearchQuery("x", limit=2, expand_tokens=2_000)
 
 
 def test_tags_of_one_collection(workspace: FakeWorkspace) -> None:

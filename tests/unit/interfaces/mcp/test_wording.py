@@ -12,6 +12,7 @@ from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT
 from mdvec.interfaces.errors import text_for_client
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.printing import one_line
+from mdvec.interfaces.wire import Reading
 from mdvec.types.hit import Confidence
 from mdvec.types.report import (
     CollectionCounts,
@@ -108,7 +109,7 @@ def test_names_stay_in_their_line(name: str) -> None:
 def test_a_part_of_a_document_says_where_the_rest_is() -> None:
     """With its place, tags and whether the file has changed."""
     passage = Passage("notes", "a.md", "A", ("x", "旅行"), 3, 4, "one\ntwo\n", stale=True, next_lines="5:9")
-    assert wording.passage_text(passage) == (
+    assert wording.reading_text(Reading((passage,))) == (
         f"1 document · stale: the file has changed since it was indexed. {MARK}\n"
         "```\nnotes/a.md:3-4 · A · tags: x, 旅行\none\ntwo\n```\n"
         'next: get_doc with lines="5:9" for the rest'
@@ -118,7 +119,10 @@ def test_a_part_of_a_document_says_where_the_rest_is() -> None:
 def test_tags_are_one_a_line() -> None:
     """With the number of documents; no tags are told as such."""
     tags = [TagCount("旅行", 12), TagCount("x", 3)]
-    assert wording.tags_text(tags) == f"2 tags. {MARK}\n```\n12 旅行\n3 x\n```"
+    assert (
+        wording.tags_text(tags)
+        == f"2 tags. {MARK}\n```\n12 旅行\n3 x\n```\nnext: search or list_docs with one of them in `tags`"
+    )
     assert wording.tags_text([]) == "0 tags"
 
 

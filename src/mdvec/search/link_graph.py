@@ -1,0 +1,73 @@
+"""The graph of the links of a collection: what is near a document, what stands alone, what leads nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from mdvec.stores.interface import View
+from mdvec.text.links import file_key, link_key, link_state, resolve
+from mdvec.types.document import LinkKind
+from mdvec.types.ids import CollectionId, DocumentId
+from mdvec.types.links import LinkState, NearDocument
+from mdvec.types.query import LinkFilter
+
+
+class LinkGraph(Struct, frozen=True):
+    """The links between the documents of a collection, without those to older versions.
+
+    Attributes:
+        ids: All documents, by path.
+        linked: The documents that one is linked with, in either direction, by path; in order of appearance.
+        unresolved: Documents with a link that leads to nothing.
+    """
+
+    ids: Mapping[str, DocumentId]
+    linked: Mapping[str, Mapping[str, None]]
+    unresolved: frozenset[str]
+
+    def meeting(self, condition: LinkFilter) -> frozenset[DocumentId]:
+        """Return the documents that meet a condition."""
+        is_orphan = condition is LinkFilter.ORPHAN
+        paths = self.ids.keys() - self.linked.keys() if is_orphan else self.unresolved
+        return frozenset(self.ids[path] for path in paths)
+
+    def near(self, path: str, steps: int) -> Iterator[NearDocument]:
+        """Yield the documents at least two steps from one, the nearest first, with the one before on the way.
+
+        Args:
+            path: Where to begin; its links themselves are one step away.
+            steps: How far to go.
+        """
+        seen = {path}
+        frontier = [path]
+        for step in range(1, steps + 1):
+            reached: list[str] = []
+            for via in frontier:
+                for other in self.linked.get(via, ()):
+                    if other not in seen:
+                        seen.add(other)
+                        reached.append(other)
+                        if step > 1:
+                            yield NearDocument(other, step, via)
+            frontier = reached
+
+
+def link_graph(collection_id: CollectionId, view: View) -> LinkGraph:
+    """Return the graph of a collection; it reads all of its links."""
+    keys = {file_key(path) for path in view.documents.known(collection_id)}
+    named = view.documents.with_file_names(collection_id, keys)
+    ids = {path: document_id for paths in named.values() for path, document_id in paths.items()}
+    linked: dict[str, dict[str, None]] = {}
+    unresolved: set[str] = set()
+    for each in view.documents.links_of(ids.values()):
+        if each.link.kind is LinkKind.PREVIOUS:
+            continue
+        path = resolve(each.link, each.path, named.get(link_key(each.link), {}))
+        if path is not None and path != each.path:
+            linked.setdefault(each.path, {})[path] = None
+            linked.setdefault(path, {})[each.path] = None
+        elif link_state(each.link, path) is LinkState.UNRESOLVED:
+            unresolved.add(each.path)
+    return LinkGraph(ids, linked, frozenset(unresolved))
