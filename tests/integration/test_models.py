@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -536,15 +536,15 @@ def test_a_search_that_meets_a_change_is_answered_by_one_model(
     before = workspace.search(query)
     old = shelf["old", 64]
     query_vectors._recent.clear()
-    real = old.embed_query
+    real = old.embed_queries
 
-    def change_then_embed(text: str) -> object:
-        monkeypatch.setattr(old, "embed_query", real)
+    def change_then_embed(texts: Sequence[str]) -> object:
+        monkeypatch.setattr(old, "embed_queries", real)
         with open_workspace(database=workspace.database) as other:
             use(other, NEW, "notes")
-        return real(text)
+        return real(texts)
 
-    monkeypatch.setattr(old, "embed_query", change_then_embed)
+    monkeypatch.setattr(old, "embed_queries", change_then_embed)
     meanwhile = workspace.search(query)
     assert workspace.collection("notes").embedding == NEW
     assert (len(meanwhile.hits), meanwhile.pending_chunks) == (10, 0)

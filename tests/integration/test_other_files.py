@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 import zipfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from starlette.testclient import TestClient
 from tests import files
 from tests.fakes.git_repository import GitRepository
@@ -176,19 +178,23 @@ def test_the_page_leads_to_the_original_at_its_place(workspace: Workspace, docs:
 def elsewhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Workspace, bytes]]:
     """A workspace with a collection of a repository or a bucket that has a PDF file, and that file."""
     raw = files.pdf([("BodyText", SENTENCE), ("break", ""), ("BodyText", "The cranes are green.")])
-    with S3Server("documents") as server:
-        server.put("manual.pdf", raw)
-        repository = GitRepository(tmp_path / "r.git")
-        repository.commit({"manual.pdf": raw})
-        config = Config(
-            embedding=EmbeddingSettings(cache_dir=tmp_path / "cache"),
-            extension_sections={"s3": BucketSettings(endpoint=server.endpoint)},
+    with ExitStack() as stack:
+        config = Config(embedding=EmbeddingSettings(cache_dir=tmp_path / "cache"))
+        if request.param == "s3":
+            server = stack.enter_context(S3Server("documents"))
+            server.put("manual.pdf", raw)
+            bucket = BucketSettings(endpoint=server.endpoint)
+            config, where = replace(config, extension_sections={"s3": bucket}), "s3://documents"
+        else:
+            repository = GitRepository(tmp_path / "r.git")
+            repository.commit({"manual.pdf": raw})
+            where = f"git+{repository.url}"
+        opened = stack.enter_context(
+            open_workspace(config, database=tmp_path / "i.sqlite", embedder=HashingEmbedder())
         )
-        where = f"git+{repository.url}" if request.param == "git" else "s3://documents"
-        with open_workspace(config, database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as opened:
-            opened.add_collection("docs", "", where)
-            opened.import_collection("docs")
-            yield opened, raw
+        opened.add_collection("docs", "", where)
+        opened.import_collection("docs")
+        yield opened, raw
 
 
 def test_originals_come_from_repositories_and_buckets(elsewhere: tuple[Workspace, bytes]) -> None:
