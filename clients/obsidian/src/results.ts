@@ -52,6 +52,9 @@ export async function openHit(app: App, hit: Hit, query: string, pane: PaneType 
 
 /** Show why something did not work, with commands to copy or a button that starts the daemon. */
 export function showFailure(el: HTMLElement, error: unknown, client: Client, retry: () => void): void {
+  const commands = error instanceof Failure ? error.commands.join("\n") : "";
+  // Each pause in typing fails alike; what somebody is about to copy stays as it is.
+  if (commands && el.querySelector(".mdvec-failure pre")?.textContent === commands) return;
   el.empty();
   const box = el.createDiv({ cls: "mdvec-failure", text: error instanceof Error ? error.message : String(error) });
   const button = (key: "copy" | "start", act: (made: HTMLButtonElement) => void) => {
@@ -60,8 +63,7 @@ export function showFailure(el: HTMLElement, error: unknown, client: Client, ret
     return made;
   };
   if (!(error instanceof Failure)) return;
-  if (error.commands.length) {
-    const commands = error.commands.join("\n");
+  if (commands) {
     box.createEl("pre", { text: commands });
     button("copy", (made) => void navigator.clipboard.writeText(commands).then(() => made.setText(word("copied"))));
   }
