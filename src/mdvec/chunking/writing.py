@@ -19,8 +19,15 @@ from mdvec.types.document import Block, BlockKind, Document, Section, TitleSourc
 
 _MAX_DEPTH = 3
 _NOWHERE = -1
-# The first two lines of a table: the names of its columns, and the line below them.
-_TABLE_HEAD = re.compile(r"(?P<names>[^\n]*+)\n[ \t]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[-:| \t]*+)?\n")
+# The first two lines of a table: the names of its columns, and the line below them. In a quotation or an
+# item, some lines may be above them.
+_TABLE_HEAD = re.compile(
+    r"(?:(?:[^\n|]*+\n){1,3}(?=[^\n]*\|))?[ \t]*+(?:>[ \t>]*+(?=[^\n]*\|))?(?!>)(?P<names>[^\n]*+)\n"
+    r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[-:| \t]*+)?\n"
+)
+_HTML_NAME = re.compile(r"<th\b[^<>]*>([^<>\n]+)", re.IGNORECASE)
+_HTML_HEAD_CHARS = 2_000
+_MARKS = re.compile(r"\[\[|\]\]|\*\*|`")
 
 # The embedder reads a few hundred tokens: the context must not push the text out.
 MAX_CONTEXT_CHARS = 200
@@ -108,9 +115,13 @@ class ChunkWriter:
         at = bisect.bisect_left(self._blocks, start, key=lambda block: block.start) - 1
         if at < 0 or self._blocks[at].end <= start or self._blocks[at].kind is not BlockKind.OTHER:
             return ()
-        head = _TABLE_HEAD.match(self._body, self._blocks[at].start, start)
-        names = filter(None, map(str.strip, head["names"].split("|"))) if head else ()
-        columns = short_name(" · ".join(names))
+        first = self._blocks[at].start
+        head = _TABLE_HEAD.match(self._body, first, start)
+        if head:
+            names = _MARKS.sub("", head["names"]).split("|")
+        else:
+            names = _HTML_NAME.findall(self._body, first, min(start, first + _HTML_HEAD_CHARS))
+        columns = short_name(" · ".join(filter(None, map(str.strip, names))))
         return (columns,) if columns else ()
 
     def _parent_of(self, section: Section) -> int | None:

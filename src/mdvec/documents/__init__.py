@@ -1,4 +1,9 @@
-"""Stage 2: from text to a document with its title, section tree, tags, aliases and links."""
+"""Stage 2: from text to a document with its title, section tree, tags, aliases and links.
 
-PARSER_VERSION = "8"
+Read ``parse.py`` first: it makes the document. ``frontmatter.py`` and ``markdown.py`` read the two parts of
+a note, ``links.py`` and ``tags.py`` what is in them. ``encodings.py`` and ``conversion.py`` come before,
+for bytes and for files that are no text; ``rendering.py`` makes HTML of the same text for people.
+"""
+
+PARSER_VERSION = "10"
 """Changes whenever the same text gives another document: everything is then parsed and cut again."""

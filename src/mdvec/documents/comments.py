@@ -19,13 +19,13 @@ Span = tuple[int, int]
 _DELIMITER = "%%"
 _CLOSINGS = {"<!--": "-->", "{/*": "*/}"}
 # Logseq writes the state of a block below it, and shows it to nobody.
-_BLOCK_STATE = r"^[ \t]+(?:id|collapsed|logseq\.[\w.-]+)::[ \t][^\n]*"
+_BLOCK_STATE = r"^[ \t]+(?:id|collapsed|background-color|logseq\.[\w.-]+)::[ \t][^\n]*"
 # An escaped character is not a delimiter.
 _MARK = re.compile(rf"\\[\\`%<]|`+|%%|<!--|\{{/\*|{_BLOCK_STATE}", re.MULTILINE)
 _RUN = re.compile(r"`+")
 _BLANK_LINE = re.compile(r"\n(?=[ \t]*(?:\n|\Z))")
 # White space between the beginning of a line and its first mark; CommonMark knows only spaces and tabs.
-_BEFORE_FIRST_MARK = re.compile(r"^(?P<blank>[ \t]*)[^\S\n]*(?=[%`])", re.MULTILINE)
+_BEFORE_FIRST_MARK = re.compile(r"^(?P<blank>[ \t]*+)[^\S\n]*+(?=[%`])", re.MULTILINE)
 
 _Part = tuple[int, Span]  # where its line starts, and where it is
 
@@ -202,13 +202,7 @@ def is_drawing(frontmatter: Mapping[str, object]) -> bool:
 
 def drawing_comments(text: str, start: int) -> tuple[Comment, ...]:
     """Return the parts of a drawing that are not its words, in order."""
-    return tuple(_comments(text, start))
-
-
-def _comments(text: str, start: int) -> Iterator[Comment]:
     data = _DATA.search(text, start)
     end = len(text) if data is None else data.start()
-    for match in _NOT_FOR_READERS.finditer(text, start, end):
-        yield Comment(match.start(), match[0])
-    if end < len(text):
-        yield Comment(end, text[end:])
+    found = (Comment(match.start(), match[0]) for match in _NOT_FOR_READERS.finditer(text, start, end))
+    return (*found, Comment(end, text[end:])) if end < len(text) else tuple(found)

@@ -151,6 +151,7 @@ def serve() -> None:
     read = sys.stdin.buffer
     write = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # libraries print, also those in C
+    sys.stdout = sys.stderr  # which takes any character, whatever the encoding of the system
     while _comes(read) and (header := read.readline()):
         request = json.loads(header)
         raw = read.read(request["bytes"])

@@ -50,6 +50,7 @@ _PAIRED = (
     ("gb18030", 0xA1, 0xAF, 0xD7, 0.9),
     ("big5", 0xA1, 0xA3, 0xC6, 0.9),
 )
+_PRIVATE = re.compile("[\ue000-\uf8ff]")  # at places of GB18030 without a character
 _MIN_PAIRS = 12
 _MIN_JAPANESE = 0.9
 _LONG_RUN_BEYOND_ASCII = re.compile(rb"[\x80-\xff]{3,}")
@@ -217,10 +218,11 @@ def _chinese_or_korean(sample: bytes, japanese: str) -> str:
         is_japanese = encoding != "cp949" and japanese_likeness(japanese) >= _MIN_JAPANESE
         if len(letters) >= _MIN_PAIRS and everyday >= share * len(letters) and not is_japanese:
             try:
-                sample.decode(encoding)
+                text = sample.decode(encoding)
             except UnicodeDecodeError:
                 continue
-            return encoding
+            if _PRIVATE.search(text) is None:
+                return encoding
     return ""
 
 

@@ -9,12 +9,11 @@ import math
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import yaml
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 # A longer block is treated as text between two thematic breaks, so that no text is lost to search.
 MAX_CHARS = 200_000
@@ -29,49 +28,62 @@ _MAX_VALUES = 50_000
 # JSON readers (and Python's own int()) balk at longer integers.
 _MAX_INTEGER_BITS = 1024
 
-# The most repeated keys with a warning each, and the most characters of their names.
+# The most repeated keys that a warning names, and the most characters of their names.
 _MAX_NAMED = 8
 _MAX_KEY_CHARS = 80
 
 # tomllib takes cubic time for a key such as a.a.a.a; no ordinary line has so many dots.
 _MAX_DOTS_IN_TOML_LINE = 500
 
-_YAML_OPENING = re.compile(r"(?:[ \t]*\n){0,9}---(?:ya?ml|json)?[ \t]*\n")
-_YAML_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
-_TOML_OPENING = re.compile(r"\+\+\+[ \t]*\n")
-_TOML_CLOSING = re.compile(r"^\+\+\+[ \t]*$", re.MULTILINE)
+_OPENING = re.compile(
+    r"(?:[ \t]*\n){0,9}(?:---(?:ya?ml|json|(?P<toml>toml))?|(?P<plus>\+{3})|(?P<odd>-{4,}))[ \t]*\n"
+)
+_CLOSING = re.compile(r"^(?:-{3}|\.{3})[ \t]*$", re.MULTILINE)
+_PLUS_CLOSING = re.compile(r"^\+{3}[ \t]*$", re.MULTILINE)
+# Fences as people type them: a dash too few or too many, or the one dash that a phone makes of them.
+_ODD_CLOSING = re.compile(r"^(?:-{2,}|—)[ \t]*$", re.MULTILINE)
+_JSON_OPENING = re.compile(r"\{\s*[\"}]")
+_JSON_END = re.compile(r"^\}[ \t]*$", re.MULTILINE)
+_BLANK_LINE = re.compile(r"^[ \t]*$", re.MULTILINE)
+# Keys that name a note.
+_IDENTITY = frozenset({"id", "permalink", "slug", "title", "uid"})
 # A line that looks like metadata even when the whole does not parse.
 _KEY = re.compile(r"""^["']?\w[\w .-]{0,60}["']?[ \t]*:(?:[ \t]|$)""", re.MULTILINE)
-
-# Properties that nothing else in a text begins with, as people write them who leave the space out.
-_KNOWN_KEYS = re.compile(
-    r"(?:(?:title|tags?|alias(?:es)?|date|created|updated)[ \t]*[:：]|[ \t]+\S|-[ \t]).*", re.IGNORECASE
+# A property that nothing else in a text begins with.
+_KNOWN_KEY = re.compile(
+    r"^(?:title|tags?|alias(?:es)?|date|created|updated)[ \t]*[:：=]", re.MULTILINE | re.IGNORECASE
 )
-# A line whose value is a template placeholder; to YAML it is a broken mapping.
-_PLACEHOLDER = re.compile(
-    r"^([ \t]*(?:- +|[\w][\w .-]{0,60}:[ \t]+))([^\n\"'#]*\{\{[^\n\"'#]*\}\}[^\n\"'#]*)$", re.MULTILINE
-)
-# Tags, and numbers in titles, as their authors write them; to YAML, they are comments.
+# Tags, and numbers in titles, as their authors write them; to YAML, they are comments, or anchors.
 _HASH = re.compile(
-    r"^([ \t]*(?:-|tags?:)[ \t]+(?=#)|title:[ \t]+(?![#\"'|>]))([^\n]*?(?<!\S)#[^\s#][^\n]*)$",
+    r"^([ \t]*+(?:-|tags?:|keywords?:)[ \t]++(?=#)|title:[ \t]++(?![#\"'|>]))"
+    r"([^\n]*?(?<!\S)#[^\s#][^\n]*|&[^\n]*)$",
     re.MULTILINE | re.IGNORECASE,
 )
 # The first line of a property in a block that is repaired, and the lines of Logseq's properties.
 _ENTRY = re.compile(
-    r"""^["']?(?P<key>[^\s"'#:：-][^:：\n"']{0,60})["']?[ \t]*"""
-    r"(?::(?=\s|\Z)|(?<=[A-Za-z]):(?!/)|：)[ \t]*",
+    r"""^["']?(?P<key>[^\s"'#:：=-][^:：=\n"']{0,60})["']?[ \t]*"""
+    r"(?::(?=\s|\Z)|(?<=[A-Za-z]):(?!/)|：|=(?=[ \t]))[ \t]*",
     re.MULTILINE,
 )
+_OF_PROPERTY = re.compile(rf"{_ENTRY.pattern}|[ \t]|-[ \t]|[ \t]*$")
+_TOML_TABLE = re.compile(r"^\[.*\][ \t]*$", re.MULTILINE)
+_STRAIGHT = str.maketrans("“”", '""')
 _INDICATOR = re.compile(r"^#|(?:^|[\s,\[{:?-])[&*!]")
 # A tab before a property; a list below one is behind a tab, too.
 _TAB_BEFORE_KEY = re.compile(r"^\t+(?=[A-Za-z_]+:(?:[ \t]|$))", re.MULTILINE)
+# Nor is one behind a single space, where lists and values that continue have two.
+_INDENTED_KEY = re.compile(r"^ (?=[A-Za-z_]+:[ \t])", re.MULTILINE)
+# Blanks and invisible characters that come with a text from a page or a word processor.
+_BLANKS = dict.fromkeys((0xA0, 0x3000), " ") | dict.fromkeys((0x200B, 0x2060, 0xFEFF))
 _BETWEEN_LINKS = re.compile(r",(?=\s*\[\[)")
+_COMMENT = re.compile(r"#+(?:[ \t]|$)")
 _ITEM = re.compile(r"^[ \t]*-(?:[ \t]+|(?=\w))", re.MULTILINE)
 _PROPERTIES = re.compile(r"(?:[^\W\d_][\w-]{0,60}::[ \t][^\n]*(?:\n|\Z))+\n?")
 # More lines are data; reading each of them by itself takes time.
 _MAX_REPAIRED_LINES = 500
 _UNREAD_KEY = "frontmatter"
 _TEMPLATE_WARNING = "frontmatter has placeholders of a template, such as {{date}}; they are taken as text"
+_OPEN_WARNING = "frontmatter is repaired: it has no closing line of ---"
 
 
 class Frontmatter(Struct, frozen=True):
@@ -95,11 +107,11 @@ class _RefusedError(Exception):
 def read_frontmatter(text: str) -> Frontmatter:
     r"""Read the frontmatter of a Markdown file.
 
-    YAML is between lines of ``---`` (or ends in ``...``), TOML between lines of ``+++``; the first
-    line opens it. Without a closing fence the first line is a thematic break; likewise if the text between
-    the fences is not a mapping (a quotation between two rules, say). A block that looks like metadata but
-    does not parse is read property by property, with a warning. JSON is an object (Hugo); Logseq writes lines
-    of ``key:: value``.
+    YAML is between lines of ``---`` (or ends in ``...``), TOML between lines of ``+++``; the first line
+    opens it. If the text between the fences is not a mapping (a quotation between two rules, say), the first
+    line is a thematic break. A block that looks like metadata but does not parse is read property by
+    property, with a warning. One that is closed in another way, or by a blank line, must be whole. JSON is an
+    object (Hugo); Logseq writes lines of ``key:: value``.
 
     Args:
         text: The whole file, line ends as ``\n``.
@@ -107,19 +119,63 @@ def read_frontmatter(text: str) -> Frontmatter:
     Returns:
         Its values, and the start of the content.
     """
-    if opening := _YAML_OPENING.match(text):
-        closing = _YAML_CLOSING.search(text, opening.end())
-    elif opening := _TOML_OPENING.match(text):
-        closing = _TOML_CLOSING.search(text, opening.end())
-    else:
-        return _read_json(text) if text[:1] == "{" else _read_properties(text)
-    if closing is None or closing.start() - opening.end() > MAX_CHARS:
-        return Frontmatter()
-    source = text[opening.end() : closing.start()]
-    content_start = min(closing.end() + 1, len(text))
-    if text[0] == "+":
-        return _read_toml(source, content_start)
-    return _read_yaml(source, content_start)
+    front = _read_block(text)
+    rest = text[front.content_start :]
+    if front.values.keys().isdisjoint(_IDENTITY) or not _OPENING.match(rest):
+        return front
+    # Programs that do not read a block, as it is broken, write one of their own before it.
+    behind = _read_block(rest)
+    values = _joined(front.values, behind.values)
+    if values is None:
+        return front
+    end = front.content_start + behind.content_start
+    return Frontmatter(values, end, (*front.warnings, *behind.warnings))
+
+
+def _joined(first: Mapping[str, object], second: Mapping[str, object]) -> dict[str, object] | None:
+    """Return the values of two blocks of one note; None if notes differ or blocks contradict each other."""
+    if all(first.get(key) is None or first[key] != second.get(key) for key in _IDENTITY):
+        return None
+    joined = {**second, **first}
+    for key in first.keys() & second.keys():
+        one, other = first[key], second[key]
+        if isinstance(one, list) and isinstance(other, list):
+            joined[key] = [*one, *other]
+        elif one is None:
+            joined[key] = other
+        elif other is not None and one != other:
+            return None
+    return joined
+
+
+def _read_block(text: str) -> Frontmatter:
+    opening = _OPENING.match(text)
+    if opening is None:
+        return _read_json(text) if _JSON_OPENING.match(text) else _read_properties(text)
+    start = opening.end()
+    read = _read_toml if opening["toml"] or opening["plus"] else _read_yaml
+    exact = None if opening["odd"] else (_PLUS_CLOSING if opening["plus"] else _CLOSING).search(text, start)
+    front = Frontmatter()
+    if exact is not None and exact.start() - start <= MAX_CHARS:
+        source = text[start : exact.start()]
+        front = read(source, min(exact.end() + 1, len(text)))
+        if not front.warnings or all(map(_OF_PROPERTY.match, source.splitlines())):
+            return front
+    # Rules, lines below headings and signatures look like such fences, so the block must be whole.
+    odd = _ODD_CLOSING.search(text, start)
+    for closing in (odd, None if exact or opening["odd"] else _BLANK_LINE.search(text, start)):
+        if closing is not None and (sure := _whole(text[start : closing.start()], read)):
+            warnings = () if closing is odd else (_OPEN_WARNING,)
+            return Frontmatter(sure, min(closing.end() + 1, len(text)), warnings)
+    return front
+
+
+def _whole(source: str, read: Callable[[str, int], Frontmatter]) -> Mapping[str, object]:
+    """Return the values of a block of mere properties that begins with a known one; nothing of others."""
+    if _KNOWN_KEY.match(source) is None or len(source) > MAX_CHARS:
+        return {}
+    front = read(source, 0) if all(map(_OF_PROPERTY.match, source.splitlines())) else Frontmatter()
+    return {} if front.warnings else front.values
 
 
 def _read_toml(source: str, content_start: int) -> Frontmatter:
@@ -128,7 +184,7 @@ def _read_toml(source: str, content_start: int) -> Frontmatter:
             _refuse("a line with too many dots")
         values = _json_mapping(tomllib.loads(source))
     except (_RefusedError, ValueError, RecursionError) as error:
-        return _unread(source, content_start, error)
+        return _recovered(_TOML_TABLE.sub("", source).translate(_STRAIGHT), content_start, error)
     return Frontmatter(values, content_start)
 
 
@@ -137,7 +193,11 @@ def _read_json(text: str) -> Frontmatter:
         values, end = json.JSONDecoder().raw_decode(text[:MAX_CHARS])
         stored = _json_mapping(values)
     except (_RefusedError, ValueError, RecursionError):
-        return Frontmatter()
+        # To YAML, a comma before a bracket and comments are correct.
+        closing = _JSON_END.search(text, 0, MAX_CHARS)
+        end = min(closing.end() + 1, len(text)) if closing else 0
+        front = _read_values(text[:end].expandtabs(2), end)
+        return Frontmatter() if front.warnings else front
     ends_line = text[end : end + 1] in ("", "\n")
     return Frontmatter(stored, min(end + 1, len(text))) if ends_line else Frontmatter()
 
@@ -146,25 +206,33 @@ def _read_properties(text: str) -> Frontmatter:
     found = _PROPERTIES.match(text)
     if found is None:
         return Frontmatter()
-    pairs = (line.partition("::") for line in found[0].splitlines() if line)
-    return Frontmatter({key: value.strip() for key, _, value in pairs}, found.end())
+    values: dict[str, list[str]] = {}
+    for line in filter(None, found[0].splitlines()):
+        key, _, value = line.partition("::")
+        values.setdefault(key, []).append(value.strip())
+    return Frontmatter({key: _single(each) for key, each in values.items()}, found.end())
 
 
-def _unread(source: str, content_start: int, error: Exception) -> Frontmatter:
-    """Return the lines of a block as values, so that their words are found."""
+def _single(values: list[str]) -> str | list[str]:
+    return values if len(values) > 1 else values[0]
+
+
+def _recovered(source: str, content_start: int, error: Exception) -> Frontmatter:
+    """Return the properties of a block that does not parse, or else its lines, which are found as text."""
+    if not isinstance(error, _RefusedError) and source.count("\n") <= _MAX_REPAIRED_LINES:
+        # A folder has many templates, and equal warnings are one.
+        is_template = "{{" in source
+        warning = _TEMPLATE_WARNING if is_template else f"frontmatter is repaired: {_first_line(error)}"
+        return Frontmatter(_repaired(source), content_start, (warning,))
     lines = [line.strip() for line in source.splitlines() if line.strip()]
     warning = f"frontmatter is read as text: {_first_line(error)}"
     return Frontmatter({_UNREAD_KEY: lines}, content_start, (warning,))
 
 
 def _read_yaml(source: str, content_start: int) -> Frontmatter:
-    if "#" in source:
-        source = _HASH.sub(_quoted, source)
-    quoted = _PLACEHOLDER.sub(_quoted, source) if "{{" in source else source
-    if quoted != source:
-        front = _read_values(quoted, content_start)
-        return replace(front, warnings=(*front.warnings, _TEMPLATE_WARNING)) if front.values else front
-    return _read_values(source, content_start)
+    source = source.translate(_BLANKS)
+    is_hidden = "#" in source or ": &" in source
+    return _read_values(_HASH.sub(_quoted, source) if is_hidden else source, content_start)
 
 
 def _quoted(found: re.Match[str]) -> str:
@@ -176,28 +244,27 @@ def _read_values(source: str, content_start: int) -> Frontmatter:
         _refuse_bombs(source)
         loader = _Loader(source)
         node = loader.get_single_node()
-        if node is None:
-            return Frontmatter({}, content_start)
+        if node is None:  # at most comments; with blank lines, they are headings between two rules
+            lines = source.splitlines()
+            if not any(map(str.strip, lines)):
+                return Frontmatter({}, content_start)
+            is_comment = all(map(_COMMENT.match, lines))
+            return Frontmatter({_UNREAD_KEY: lines}, content_start) if is_comment else Frontmatter()
         if not isinstance(node, yaml.MappingNode):
-            lines = filter(str.strip, source.splitlines())
-            is_known = all(map(_KNOWN_KEYS.fullmatch, lines)) and not source[:1].isspace()
+            is_known = _KNOWN_KEY.match(source) and all(map(_OF_PROPERTY.match, source.splitlines()))
             return Frontmatter(_repaired(source), content_start) if is_known else Frontmatter()
         warnings = _duplicate_keys(node)
         values = _json_mapping(loader.construct_document(node))
     except (_RefusedError, yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         if source[:1].isspace() or not _KEY.search(source):
             return Frontmatter()
-        if isinstance(error, _RefusedError) or source.count("\n") > _MAX_REPAIRED_LINES:
-            return _unread(source, content_start, error)
-        return Frontmatter(
-            _repaired(source), content_start, (f"frontmatter is repaired: {_first_line(error)}",)
-        )
+        return _recovered(source, content_start, error)
     return Frontmatter(values, content_start, warnings)
 
 
 def _repaired(source: str) -> dict[str, object]:
     """Read each property by itself: as YAML, or else as the text that its author wrote."""
-    source = _TAB_BEFORE_KEY.sub("", source)
+    source = _INDENTED_KEY.sub("", _TAB_BEFORE_KEY.sub("", source))
     entries = list(_ENTRY.finditer(source))
     starts = [found.start() for found in entries]
     values: dict[str, object] = {}
@@ -262,24 +329,17 @@ def _refuse_bombs(source: str) -> None:
 
 
 def _duplicate_keys(node: yaml.MappingNode) -> tuple[str, ...]:
-    keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-    if len(set(keys)) == len(keys):
-        return ()
-    twice = [key for key, count in Counter(keys).items() if count > 1 and key != "<<"]
-    named = [
-        f"frontmatter has the key {_short(key)!r} twice; the last one counts" for key in twice[:_MAX_NAMED]
-    ]
-    more = len(twice) - len(named)
-    return (*named, f"frontmatter has {more} more keys twice") if more else tuple(named)
-
-
-def _short(key: str) -> str:
-    return key if len(key) <= _MAX_KEY_CHARS else f"{key[: _MAX_KEY_CHARS - 1]}…"
+    keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+    twice = [key[:_MAX_KEY_CHARS] for key, count in keys.items() if count > 1 and key != "<<"]
+    named = ", ".join(map(repr, twice[:_MAX_NAMED]))
+    more = f" and {len(twice) - _MAX_NAMED} more" if len(twice) > _MAX_NAMED else ""
+    return (f"frontmatter has {named}{more} twice; the last one counts",) if twice else ()
 
 
 def _json_mapping(value: Mapping[Any, Any]) -> dict[str, object]:
     budget = [_MAX_VALUES]
-    return {_json_key(key): _json_value(item, budget, 1) for key, item in value.items()}
+    # Who knows Logseq or Dataview writes "title::" here, too.
+    return {_json_key(key).rstrip(":"): _json_value(item, budget, 1) for key, item in value.items()}
 
 
 def _json_key(key: object) -> str:

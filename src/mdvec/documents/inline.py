@@ -11,11 +11,11 @@ from markdown_it.rules_inline import StateInline, emphasis
 from markdown_it.token import Token
 
 from mdvec.documents.links import WIKILINK, markdown_link, wikilink
-from mdvec.documents.tags import INLINE_TAG, is_inline_tag
+from mdvec.documents.tags import INLINE_TAG, distinct_tags, is_inline_tag
 from mdvec.documents.targets import Job, anchor_of
 from mdvec.text.matches import match_spans
 from mdvec.text.scripts import HIRAGANA, UNSPACED
-from mdvec.types.document import Link, LinkKind
+from mdvec.types.document import LinkKind
 
 _IMAGE_SIZE = re.compile(r"(\d{1,4})(?:x(\d{1,4}))?")
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
@@ -194,13 +194,14 @@ def with_marks(text: str, query: str) -> str:
 
 def _render_hashtag(_: object, tokens: Sequence[Token], index: int, __: object, env: dict[str, Job]) -> str:
     tag = tokens[index].content
-    href = env["job"].targets.tag(tag[1:])
+    [name] = distinct_tags([tag])
+    href = env["job"].targets.tag(name)
     return f'<a class="tag" href="{html.escape(href)}">{html.escape(tag)}</a>'
 
 
 def _render_wikilink(_: object, tokens: Sequence[Token], index: int, __: object, env: dict[str, Job]) -> str:
-    link: Link = tokens[index].meta["link"]
     targets = env["job"].targets
+    link = targets.meant(tokens[index].meta["link"])
     if link.kind is LinkKind.EMBED and (source := targets.image(link)) is not None:
         size = _IMAGE_SIZE.fullmatch(link.text)
         width = f' width="{size[1]}"' if size else ""

@@ -60,6 +60,9 @@ def text_first(link: Link, path: str, frontmatter: Mapping[str, object]) -> Link
 def markdown_link(address: str, *, line: int) -> Link:
     """Parse the address of a Markdown link."""
     target, fragment = split_fragment(address)
+    is_name = target and "://" not in target and not target.lower().endswith(".md")
+    if is_name and fragment.lower().endswith(".md"):
+        target, fragment = address.strip(), ""  # Obsidian leaves the number sign in a name as it is
     return Link(LinkKind.MARKDOWN, target, fragment, "", line)
 
 

@@ -27,9 +27,12 @@ _MAX_SIGNS = 2_000_000
 _SIGNS = "[]()*_`<>!&|\\"
 _WITHOUT_SIGNS = str.maketrans(_SIGNS, "x" * len(_SIGNS))
 
-# Blocks of formulas, in which a line is no heading, and the indented text of an admonition or a tab (MkDocs),
-# which is no code. The parser reads them as signs without meaning, and as a quotation.
-_FORMULA = re.compile(r"^\$\$[ \t]*\n(?:(?!\$\$[ \t]*$)[ \t]*+\S[^\n]*+\n)++\$\$[ \t]*$", re.MULTILINE)
+# Blocks of formulas, in which a line is no heading, the indented text of an admonition or a tab (MkDocs),
+# which is no code, and the bar of a wikilink in a table, which divides no cells. The parser reads them as
+# signs without meaning, as a quotation, and as a slash.
+_FORMULA = re.compile(
+    r"^\$\$(?![^\n]*\$\$)[^\n]*+\n(?:(?![^\n]*\$\$)[ \t]*+\S[^\n]*+\n)*+[^\n$]*+\$\$[ \t]*$", re.MULTILINE
+)
 _FORMULA_SIGNS = str.maketrans("#=-+*>_`~|<[", "x" * 12)
 _ADMONITION = re.compile(
     r"^(?:(?:!!!|\?\?\?\+?)[ \t]+[\"\w]|===!?[ \t]+\")[^\n]*\n"
@@ -37,6 +40,8 @@ _ADMONITION = re.compile(
     re.MULTILINE,
 )
 _INDENTATION = re.compile(r"^    (?=\S)", re.MULTILINE)
+_ROW = re.compile(r"^[ \t>]*+\|[^\n]*\[\[[^\n]*", re.MULTILINE)
+_PIPED_LINK = re.compile(r"(\[\[[^\[\]|\n]+)\|(?=[^\[\]|\n]+\]\])")
 _HTML_HEADING = re.compile(
     r"^[ \t]*<h(?P<level>[1-6])\b[^<>]*>(?P<text>(?:(?!</?h[1-6]\b).){0,1000}+)</h(?P=level)>",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
@@ -124,6 +129,8 @@ def _events(body: str, content_start: int) -> Iterable[tuple[Any, Mapping[str, i
         text = _FORMULA.sub(lambda formula: formula[0].translate(_FORMULA_SIGNS), text)
     if "!!! " in text or "??? " in text or "???+ " in text or '=== "' in text:
         text = _ADMONITION.sub(lambda block: _INDENTATION.sub(">   ", block[0]), text)
+    if "|" in text and "[[" in text:
+        text = _ROW.sub(lambda row: _PIPED_LINK.sub(r"\1/", row[0]), text)
     if len(text) > _MAX_SIGNS and sum(map(text.count, _SIGNS)) > _MAX_SIGNS:
         text = text.translate(_WITHOUT_SIGNS)
     found = pyromark.events_with_range(text, options=_OPTIONS, merge_text=True)

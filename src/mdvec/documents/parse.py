@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
 from msgspec.structs import replace
 
-from mdvec.documents.canvas import CANVAS_SUFFIX, canvas_text
 from mdvec.documents.comments import (
     DRAWING_SUFFIX,
     blank_out,
@@ -21,24 +21,38 @@ from mdvec.documents.frontmatter import read_frontmatter
 from mdvec.documents.links import text_first
 from mdvec.documents.markdown import MarkdownContent, build_sections, code_blocks, one_line, read_markdown
 from mdvec.documents.properties import property_links, updated_ns
-from mdvec.documents.tags import distinct_tags, frontmatter_aliases, frontmatter_tags
-from mdvec.text.links import CONVERTERS, LOGSEQ_SLASH, MARKDOWN_SUFFIXES
-from mdvec.text.moments import unread_dates
+from mdvec.documents.tags import distinct_tags, field_tags, frontmatter_aliases, frontmatter_tags
+from mdvec.text.links import CONVERTERS, MARKDOWN_SUFFIXES, without_codes
+from mdvec.text.moments import scalars, unread_dates
 from mdvec.types.document import Block, BlockKind, Comment, Document, TitleSource
+
+_CANVAS_SUFFIX = ".canvas"  # of JSON Canvas, as Obsidian writes it
 
 # Images, fonts and drawings as data, and long runs of data or minified code: only their beginning is text.
 _DATA = re.compile(
-    r"(data:[\w.+-]+/[^\s\"'()<>,]{1,80}+,)[^\s\"'()<>]{100,}+|(\bd=[\"'])(?=[Mm])[^\"'()<>]{100,}+"
+    r"((?P<quote>[\"'])data:[\w.+-]+/[^\s\"'()<>,]{1,80}+,)(?:(?!(?P=quote))[^\n]){100,}+(?=(?P=quote))"
+    r"|(data:[\w.+-]+/[^\s\"'()<>,]{1,80}+,)[^\s\"'()<>]{100,}+|(\b(?:d|points)=[\"'])(?=[Mm\d])[^\"'()<>]{100,}+"
 )
-_NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{32}$")
+# The shapes of a drawing, one after another.
+_SHAPE = r"</?(?:path|rect|circle|ellipse|line|polyline|polygon|g|use|stop|tspan)\b[^<>]*+>"
+_SHAPES = re.compile(rf"({_SHAPE})(?:\s*+{_SHAPE}){{8,}}+")
+_NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$")
 # The properties of a page of a database, as Notion exports them.
 _NOTION_PROPERTIES = re.compile(r"# [^\n]+\n\n((?:[^\s:#][^:\n]{0,60}:[ \t]+[^\n]+\n)+)(?:\n|\Z)")
 # Encoded data in lines, as in mails and certificates; lists of hashes are no such data.
 _WRAPPED = re.compile(
-    r"^(?=[^\n]*[G-Z])(?=[^\n]*[g-z])([A-Za-z0-9+/]{60})[A-Za-z0-9+/]*\n(?:[A-Za-z0-9+/]{60,}\n){8,}+[A-Za-z0-9+/=]*",
+    r"^(?=[^\n]*[G-Z])(?=[^\n]*[g-z])([ \t>]{0,9}+[A-Za-z0-9+/]{60})[A-Za-z0-9+/]*\n{1,2}"
+    r"(?:[ \t>]{0,9}+[A-Za-z0-9+/]{60,}\n{1,2}){8,}+"
+    r"(?:[ \t>]{0,9}+(?:[A-Za-z0-9+/]{30,}=*|[A-Za-z0-9+/]*=+))?",
     re.MULTILINE,
 )
-_UNBROKEN = re.compile(r"([!-~]{60})[!-~]{940,}+")
+_UNBROKEN = re.compile(r"(?<![!-~])([!-~]{60})[!-~]{940,}+")
+# Minified code has spaces, but long words between them, many semicolons and blocks of functions.
+_LONG_LINE = re.compile(r"(?<![\t -~])[\t -~]{1000,}+")
+_LONGEST_WORD, _MEAN_WORD, _MIN_CODE, _CHARS_FOR_A_SIGN = 18, 11, 900, 300
+_BLOCK_OF_CODE = re.compile(r"\)\{|[\w\])]\{[a-z-]++:\S")  # of a function, or of a style sheet
+# Parts of prose that may have such signs, too.
+_SIGNS_OF_PROSE = re.compile(r"</?[A-Za-z][^<>]*+>|\]\([^()]*+\)|&#?\w{1,31};|`[^`]*+`|\$[^$]*+\$|\\.")
 # Links, images and HTML, such as badges, and the imports of MDX.
 _NO_PROSE = re.compile(
     r"!?\[(?:[^\[\]]|!?\[[^\[\]]*\](?:\([^()\n]*\))?){0,200}+\]\([^()\n]*\)|<[^<>]*>|^(?:import|export)\b.*$",
@@ -48,13 +62,19 @@ _ITEM_HEADING = re.compile(r"[ ]{0,3}(?:[-*+]|\d+[.)])[ \t]+#")
 _LEAD_PARAGRAPHS, _LEAD_CHARS = 5, 1_000  # that are looked at above a heading
 _MIN_PROSE = 40  # characters; less is a label
 # The number and the time above each cue of a transcript (WebVTT, SubRip). Without them, cues are sentences.
-_CUE = re.compile(r"^(?:[^\n]+\n)?[ \t]*(?:\d+:)?\d\d:\d\d[.,]\d{3} --> [^\n]*", re.MULTILINE)
+_CUE = re.compile(
+    r"^(?:[^\n]+\n)?[ \t]*(?:\d+:)?\d\d:\d\d[.,]\d{3} --> [^\n]*"
+    # styles, and times of words; the name of a voice is text
+    r"|</?(?:[biuc]|lang|font)\b[^<>\n]*>|<v(?:\.[\w.]+)? |</v>|<[\d:.]+>|\{\\[^{}\n]*\}",
+    re.MULTILINE,
+)
 # Inline fields of Dataview, on a line of their own or in brackets.
 _FIELD_KEY = r"[^\W\d_][\w /-]{0,60}?(?<=\w)"
 _FIELD = re.compile(
-    r"^[ \t>]*(?:(?:[-*+]|\d+\.)[ \t]+(?:\[.\][ \t]+)?)?"
-    rf"[*_]*(?P<key>{_FIELD_KEY})[*_]*::[ \t]+(?P<value>\S[^\n]*)"
-    rf"|[\[(](?P<name>{_FIELD_KEY})::[ \t]*(?P<text>[^\[\]()\n]+)[\])]",
+    r"^[ \t>]*+(?:(?:[-*+]|\d+\.)[ \t]+(?:\[.\][ \t]+)?)?(?:[^\w\s\[(|*_]++[ \t]+)?"
+    rf"[*_]*+(?P<key>{_FIELD_KEY})[*_]*+::[ \t]+(?P<value>\S[^\n]*)"
+    rf"|[\[(][*_]*+(?P<name>{_FIELD_KEY}|[\u2190-\u2bff\U0001f000-\U0001faff]\ufe0f?)[*_]*+::(?!:)"
+    r"[ \t]*(?P<text>(?:\[\[[^\[\]\n]+\]\]|[^\[\]()\n])+)[\])]",
     re.MULTILINE,
 )
 # Lines of plain text that are not blank, without the last line end.
@@ -75,10 +95,12 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
     Returns:
         The document. Every text gives one; its warnings name what was odd.
     """
-    text = _UNBROKEN.sub(_beginning_of_run, _WRAPPED.sub(_beginning, _DATA.sub(_beginning, text)))
+    for pattern in (_DATA, _SHAPES, _WRAPPED):
+        text = pattern.sub(_beginning, text)
+    text = _LONG_LINE.sub(_without_code, _UNBROKEN.sub(_beginning_of_run, text))
     suffix = _stem_and_suffix(path)[1].lower()
-    if suffix == CANVAS_SUFFIX:
-        text = canvas_text(text)
+    if suffix == _CANVAS_SUFFIX:
+        text = _canvas_text(text)
     elif suffix not in MARKDOWN_SUFFIXES and suffix not in CONVERTERS:
         return _plain_document(path, text)
     front = read_frontmatter(text)
@@ -98,6 +120,7 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
     links = content.links
     if "|" in body:
         links = tuple(text_first(link, path, front.values) for link in links)
+    fields = _fields(body, content.blocks) if "::" in body else {}
     title, title_source = _title(path, front.values, _own_heading(body, content))
     return Document(
         path=path,
@@ -106,26 +129,26 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
         body=body,
         content_start=start,
         frontmatter=front.values,
-        tags=distinct_tags([*frontmatter_tags(front.values), *content.tags]),
-        aliases=frontmatter_aliases(front.values),
+        tags=distinct_tags([*frontmatter_tags(front.values), *field_tags(fields), *content.tags]),
+        aliases=frontmatter_aliases({**fields, **front.values}),
         links=(*property_links(path, text[:start], front.values, versions=versions), *links),
         sections=build_sections(content.headings, content_start=start, length=len(body)),
         blocks=content.blocks,
         warnings=(*front.warnings, *unread_dates(front.values)),
         updated_ns=updated_ns(path, front.values),
         comments=comments,
-        fields=_fields(body, content.blocks) if "::" in body else {},
+        fields=fields,
     )
 
 
-def _fields(body: str, blocks: Sequence[Block]) -> dict[str, list[str]]:
+def _fields(body: str, blocks: Sequence[Block]) -> dict[str, str | list[str]]:
     found: dict[str, list[str]] = {}
     for block in blocks:
         if block.kind is not BlockKind.FENCE:
             for field in _FIELD.finditer(body, block.start, block.end):
                 values = found.setdefault(field["key"] or field["name"], [])
                 values.append((field["value"] or field["text"]).strip())
-    return found
+    return {key: values if len(values) > 1 else values[0] for key, values in found.items()}
 
 
 def _beginning(data: re.Match[str]) -> str:
@@ -137,6 +160,22 @@ def _beginning_of_run(run: re.Match[str]) -> str:
     """Return the beginning of a run without white space; all of it if it is a table or mere signs."""
     is_text = run[0][0] == "|" or sum(map(str.isalnum, run[0])) * 2 < len(run[0])
     return run[0] if is_text else _beginning(run)
+
+
+def _without_code(line: re.Match[str]) -> str:
+    """Return a line with the beginning of its minified code alone; all of it if it has no such code."""
+    words = line[0].split(" ")
+    long = [at for at, word in enumerate(words) if len(word) > _LONGEST_WORD]
+    code = words[long[0] : long[-1] + 1] if long else []
+    chars = sum(map(len, code))
+    if chars <= max(len(code) * _MEAN_WORD, _MIN_CODE):
+        return line[0]
+    bare = _SIGNS_OF_PROSE.sub("", " ".join(code))
+    if len(bare) * 2 < chars or min(
+        bare.count(";"), len(_BLOCK_OF_CODE.findall(bare))
+    ) * _CHARS_FOR_A_SIGN < len(bare):
+        return line[0]
+    return " ".join((*words[: long[0]], f"{code[0][:60]}…", *words[long[-1] + 1 :]))
 
 
 def _plain_document(path: str, text: str) -> Document:
@@ -162,8 +201,8 @@ def _plain_document(path: str, text: str) -> Document:
 
 def _title(path: str, frontmatter: Mapping[str, object], heading: str) -> tuple[str, TitleSource]:
     named = next((value for key, value in frontmatter.items() if key.strip().casefold() == "title"), None)
-    if isinstance(named, (str, int, float)) and not isinstance(named, bool):
-        title = one_line(str(named))
+    if not isinstance(named, bool):
+        title = one_line(", ".join(scalars(named)))  # to YAML, [Draft] is a list
         if title and "{{" not in title and "<%" not in title:  # of a template
             return title, TitleSource.FRONTMATTER
     return (heading, TitleSource.HEADING) if heading else (_file_title(path), TitleSource.FILE_NAME)
@@ -183,7 +222,7 @@ def _own_heading(body: str, content: MarkdownContent) -> str:
 
 def _file_title(path: str) -> str:
     stem = _NOTION_ID.sub("", _stem_and_suffix(path)[0].removesuffix(DRAWING_SUFFIX))
-    return " ".join(stem.replace(LOGSEQ_SLASH, "/").split()) or path.rpartition("/")[2]
+    return " ".join(without_codes(stem).split()) or path.rpartition("/")[2]
 
 
 def _stem_and_suffix(path: str) -> tuple[str, str]:
@@ -191,3 +230,44 @@ def _stem_and_suffix(path: str) -> tuple[str, str]:
     name = path.rpartition("/")[2]
     dot = name.rfind(".")
     return (name[:dot], name[dot:]) if 0 < dot < len(name) - 1 else (name, "")
+
+
+def _canvas_text(text: str) -> str:
+    """Return the cards of a canvas as Markdown, in reading order: from the top, then from the left.
+
+    A card with text becomes its text, a card with a file an embed of it, a web page its address, and a group
+    its label.
+
+    Args:
+        text: The file, or the Markdown that this function returned for it.
+
+    Returns:
+        Cards separated by blank lines; a text that is not a canvas is returned unchanged.
+    """
+    try:
+        canvas = msgspec.json.decode(text.encode("utf-8", "replace"))
+    except msgspec.DecodeError:
+        return text
+    nodes = canvas.get("nodes", []) if isinstance(canvas, Mapping) else None
+    if not isinstance(nodes, list):
+        return text
+    cards = sorted((node for node in nodes if isinstance(node, Mapping)), key=_place_on_board)
+    return "\n\n".join(_texts_of_cards(cards)) + "\n"
+
+
+def _place_on_board(node: Mapping[str, object]) -> tuple[float, float]:
+    y, x = (value if isinstance(value, (int, float)) else 0 for value in (node.get("y"), node.get("x")))
+    return y, x
+
+
+def _texts_of_cards(cards: list[Mapping[str, object]]) -> Iterator[str]:
+    for card in cards:
+        match card:
+            case {"type": "text", "text": str(text)} if text.strip():
+                yield text.strip("\n").replace("\r\n", "\n").replace("\r", "\n")
+            case {"type": "file", "file": str(file)} if file.strip():
+                yield f"![[{file}]]"
+            case {"type": "link", "url": str(url)} if url.strip():
+                yield f"<{url}>"
+            case {"type": "group", "label": str(label)} if label.strip():
+                yield label.strip()

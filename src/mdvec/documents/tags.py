@@ -21,7 +21,11 @@ INLINE_TAG = re.compile(rf"#({_TAG}(?:(?:[ .]{_TAG}){{1,5}}(?=(?<! .)#(?!\w)))?)
 _BEFORE = frozenset("、。，．・（「『【")
 # Enough to see "{: " or "{ " before the hash sign.
 _LOOK_BACK_CHARS = 4
-_COMMA = re.compile("[,，、]")
+_TAG_KEYS = ("tags", "tag")
+_PHRASE_KEYS = ("keywords", "keyword")  # as Zettlr and Pandoc call tags
+_ITEM = re.compile(r"(?:&#?\w{2,31};|[^,;，、；])+")
+_JAPANESE_COMMA = re.compile("[，、；]")  # which is no comma to YAML
+_NAME = re.compile(r"#?\[\[[^\[\]]+\]\]|\S+")
 
 
 def is_inline_tag(match: re.Match[str], *, begins_line: bool = False) -> bool:
@@ -43,18 +47,30 @@ def is_inline_tag(match: re.Match[str], *, begins_line: bool = False) -> bool:
 
 
 def frontmatter_tags(frontmatter: Mapping[str, object]) -> list[str]:
-    """Return the tags of the keys ``tags`` and ``tag`` in order, also of those below ``taxonomies`` (Zola).
+    """Return the tags of the keys ``tags`` and ``keywords``, also of those below ``taxonomies`` (Zola).
+
+    Keywords may be phrases: they are split at commas and semicolons alone.
+    """
+    taxonomies = frontmatter.get("taxonomies")
+    below = taxonomies if isinstance(taxonomies, Mapping) else {}
+    found = [*field_tags(frontmatter), *field_tags(below)]
+    for value in (*_values(frontmatter, _PHRASE_KEYS), *_values(below, _PHRASE_KEYS)):
+        found.extend(_ITEM.findall(value) if isinstance(value, str) else scalars(value))
+    return found
+
+
+def field_tags(fields: Mapping[str, object]) -> list[str]:
+    """Return the tags of the key ``tags``.
 
     A list gives its items; a string is split at commas, or at white space if it has none.
     """
     found: list[str] = []
-    taxonomies = frontmatter.get("taxonomies")
-    below = taxonomies if isinstance(taxonomies, Mapping) else {}
-    for value in (*_values(frontmatter, ("tags", "tag")), *_values(below, ("tags", "tag"))):
+    for value in _values(fields, _TAG_KEYS):
         if isinstance(value, str):
-            found.extend(_COMMA.split(value) if _COMMA.search(value) else value.split())
+            items = _ITEM.findall(value)
+            found.extend(_NAME.findall(value) if items == [value] else items)
         else:
-            found.extend(scalars(value))
+            found += [each for text in scalars(value) for each in _JAPANESE_COMMA.split(text)]
     return found
 
 
@@ -65,7 +81,7 @@ def frontmatter_aliases(frontmatter: Mapping[str, object]) -> tuple[str, ...]:
     """
     found: list[str] = []
     for value in _values(frontmatter, ("aliases", "alias")):
-        found.extend(_COMMA.split(value) if isinstance(value, str) else scalars(value))
+        found.extend(_ITEM.findall(value) if isinstance(value, str) else scalars(value))
     return _distinct(" ".join(alias.split()) for alias in found)
 
 
@@ -78,7 +94,8 @@ def distinct_tags(tags: Iterable[str]) -> tuple[str, ...]:
     Returns:
         Without ``#``, in order, the first spelling of those that differ by case alone.
     """
-    return _distinct(" ".join(tag.split()).lstrip("#").strip("[]/ ") for tag in tags)
+    names = (" ".join(tag.split()).strip("\"'“”").lstrip("#").strip("[]/ ") for tag in tags)
+    return _distinct(name for name in names if name.strip("-_*+"))
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:

@@ -34,6 +34,9 @@ class Embedded(Struct, frozen=True):
 class Targets(Protocol):
     """Resolves the links of one document to addresses of the page or site that shows it."""
 
+    def meant(self, link: Link) -> Link:
+        """Return a wikilink as the program means it that wrote the document."""
+
     def link(self, link: Link) -> str | None:
         """Return the address of a document or file, without a fragment; None if there is no such file.
 

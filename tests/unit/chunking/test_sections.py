@@ -432,9 +432,23 @@ def test_rows_of_a_table_are_below_the_names_of_its_columns() -> None:
     assert first.heading_path == ("Prices",)
     below = [each for each in others if each.text.startswith("|")]
     assert len(below) > 1
-    assert {each.heading_path for each in below} == {("Prices", "city · `rent` · pets")}
-    assert {each.context for each in below} == {"Prices\ncity · `rent` · pets"}
+    assert {each.heading_path for each in below} == {("Prices", "city · rent · pets")}
+    assert {each.context for each in below} == {"Prices\ncity · rent · pets"}
     assert {each.heading_path for each in others if each not in below} <= {("Prices",)}
+
+
+@pytest.mark.parametrize(
+    ("before", "row"),
+    [
+        ("> [!note] Towns\n> | city | [[rent]] |\n> |---|---|\n", "> | Town | 1 |\n"),
+        ("- Towns:\n\n  | city | **rent** |\n  |---|---|\n", "  | Town | 1 |\n"),
+        ("<table>\n<tr><th>city</th><th class=x>rent</th></tr>\n", "<tr><td>Town</td><td>1</td></tr>\n"),
+    ],
+)
+def test_so_are_rows_in_a_callout_in_a_list_and_in_html(before: str, row: str) -> None:
+    """The names have no markup."""
+    last = _chunks(f"# Prices\n\n{before}{row * 60}", max_tokens=60)[-1]
+    assert last.heading_path == ("Prices", "city · rent")
 
 
 @pytest.mark.parametrize("text", ["a | b\nc | d\n" * 40, "- a | b\n- --- | ---\n" * 40, "> a\n> ---\n" * 40])

@@ -38,7 +38,11 @@ from mdvec.types.document import with_comments
         ("{/* hidden */} <Tab>shown</Tab> {/* two\n\nlines */}", "<Tab>shown</Tab>"),
         ("`{/* shown */}` {/* never closed", "`{/* shown */}` {/* never closed"),
         ("<!-- never closed {/* hidden */}", "<!-- never closed"),
-        ("- a\n  id:: 64f1c2aa\n  collapsed:: true\n\t- b\n\t  logseq.order-list-type:: number", "- a - b"),
+        (
+            "- a\n  id:: 64f1c2aa\n  collapsed:: true\n  background-color:: #533e7d\n"
+            "\t- b\n\t  logseq.order-list-type:: number",
+            "- a - b",
+        ),
         ("id:: shown\n- a\n  ident:: shown", "id:: shown - a ident:: shown"),
     ],
 )
@@ -109,4 +113,4 @@ def test_many_delimiters_take_linear_time(make: Callable[[int], str]) -> None:
     def work(text: str) -> None:
         blank_out(text, find_comments(text, 0, ()))
 
-    assert_grows_linearly(make, work, 40_000)
+    assert_grows_linearly(make, work, 20_000)

@@ -150,6 +150,8 @@ def test_converters_by_name() -> None:
         "spreadsheet",
         "html",
         "epub",
+        "eml",
+        "opendocument",
         "ipynb",
         "org",
         "rst",

@@ -13,6 +13,7 @@ from mdvec.types.change import SourceEntry
 from mdvec.types.document import BlockKind, LinkKind, TitleSource, with_comments
 
 PATH_LINE, LINE_END = "M 10 20\n", "\n"
+CODE = "if(aaaaaaaa){bbbbbbbbbb(cccccccc);}"
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ PATH_LINE, LINE_END = "M 10 20\n", "\n"
         ("a.md", "---\nTitle: X\n---\n# H\n", "X", TitleSource.FRONTMATTER),
         ("a.md", "---\ntitle: 2024-01-02\n---\n", "2024-01-02", TitleSource.FRONTMATTER),
         ("a.md", "---\ntitle: '  '\n---\n# H\n", "H", TitleSource.HEADING),
-        ("a.md", "---\ntitle: [a]\n---\n# H\n", "H", TitleSource.HEADING),
+        ("a.md", "---\ntitle: [Draft]\n---\n# H\n", "Draft", TitleSource.FRONTMATTER),
         ("a.md", "---\ntitle: true\n---\n", "a", TitleSource.FILE_NAME),
         ("a.md", "## Two\n\n# One\n", "One", TitleSource.HEADING),
         ("a.md", "#\n\n# One\n", "One", TitleSource.HEADING),
@@ -32,6 +33,7 @@ PATH_LINE, LINE_END = "M 10 20\n", "\n"
         ("a.mdx", f"import {{{'A, ' * 20}}} from 'a';\n\n# One\n", "One", TitleSource.HEADING),
         ("pages/a___b.md", "- x\n", "a/b", TitleSource.FILE_NAME),  # Logseq
         ("a.md", "---\na: [\n---\n# H\n", "H", TitleSource.HEADING),
+        ("a.md", "---\ntitle: {a: b, c: d}\n---\n# H\n", "H", TitleSource.HEADING),
         ("dir/メモ 1.md", "## Two\n", "メモ 1", TitleSource.FILE_NAME),
         ("dir/..md", "", ".", TitleSource.FILE_NAME),
         ("two\nlines.md", "", "two lines", TitleSource.FILE_NAME),
@@ -39,6 +41,8 @@ PATH_LINE, LINE_END = "M 10 20\n", "\n"
         ("g++.md", "", "g++", TitleSource.FILE_NAME),
         ("a.b.txt", "# Not a heading\n", "a.b", TitleSource.FILE_NAME),
         (f"Notes {'0af9' * 8}.md", "x", "Notes", TitleSource.FILE_NAME),  # as Notion exports it
+        (f"Notes 0af90af9{'-0af9' * 4}0af90af9.md", "x", "Notes", TitleSource.FILE_NAME),
+        ("pages/a%2Fb.md", "- x\n", "a/b", TitleSource.FILE_NAME),  # older Logseq
     ],
 )
 def test_the_title_is_the_first_one_there_is(path: str, text: str, title: str, source: TitleSource) -> None:
@@ -86,6 +90,7 @@ def test_headings_make_a_tree_with_positions() -> None:
         "\\# no\n",
         "####### no\n",
         "$$\na\n# no\nno\n===\n$$\n",
+        "$$ a\n# no\nb $$\n",
         "text with <h2>no</h2>\n",
         "<h2><img></h2>\n",
         "<!-- <h2>no</h2> -->\n",
@@ -144,9 +149,17 @@ def test_a_heading_has_a_largest_length() -> None:
         ("tags:\n- \n- x", ("x",)),
         ("tags:\n-\n", ()),
         ("tags:", ()),
-        ("tags: ['#a', [b, 2024], true, {c: d}, '  ', '/']", ("a", "b", "2024", "true")),
+        ("tags: ['#a', [b, 2024], true, {c: d}, '  ', '/']", ("a", "b", "2024", "true", "c: d")),
+        ("tags: [会議，議事録]", ("会議", "議事録")),
+        ("tags:\n  * a\n  * b", ("a", "b")),
         ("tag: x\nTags: [y]", ("x", "y")),
         ("tags: ['machine learning']", ("machine learning",)),
+        ("keywords: retrieval augmented generation", ("retrieval augmented generation",)),
+        ("keywords: web dev; b, c d", ("web dev", "b", "c d")),
+        ("tags: R&amp;D, x", ("R&amp;D", "x")),
+        ("tags: R&amp;D x", ("R&amp;D", "x")),
+        ("tags: AT&T; b c", ("AT&T", "b c")),
+        ("tags: [“a”, b”]", ("a", "b")),
     ],
 )
 def test_frontmatter_lists_tags_in_many_ways(frontmatter: str, tags: tuple[str, ...]) -> None:
@@ -191,6 +204,7 @@ def test_tags_of_frontmatter_come_first_and_once() -> None:
         ("aliases: [A, 'b  c', A]", ("A", "b c")),
         ("aliases: One name", ("One name",)),
         ("aliases: one, two", ("one", "two")),
+        ("aliases:\n- Re: the plan\n- B", ("Re: the plan", "B")),
         ("alias: 12", ("12",)),
         ("aliases:\n- \n", ()),
     ],
@@ -211,11 +225,11 @@ def test_links_of_all_kinds_are_found_with_their_lines() -> None:
             "span` [[Note#Head|shown]] ![[img.png]]",
             "",
             "- [inline *text*](../a%20b.md#part 'title')",  # 7
-            "  [ref] [full][ref] <https://x.example/#y>",
+            "  [ref] [full][ref] <https://x.example/#y> [odd](Note%20#1.md)",
             "",
             "| [[T\\|cell]] |",  # 10
             "|---|",
-            "| [[#Here]] [[B#^block]] |",
+            "| [[#Here]] [[B#^block|c]] |",
             "",
             "[ref]: /abs/path.md#frag",
             "## [[InHeading]]",  # 15
@@ -230,9 +244,10 @@ def test_links_of_all_kinds_are_found_with_their_lines() -> None:
         (LinkKind.MARKDOWN, "/abs/path.md", "frag", "ref", 8),
         (LinkKind.MARKDOWN, "/abs/path.md", "frag", "full", 8),
         (LinkKind.MARKDOWN, "https://x.example/", "y", "https://x.example/#y", 8),
+        (LinkKind.MARKDOWN, "Note%20#1.md", "", "odd", 8),
         (LinkKind.WIKI, "T", "", "cell", 10),
         (LinkKind.WIKI, "", "Here", "", 12),
-        (LinkKind.WIKI, "B", "^block", "", 12),
+        (LinkKind.WIKI, "B", "^block", "c", 12),
         (LinkKind.WIKI, "InHeading", "", "", 15),
     ]
 
@@ -266,14 +281,24 @@ def test_blocks_tell_fences_from_the_rest() -> None:
     [
         (f"![x](data:image/png;base64,{'iVBO' * 99}) y", "![x](data:image/png;base64,…) y"),
         (f'<img src="data:image/png;base64,{"iVBO" * 99}"> y', '<img src="data:image/png;base64,…"> y'),
+        (
+            f"<img src=\"data:image/svg+xml,<svg a='b'>{'<x/> ' * 30}\"> y",
+            '<img src="data:image/svg+xml,…"> y',
+        ),
         (f"[i]: data:image/gif;base64,{'R0lG' * 99}\n\ny", "[i]: data:image/gif;base64,…\n\ny"),
         (f'<path d="{PATH_LINE * 50}"/> y', f'<path d="…{LINE_END * 50}"/> y'),
         (f"a\n\n{('iVBO' * 19 + chr(10)) * 30}iV==\n\ny", f"a\n\n{'iVBO' * 15}…{chr(10) * 30}\n\ny"),
+        (f"a\n\n{('> ' + 'iVBO' * 19 + chr(10)) * 30}\ny", f"a\n\n> {'iVBO' * 15}…{chr(10) * 30}\ny"),
+        ('<path d="M1 2"/>\n' * 30 + "y", f'<path d="M1 2"/>…{chr(10) * 29}\ny'),
+        (".key:hover{color:red;margin:0 auto}" * 60 + " y", ".key:hover{color:red;margin:0… auto} y"),
         (("0af9" * 16 + "\n") * 30, ("0af9" * 16 + "\n") * 30),  # a list of hashes
         ("a1b2" * 300, "a1b2" * 15 + "…"),
         ("var a=b(c);" * 100, ("var a=b(c);" * 100)),
         (f"x{'f(a){return(b)};' * 100} y", f"x{('f(a){return(b)};' * 4)[:59]}… y"),
+        (f'<polyline points="{"1 2, " * 50}"/> y', '<polyline points="…"/> y'),
+        (f"see {f'{CODE} d=' * 40} y z", f"see {CODE}… d= y z"),
         ("|a|b|c" * 300, "|a|b|c" * 300),
+        ("[Some note](folder/some-longer-name.md), " * 40, "[Some note](folder/some-longer-name.md), " * 40),
         ("-" * 2000, "-" * 2000),
         ("日本語" * 500, "日本語" * 500),
     ],
@@ -282,6 +307,27 @@ def test_data_is_no_text(text: str, kept: str) -> None:
     """Its beginning says that it is there; the lines stay where they are."""
     assert parse_document("x.md", text).body == kept
     assert parse_document("x.txt", text).body == kept
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        " ".join(f"[Quagga {n}](https://example.org/a/path?q={n}&amp;size=10&amp;page=2)" for n in range(30)),
+        "".join(
+            f'<li><a href="q/{n}" style="color:#333;text-decoration:none;">Quagga {n}</a></li>'
+            for n in range(30)
+        ),
+        '<td style="text-align:center;padding:4px;">Cell number</td>' * 35,
+        r"Note that $\nabla_{\theta}\mathcal{L}_{\mathrm{total}}(\theta)=\sum_{i}\frac{1}{N_{i}}$ shows; "
+        * 12,
+        f"| row | {' | '.join(f'`function_of_number_{n}{{return_value;}}`' for n in range(30))} |",
+        r"\frac{\partial\mathcal{L}}{\partial\theta}\;=\;\sum_{i}\left\{x_{i}\;y_{i}\right\} " * 20,
+    ],
+)
+def test_long_lines_of_prose_are_text(line: str) -> None:
+    """Signs of code in tags, links, references, formulas and code between backticks make no minified code."""
+    assert len(line) > 1_000
+    assert parse_document("x.txt", line).body == line
 
 
 def test_headings_of_html_divide_their_block() -> None:
@@ -343,6 +389,21 @@ def test_links_of_site_generators_name_files(text: str, target: str) -> None:
     assert (link.kind, link.target) == (LinkKind.MARKDOWN, target)
 
 
+@pytest.mark.parametrize(
+    ("address", "target", "fragment"),
+    [
+        ("#readme.md", "", "readme.md"),
+        ("https://x.org/a#readme.md", "https://x.org/a", "readme.md"),
+        ("a.md#readme.md", "a.md", "readme.md"),
+        ("C#%20notes.md", "C#%20notes.md", ""),
+    ],
+)
+def test_a_number_sign_is_part_of_the_name_of_a_note_alone(address: str, target: str, fragment: str) -> None:
+    """Of an anchor in the same note and in an address of the web it is none."""
+    [link] = parse_document("x.md", f"[x]({address})").links
+    assert (link.target, link.fragment) == (target, fragment)
+
+
 def test_dendron_writes_the_text_of_a_link_first() -> None:
     """All of its notes have an id and a description; a target that begins like the note is a name, too."""
     text = "[[The plan|proj.plan#h]] [[plain]] [[Plan]]"
@@ -379,22 +440,35 @@ def test_inline_fields_have_values() -> None:
     """On a line of their own, in an item or in brackets; not in code, and not where a name has colons."""
     text = (
         "# T\n\ndue:: 2026-12-01\n- [ ] task (rating:: 5) [who:: Bob]\n\n**Key one**:: v w\n\n> who:: Eve\n"
-        "\nstd::vector\n\nfoo :: Int\n\n```\nno:: no\n```\n"
+        "\n- ✔️ done:: no\n\nat [**in_city**:: [[New York]]] [🦷:: 32]\n"
+        "\nstd::vector\n\nfoo :: Int [2408:824c::2b8b] (in `std::vec`) [a :: b] (`:::`)\n"
+        "\n```\nno:: no\n```\n"
     )
     assert parse_document("x.md", text).fields == {
-        "due": ["2026-12-01"],
-        "rating": ["5"],
+        "due": "2026-12-01",
+        "rating": "5",
         "who": ["Bob", "Eve"],
-        "Key one": ["v w"],
+        "Key one": "v w",
+        "done": "no",
+        "in_city": "[[New York]]",
+        "🦷": "32",
     }
 
 
+def test_inline_fields_give_tags_and_aliases() -> None:
+    """Logseq writes them below a block, and Roam with hash signs."""
+    document = parse_document("x.md", "- tags:: a, [[b c]]\n- alias:: Q, R\n- Tags:: #d #[[e f]]\n")
+    assert {*document.tags} == {"a", "b c", "d", "e f"}
+    assert document.aliases == ("Q", "R")
+    assert parse_document("x.md", "- keyword:: a phrase of several words\n").tags == ()
+
+
 def test_cues_of_a_transcript_are_sentences() -> None:
-    """Numbers and times are hidden, as comments are; the lines stay."""
-    first = "1\n00:00:01.000 --> 00:00:04.000 align:start\nthe quarterly\n"
-    text = f"WEBVTT\n\n{first}\n00:04,000 --> 00:06,000\nreview\n"
+    """Numbers, times and styles are hidden, as comments are; the lines stay."""
+    first = "1\n00:00:01.000 --> 00:00:04.000 align:start\n<v Mika> the <c.red>quarterly</c></v>\n"
+    text = f"WEBVTT\n\n{first}\n00:04,000 --> 00:06,000\n{{\\an8}}<00:05.000>review\n"
     document = parse_document("x.vtt", text)
-    assert document.body.split() == ["WEBVTT", "the", "quarterly", "review"]
+    assert document.body.split() == ["WEBVTT", "Mika>", "the", "quarterly", "review"]
     assert document.body.count("\n") == text.count("\n")
     assert with_comments(document.body, document.comments) == text
 
@@ -464,8 +538,21 @@ def test_a_title_is_no_longer_than_a_heading() -> None:
             "<h1>\n",
             "a:: b\n",
             "[a:: ",
+            "[**a",
+            "** :",
+            "| [[a|",
+            "[[a|b]]c",
             "{/* ",
             "___a ",
+            "$$ a\n",
+            "<path/>",
+            "\"data:a/b,'",
+            "> aZ+/",
+            "a~1^",
+            "<v ",
+            "U.S.a-1,000年",
+            "らー",
+            "々",
         ),
     ],
 )
@@ -480,6 +567,16 @@ def test_a_file_of_signs_takes_linear_time(part: str) -> None:
     assert_grows_linearly(lambda size: part * (size // len(part)), work, 4_000)
 
 
+@pytest.mark.parametrize("word", ["ab ", "abc"])
+def test_long_lines_take_linear_time(word: str) -> None:
+    """A line that is too short to be data is read once."""
+    assert_grows_linearly(
+        lambda size: (word * (size // len(word)) + "\n") * 2_000,
+        lambda text: parse_document("x.txt", text),
+        120,
+    )
+
+
 @pytest.mark.parametrize(
     ("path", "start", "part"),
     [
@@ -489,17 +586,23 @@ def test_a_file_of_signs_takes_linear_time(part: str) -> None:
         ("x.md", "[", "a b "),
         ("x.md", "[", "![a]"),
         ("x.md", "", "data:a/b;"),
+        ("x.md", '"data:a/b,', "a "),
+        ("x.md", "$$ a\n", "a b c d\n"),
         ("x.md", "", "#a b c d e.f "),
         ("x.md", "[a](", "{{ a "),
         ("x.md", "", f"{'aZ' * 40}\n"),
         ("x.md", "", "- # a\n"),
+        ("x.md", "---\ntitle: a\n", "b: [\n"),
+        ("x.md", "", "if(a){return;} "),
+        ("x.md", "a %% b\n", " "),
+        ("x.md", "---\na: '#'\ntitle:", " "),
         ("x.txt", "1\n00:00 --> ", "0:00 --> "),
     ],
 )
 def test_what_is_begun_and_never_ends_takes_linear_time(path: str, start: str, part: str) -> None:
     """No expression goes back over the text that it has read."""
     assert_grows_linearly(
-        lambda size: start + part * (size // len(part)) + "\n\n# H\n",
+        lambda size: start + part * (size // len(part)) + "\n---\n\n# H\n",
         lambda text: parse_document(path, text),
         4_000,
     )

@@ -9,7 +9,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from hypothesis import example, given, settings
 from tests.growth import assert_grows_linearly
+from tests.property.markdown import markdown_texts
 
 from mdvec.documents.parse import parse_document
 from mdvec.documents.rendering import render_markdown, render_plain
@@ -24,6 +26,9 @@ class Known:
 
     documents: tuple[str, ...] = ("note", "other.md")
     texts: dict[str, str] = field(default_factory=dict)
+
+    def meant(self, link: Link) -> Link:
+        return link
 
     def link(self, link: Link) -> str | None:
         return f"/doc/{link.target}" if link.target in self.documents else "" if not link.target else None
@@ -92,6 +97,24 @@ def test_headings_links_and_tags_are_those_of_the_index(text: str) -> None:
     here = {(each.target, each.fragment) for each in document.links if "://" not in each.target}
     assert {(target, unquote(fragment)) for target, fragment in known.links} == here
     assert known.tags == {*document.tags}
+
+
+@settings(max_examples=150, deadline=None)
+@example("#a/ #b-/")
+@given(markdown_texts().map(lambda text: text.replace("\0", "")))
+def test_so_are_those_of_any_text(text: str) -> None:
+    """Of the body: its page has the links and tags of properties in another place. Binary files have NUL."""
+    document = parse_document("note.md", text)
+    known = Recorded()
+    outline = render_markdown(document.body[document.content_start :], known).outline
+    headings = [(each.level, each.heading) for each in document.sections if each.level]
+    assert [(each.level, each.text) for each in outline] == headings
+    line = document.body.count("\n", 0, document.content_start)
+    links = [each for each in document.links if each.line > line and "://" not in each.target]
+    assert {(target, unquote(fragment)) for target, fragment in known.links} == {
+        (each.target, unquote(each.fragment)) for each in links
+    }
+    assert {each.casefold() for each in known.tags} <= {each.casefold() for each in document.tags}
 
 
 # --- what is shown --------------------------------------------------------------------------------

@@ -40,9 +40,18 @@ def _texts(cell: Mapping[str, Any], language: str) -> Iterator[str]:
     if source:
         yield _fenced(source, language)
     for output in cell.get("outputs", ()):
-        printed = output.get("text") or output.get("data", {}).get("text/plain") or ""
-        if text := _text(printed).strip("\n"):
+        if text := _text(_printed(output)).strip("\n"):
             yield _fenced(text[:_MAX_OUTPUT_CHARS], "text")
+
+
+def _printed(output: Mapping[str, Any]) -> object:
+    """Return the text of an output: of an error its message, of a picture nothing."""
+    if "ename" in output:
+        return f"{output['ename']}: {output.get('evalue', '')}"
+    data = output.get("data", {})
+    if any(kind.startswith("image/") for kind in data):
+        return ""
+    return output.get("text") or data.get("text/plain") or ""
 
 
 def _fenced(text: str, language: str) -> str:

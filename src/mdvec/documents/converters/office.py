@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -19,6 +20,10 @@ _MAX_UNPACKED_BYTES = 500_000_000
 _XML_SUFFIXES = (".xml", ".rels")
 _PROLOGUE_BYTES = 2_000  # entities are defined at the beginning
 _STYLES = "p[style-name='Title'] => h1:fresh"
+_TEXTS_OF_WORD = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
+_RUBY = re.compile(rb"<w:ruby>.*?<w:rubyBase>(.*?)</w:rubyBase>\s*</w:ruby>", re.DOTALL)
+_PICTURES_OF_WORD = "word/media/"
+_MAX_REPEATED_CHARS = 100  # of a cell that is said in each of its rows
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
@@ -36,11 +41,29 @@ def convert_docx(raw: bytes) -> str:
     from mdvec.documents.converters.web import markdown_of
 
     no_image = mammoth.images.img_element(lambda _: {})
-    html: str = mammoth.convert_to_html(BytesIO(raw), convert_image=no_image, style_map=_STYLES).value
+    html: str = mammoth.convert_to_html(
+        _without_readings(raw), convert_image=no_image, style_map=_STYLES
+    ).value
     soup = BeautifulSoup(html, "html.parser")
     for image in soup.find_all("img"):
         image.decompose()
     return frontmatter(values) + markdown_of(soup)
+
+
+def _without_readings(raw: bytes) -> BytesIO:
+    """Return a Word document in which words with readings (ruby) are plain words; mammoth leaves both out."""
+    written = BytesIO()
+    with zipfile.ZipFile(BytesIO(raw)) as archive:
+        texts = {name: archive.read(name) for name in archive.namelist() if _TEXTS_OF_WORD.fullmatch(name)}
+        if not any(b"<w:ruby>" in text for text in texts.values()):
+            return BytesIO(raw)
+        with zipfile.ZipFile(written, "w") as plain_one:
+            for name in {*archive.namelist()}:
+                if not name.startswith(_PICTURES_OF_WORD):
+                    text = texts.get(name)
+                    plain_one.writestr(name, archive.read(name) if text is None else _RUBY.sub(rb"\1", text))
+    written.seek(0)
+    return written
 
 
 def convert_pptx(raw: bytes) -> str:
@@ -69,21 +92,37 @@ def convert_spreadsheet(raw: bytes) -> str:
     values = {} if is_old else _checked(raw, "a spreadsheet")
     try:
         workbook = CalamineWorkbook.from_filelike(BytesIO(raw))
-        parts = [_sheet(name, workbook.get_sheet_by_name(name).to_python()) for name in workbook.sheet_names]
+        parts = [_sheet(workbook.get_sheet_by_name(name)) for name in workbook.sheet_names]
     except CalamineError as error:
         msg = "is no spreadsheet, encrypted, or damaged"
         raise NotConvertedError(msg) from error
     return frontmatter(values) + "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _sheet(name: str, rows: list[list[Any]]) -> str:
-    shown = [[_cell(value) for value in row] for row in rows]
+def _sheet(sheet: Any) -> str:
+    shown = [[_cell(value) for value in row] for row in sheet.to_python()]
+    above, before = sheet.start or (0, 0)
+    for (top, left), (bottom, _) in sheet.merged_cell_ranges or ():
+        own, at = shown[max(0, top - above) : max(0, bottom + 1 - above)], left - before
+        text = own[0][at] if own and 0 <= at < len(own[0]) else ""
+        if 0 < len(text) <= _MAX_REPEATED_CHARS:
+            for row in own:
+                row[at] = text
     held = [row for row in shown if any(row)]
     if not held:
         return ""
     used = [at for at in range(max(map(len, held))) if any(row[at] for row in held if at < len(row))]
-    body = table([[row[at] if at < len(row) else "" for at in used] for row in held])
-    return f"{place_mark(f'sheet {name}')}\n## {plain(name)}\n\n{body}"
+    rows = [[row[at] if at < len(row) else "" for at in used] for row in held]
+    titles = _titles(rows)
+    body = "\n\n".join((*map(plain, titles), table(rows[len(titles) :])))
+    return f"{place_mark(f'sheet {sheet.name}')}\n## {plain(sheet.name)}\n\n{body}"
+
+
+def _titles(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return what is above a table: rows of one text, where the next row names several columns."""
+    texts = [[cell for cell in row if cell] for row in rows]
+    first = next((at for at, cells in enumerate(texts) if len(cells) > 1), 0)
+    return [" ".join(cell.split()) for [cell] in texts[:first]]
 
 
 def _cell(value: object) -> str:
@@ -101,12 +140,30 @@ def _slide(number: int, slide: Any) -> Iterator[str]:
             continue
         if getattr(shape, "has_table", False) and shape.has_table:
             yield table([[cell.text for cell in row.cells] for row in shape.table.rows])
+        elif getattr(shape, "has_chart", False) and shape.has_chart:
+            yield from _chart(shape.chart)
         elif shape.has_text_frame:
             lines = [_paragraph(each) for each in shape.text_frame.paragraphs if each.text.strip()]
             if lines:
                 yield "\n".join(lines)
     if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame.text.strip()):
         yield plain(notes)
+
+
+def _chart(chart: Any) -> Iterator[str]:
+    """Yield the title of a chart, and the numbers that it shows as a table."""
+    if chart.has_title and (title := " ".join(chart.chart_title.text_frame.text.split())):
+        yield plain(title)
+    for plot in chart.plots:
+        names = ["", *(series.name for series in plot.series)]
+        columns = [[*map(_number, series.values)] for series in plot.series]
+        yield table(
+            [names, *([str(each), *row] for each, *row in zip(plot.categories, *columns, strict=False))]
+        )
+
+
+def _number(value: object) -> str:
+    return "" if value is None else _cell(value)
 
 
 def _in_order(shapes: Any) -> list[Any]:

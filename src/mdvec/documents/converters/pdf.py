@@ -32,6 +32,7 @@ _MAX_LEVEL = 6
 
 # Of the letters of the text around.
 _HEADING_SIZE = 1.15
+_TITLE_SIZE = 1.5  # of a page, which is no running head
 # Of the height of a line.
 _PARAGRAPH_GAP = 0.4
 _COLUMN_JUMP = 2.0
@@ -106,14 +107,15 @@ def convert_pdf(raw: bytes) -> str:
         raise NotConvertedError(msg) from error
     try:
         pages = [_lines(document, number) for number in range(len(document))]
-        if sum(len(line.text) for page in pages for line in page) < _FEW_CHARS_A_PAGE * len(pages):
-            msg = "has pictures of pages and no text; recognise it first, for example with ocrmypdf"
-            raise NotConvertedError(msg)
         outline = _outline(document)
         values = _metadata(document.get_metadata_dict(skip_empty=True), pages)
     finally:
         document.close()
-    return frontmatter(values) + _markdown(_without_running_heads(pages), outline)
+    pages = _without_running_heads(pages)
+    if all(sum(len(line.text) for line in page) < _FEW_CHARS_A_PAGE for page in pages):
+        msg = "has pictures of pages and no text; recognise it first, for example with ocrmypdf"
+        raise NotConvertedError(msg)
+    return frontmatter(values) + _markdown(pages, outline)
 
 
 def _lines(document: Any, number: int) -> list[Line]:
@@ -342,17 +344,26 @@ def _metadata(values: Mapping[str, str], pages: Sequence[Sequence[Line]]) -> dic
 
 
 def _without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """Return the lines of pages without numbers of pages and without what many pages begin or end with."""
+    """Return the lines of pages without numbers of pages and without what many pages begin or end with.
+
+    What a page has several times is text, such as the rows of a list; so is a title with a number of its own.
+    """
     edges = [_edges(page) for page in pages]
-    counted = Counter(key for edge in edges for key in {_bare(line) for line in edge})
-    repeated = {
-        key for key, count in counted.items() if count >= max(_LEAST_REPEATED, _REPEATED_SHARE * len(pages))
-    }
+    least = _TITLE_SIZE * _text_size(pages)
+
+    def bare(line: Line) -> str:
+        return line.text if line.size >= least else _NUMBERS.sub(" ", line.text).strip().casefold()
+
+    at_edges = Counter(key for edge in edges for key in {bare(line) for line in edge})
+    lines = Counter(bare(line) for page in pages for line in page)
+    holding = Counter(key for page in pages for key in {bare(line) for line in page})
+    most = max(_LEAST_REPEATED, _REPEATED_SHARE * len(pages))
+    repeated = {key for key, count in at_edges.items() if count >= most and lines[key] < 2 * holding[key]}
     return [
         [
             line
             for line in page
-            if line not in edge or not (_PAGE_NUMBER.fullmatch(line.text) or _bare(line) in repeated)
+            if line not in edge or not (_PAGE_NUMBER.fullmatch(line.text) or bare(line) in repeated)
         ]
         for page, edge in zip(pages, edges, strict=True)
     ]
@@ -363,8 +374,13 @@ def _edges(page: Sequence[Line]) -> set[Line]:
     return {*by_height[:_EDGE_LINES], *by_height[-_EDGE_LINES:]}
 
 
-def _bare(line: Line) -> str:
-    return _NUMBERS.sub(" ", line.text).strip().casefold()
+def _text_size(pages: Sequence[Sequence[Line]]) -> float:
+    """Return the size that most letters have."""
+    sizes = Counter[float]()
+    for page in pages:
+        for line in page:
+            sizes[line.size] += len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 1.0
 
 
 def _markdown(pages: Sequence[Sequence[Line]], outline: Mapping[str, int]) -> str:
@@ -382,20 +398,16 @@ def _markdown(pages: Sequence[Sequence[Line]], outline: Mapping[str, int]) -> st
 
 def _blocks(pages: Sequence[Sequence[Line]], outline: Mapping[str, int]) -> Iterator[_Block]:
     """Yield headings and paragraphs."""
-    sizes = Counter[float]()
-    for page in pages:
-        for line in page:
-            sizes[line.size] += len(line.text)
-    body = sizes.most_common(1)[0][0] if sizes else 1.0
-    larger = sorted({size for size in sizes if size >= _HEADING_SIZE * body}, reverse=True)
+    least = _HEADING_SIZE * _text_size(pages)
+    larger = sorted({line.size for page in pages for line in page if line.size >= least}, reverse=True)
     levels = {size: min(at, _MAX_LEVEL) for at, size in enumerate(larger, 1)}
     for number, page in enumerate(pages, 1):
-        least = _SHORT_LINE * _width(page)
+        full = _SHORT_LINE * _width(page)
         for lines in _paragraphs(page):
             text = reduce(_join, (line.text for line in lines))
             is_table = lines[0].is_table
             level = 0 if is_table else _level(lines, levels, outline)
-            is_full = lines[-1].right - lines[-1].left >= least
+            is_full = lines[-1].right - lines[-1].left >= full
             yield _Block(text, level, number, is_table, lines[-1].size, is_full)
 
 

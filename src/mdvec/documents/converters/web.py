@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import codecs
+import copy
 import html
 import posixpath
 import re
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from io import BytesIO
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from bs4 import BeautifulSoup, Tag
+from bs4.dammit import EncodingDetector
 from markdownify import MarkdownConverter
 
 from mdvec.documents.converters import NotConvertedError, frontmatter, place_mark
+from mdvec.documents.encodings import decode
 
 # What is around the text of a page, and what is no text.
 _AROUND = (
@@ -25,6 +30,13 @@ _AROUND = (
 _READINGS = ("rt", "rp")  # of Japanese words, in the middle of which they would be
 _AROUND_A_BODY = ("header", "footer")
 _SECTIONS = ("section", "article", "div")
+_BLOCKS = ("summary", "address", "legend", "option")  # which markdownify takes for words of a line
+_CELLS = ("td", "th")
+_TABLE_TAGS = ("table", "thead", "tbody", "tfoot", "tr", *_CELLS)
+_MAX_SPAN = 1000  # as in HTML, of columns
+_MAX_REPEATED_CHARS = 100  # of a cell that is said in each of its rows
+_XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
+_WIDE_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NO_BLOCKS = ("table", "li")  # a comment in them would be a part of a line
 _ID = re.compile(r"[^\s<>]+?(?<!-)")
 _MARK = "\ue000"
@@ -43,7 +55,7 @@ _NAMES = {
 
 def convert_html(raw: bytes) -> str:
     """Return the Markdown of a web page."""
-    soup = BeautifulSoup(raw, "html.parser")
+    soup = _parsed(raw)
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
     for heading in soup.find_all(re.compile(r"^h[1-6]$")):
         if heading.find_parent(_NO_BLOCKS) is None and (anchor := _anchor(heading)):
@@ -51,6 +63,22 @@ def convert_html(raw: bytes) -> str:
             mark.string = f"{_MARK}{anchor}{_MARK}"
             heading.insert_before(mark)
     return frontmatter({"title": title}) + _MARKED.sub(_place_of_mark, markdown_of(soup))
+
+
+def _parsed(raw: bytes) -> BeautifulSoup:
+    """Parse a page in the encoding that it names, if its bytes are in that, or else in the one it reads as.
+
+    The parser of lxml ends what authors leave open, such as cells and items.
+    """
+    named = EncodingDetector.find_declared_encoding(raw, is_html=True) or ""
+    text = None
+    # What names itself in letters of one byte is not in UTF-16, whatever it says.
+    if named and not named.lower().startswith("utf-16") and not raw.startswith(_WIDE_MARKS):
+        with suppress(LookupError, UnicodeDecodeError):
+            text = raw.decode(named)
+    if text is None and (found := decode(raw)):
+        text = found.text
+    return BeautifulSoup(_XML_DECLARATION.sub("", text or ""), "lxml")
 
 
 def _anchor(heading: Tag) -> str:
@@ -81,10 +109,58 @@ def markdown_of(soup: BeautifulSoup) -> str:
     for image in part.find_all("img"):
         if str(image.get("src", "")).startswith("data:"):
             image.decompose()
+    for tag in part.find_all(_BLOCKS):
+        tag.name = "p"
+    for table in part.find_all("table"):
+        _simplify(table)
     text: str = MarkdownConverter(heading_style="ATX", bullets="-", table_infer_header=True).convert_soup(
         part
     )
     return _BLANK_LINES.sub("\n\n", text).strip() + "\n"
+
+
+def _simplify(table: Tag) -> None:
+    """Make a table one that Markdown can have.
+
+    One that holds tables is no table but the layout of a page; a caption is text above; and a short cell of
+    several rows is said in each of them.
+    """
+    if table.find("table") is not None:
+        own = [tag for tag in table.find_all(_TABLE_TAGS) if tag.find_parent("table") is table]
+        for tag in (table, *own):
+            tag.name = "div"
+        return
+    for caption in table.find_all("caption"):
+        caption.name = "p"
+        table.insert_before(caption.extract())
+    hanging: dict[int, tuple[int, Tag]] = {}
+    for row in table.find_all("tr"):
+        at, above, hanging = 0, hanging, {}
+        cells = row.find_all(_CELLS)
+        while cells or at in above:
+            if at in above:
+                rows, spanning = above[at]
+                cell = _repeated(spanning)
+                (row.append if not cells else cells[0].insert_before)(cell)
+            else:
+                cell = cells.pop(0)
+                rows = _span(cell, "rowspan")
+            if rows > 1:
+                hanging[at] = rows - 1, cell
+            at += _span(cell, "colspan")
+
+
+def _span(cell: Tag, name: str) -> int:
+    number = str(cell.get(name, ""))
+    return min(max(int(number), 1), _MAX_SPAN) if number.isdecimal() else 1
+
+
+def _repeated(cell: Tag) -> Tag:
+    """Return a cell again, for the next of its rows; empty if it has much text."""
+    again = copy.copy(cell)
+    if len(cell.get_text()) > _MAX_REPEATED_CHARS:
+        again.clear()
+    return again
 
 
 def convert_epub(raw: bytes) -> str:
@@ -114,9 +190,11 @@ def _book(book: zipfile.ZipFile) -> Iterator[str]:
     }
     yield frontmatter(values)
     files = {each.attrib["id"]: each.attrib["href"] for each in described.iterfind(".//o:item", _NAMES)}
+    held = {*book.namelist()}
     for number, each in enumerate(described.iterfind(".//o:itemref", _NAMES), 1):
-        path = posixpath.join(posixpath.dirname(package), unquote(files[each.attrib["idref"]]))
-        text = markdown_of(BeautifulSoup(member(book, path), "html.parser"))
+        name = unquote(files.get(each.attrib["idref"], ""))
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(package), name))
+        text = markdown_of(_parsed(member(book, path))) if path in held else ""
         if text.strip():
             yield f"{place_mark(f'part {number}')}\n{text}"
 
