@@ -35,8 +35,8 @@ _RADICALS = (
     "⻧卤⻨麦⻩黄⻪黾⻫斉⻬齐⻭歯⻮齿⻯竜⻰龙⻱龜⻲亀"
 )
 # Letters that Unicode does not decompose, and their usual spelling without the stroke or the ligature; those
-# of Persian that look like Arabic ones, and Arabic ones that are often written without their points.
-_LETTERS = "øołlđdħhŧtıiةهىيیيکك"
+# of Persian that look like Arabic ones, Arabic ones that are often written without points, and old kana.
+_LETTERS = "øołlđdħhŧtıiةهىيیيکكヰイヱエゐいゑえ"
 _LIGATURES = {"æ": "ae", "œ": "oe", "ð": "d", "þ": "th"}
 
 
@@ -61,16 +61,22 @@ _DASH_AFTER_KANA = re.compile(rf"[{_DASHES}](?<=[{_KANA}].)(?=[{_KANA}])")
 # サーバー and サーバ are one word: a final ー is dropped when at least three characters stand before it.
 _FINAL_LONG_VOWEL = re.compile(rf"ー(?<=[{KATAKANA}]{{3}}ー)(?![{KATAKANA}])")
 # ヴァイオリン and バイオリン are one word.
-_VU = re.compile("ヴ([ァィェォ]?)")
-_VU_AS_BU = {"": "ブ", "ァ": "バ", "ィ": "ビ", "ェ": "ベ", "ォ": "ボ"}
+_VU = re.compile("ヴ([ァィェォュョ]?)")
+_VU_AS_BU = {"": "ブ", "ァ": "バ", "ィ": "ビ", "ェ": "ベ", "ォ": "ボ", "ュ": "ビュ", "ョ": "ビョ"}
+# So are ソフトウェア and ソフトウエア, ファイアウォール and ファイヤウォール.
+_GLIDE = re.compile("(?<=ウ)[ィェォ]|(?<=イ)ヤ")
+_WITHOUT_GLIDE = {"ィ": "イ", "ェ": "エ", "ォ": "オ", "ヤ": "ア"}
+_REPEATED = re.compile("(.)々")  # 佐々木 is also written 佐佐木
 # The marks of European scripts, Hebrew and Arabic. Those of kana and of Indic scripts make other letters.
 _ACCENTS = (
     "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u0591-\u05bd\u05bf-\u05c7"
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
 )
-# The soft hyphen, spaces and joiners without width, marks of direction, and selectors of a variant.
+# The soft hyphen, spaces and joiners without width, marks of direction, selectors of a variant, and the long
+# stroke of Arabic.
 _INVISIBLE = (
-    "\u00ad\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff"
+    "\u00ad\u061c\u0640\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\U000e0000-\U000e0fff"
 )
 _UNSEEN = re.compile(f"[{_ACCENTS}{_INVISIBLE}]")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
@@ -122,7 +128,10 @@ class _PlainCharacters(dict[int, str]):
         """Look the character up among variants, or take its accents off."""
         character = chr(code)
         parts = _UNSEEN.sub("", unicodedata.normalize("NFD", character))
-        plain = VARIANTS.get(character) or unicodedata.normalize("NFC", parts)
+        digit = unicodedata.decimal(character, None)
+        plain = VARIANTS.get(character) or unicodedata.normalize(
+            "NFC", parts if digit is None else str(digit)
+        )
         self[code] = plain
         return plain
 
@@ -131,8 +140,9 @@ _plain = _PlainCharacters()
 
 
 def unify_kana(folded: str) -> str:
-    """Write long vowels of kana in one way, and foreign sounds with ``ヴ`` like Japanese ones."""
-    usual = _VU.sub(lambda found: _VU_AS_BU[found[1]], folded)
+    """Write long vowels, foreign sounds with ``ヴ`` and repeated kanji in one way."""
+    usual = _VU.sub(lambda found: _VU_AS_BU[found[1]], _REPEATED.sub(r"\1\1", folded))
+    usual = _GLIDE.sub(lambda found: _WITHOUT_GLIDE[found[0]], usual)
     return _FINAL_LONG_VOWEL.sub("", _DASH_AFTER_KANA.sub("ー", usual))
 
 
@@ -174,3 +184,26 @@ def _stream_safe(run: re.Match[str]) -> str:
             marks = 1
         characters.append(character)
     return "".join(characters)
+
+
+def spelled(text: str) -> str:
+    r"""Return a text with escapes for bytes that are not UTF-8, so that it can be stored, shown and sent.
+
+    Args:
+        text: A text as from :func:`os.fsdecode`.
+
+    Returns:
+        The text with ``\xNN`` for each byte that is not UTF-8, and ``\uNNNN`` for any other surrogate.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "".join(map(_spelled_character, text))
+    return text
+
+
+def _spelled_character(character: str) -> str:
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:  # where os.fsdecode puts bytes 0x80-0xFF
+        return f"\\x{code - 0xDC00:02x}"
+    return f"\\u{code:04x}" if 0xD800 <= code <= 0xDFFF else character

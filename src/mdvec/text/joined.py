@@ -101,7 +101,7 @@ class CharacterKinds:
 
 # What folding a character gives: one other, one kana, several or none, or a result that depends on others.
 _ONE, _KANA, _SEVERAL, _DEPENDS = range(1, 5)
-_IS_KANA = re.compile(f"[{HIRAGANA}{KATAKANA}]")
+_IS_KANA = re.compile(f"[{HIRAGANA}{KATAKANA}々]")
 _HANGUL_VOWELS_AND_FINALS = re.compile("[\u1160-\u11ff]")
 
 

@@ -23,19 +23,21 @@ DOCUMENT_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".canvas")
 CONVERTERS: Mapping[str, str] = {
     **{
         suffix: suffix[1:]
-        for suffix in (".pdf", ".docx", ".pptx", ".epub", ".ipynb", ".org", ".rst", ".adoc")
+        for suffix in (".pdf", ".docx", ".pptx", ".epub", ".eml", ".ipynb", ".org", ".rst", ".adoc")
     },
     ".asciidoc": "adoc",
     **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), "spreadsheet"),
+    **dict.fromkeys((".odt", ".odp"), "opendocument"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
 }
 """The name of the converter that makes Markdown of a file, by how its name ends."""
 
 # The suffixes that links leave out.
 _SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt")
-LOGSEQ_SLASH = "___"
-"""Logseq writes the "/" of a page's name so in the name of its file."""
+_LOGSEQ_SLASH = re.compile("___|%2f", re.IGNORECASE)
 
+# Spaces that nobody types, such as those in the names of screenshots on a Mac.
+_SPACES = str.maketrans("\u00a0\u202f\u3000", "   ")
 # The id at the beginning of a Zettelkasten note's name, by which others link to it.
 _NOTE_ID = re.compile(r"(?:\d{12}|\d{14})(?=[ _-])")
 # Files that Obsidian embeds, and others that people have in the same folders.
@@ -62,6 +64,11 @@ def file_key(path: str) -> str:
     name = _without_suffix(_folded(path).rstrip("/").rpartition("/")[2].strip())
     note_id = _NOTE_ID.match(name)
     return note_id[0] if note_id else name
+
+
+def without_codes(name: str) -> str:
+    """Return a name with the "/" that Logseq writes in another way in the name of a page's file."""
+    return _LOGSEQ_SLASH.sub("/", name) if "_" in name or "%" in name else name
 
 
 def is_markdown(path: str) -> bool:
@@ -203,4 +210,4 @@ def _without_suffix(path: str) -> str:
 
 def _folded(path: str) -> str:
     folded = path.lower() if path.isascii() else nfc(nfc(path).casefold())
-    return folded.replace(LOGSEQ_SLASH, "/")
+    return without_codes(folded.translate(_SPACES))

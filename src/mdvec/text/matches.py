@@ -14,14 +14,16 @@ from mdvec.text.folding import VARIANTS, fold_name, normalise
 from mdvec.text.operators import Operator, parse_query
 from mdvec.text.prose import without_marks
 from mdvec.text.scripts import UNSPACED, holds_unspaced
-from mdvec.text.terms import LINE_END, Memory, query_terms, run_pattern, word_terms
+from mdvec.text.terms import Memory, joined_words, query_terms, run_pattern, word_terms
 
 # A character with its combining marks: normalising such a unit alone equals normalising it in place.
 # Normalising takes quadratic time in the number of marks; no character has more.
 _MAX_MARKS = 30
 _COMBINING = "\u0300-\u036f\u3099\u309a\uff9e\uff9f"
-_UNIT = re.compile(rf"ヴ[ァィェォ]|[^{_COMBINING}][{_COMBINING}]{{0,{_MAX_MARKS}}}|.", re.DOTALL)
-_MARK = re.compile(rf"[{_COMBINING}ヴ]")
+_UNIT = re.compile(
+    rf"[ヴウ][ァィェォュョ]|イヤ|[^々]々|[^{_COMBINING}][{_COMBINING}]{{0,{_MAX_MARKS}}}|.", re.DOTALL
+)
+_MARK = re.compile(rf"[{_COMBINING}ヴ々]|ウ[ィェォ]|イヤ")
 _MAX_TERMS = 64
 
 _WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
@@ -125,7 +127,7 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
 
     def holds(text: str) -> bool:
         text = without_marks(text)
-        for form in dict.fromkeys((text, LINE_END.sub("", text))):
+        for form in dict.fromkeys((text, joined_words(text))):
             if (form.isascii() and longest not in form.lower()) or not characters.issubset(form):
                 continue
             words = _joined(fold_name(form)) if is_joined else fold_name(form)

@@ -38,21 +38,25 @@ _YEAR, _MONTH, _DAY = r"(?P<year>\d{4})", r"(?P<month>\d{1,2})", r"(?P<day>\d{1,
 _DATES = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
-        rf"(?<!\d){_YEAR}[-/._]{_MONTH}[-/._]{_DAY}(?!\d)",
+        rf"(?<!\d){_YEAR}(?:[-/_]|\.\s?){_MONTH}(?:[-/_]|\.\s?){_DAY}(?!\d)",
         rf"{_YEAR}-{_MONTH}\Z",
-        rf"{_YEAR}年\s*{_MONTH}月\s*{_DAY}日",
+        rf"{_YEAR}[年년]\s*{_MONTH}[月월]\s*{_DAY}[日일]",
         rf"(?P<era>令和|平成|昭和|\b[RHS])\s?(?P<year>\d{{1,2}}|元)(?:年\s*|\.){_MONTH}(?:月\s*|\.){_DAY}(?!\d)",
         r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<month>[01]\d)(?P<day>[0-3]\d)(?=$|T?\d{4}|\D)",
         rf"(?<!\d){_DAY}\.{_MONTH}\.{_YEAR}(?!\d)",
+        # Which number is the month depends on the country, unless one of them is none.
+        rf"(?<![\d/-])(?P<day>1[3-9]|2\d|3[01])[-/]{_MONTH}[-/]{_YEAR}(?!\d)",
+        rf"(?<![\d/-]){_MONTH}[-/](?P<day>1[3-9]|2\d|3[01])[-/]{_YEAR}(?!\d)",
         rf"\b{_MONTH_NAME}\s+{_DAY}(?:st|nd|rd|th)?,?\s+{_YEAR}(?!\d)",
         rf"(?<!\d){_DAY}(?:st|nd|rd|th)?[-\s]\s*(?:of\s+)?{_MONTH_NAME},?[-\s]\s*{_YEAR}(?!\d)",
         rf"\b{_MONTH_NAME}\s+{_DAY}\s+[\d:]{{5,8}}\s+(?:[A-Z]{{3,4}}\s+)?{_YEAR}(?!\d)",
-        rf"(?<!\d){_YEAR}\s+{_MONTH_NAME}\s+{_DAY}(?!\d)",
+        rf"(?<!\d){_YEAR}[-\s]\s*{_MONTH_NAME}[-\s]\s*{_DAY}(?!\d)",
     )
 )
 _ERAS = {"令和": 2018, "R": 2018, "平成": 1988, "H": 1988, "昭和": 1925, "S": 1925}
 _TIME = re.compile(
-    r"\D{0,4}(?P<hour>\d{1,2})[:時]?(?P<minute>\d\d)(?:[:分]?(?P<second>\d\d)(?:[.,]\d+)?)?秒?"
+    r"[^\d午]{0,8}(?P<noon>午[前後])?\s*(?P<hour>\d{1,2})"
+    r"(?:時(?!\d)|[:時]?(?P<minute>\d\d)(?:[:分]?(?P<second>\d\d)(?:[.,]\d+)?)?[分秒]?)"
     r"\s*(?P<half>[ap]m)?\s*(?P<zone>Z|[-+]\d\d:?\d\d)?",
     re.IGNORECASE,
 )
@@ -97,10 +101,16 @@ def _dated(frontmatter: Mapping[str, object]) -> list[tuple[str, str, list[str]]
 
 
 def scalars(value: object) -> Iterator[str]:
-    """Yield the texts and numbers of a value in frontmatter, also inside nested lists."""
+    """Yield the texts and numbers of a value in frontmatter, also inside nested lists.
+
+    To YAML, ``- Re: the plan`` is a mapping.
+    """
     if isinstance(value, list):
         for item in value:
             yield from scalars(item)
+    elif isinstance(value, Mapping) and len(value) == 1:
+        [(key, inner)] = value.items()
+        yield from (f"{key}: {text}" for text in scalars(inner))
     elif isinstance(value, bool):
         yield str(value).lower()
     elif isinstance(value, (str, int, float)):
@@ -145,10 +155,10 @@ def _written(text: str) -> datetime | None:
 
 def _time_of_day(found: re.Match[str]) -> timedelta:
     """Return the time since midnight in UTC."""
-    hour, half = int(found["hour"]), (found["half"] or "").lower()
+    hour, half = int(found["hour"]), found["noon"] or (found["half"] or "").lower()
     if half:
-        hour = hour % 12 + (12 if half == "pm" else 0)
+        hour = hour % 12 + (12 if half in {"pm", "午後"} else 0)
     zone = (found["zone"] or "").replace(":", "")
     offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[3:])) if len(zone) > 1 else timedelta()
-    since = timedelta(hours=hour, minutes=int(found["minute"]), seconds=int(found["second"] or 0))
+    since = timedelta(hours=hour, minutes=int(found["minute"] or 0), seconds=int(found["second"] or 0))
     return since + offset if zone.startswith("-") else since - offset

@@ -34,17 +34,20 @@ _STYLE = re.compile(r"(?<=[\s\"'])(?:class|className|id|style|rel|target)=(?:\"[
 
 # Markup that no reader sees inside a word: readings above kanji, inline tags, emphasis, links in scripts
 # without spaces, and character references.
-_MARK_IN_WORD = re.compile(r"[<&]|\]\]|\]\(|\*\*|~~|==|\w\*\w")
+_MARK_IN_WORD = re.compile(r"[<&]|\]\]|\]\(|\*\*|~~|==|\w\*\w|\w[~^]\d")
 _INSIDE_WORDS = (
     r"<r[tp]\b[^<>\n]*>[^<>\n]*</r[tp]>"
     r"|</?(?:ruby|rb|b|i|u|s|em|strong|span|mark|sub|sup|small|font|wbr)\b[^<>\n]*>"
     rf"|(?<=[{UNSPACED}])(?:\*{{1,3}}|~~|==)(?=[{UNSPACED}])"
     r"|(?<=[^\W\d_])(?P<sign>\*\*|~~|==)(?P<inside>[^\W\d_]+)(?P=sign)"
     r"|(?<![\w*~=])(?P<opening>\*\*?|~~|==)(?P<start>[^\W\d_]+)(?P=opening)(?=[^\W\d_])"
-    rf"|(?<=[{UNSPACED}])\[\[?(?P<after>[^\[\]|\n]+)\](?:\]|\([^()\n]*\))"
-    rf"|\[\[?(?P<before>[^\[\]|\n]+)\](?:\]|\([^()\n]*\))(?=[{UNSPACED}])"
+    rf"|(?<=[{UNSPACED}])\[(?:\[(?:[^\[\]|\n]+\|)?)?(?P<after>[^\[\]|\n]+)\](?:\]|\([^()\n]*\))"
+    rf"|\[(?:\[(?:[^\[\]|\n]+\|)?)?(?P<before>[^\[\]|\n]+)\](?:\]|\([^()\n]*\))(?=\[*[{UNSPACED}])"
+    r"|(?<=[^\W_])(?P<shift>[~^])(?P<number>\d{1,3})(?P=shift)"
     r"|(?P<reference>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});)"
 )
+
+_BEFORE_BAR = re.compile(r"\[\[([^\[\]|\n]+)\|")
 
 # Neither spans lines, so neither spans joined texts.
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]*\]\]")
@@ -121,8 +124,11 @@ def part_addresses(text: str) -> Prose:
             addresses.append(found[0])
             start = found.end()
     text = "".join((*parts, text[start:]))
-    text = without_marks(text)
-    return Prose(text, [*addresses, *other_spellings(text)])
+    seen = without_marks(text)
+    if "|" in text and seen is not text:
+        shown = {*_BEFORE_BAR.findall(seen)}
+        addresses += (each for each in _BEFORE_BAR.findall(text) if each not in shown)
+    return Prose(seen, [*addresses, *other_spellings(seen)])
 
 
 def without_marks(text: str) -> str:
@@ -138,7 +144,7 @@ def _seen(found: re.Match[str]) -> str:
     # The standard also reads the beginning of a longer name as one, such as "&not" in "&nothing;".
     if reference[1:2] == "#" or reference[1:] in html5:
         return html.unescape(reference).replace("\n", " ")  # lines stay lines
-    shown = ("after", "before", "inside", "start")
+    shown = ("after", "before", "inside", "start", "number")
     return next(filter(None, map(found.__getitem__, shown)), reference)
 
 

@@ -28,7 +28,7 @@ from mdvec.text.scripts import (
 STEMMER_VERSION: str = Stemmer.version()
 """The version of the stemmer; another one may give other stems."""
 
-TERMS_VERSION = f"8-{STEMMER_VERSION}"
+TERMS_VERSION = f"10-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that outdated indexes are recognised."""
 
 MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
@@ -59,12 +59,14 @@ _REMEMBERED = 1 << 16
 V = TypeVar("V")
 
 _WORD_OR_NUMBER = rf"[^\W_{UNSPACED}]+"
-_HYPHENATED = rf"(?<![\w-]){_WORD_OR_NUMBER}(?:-{_WORD_OR_NUMBER})+(?![\w-])"
-LINE_END = re.compile(r"(?<=[^\W\d_])-\n[ \t>]*(?=[^\W\d_])")
-"""Parts a word that is wrapped."""
+# Japanese right before and after a word is no part of it.
+_BOUND = rf"[^\W{UNSPACED}]"
+_HYPHENATED = rf"(?<!{_BOUND})(?<!-){_WORD_OR_NUMBER}(?:-{_WORD_OR_NUMBER})+(?!{_BOUND})(?!-)"
+# Parts a word that is wrapped: a hyphen, one that is seen only there, or a sign of old programs.
+_LINE_END = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad¬][ \t]*\n[ \t>]*(?=[^\W\d_])")
 
-# U.S.A., and 1,234,567.
-_POINTED = r"(?<![\w.])(?:[A-Z]\.){2,}|(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])"
+# U.S.A., Ph.D., and 1,234,567.
+_POINTED = rf"(?<!{_BOUND})(?:(?<!\.)(?:[A-Z][a-z]?\.){{2,}}|(?<![.,])\d{{1,3}}(?:,\d{{3}})+(?![\d,]))"
 # Japanese is wrapped anywhere, and foreign names are written with and without ・ between their parts.
 _PARTED = rf"([{HAN}{KATAKANA}])(?:・|\n[ \t\u3000>]*)(?=([{HAN}{KATAKANA}]))"
 
@@ -73,9 +75,12 @@ _PARTED = rf"([{HAN}{KATAKANA}])(?:・|\n[ \t\u3000>]*)(?=([{HAN}{KATAKANA}]))"
 _STEM_END = "[いきぎしちびみりえけげせべめれっ]|[かがこさたなばまらろわ][いきしせりえけれめ]"
 _OKURIGANA = f"([{HAN}])(?:{_STEM_END})(?=([{HAN}]))"
 
-# Names of animals and plants are written in both kana, and are short; words with ー are foreign.
+# Names of animals and plants are written in both kana, and are short; words with ー are foreign, but for a
+# few (ラーメン), which queries look for in both.
 _SHORT_KATAKANA = f"(?<![{KATAKANA}])[ァ-ヶ]{{2,4}}(?![{KATAKANA}])"
+_LONG_VOWEL = "(?<![ァ-ヶー])[ァ-ヶ]{1,3}ー[ァ-ヶー]{0,3}(?![ァ-ヶー])|[ぁ-ゖ]{1,3}ー[ぁ-ゖー]*"
 _TO_HIRAGANA = {code: code - 0x60 for code in range(ord("ァ"), ord("ヶ") + 1)}
+_TO_OTHER_KANA = _TO_HIRAGANA | {code: kana for kana, code in _TO_HIRAGANA.items()}
 
 # Four letters or more with a space after each, as designers of headings and some PDF files set them. Two of
 # them with three spaces are found at once, and are rare.
@@ -180,7 +185,8 @@ def query_terms(text: str, *, limit: int) -> QueryTerms:
         limit: Most terms of each kind.
     """
     found = _by_kind(text)
-    other = _by_kind(" ".join(other_spellings(text)))
+    long = compiled(_LONG_VOWEL).findall("" if text.isascii() else compatible(text))
+    other = _by_kind(" ".join((*other_spellings(text), *(each.translate(_TO_OTHER_KANA) for each in long))))
     found.spellings = [*other.words, *other.bigrams, *other.pairs]
     found.particles += other.particles
     kinds = asdict(found)
@@ -301,9 +307,11 @@ def other_spellings(text: str) -> list[str]:
     """
     text = compatible(text)
     found: list[str] = []
+    if not text.isascii():
+        text = _LINE_END.sub("-", text).replace("\u2010", "-")
     if "-" in text:
         # A line may end after a hyphen, as in texts that were taken from PDF files.
-        words = [word for word in LINE_END.sub("-", text).split() if "-" in word]
+        words = [word for word in _LINE_END.sub("-", text).split() if "-" in word]
         found += [each.replace("-", "") for each in compiled(_HYPHENATED).findall(" ".join(words))]
     if "." in text or "," in text:
         found += " ".join(compiled(_POINTED).findall(text)).replace(".", "").replace(",", "").split()
@@ -315,6 +323,20 @@ def other_spellings(text: str) -> list[str]:
         found += [each.translate(_TO_HIRAGANA) for each in compiled(_SHORT_KATAKANA).findall(text)]
         found += [f"u{ord(each):x}" for each in compiled(_PICTOGRAM).findall(text)]
     return found
+
+
+def joined_words(text: str) -> str:
+    """Return a text in which words are whole that a line end or spaces between their letters part."""
+    text = _LINE_END.sub("", text)
+    if compiled(_TWO_SPACED_OUT).search(text) is None:
+        return text
+    return compiled(_SPACED_OUT).sub(lambda found: "".join(found[0].split()), text)
+
+
+def whole_words(text: str) -> dict[str, list[str]]:
+    """Return the folded parts of each word with hyphens by the word without them: ``e`` and ``mail``."""
+    found = compiled(_HYPHENATED).findall(normalise(text)) if "-" in text else ()
+    return {each.replace("-", ""): each.split("-") for each in found}
 
 
 class _Stemmers(threading.local):

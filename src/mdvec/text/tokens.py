@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from mdvec.text.scripts import UNSPACED, compiled
 
@@ -18,13 +17,10 @@ def estimate_token_ends(text: str) -> list[int]:
     Returns:
         Character offsets one past the end of each estimated token, ascending.
     """
-    return [match.end() for match in _tokens(text)]
+    pattern = _ASCII_TOKEN if text.isascii() else compiled(_TOKEN)
+    return [match.end() for match in pattern.finditer(text)]
 
 
 def estimate_token_count(text: str) -> int:
     """Return an estimate of the number of tokens."""
-    return sum(1 for _ in _tokens(text))
-
-
-def _tokens(text: str) -> Iterator[re.Match[str]]:
-    return (_ASCII_TOKEN if text.isascii() else compiled(_TOKEN)).finditer(text)
+    return len(estimate_token_ends(text))

@@ -66,6 +66,7 @@ def test_markdown_comes_before_plain_text() -> None:
     [
         ("proj/shed", "pages/proj___shed.md"),  # Logseq
         ("shed", "pages/proj___shed.md"),
+        ("proj/roof", "pages/proj%2Froof.md"),
         ("202601051011", "z/202601051011 Compost.md"),
         ("202601051011 Compost", "z/202601051011 Compost.md"),
         ("202601051011 Heap", None),
@@ -74,7 +75,7 @@ def test_markdown_comes_before_plain_text() -> None:
 )
 def test_pages_of_logseq_and_ids_of_notes_are_names(target: str, path: str | None) -> None:
     """A page's name may have slashes, which its file has not; an id stands for the whole name."""
-    notes = ("pages/proj___shed.md", "z/202601051011 Compost.md", "20260105 Day.md")
+    notes = ("pages/proj___shed.md", "pages/proj%2Froof.md", "z/202601051011 Compost.md", "20260105 Day.md")
     link = Link(LinkKind.WIKI, target)
     assert resolve(link, "", [each for each in notes if file_key(each) == link_key(link)]) == path
 

@@ -33,6 +33,9 @@ from mdvec.text.matches import is_heading, phrase_finder
         ("resume", "the résumé"),
         ("embedding of", "the embed-\n> ding of passages"),
         ("well known", "a well-\nknown text"),
+        ("annual report", "A N N U A L report"),
+        ("cryptography key", "the crypto\u00ad\ngraphy key"),
+        ("東京塔へ", "[東](x)[京](y)塔へ"),
     ],
 )
 def test_held(phrase: str, text: str) -> None:

@@ -116,7 +116,11 @@ def test_an_address_begins_with_its_scheme(text: str, addresses: list[str]) -> N
         ("**C**reate, *U*pdate, un**believ**able, ==high==light", "Create, Update, unbelievable, highlight"),
         ("2**10, a**b, x==y, **bold** words", "2**10, a**b, x==y, **bold** words"),
         ("[東京](x)タワーと[[京都]]の塔", "東京タワーと京都の塔"),
+        ("[東](x)[京](y)[[塔]]へ、[a](b)[c](d)", "東京塔へ、[a](b)[c](d)"),
+        ("東京[[塔|タワー]]と[[x|京都]]の塔", "東京タワーと京都の塔"),
+        ("[ShareX](x)is, a[i](b)c", "[ShareX](x)is, a[i](b)c"),  # more often a space is missing
         ("<ruby>東<rp>(</rp><rt>とう</rt><rp>)</rp>京<rt>きょう</rt></ruby>都", "東京都"),
+        ("CO~2~ at 10^6^ Pa, a~b~c, x^2", "CO2 at 106 Pa, a~b~c, x^2"),
         ("H<sub>2</sub>O un<b>believ</b>able", "H2O unbelievable"),
         ("&#x691C;&#32034; R&amp;D &copy=1 &nothing;", "検索 R&D &copy=1 &nothing;"),
         ("2**3, a*b, x == y, [[1, 2], [3]]", "2**3, a*b, x == y, [[1, 2], [3]]"),
@@ -126,6 +130,17 @@ def test_an_address_begins_with_its_scheme(text: str, addresses: list[str]) -> N
 def test_markup_inside_a_word_is_no_part_of_it(text: str, seen: str) -> None:
     """A reader sees one word; between words, marks stay."""
     assert without_marks(text) == seen
+
+
+@pytest.mark.parametrize("link", ["[[Kubernetes|クーベ]]", "[[クーベ|Kubernetes]]"])
+def test_both_words_of_a_wikilink_are_found(link: str) -> None:
+    """Next to Japanese a reader sees the second alone; the first finds the text as an address does."""
+    first, second = link.strip("[]").split("|")
+    assert part_addresses(f"日本{link}の話") == (f"日本{second}の話", [first])
+    terms = index_terms(f"日本{link}の話")
+    for word in (first, second):
+        assert {*index_terms(word).main.split()} <= {*f"{terms.main} {terms.minor}".split()}
+    assert part_addresses(f"see {link} there") == (f"see {link} there", [])
 
 
 def test_words_of_addresses_are_minor() -> None:
