@@ -8,9 +8,14 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from mdvec.search.exact import without_date
+from mdvec.search.interpretation import Interpretation
+from mdvec.search.passages import ScoredPassage
 from mdvec.text.operators import QUOTES
 from mdvec.text.quantity import quantity
+from mdvec.text.scripts import holds_unspaced
 from mdvec.types.collection import Collection
+from mdvec.types.hit import Confidence
 from mdvec.types.ids import CollectionId
 from mdvec.types.query import Filters, SearchMode, SearchQuery
 from mdvec.types.report import Activity, CollectionCounts
@@ -76,7 +81,10 @@ class Completeness(Struct, frozen=True):
     def hint(self, mode: SearchMode, commands: Commands) -> str:
         """Return what to do before anything can be found; empty if something can."""
         if not self.chunks:
-            empty = "There is no text to search: the folders contain no document to index."
+            empty = (
+                "There is no text to search: the folders contain no document to index. "
+                "'mdvec status -n NAME' lists what is left out, and why."
+            )
             return commands.first_step(self.searched) or empty
         if mode is SearchMode.DENSE and self.pending_chunks == self.chunks:
             return "There is no vector yet. Search in mode hybrid or lexical."
@@ -145,12 +153,20 @@ def hidden(query: SearchQuery, similarities: Sequence[float]) -> str:
     )
 
 
-def all_weak(query: SearchQuery, weaker: int) -> str:
-    """Return a hint about passages that hardly answer the query."""
-    if not weaker:
-        return ""
-    passages = "one passage is" if weaker == 1 else f"{weaker:,} passages are"
-    return f"Only {passages} near, with a score below {query.min_score:g}; lower min_score to see them."
+def missed_words(
+    meant: Interpretation, passages: Sequence[ScoredPassage], confidence: Confidence
+) -> tuple[str, ...]:
+    """Return the words of a query that no document contains and that the answer lacks."""
+    unknown, first = meant.unknown_words, next(iter(passages), None)
+    if first is None or not unknown:
+        return unknown
+    if meant.is_foreign and confidence in {Confidence.MEDIUM, Confidence.HIGH}:
+        # Latin script has many languages. A text without spaces is in the same one as such a query.
+        return unknown if holds_unspaced(meant.typed) and not first.is_in_other_language else ()
+    if first.is_named:  # a date, which texts may write otherwise
+        left = without_date(meant.typed)
+        return tuple(word for word in unknown if word in left)
+    return unknown
 
 
 def unmatched(query: SearchQuery, operators: Sequence[str]) -> str:

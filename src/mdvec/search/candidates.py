@@ -30,6 +30,8 @@ class Candidates(Struct, frozen=True):
             background of its collection; NaN without a vector.
         above_unrelated: The nearness in standard deviations above unrelated texts in the same model; NaN if
             these were not measured.
+        commonness: The chunk's own similarity to unrelated passages, in the same deviations: texts such as
+            lists of names are near to every question. NaN where ``above_unrelated`` is.
     """
 
     places: Sequence[ChunkPlace]
@@ -40,3 +42,4 @@ class Candidates(Struct, frozen=True):
     similarity: NDArray[np.float64]
     deviations: NDArray[np.float64]
     above_unrelated: NDArray[np.float64]
+    commonness: NDArray[np.float64]

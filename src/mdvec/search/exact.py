@@ -270,13 +270,24 @@ class Date(Struct, frozen=True):
 
 def date_in(query: str) -> Date | None:
     """Return the day or month that a query names; None if it names none."""
+    found = _find_date(query)
+    return found[0] if found else None
+
+
+def without_date(query: str) -> str:
+    """Return a query without the day or month that it names: texts may write it otherwise."""
+    found = _find_date(query)
+    return query[: found[1].start()] + " " + query[found[1].end() :] if found else query
+
+
+def _find_date(query: str) -> tuple[Date, re.Match[str]] | None:
     for form in _FORMS:
         if found := form.search(query):
             parts = found.groupdict()
             month = _month_of(parts["name"]) if parts.get("name") else int(parts["month"])
             day = int(parts["day"]) if parts.get("day") else None
             if 1 <= month <= _LAST_MONTH and (day is None or 1 <= day <= _LAST_DAY):
-                return Date(int(parts["year"]) if parts.get("year") else None, month, day)
+                return Date(int(parts["year"]) if parts.get("year") else None, month, day), found
     return None
 
 

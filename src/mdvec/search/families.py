@@ -18,12 +18,15 @@ from mdvec.search.passages import Ranked, ScoredPassage
 from mdvec.stores.records import StoredChunk
 from mdvec.types.ids import ChunkId, CollectionId
 
-# Of Syncthing, OneDrive and browsers; of Dropbox, Nextcloud, Synology and others; of file managers.
+# Of Syncthing and browsers; of OneDrive, with the name that a system gave a machine; of Dropbox, Nextcloud,
+# Synology and others; of file managers.
 _COPY = re.compile(
-    r"(?:\.sync-conflict-[\w-]+|~\d{8}-\d{6}|-(?:DESKTOP|LAPTOP)-\w+| \(\d\)"
-    r"|[ ._](?:conflict(?:ed copy)?|conf\([^()/]+\)"
+    r"(?<![^/])(?:copy of|kopie von|copie de) (?=[^/]+\Z)"
+    r"|(?:\.sync-conflict-[\w-]+|~\d{8}-\d{6}| \(\d\)| ?（\d）"
+    r"|-(?-i:(?:DESKTOP|LAPTOP)-(?=[A-Z]*\d)[A-Z\d]{6,8}|(?:MacBook|iMac)(?:-[A-Z][a-z]+)?-\d)(?:-\d)?"
+    r"|[ ._-](?:conflict(?:ed copy)?-\d{4}-?\d\d-?\d\d[\d-]*|conf\([^()/]+\)"
     r"|[(\[][^()\[\]/]*(?:conflict|konflikt|conflit|競合)[^()\[\]/]*[)\]])"
-    r"|(?: -)? (?:copy|コピー|kopie|copie)(?: \d)?| ?のコピー(?: ?\d)?)(?=\.[^./]+\Z)",
+    r"|(?: -)? \(?(?:copy|コピー|kopie|copie)\)?(?: \(?\d\)?)?| ?のコピー(?: ?\d)?)(?=\.[^./]+\Z)",
     re.IGNORECASE,
 )
 # Of iCloud and Bear, and of many a chapter: a copy only next to a file without the number.
@@ -82,8 +85,7 @@ def without_copies(
     for each in scored:
         chunk = chunks[each.passage.best.place.id]
         name = _NUMBERED.sub("", chunk.path)
-        if name == chunk.path or name not in paths:
-            name = _COPY.sub("", chunk.path)
+        name = _COPY.sub("", name if name in paths else chunk.path)
         members.setdefault((chunk.collection_id, name), []).append(each)
     original_of: dict[ChunkId, ScoredPassage] = {}
     for family in members.values():

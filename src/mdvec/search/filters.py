@@ -14,10 +14,9 @@ from mdvec.errors import DocumentNotFoundError, InvalidQueryError, UsageError, d
 from mdvec.search.link_graph import link_graph
 from mdvec.search.references import backlinks_of, find_reference, not_found, readings, spellings
 from mdvec.stores.interface import View
-from mdvec.text.folding import fold_characters
-from mdvec.text.links import file_key, link_key, resolve
+from mdvec.text.folding import fold_characters, spelled
+from mdvec.text.links import CONVERTERS, DOCUMENT_SUFFIXES, file_key, link_key, resolve
 from mdvec.text.properties import as_number, fold_property, is_date
-from mdvec.text.undecodable import spelled
 from mdvec.types.collection import Collection
 from mdvec.types.document import Link, LinkKind
 from mdvec.types.ids import CollectionId, DocumentId
@@ -37,8 +36,9 @@ MAX_LIMIT = 1_000
 MAX_DEPTH = 3
 _MAX_SHOWN_CHARS = 40
 MAX_TAGS = 100  # each adds to the SQL, whose size is limited
+_ESCAPED = re.compile(r"\\([*?\[\]{}()])")
 # Occurs in globs and file names, and rarely in the names of folders.
-_GLOB_OR_SUFFIX = re.compile(r"[*?{}]|\.\w+$")
+_GLOB_OR_SUFFIX = re.compile(r"[*?]|\.\w+$")
 _MAX_NS = 2**63 - 1  # file times are stored in 64 bits
 _LINKS = {LinkFilter.ORPHAN: "is without links", LinkFilter.UNRESOLVED: "has a link that leads to nothing"}
 
@@ -197,7 +197,7 @@ def at_path(where: Where, view: View) -> Where:
     if pattern is None:
         return where
     places = [each for each in view.collections.all() if each.id in where.collections]
-    meant = [*readings(pattern, places, view)]
+    meant = [reading for each in _typed_patterns(pattern) for reading in readings(each, places, view)]
     if len(meant) == 1:  # the pattern as it is given
         return where
     for path, inside in meant:
@@ -206,10 +206,22 @@ def at_path(where: Where, view: View) -> Where:
             continue
         if path == pattern:
             break
+        if inside is places:
+            return replace(where, filters=replace(where.filters, path=path))
         documents = frozenset(view.documents.titles(found))
         only = documents if where.only is None else documents & where.only
         return replace(where, filters=replace(where.filters, path=None), only=only)
     return where
+
+
+def _typed_patterns(pattern: str) -> Iterator[str]:
+    r"""Yield a pattern, and what else it may stand for: with ``/`` for ``\``, without escapes, a folder."""
+    typed = (pattern, pattern.replace("\\", "/"), _ESCAPED.sub(r"\1", pattern))
+    for each in dict.fromkeys(typed):
+        yield each
+        # The name of a folder may end like that of a file, such as "v1.2".
+        if not each.lower().endswith(("/", *DOCUMENT_SUFFIXES, *CONVERTERS)):
+            yield f"{each}/" if "/" in each else f"**/{each}/"
 
 
 def _linking_to(wanted: str, collections: Sequence[Collection], view: View) -> frozenset[DocumentId]:

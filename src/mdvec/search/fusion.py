@@ -89,16 +89,20 @@ def fuse(candidates: Candidates, words: Words) -> NDArray[np.float64]:
     share = np.where(candidates.other_language, _OTHER_LANGUAGE_SHARE, 1.0) * candidates.word_share
     if candidates.other_language.any():
         share = np.maximum(share, _cross_language_credit(candidates, share))
-    weight = _WORD_WEIGHT * math.sqrt(words.max_score)
     is_stub = np.array([place.token_count <= _STUB_TOKENS for place in candidates.places], np.bool_)
     evidence: NDArray[np.float64] = (
         np.where(known, z, average)
-        + weight * share
+        + most_by_words(words) * share
         + EXACT_EVIDENCE * candidates.exact
         + _NAMED_EVIDENCE * candidates.named
         - _STUB_LOSS * (is_stub & ~candidates.exact & ~candidates.named)
     )
     return evidence
+
+
+def most_by_words(words: Words) -> float:
+    """Return the evidence, in standard deviations, for a chunk with the maximum score by words."""
+    return _WORD_WEIGHT * math.sqrt(words.max_score)
 
 
 def _cross_language_credit(candidates: Candidates, share: NDArray[np.float64]) -> NDArray[np.float64]:

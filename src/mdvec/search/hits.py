@@ -239,7 +239,7 @@ def with_files(
             hit,
             chunk_text=_own_text(query, hit.chunk_text, place.collection.boilerplate.frequent),
             stale=is_stale(chunk, place.differs),
-            file=file_of(chunk, place.collection),
+            file=file_of(chunk, place.collection, view),
             chunk_index=chunk.ordinal,
             folder_contexts=contexts_above(chunk.path, place.collection.folder_contexts),
             supersedes=replaced.older.get(chunk.document_id, ()),
@@ -251,9 +251,11 @@ def with_files(
         )
 
 
-def file_of(known: StoredDocument | StoredChunk | ListedDocument, collection: Collection) -> str | None:
-    """Return the absolute path of a document's file; None when it is no file of this machine."""
-    if collection.source.kind != DEFAULT_SOURCE:
+def file_of(
+    known: StoredDocument | StoredChunk | ListedDocument, collection: Collection, view: View
+) -> str | None:
+    """Return the absolute path of a document's file; None if it is not shown, or no file of this machine."""
+    if view.restricted or collection.source.kind != DEFAULT_SOURCE:
         return None
     return str(Path(collection.source.location, known.locator))
 

@@ -40,6 +40,7 @@ class Interpretation(Struct, frozen=True):
         operators: The operators as typed.
         corrections: From mistyped words to the known words that replace them.
         unknown_words: Words that no document of the searched collections contains.
+        is_foreign: Whether these are all of several words.
         as_text: What would be operators in a shorter query, as typed.
         is_document: Whether it is the text of a document, in which nothing is an operator or a name.
     """
@@ -51,6 +52,7 @@ class Interpretation(Struct, frozen=True):
     operators: tuple[str, ...] = ()
     corrections: Mapping[str, str] = field(default_factory=dict)
     unknown_words: tuple[str, ...] = ()
+    is_foreign: bool = False
     as_text: tuple[str, ...] = ()
     is_document: bool = False
 
@@ -79,6 +81,7 @@ def interpret(query: str, where: Where, view: View, is_word: Callable[[str], boo
         operators=tuple(each.typed for each in parsed.operators),
         corrections=spelling.corrections,
         unknown_words=spelling.unknown,
+        is_foreign=spelling.is_foreign,
         as_text=parsed.as_text,
     )
 

@@ -80,7 +80,9 @@ class QuerySpace(Struct, frozen=True):
     @property
     def unrelated(self) -> Unrelated | None:
         """The similarity of unrelated texts to queries in this script; None if it was not measured."""
-        return None if self.measured is None else self.measured.written(unspaced=self.unspaced)
+        if self.measured is None:
+            return None
+        return self.measured.unspaced if self.unspaced else self.measured.spaced
 
 
 class Meaning(Struct, frozen=True):
@@ -93,6 +95,7 @@ class Meaning(Struct, frozen=True):
     nearness: NDArray[np.float64]
     deviations: NDArray[np.float64]
     above_unrelated: NDArray[np.float64]
+    commonness: NDArray[np.float64]
 
 
 def find_by_meaning(
@@ -149,25 +152,28 @@ def _measure_in(
     ids, documents, collections, _, unspaced, _, before, after = zip(*places, strict=True)
     other = np.array(unspaced, np.bool_) != space.unspaced
     unrelated = space.unrelated
-    queries = np.stack([space.vector] if unrelated is None else [space.vector, _mean_passage(unrelated)])
+    # Also the mean vector of unrelated passages.
+    means = [] if unrelated is None else [np.frombuffer(unrelated.passages, "<f4")]
+    queries = np.stack([space.vector, *means]).astype(np.float32)
     texts = view.vectors.chunk_similarities(space.id, queries, [*ids, *before, *after])
     texts = texts.reshape(len(queries), 3, len(ids))
     names = view.vectors.name_similarities(space.id, queries[:1], documents)[0]
     similarity, near = texts[0, 0], _nearness(texts[0], names)
-    above = np.full(len(ids), np.nan)
+    above = commonness = np.full(len(ids), np.nan)
     if unrelated is not None:
         above = (near - unrelated.mean) / unrelated.spread
-    if unrelated is not None and (across := other & ~np.isnan(near)).any():
-        # Only the difference from the mean is subtracted, so that other-language chunks are on average as
-        # near as before: chunks in the query's language are compared with them.
-        ordinary = texts[1, 0]
-        near[across] -= ORDINARY_SHARE * (ordinary[across] - ordinary[across].mean())
+        commonness = (texts[1, 0] - unrelated.mean) / unrelated.spread
+        if (across := other & ~np.isnan(near)).any():
+            # Only the difference from the mean is subtracted, so that other-language chunks are on average as
+            # near as before: chunks in the query's language are compared with them.
+            common = texts[1, 0, across]
+            near[across] -= ORDINARY_SHARE * (common - common.mean())
     deviations = np.where(np.isnan(near), np.nan, 0.0)
     for collection, (mean, spread) in backgrounds.items():
         inside = np.array(collections) == collection
         if spread > _MIN_SPREAD:
             deviations[inside] = (near[inside] - mean) / spread
-    return Meaning(similarity, near, deviations, above)
+    return Meaning(similarity, near, deviations, above, commonness)
 
 
 def _nearness(texts: NDArray[np.float64], names: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -186,13 +192,6 @@ def _nearness(texts: NDArray[np.float64], names: NDArray[np.float64]) -> NDArray
     mean = np.divide(np.nansum(beside, axis=0), count, out=own.copy(), where=count > 0)
     near: NDArray[np.float64] = (own + NEIGHBOUR_SHARE * mean) / (1 + NEIGHBOUR_SHARE)
     return near
-
-
-def _mean_passage(measured: Unrelated) -> NDArray[np.float32]:
-    """Return the mean vector of unrelated passages, shape (dim,)."""
-    import numpy as np
-
-    return np.frombuffer(measured.passages, "<f4").astype(np.float32)
 
 
 def _background(

@@ -78,6 +78,16 @@ class ScoredPassage(Struct, frozen=True):
     candidates: Candidates | None = None
     similar: Mapping[ChunkId, int] = {}
 
+    @property
+    def is_named(self) -> bool:
+        """Whether a date, a value or an identifier in the query names it."""
+        return self.candidates is not None and bool(self.candidates.named[self.passage.best.at])
+
+    @property
+    def is_in_other_language(self) -> bool:
+        """Whether it is in the other kind of script than the query."""
+        return self.candidates is not None and bool(self.candidates.other_language[self.passage.best.at])
+
 
 def merged_passages(
     lists: Iterable[Iterable[ScoredPassage]], *, per_document: int | None

@@ -3,54 +3,75 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from mdvec.search.candidates import Candidates
+from mdvec.search.fusion import most_by_words
 from mdvec.search.passages import RankedPassage
 from mdvec.search.words import Words
 from mdvec.types.hit import Confidence
+from mdvec.types.query import MIN_SCORE
 
 
-class Evidence(Struct, frozen=True):
-    """The evidence that a hit answers the query.
+class Evidence(NamedTuple):
+    """The properties of a hit that tell whether it answers the query.
+
+    Attributes:
+        nearness: Standard deviations above unrelated texts; 0 without a vector.
+        coverage: Share of the query's words, 0..1; a word that no text contains counts as missing.
+        words: The evidence of words, in standard deviations.
+        lead: Of a first hit, its evidence ahead of the best hit in another document that the query does not
+            name, at most :data:`_MAX_LEAD` either way: more says no more. Else 0.
+        doubt: Of a later hit, the logarithm of the probability that the first one does not answer: most
+            questions have one answer. Else 0.
+        crowd: Logarithm of the number of candidates: among many, some are near by chance.
+        commonness: Of a text in the other kind of script than the query, its own similarity to unrelated
+            passages, in the same deviations: lists of names are near to every question. Else 0.
+        across: 1 if the text is in the other kind of script, and so has few of the query's words; else 0.
+        meaning_alone: 1 if words were not used, else 0.
+    """
+
+    nearness: float = 0.0
+    coverage: float = 0.0
+    words: float = 0.0
+    lead: float = 0.0
+    doubt: float = 0.0
+    crowd: float = 0.0
+    commonness: float = 0.0
+    across: float = 0.0
+    meaning_alone: float = 0.0
+
+
+class Judged(NamedTuple):
+    """The way a hit is judged, which decides the weights of its properties.
 
     Attributes:
         is_first: Whether it is the first hit, or the query names both.
-        nearness: Standard deviations above unrelated texts; None without a vector.
-        coverage: Share of the query's words, 0..1; None if words say nothing of the hit, because they were
-            not used, or because it is in the other language and has none of them.
-        lead: For first hits, evidence ahead of the best hit in another document that the query does not name;
-            for later ones, the difference from the first one, so negative. At most :data:`MAX_LEAD` either
-            way: more says no more.
-        crowd: Logarithm of the number of candidates: among many, some are near by chance.
+        has_vector: Whether it has one; words alone must tell otherwise.
     """
 
     is_first: bool
-    nearness: float | None
-    coverage: float | None
-    lead: float
-    crowd: float
+    has_vector: bool
 
 
-class Coefficients(NamedTuple):
-    """The weights of a logistic regression; ``python -m benchmarks.calibration --fit`` fits them anew."""
+WEIGHTS = {
+    Judged(is_first=True, has_vector=True): (
+        -3.05,
+        Evidence(0.98, 1.39, lead=0.71, crowd=-0.53, commonness=-0.33, across=0.80, meaning_alone=0.79),
+    ),
+    Judged(is_first=False, has_vector=True): (
+        -5.23,
+        Evidence(0.93, words=0.62, doubt=0.74, commonness=-0.41, across=-0.98, meaning_alone=0.34),
+    ),
+    Judged(is_first=True, has_vector=False): (-0.93, Evidence(coverage=4.40, lead=0.65, crowd=-0.39)),
+    Judged(is_first=False, has_vector=False): (-4.22, Evidence(words=1.44, doubt=0.79)),
+}
+"""Constants and weights of logistic regressions. ``python -m benchmarks.calibration --fit`` fits those anew
+that are not 0. Weights of later hits are fitted to the doubts that the weights of first hits leave."""
 
-    constant: float
-    nearness: float
-    coverage: float
-    lead: float
-    crowd: float
-
-
-# With evidence of both sides, of vectors alone, and of words alone; for the first hit, and for later ones.
-_BOTH = Coefficients(-1.98, 0.61, 2.27, 0.52, -0.41), Coefficients(-4.78, 0.71, 1.16, 0.34, 0.09)
-_NEARNESS = Coefficients(-3.29, 0.85, 0.0, 1.67, -0.25), Coefficients(-3.85, 0.89, 0.0, 0.78, -0.21)
-_COVERAGE = Coefficients(-0.95, 0.0, 6.88, 0.77, -0.43), Coefficients(-4.29, 0.0, 5.90, 0.25, 0.23)
-
-MAX_LEAD = 5.0
+_MAX_LEAD = 5.0
 
 # Candidates beyond this number do not count: ties decide how many there are.
 _CROWD = 200
@@ -58,11 +79,15 @@ _CROWD = 200
 # What a date, a value or an identifier is of a query, at least.
 _NAMED_COVERAGE = 0.8
 
+# A passage that covers this much of the query is about its words, and is shown however sure the first hit is:
+# a single word that occurs once in a short note gives about 0.45.
+_SPOKEN_OF = 1 / 3
+
 _SUREST = 0.99
-_NOTHING_KNOWN = 0.2  # vectors alone, before unrelated texts of the model are measured
+_NOTHING_KNOWN = 0.2  # neither words nor a vector that can be compared with unrelated texts of its model
 # Function words alone are no subject: a text that holds them word for word may be meant, and nothing is sure.
-_NO_SUBJECT = 0.25
-_LEVELS = ((0.7, Confidence.HIGH), (0.3, Confidence.MEDIUM), (0.08, Confidence.LOW))
+_NO_SUBJECT = 0.2
+_LEVELS = ((0.7, Confidence.HIGH), (0.25, Confidence.MEDIUM), (0.05, Confidence.LOW))
 
 
 def probabilities(passages: Sequence[RankedPassage], candidates: Candidates, words: Words) -> list[float]:
@@ -73,52 +98,57 @@ def probabilities(passages: Sequence[RankedPassage], candidates: Candidates, wor
         candidates: The candidates that they were made of.
         words: The evidence of words.
     """
+    return [
+        _bounded(probability(evidence, judged), evidence.coverage, words)
+        for judged, evidence in evidence_of(passages, candidates, words)
+    ]
+
+
+def _bounded(probability: float, coverage: float, words: Words) -> float:
     has_subject = not words.max_score or words.matched_weight or not words.all_known
-    most = _SUREST if has_subject else _NO_SUBJECT
-    evidence = evidence_of(passages, candidates, words)
-    return [min(most, max(1 - _SUREST, probability(each))) for each in evidence]
+    least = MIN_SCORE if coverage >= _SPOKEN_OF else 1 - _SUREST
+    return min(_SUREST if has_subject else _NO_SUBJECT, max(least, probability))
 
 
-def probability(evidence: Evidence) -> float:
-    """Return the probability of an answer."""
-    if evidence.nearness is None and evidence.coverage is None:
+def probability(evidence: Evidence, judged: Judged) -> float:
+    """Return the probability that a hit answers."""
+    if not judged.has_vector and not evidence.coverage:
         return _NOTHING_KNOWN
-    both = evidence.nearness is not None and evidence.coverage is not None
-    first, later = _BOTH if both else _NEARNESS if evidence.coverage is None else _COVERAGE
-    weights = first if evidence.is_first else later
-    log_odds = (
-        weights.constant
-        + weights.nearness * (evidence.nearness or 0.0)
-        + weights.coverage * (evidence.coverage or 0.0)
-        + weights.lead * evidence.lead
-        + weights.crowd * evidence.crowd
-    )
+    constant, weights = WEIGHTS[judged]
+    log_odds = constant + sum(map(operator.mul, weights, evidence))
     return 1 / (1 + math.exp(-max(-50.0, min(50.0, log_odds))))
 
 
 def evidence_of(
     passages: Sequence[RankedPassage], candidates: Candidates, words: Words
-) -> Iterator[Evidence]:
-    """Yield the evidence for each passage; see :func:`probabilities`."""
+) -> Iterator[tuple[Judged, Evidence]]:
+    """Yield for each passage how it is judged, and its properties; see :func:`probabilities`."""
     crowd = math.log(max(1, min(_CROWD, len(candidates.places))))
-    lead_of_first = _lead_of_first(passages, candidates)
+    lead = max(-_MAX_LEAD, min(_MAX_LEAD, _lead_of_first(passages, candidates)))
+    doubt = 0.0
     for number, passage in enumerate(passages):
-        at = passage.best.at
+        at, first = passage.best.at, passages[0].best.at
         # Each of several hits that the query names is as good as the first one.
-        first = passages[0].best.at
         is_first = not number or any(of[at] and of[first] for of in (candidates.exact, candidates.named))
-        nearness = float(candidates.above_unrelated[at])
+        nearness, is_across = float(candidates.above_unrelated[at]), bool(candidates.other_language[at])
+        has_vector = not math.isnan(nearness)
         known = 1.0 if candidates.exact[at] else words.matched_weight
         coverage = max(known * float(candidates.word_share[at]), _NAMED_COVERAGE * candidates.named[at])
-        is_silent = not words.are_used or (candidates.other_language[at] and not coverage)
-        lead = lead_of_first if is_first else passage.evidence - passages[0].evidence
-        yield Evidence(
-            is_first=is_first,
-            nearness=None if math.isnan(nearness) else nearness,
-            coverage=None if is_silent else coverage,
-            lead=max(-MAX_LEAD, min(MAX_LEAD, lead)),
+        evidence = Evidence(
+            nearness=nearness if has_vector else 0.0,
+            coverage=coverage,
+            words=most_by_words(words) * coverage,
+            lead=lead if is_first else 0.0,
+            doubt=0.0 if is_first else doubt,
             crowd=crowd,
+            commonness=float(candidates.commonness[at]) if has_vector and is_across else 0.0,
+            across=float(is_across),
+            meaning_alone=float(not words.are_used),
         )
+        judged = Judged(is_first, has_vector)
+        if not number:
+            doubt = math.log(1 - _bounded(probability(evidence, judged), coverage, words))
+        yield judged, evidence
 
 
 def _lead_of_first(passages: Sequence[RankedPassage], candidates: Candidates) -> float:

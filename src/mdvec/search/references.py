@@ -14,9 +14,8 @@ from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
 from mdvec.files import inside
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
-from mdvec.text.folding import nfc
+from mdvec.text.folding import nfc, spelled
 from mdvec.text.links import file_key, link_key, resolve
-from mdvec.text.undecodable import spelled
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
 from mdvec.types.document import Lines, Link, LinkKind
 from mdvec.types.ids import CollectionId

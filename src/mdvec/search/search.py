@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import attrgetter
 
 from msgspec import Struct
@@ -22,8 +22,8 @@ from mdvec.embedding.reranker import ConfiguredReranker
 from mdvec.search.advice import (
     Commands,
     Completeness,
-    all_weak,
     hidden,
+    missed_words,
     not_operators,
     too_long,
     unmatched,
@@ -98,6 +98,7 @@ class Found(Struct, frozen=True):
         mode: The mode in use; ``lexical`` when no vector could be used.
         weaker: How many passages were left out because they hardly answer a query.
         unanswered: The queries that have no answer, if another one has.
+        unknown_words: Words of the queries that no document contains.
         hidden: See :class:`Answers`.
         warnings: Collections that were searched by words only, and why; why nothing was reranked.
         reranked: What a reranker has read.
@@ -109,6 +110,7 @@ class Found(Struct, frozen=True):
     mode: SearchMode
     weaker: int
     unanswered: tuple[str, ...]
+    unknown_words: tuple[str, ...]
     hidden: tuple[float, ...]
     warnings: tuple[str, ...]
     reranked: Reranking | None
@@ -208,8 +210,7 @@ def search(
     where = allowed if path is None else without_document(allowed, path, collections, view)
     # 2. to 13. Find the passages.
     found = find(query, where, searched, view, is_document=path is not None, reranker=reranker)
-    meant, mode = found.meant, found.mode
-    words = "\n".join(each.searched for each in meant)
+    words = "\n".join(each.searched for each in found.meant)
     # 14. Add what is known of their documents, and the state of each file.
     hits = [*with_files(found.shown.hits, words, searched, view)]
     if query.sort is SortBy.DATE:
@@ -226,14 +227,13 @@ def search(
     if not hits:
         hint = (
             hidden(query, found.hidden)
-            or index.hint(mode, commands)
+            or index.hint(found.mode, commands)
             or (unmet(query.filters, allowed, view) if searched and not found.shown.hits else "")
-            or all_weak(query, found.weaker)
-            or unmatched(query, meant[0].operators)
+            or ("" if found.weaker else unmatched(query, found.meant[0].operators))
         )
     return SearchResult(
         query=asked.query.text,
-        mode=mode,
+        mode=found.mode,
         hits=tuple(hits),
         confidence=found.confidence,
         total_chunks=index.chunks,
@@ -244,14 +244,14 @@ def search(
             *warnings,
             *found.warnings,
             *(f"probably no answer to: {each[:_MAX_SHOWN_CHARS]}" for each in found.unanswered),
-            *(line for each in meant for line in not_operators(each.searched, each.as_text)),
+            *(line for each in found.meant for line in not_operators(each.searched, each.as_text)),
             *too_long(query, found.shown.left_out),
-            *index.warnings(mode, commands, activities, importing=asked.importing),
+            *index.warnings(found.mode, commands, activities, importing=asked.importing),
         ),
         hint=hint,
         searched=words,
-        corrections=tuple(Correction(*pair) for each in meant for pair in each.corrections.items()),
-        unknown_words=tuple(dict.fromkeys(word for each in meant for word in each.unknown_words)),
+        corrections=tuple(Correction(*pair) for each in found.meant for pair in each.corrections.items()),
+        unknown_words=found.unknown_words,
         left_out=found.shown.left_out,
         weaker=found.weaker,
         reranked=found.reranked,
@@ -314,6 +314,8 @@ def find(
     with run.current().step("show", hits=min(len(plausible), query.limit)):
         shown = show_hits(query, plausible, view)
     unsure = [each.meant.searched for each in answers if not any(each is other for other in sure)]
+    missed = [missed_words(each.meant, each.passages, level_of(each.probability)) for each in answers]
+    warnings = chain(vectors.warnings, *(each.reranked.warnings for each in answers))
     return Found(
         shown,
         meant,
@@ -321,10 +323,9 @@ def find(
         vectors.mode,
         weaker=min(len(passages), query.limit) - min(len(plausible), query.limit),
         unanswered=tuple(unsure) if sure else (),
+        unknown_words=tuple(dict.fromkeys(chain.from_iterable(missed))),
         hidden=best.hidden,
-        warnings=tuple(
-            dict.fromkeys((*vectors.warnings, *(text for each in answers for text in each.reranked.warnings)))
-        ),
+        warnings=tuple(dict.fromkeys(warnings)),
         reranked=None if reranker is None else total_of([each.reranked for each in answers]),
     )
 
@@ -438,6 +439,7 @@ def rank(
         similarity=meaning.similarity,
         deviations=meaning.deviations,
         above_unrelated=meaning.above_unrelated,
+        commonness=meaning.commonness,
     )
     # 7. Put words and meaning on one scale.
     with run.current().step("fuse"):

@@ -13,7 +13,7 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import DocumentFrequencies
 from mdvec.text.folding import normalise
 from mdvec.text.scripts import HAN, KATAKANA, compiled, holds_unspaced
-from mdvec.text.terms import STOP_WORDS, is_english, run_pattern, word_terms, written_term
+from mdvec.text.terms import STOP_WORDS, is_english, run_pattern, whole_words, word_terms, written_term
 from mdvec.types.query import Where
 
 # In a shorter word, mistyped or held, another letter makes another word: "undo" is no "udo".
@@ -33,6 +33,7 @@ _OF_QUESTIONS = (
     "whether while without work works yet"
 )
 _COMMON_WORDS = STOP_WORDS.union(_OF_QUESTIONS.split())
+_OF_JAPANESE_QUESTIONS = re.compile("何.*|方法|仕方|場合|理由|意味")
 
 # What is part of an identifier, a path or an address is as it is.
 _TOKEN = re.compile(r"\S+")
@@ -50,10 +51,12 @@ class Spelling(Struct, frozen=True):
     Attributes:
         corrections: Known words by the mistyped words that they replace, as typed.
         unknown: The other words that no document holds, as typed.
+        is_foreign: Whether the documents hold none of several words, as with a question in another language.
     """
 
     corrections: Mapping[str, str] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
+    is_foreign: bool = False
 
     def mended(self, text: str) -> str:
         """Return a text with the corrections."""
@@ -79,7 +82,13 @@ def check_spelling(
     if not (words or japanese):
         return Spelling()
     with run.current().step("spelling") as details:
+        whole = {part: each for text in texts for each, parts in whole_words(text).items() for part in parts}
         terms = {word: _terms_of(word) for word in (*words, *japanese)}
+        terms |= {
+            word: (*terms[word], *word_terms(whole[normalise(word)]))
+            for word in words
+            if normalise(word) in whole
+        }
         frequencies = view.words.frequencies([term for each in terms.values() for term in each])
         if not frequencies.chunks:
             return Spelling()
@@ -88,13 +97,13 @@ def check_spelling(
         if len(where.collections) < len(view.collections.all()):
             held = {word for word in held if view.words.holding([terms[word]], inside, limit=1)}
         unknown = [word for word in (*words, *japanese) if word not in held]
-        # Where no word is known, the query is in another language than the documents.
+        # In another language each word would be mistyped.
         is_foreign = not held and len(words) + len(japanese) > 1
         mistyped = [each for each in _mendable(texts, unknown) if not is_word(each)]
         corrections = {} if is_foreign else _corrections(mistyped[:_MAX_MENDED], inside, view)
         details.update(unknown=len(unknown), corrected=len(corrections))
     left = [word for word in unknown if word not in corrections]
-    return Spelling(corrections, () if is_foreign else tuple(left[:_MAX_NAMED]))
+    return Spelling(corrections, tuple(left[:_MAX_NAMED]), is_foreign)
 
 
 def _words(text: str) -> Iterator[str]:
@@ -110,7 +119,8 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _japanese_words(text: str) -> list[str]:
-    return [] if text.isascii() else compiled(_JAPANESE_WORD).findall(text)
+    found = [] if text.isascii() else compiled(_JAPANESE_WORD).findall(text)
+    return [word for word in found if not _OF_JAPANESE_QUESTIONS.fullmatch(word)]
 
 
 def _terms_of(word: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from mdvec import run
 from mdvec.stores.interface import View
 from mdvec.stores.records import BM25_K1, DocumentFrequencies
-from mdvec.text.terms import QueryTerms, is_unspaced_query, query_terms
+from mdvec.text.terms import QueryTerms, is_unspaced_query, query_terms, whole_words, word_terms
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
 
@@ -95,7 +95,8 @@ def find_by_words(
         frequencies = view.words.frequencies(_informative(query) or query.particles)
         has_bigrams = bool(query.bigrams or query.pairs)
         times = _WORD_AMONG_BIGRAMS if has_bigrams and is_unspaced_query(text) else 1
-        wanted = list(_expanded(query, times))
+        parts = _parts_of_known(text, frequencies)
+        wanted = [each for each in _expanded(query, times) if each.term not in parts]
         indexed = [each for each in wanted if each.term in frequencies.of_term]
         if not indexed:
             # Half of all chunks may contain such a term, and counting them is slow: only as a last resort.
@@ -177,6 +178,16 @@ def _with_required(
     """Add the chunks that contain the quoted phrases of a query, but no term that finds chunks."""
     rest = view.chunks.places([*required.difference(chunk for chunk, _ in found)])
     return [*found, *((place.id, 0.0) for place in rest[: limit - len(found)])]
+
+
+def _parts_of_known(text: str, frequencies: DocumentFrequencies) -> set[str]:
+    """Return the terms of the parts of words such as ``e-mail``, where texts write them as one word alone."""
+    known, found = frequencies.of_term.keys(), set[str]()
+    for whole, parts in whole_words(text).items():
+        terms = [word_terms(part) for part in parts]
+        if not known.isdisjoint(word_terms(whole)) and any(map(known.isdisjoint, terms)):
+            found.update(*terms)
+    return found
 
 
 def _informative(query: QueryTerms) -> list[str]:

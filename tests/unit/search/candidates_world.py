@@ -76,6 +76,7 @@ def candidates(
         similarity=array(deviations, np.nan),
         deviations=array(deviations, np.nan),
         above_unrelated=array(above, np.nan),
+        commonness=array(dict.fromkeys(above, 0.0), np.nan),
     )
 
 

@@ -61,14 +61,26 @@ def shown(notes: dict[str, str]) -> tuple[list[tuple[str, float]], list[int]]:
         "a-DESKTOP-AB12CD.md",
         "a - Copy.md",
         "a copy 2.md",
+        "a - Copy (2).md",
+        "a (Kopie).md",
+        "Copy of a.md",
+        "a_conflict-20250101-120000.md",
+        "a-MacBook-Pro-2.md",
         "a のコピー.md",
         "a 2.md",
+        "a（1）.md",
     ],
 )
 def test_an_original_takes_the_place_of_its_copies(copy: str) -> None:
     """With the score of the best of them, and their number."""
     notes = {copy: f"{TEXT} Changed.", "other.md": "Milk, eggs and bread.", "a.md": TEXT}
     assert shown(notes) == ([("a.md", 0.9), ("other.md", 0.8)], [1])
+
+
+def test_several_copies_of_one_file_are_one_hit() -> None:
+    """A copy with a number is one of the original, also next to the copy without it."""
+    notes = {"a copy.md": TEXT, "a copy 2.md": TEXT, "a.md": TEXT}
+    assert shown(notes) == ([("a.md", 0.9)], [2])
 
 
 def test_copies_without_their_original_are_one() -> None:
@@ -81,6 +93,25 @@ def test_a_number_alone_makes_no_copy() -> None:
     """Parts of a series are called so; iCloud adds the number to the name of another file."""
     notes = {"part 1.md": TEXT, "part 2.md": TEXT}
     assert shown(notes) == ([("part 1.md", 0.9), ("part 2.md", 0.8)], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("setup-macbook", "setup"),
+        ("setup-imac", "setup"),
+        ("setup-MacBook", "setup"),
+        ("notes-laptop", "notes"),
+        ("notes-desktop-computer", "notes"),
+        ("notes-LAPTOP-2020s", "notes"),
+        ("merge-conflict", "merge"),
+        ("merge conflict", "merge"),
+    ],
+)
+def test_words_for_machines_and_conflicts_make_no_copy(name: str, other: str) -> None:
+    """A copy has the id of a machine or a date in its name."""
+    notes = {f"{name}.md": TEXT, f"{other}.md": TEXT}
+    assert shown(notes) == ([(f"{name}.md", 0.9), (f"{other}.md", 0.8)], [])
 
 
 def test_another_text_of_such_a_name_is_no_copy() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdvec.search.exact import Date, date_in
+from mdvec.search.exact import Date, date_in, without_date
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -149,3 +149,10 @@ def test_a_text_names_a_date(date: Date, text: str, named: bool) -> None:
 def test_documents_are_named_after_a_date(date: Date, path: str, named: bool) -> None:
     """Daily notes and minutes."""
     assert any(fnmatchcase(f"/{path}", glob) for glob in date.globs) is named
+
+
+def test_a_query_without_its_date() -> None:
+    """What is left may be missed by the documents; they write dates in another way."""
+    assert without_date("dentist on 21 November?").split() == ["dentist", "on", "?"]
+    assert without_date("11月21日の予定").strip() == "の予定"
+    assert without_date("no date") == "no date"

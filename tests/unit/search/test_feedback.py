@@ -40,6 +40,7 @@ def gains(
             similarity=meaning.similarity,
             deviations=meaning.deviations,
             above_unrelated=meaning.above_unrelated,
+            commonness=meaning.commonness,
         )
         before = np.array([evidence[place.id] for place in places])
         after = with_feedback(before, candidates, [space], view)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.unit.search.candidates_world import candidates, place, words
 
 from mdvec.search.candidates import Candidates
@@ -44,7 +46,7 @@ def alone(near: float | None, share: float, by_words: Words | None = None, *, ex
         (6.0, 1.0, Confidence.HIGH),
         (-1.0, 0.0, Confidence.NONE),
         (None, 1.0, Confidence.HIGH),
-        (None, 0.0, Confidence.LOW),
+        (None, 0.2, Confidence.MEDIUM),
     ],
 )
 def test_near_and_covered_is_sure(near: float | None, share: float, level: Confidence) -> None:
@@ -55,7 +57,16 @@ def test_near_and_covered_is_sure(near: float | None, share: float, level: Confi
 def test_nearness_alone_is_enough() -> None:
     """Where words are not used."""
     assert level_of(alone(6.0, 0.0, Words())) is Confidence.HIGH
-    assert level_of(alone(0.0, 0.0, Words())) is Confidence.NONE
+    assert level_of(alone(-2.0, 0.0, Words())) is Confidence.NONE
+
+
+def test_without_words_and_figures_of_the_model_nothing_is_known() -> None:
+    """In a space that was not measured yet, next to others that were; or in the other language."""
+    dense = candidates({1: 3.0, 2: 3.0}, above_unrelated={2: 3.0})
+    across = candidates({1: 3.0}, above_unrelated={}, other_language=[1])
+    for found, by_words in ((dense, Words()), (across, words())):
+        score = probabilities(passages(found, [9.0] * len(found.places)), found, by_words)[0]
+        assert level_of(score) is Confidence.LOW
 
 
 def test_unknown_words_count_as_missing() -> None:
@@ -73,6 +84,14 @@ def test_function_words_make_nothing_sure() -> None:
     assert score > MIN_SCORE
 
 
+def test_each_passage_on_the_words_of_the_query_is_shown() -> None:
+    """However sure the first one is; a passage with few of the words leaves room for doubt."""
+    found = candidates({1: 4.0, 2: 1.0, 3: 1.0}, {1: 1.0, 2: 0.45, 3: 0.1}, exact=[1], above_unrelated=None)
+    first, second, third = probabilities(passages(found, [9.0, 3.0, 2.0]), found, words())
+    assert level_of(first) is Confidence.HIGH
+    assert third < MIN_SCORE <= second < first
+
+
 @given(st.one_of(NEAR, st.none()), NEAR, SHARE, SHARE, st.booleans())
 def test_more_evidence_never_lowers_it(
     near: float | None, nearer: float, share: float, more: float, use_words: bool
@@ -85,7 +104,7 @@ def test_more_evidence_never_lowers_it(
 
 
 def test_a_lead_is_that_over_another_document() -> None:
-    """Later ones are behind the first; of several that the query names, none takes from another."""
+    """Later hits have none; of several that the query names, none takes from another."""
     chunks = [(100, 9.0), (101, 8.0), (200, 6.0), (300, 5.0)]
     found = [
         RankedPassage(Ranked(at, place(chunk), evidence), (place(chunk),), evidence)
@@ -94,17 +113,17 @@ def test_a_lead_is_that_over_another_document() -> None:
 
     def leads(passages: Sequence[RankedPassage], named: Sequence[int] = ()) -> list[float]:
         plain = candidates(dict.fromkeys(range(4), 1.0), named=named)
-        return [each.lead for each in evidence_of(passages, plain, words())]
+        return [each.lead for _, each in evidence_of(passages, plain, words())]
 
-    assert leads(found) == [3.0, -1.0, -3.0, -4.0]
-    assert leads(found[:2]) == [0.0, -1.0]  # no rival, no lead
+    assert leads(found) == [3.0, 0.0, 0.0, 0.0]
+    assert leads(found[:2]) == [0.0, 0.0]  # no rival, no lead
     assert leads(found, named=[0, 2])[0] == 4.0
     assert leads([]) == []
 
 
 @given(st.floats(0, 20), st.floats(0, 20))
 def test_a_longer_lead_never_lowers_it(one: float, other: float) -> None:
-    """And what is further behind is never more probable."""
+    """And the surer the first hit, the less probable the others."""
     found = candidates({1: 1.0, 2: 1.0}, {1: 0.5, 2: 0.5})
     short, long = (
         probabilities(passages(found, [lead, 0.0]), found, words())
@@ -112,6 +131,14 @@ def test_a_longer_lead_never_lowers_it(one: float, other: float) -> None:
     )
     assert short[0] <= long[0]
     assert short[1] >= long[1]
+
+
+def test_a_text_that_is_near_to_everything_says_less() -> None:
+    """In the other language, where a list of names is near to every question."""
+    plain = candidates({1: 3.0}, other_language=[1])
+    common = replace(plain, commonness=np.array([2.0]))
+    scores = [probabilities(passages(each, [0.0]), each, words())[0] for each in (plain, common)]
+    assert scores[1] < scores[0]
 
 
 def test_among_more_candidates_the_same_evidence_says_less() -> None:

@@ -263,6 +263,23 @@ def test_an_answer_without_confidence_is_a_guess(mixed: World) -> None:
     assert found.weaker == 8
 
 
+def test_all_words_are_missed_where_nothing_answers(mixed: World) -> None:
+    """Words of another language are not, where its question has an answer."""
+    answered = ask(mixed, SearchQuery("eau jardin"))
+    with mixed.store.read() as view:
+        searched = searched_in(mixed.space_id, view.collections.all(), lambda _: -QUERY)
+        nonsense = find(SearchQuery("eau jardin"), mixed.where(), searched, view)
+    assert answered.confidence in {Confidence.MEDIUM, Confidence.HIGH}
+    assert answered.unknown_words == ()
+    assert (nonsense.confidence, nonsense.unknown_words) == (Confidence.NONE, ("eau", "jardin"))
+    assert ask(mixed, SearchQuery("宇宙 銀河")).unknown_words == ()
+    text = "庭の水やりは朝に行う。"
+    mixed.add("庭.md", [text])
+    mixed.embed_toward(QUERY, {text: 0.9})
+    same_language = ask(mixed, SearchQuery("宇宙 銀河"))
+    assert (paths(same_language)[0], same_language.unknown_words) == ("庭.md", ("宇宙", "銀河"))
+
+
 @pytest.mark.parametrize("mode", list(SearchMode))
 def test_like_texts_are_one_hit(world: World, mode: SearchMode) -> None:
     """The others are counted, and stand behind; each is a hit of its own where that is wanted."""

@@ -71,9 +71,15 @@ def test_a_capital_in_front_is_no_name(world: World) -> None:
 
 @pytest.mark.parametrize("query", ["wie spät ist sicherung", "combien retenton", "クラウド 予算 報告書"])
 def test_a_foreign_question_stays(world: World, query: str) -> None:
-    """Where no word of several is known, neither is any mistyped or missed."""
+    """Where no word of several is known, none is mistyped."""
     found = spelling(world, query)
-    assert (found.corrections, found.unknown) == ({}, ())
+    assert (found.corrections, found.unknown, found.is_foreign) == ({}, tuple(query.split()), True)
+
+
+def test_words_of_questions_are_not_missed(world: World) -> None:
+    """Notes do without them in Japanese, too."""
+    assert spelling(world, "retention は何回まで、その方法").unknown == ()
+    assert spelling(world, "retention の人工衛星").unknown == ("人工衛星",)
 
 
 def test_one_unknown_word_is_no_language(world: World) -> None:
@@ -122,3 +128,10 @@ def test_neighbours_by_every_edit() -> None:
     assert {"bacd", "acbd", "abd", "abcde", "abxd", "abcxd"} <= near
     assert {"xbcd", "bcd", "xabcd"} <= first
     assert near.isdisjoint({"xbcd", "bcd", "xabcd"})
+
+
+def test_the_parts_of_a_word_with_hyphens_are_known_where_it_is_one_word(world: World) -> None:
+    """A query of e-mail lacks nothing where texts have email."""
+    add(world, "d.md", "Send an email.")
+    assert spelling(world, "an e-mail").unknown == ()
+    assert spelling(world, "backup by e-post").unknown == ("e", "post")

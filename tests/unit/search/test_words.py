@@ -201,3 +201,11 @@ def test_a_word_of_all_like_texts_tells_them_from_others(world: World) -> None:
     assert of_sample.scores[note] < of_sample.scores[parts[0]]
     assert of_sample.matched_weight == of_all.matched_weight == 1
     assert next(iter(of_sample.scores)) in parts
+
+
+def test_a_word_with_hyphens_is_looked_for_as_texts_write_it() -> None:
+    """Its parts alone are other words, unless texts have all of them."""
+    email = {"email": RARE, "e": COMMON}
+    assert set(looked_for("an e-mail", email)) == {"email"}
+    assert find("an e-mail", Recorder(email)).all_known
+    assert set(looked_for("an e-mail", email | {"mail": RARE})) == {"email", "mail"}
