@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.fakes.vector_index import MemoryVectorIndex
 from tests.postgres_server import shared_server
 
 from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
@@ -28,7 +29,6 @@ from mdvec.stores.vectors.index import (
     VectorKind,
 )
 from mdvec.stores.vectors.sqlite_vec import SqliteVecIndex
-from mdvec.testing.vectors import MemoryVectorIndex
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import Chunk

@@ -33,6 +33,7 @@ from tests.contract.attached_world import (
     record,
 )
 from tests.contract.store_world import searched_in
+from tests.fakes.vector_index import MemoryVectorIndex
 
 from mdvec.errors import StoreError
 from mdvec.search.search import find
@@ -41,7 +42,6 @@ from mdvec.stores.vectors import follower
 from mdvec.stores.vectors.follower import NearestQuery
 from mdvec.stores.vectors.index import IndexedSpace, VectorChanges
 from mdvec.stores.where_tables import WhereTables
-from mdvec.testing.vectors import MemoryVectorIndex
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Move, SourceEntry
 from mdvec.types.collection import ChunkingSpec, SourceSpec

@@ -89,74 +89,82 @@ _DOCUMENTS = {
 }
 
 
-@pytest.fixture(params=_DOCUMENTS)
-def document(request: pytest.FixtureRequest) -> Document:
+@pytest.fixture(scope="module")
+def documents() -> list[Document]:
     """One document of each shape."""
-    return parse_document(request.param, _DOCUMENTS[request.param])
+    return [parse_document(path, text) for path, text in _DOCUMENTS.items()]
 
 
 def _without_space(text: str) -> str:
     return "".join(text.split())
 
 
-def test_positions_rebuild_the_text(case: Case, document: Document) -> None:
+def test_positions_rebuild_the_text(case: Case, documents: list[Document]) -> None:
     """A chunk is exactly the span of the body it names, and so are its lines."""
-    lines = document.body.split("\n")
-    for chunk in case.make().chunk(document).chunks:
-        assert document.body[chunk.start : chunk.end] == chunk.text
-        assert chunk.text in "\n".join(lines[chunk.start_line - 1 : chunk.end_line])
-        assert len(chunk.text.split("\n")) == chunk.end_line - chunk.start_line + 1
+    for document in documents:
+        lines = document.body.split("\n")
+        for chunk in case.make().chunk(document).chunks:
+            assert document.body[chunk.start : chunk.end] == chunk.text
+            assert chunk.text in "\n".join(lines[chunk.start_line - 1 : chunk.end_line])
+            assert len(chunk.text.split("\n")) == chunk.end_line - chunk.start_line + 1
 
 
-def test_all_text_is_covered(case: Case, document: Document) -> None:
+def test_all_text_is_covered(case: Case, documents: list[Document]) -> None:
     """No character that is not white space is lost; frontmatter is left out."""
-    covered: list[str] = []
-    position = document.content_start
-    for chunk in case.make().chunk(document).chunks:
-        assert not document.body[position : max(position, chunk.start)].strip()
-        covered.append(document.body[max(position, chunk.start) : chunk.end])
-        position = chunk.end
-    assert _without_space("".join(covered)) == _without_space(document.body[document.content_start :])
+    for document in documents:
+        covered: list[str] = []
+        position = document.content_start
+        for chunk in case.make().chunk(document).chunks:
+            assert not document.body[position : max(position, chunk.start)].strip()
+            covered.append(document.body[max(position, chunk.start) : chunk.end])
+            position = chunk.end
+        assert _without_space("".join(covered)) == _without_space(document.body[document.content_start :])
 
 
-def test_chunks_are_in_order(case: Case, document: Document) -> None:
+def test_chunks_are_in_order(case: Case, documents: list[Document]) -> None:
     """Ordinals count from 0, starts and ends ascend, parents come before their children."""
-    chunks = case.make().chunk(document).chunks
-    assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
-    for before, after in itertools.pairwise(chunks):
-        assert before.start < after.start
-        assert before.end < after.end
-    assert all(chunk.parent is None or 0 <= chunk.parent < chunk.ordinal for chunk in chunks)
+    for document in documents:
+        chunks = case.make().chunk(document).chunks
+        assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
+        for before, after in itertools.pairwise(chunks):
+            assert before.start < after.start
+            assert before.end < after.end
+        assert all(chunk.parent is None or 0 <= chunk.parent < chunk.ordinal for chunk in chunks)
 
 
-def test_chunks_say_something_and_fit(case: Case, document: Document) -> None:
+def test_chunks_say_something_and_fit(case: Case, documents: list[Document]) -> None:
     """No chunk is blank or has white space around it, and none is over its chunker's limit."""
-    for chunk in case.make().chunk(document).chunks:
-        assert chunk.text.strip()
-        assert chunk.text == chunk.text.rstrip()
-        assert chunk.text.split("\n")[0].strip()
-        assert chunk.token_count == len(estimate_token_ends(chunk.text))
-        assert case.max_tokens is None or chunk.token_count <= case.max_tokens
-        assert case.max_chars is None or len(chunk.text) <= case.max_chars
-        assert len(chunk.context) <= _MAX_CONTEXT_CHARS
+    for document in documents:
+        for chunk in case.make().chunk(document).chunks:
+            assert chunk.text.strip()
+            assert chunk.text == chunk.text.rstrip()
+            assert chunk.text.split("\n")[0].strip()
+            assert chunk.token_count == len(estimate_token_ends(chunk.text))
+            assert case.max_tokens is None or chunk.token_count <= case.max_tokens
+            assert case.max_chars is None or len(chunk.text) <= case.max_chars
+            assert len(chunk.context) <= _MAX_CONTEXT_CHARS
 
 
-def test_chunks_know_their_headings(case: Case, document: Document) -> None:
+def test_chunks_know_their_headings(case: Case, documents: list[Document]) -> None:
     """Heading and path are those of a section of the document, and the depth is that section's level."""
-    known = {(section.heading_path, min(section.level, 3)) for section in document.sections}
-    for chunk in case.make().chunk(document).chunks:
-        # Rows of a table are below the names of its columns, too.
-        above = chunk.heading_path[: -1 if chunk.heading_path and " · " in chunk.heading_path[-1] else None]
-        assert (above, chunk.depth) in known
-        assert chunk.heading == (chunk.heading_path[-1] if chunk.heading_path else "")
+    for document in documents:
+        known = {(section.heading_path, min(section.level, 3)) for section in document.sections}
+        for chunk in case.make().chunk(document).chunks:
+            # Rows of a table are below the names of its columns, too.
+            above = chunk.heading_path[
+                : -1 if chunk.heading_path and " · " in chunk.heading_path[-1] else None
+            ]
+            assert (above, chunk.depth) in known
+            assert chunk.heading == (chunk.heading_path[-1] if chunk.heading_path else "")
 
 
-def test_chunking_is_a_function(case: Case, document: Document) -> None:
+def test_chunking_is_a_function(case: Case, documents: list[Document]) -> None:
     """The same document gives the same chunks, by the same chunker and by another one like it."""
     first = case.make()
-    once = first.chunk(document)
-    assert first.chunk(document) == once
-    assert case.make().chunk(document) == once
+    for document in documents:
+        once = first.chunk(document)
+        assert first.chunk(document) == once
+        assert case.make().chunk(document) == once
     assert case.make().fingerprint == first.fingerprint
 
 

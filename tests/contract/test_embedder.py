@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -32,17 +31,6 @@ def _on_onnxruntime(folder: Path) -> BuiltinEmbedder:
     embedder.embed_query("load")
     assert embedder.warnings == ()
     return embedder
-
-
-@contextmanager
-def _on_numpy(folder: Path) -> Iterator[BuiltinEmbedder]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "mdvec.embedding.builtin.onnx_encoder", None)
-        patch.delattr("mdvec.embedding.builtin.onnx_encoder", raising=False)
-        embedder = BuiltinEmbedder(cache_dir=folder, threads=1)
-        embedder.embed_query("load")
-        assert len(embedder.warnings) == 1
-        yield embedder
 
 
 def _sentence_transformers(folder: Path) -> LocalEmbedder:
@@ -118,7 +106,6 @@ _NEEDS_MODEL = pytest.mark.skipif(not available(), reason="the builtin model is 
     scope="module",
     params=[
         pytest.param(_on_onnxruntime, id="builtin", marks=_NEEDS_MODEL),
-        pytest.param(_on_numpy, id="builtin-fallback", marks=_NEEDS_MODEL),
         pytest.param(_hashing, id="hashing"),
         pytest.param(_gemini_001, id="gemini-001"),
         pytest.param(_gemini_2, id="gemini-2"),

@@ -9,7 +9,9 @@ paths.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import errno
+import functools
 import importlib
 import io
 import ntpath
@@ -39,6 +41,8 @@ _DEVICES = {
     "nul",
     *(f"{name}{number}" for name in ("com", "lpt") for number in range(1, 10)),
 }
+_VERBATIM = "\\\\?\\"
+_MAX_PATH = 259
 _ONE_PATH = "access chdir chmod listdir lstat mkdir readlink rmdir stat truncate utime"
 
 
@@ -58,6 +62,12 @@ def pretend() -> None:
     sys.modules["nt"]._LOAD_LIBRARY_SEARCH_DEFAULT_DIRS = 0  # type: ignore[attr-defined] # of ctypes
     folders: Any = importlib.import_module("platformdirs.windows")
     folders._RESOLVE_WIN_FOLDER = folders.get_win_folder_from_env_vars  # otherwise it asks a DLL
+    psutil: Any = importlib.import_module("psutil")
+    psutil.disk_partitions = lambda **_: []  # otherwise it asks this system
+    asyncio: Any = importlib.import_module("asyncio")
+    asyncio.ProactorEventLoop = asyncio.SelectorEventLoop
+    sockets: Any = socket
+    sockets.socketpair = functools.partial(socket.socketpair, socket.AF_UNIX)
     for module in _POSIX_MODULES:
         sys.modules[module] = None  # type: ignore[assignment] # an import of it fails
     for owner, names in _POSIX_NAMES.items():
@@ -95,18 +105,26 @@ def posix_path(path: Any) -> Any:
     """
     if isinstance(path, int) or path is None:
         return path
-    text = os.fsdecode(os.fspath(path)).removeprefix("\\\\?\\")
+    text = os.fsdecode(os.fspath(path))
+    is_verbatim = text.startswith(_VERBATIM)
+    if not is_verbatim and len(ntpath.abspath(text)) > _MAX_PATH:
+        raise FileNotFoundError(errno.ENOENT, "The system cannot find the path specified", text)
+    text = text.removeprefix(_VERBATIM)
+    if is_verbatim and "/" in text:
+        raise OSError(errno.EINVAL, "The filename, directory name, or volume label syntax is incorrect", text)
     names = ntpath.splitdrive(text)[1].replace("\\", "/").split("/")
     place = "/" if names[0] == "" else "."
-    for name in names:
-        if name.partition(".")[0].lower() in _DEVICES:
-            return os.devnull
+    for each in names:
+        name = each
+        if not is_verbatim and name.partition(".")[0].lower() in _DEVICES:
+            return "/dev/null"
         if set(name) & set('<>:"|?*') or any(character < " " for character in name):
             raise OSError(
                 errno.EINVAL, "The filename, directory name, or volume label syntax is incorrect", text
             )
-        # Windows drops these at the end of a name.
-        place = posixpath.join(place, _spelled(place, name if name in (".", "..") else name.rstrip(". ")))
+        if not is_verbatim and name not in (".", ".."):
+            name = name.rstrip(". ")  # as Windows does
+        place = posixpath.join(place, _spelled(place, name))
     return place
 
 
@@ -129,9 +147,24 @@ def _spelled(folder: str, name: str) -> str:
     return next((each for each in names if each.upper() == name.upper()), name)
 
 
-_listdir, _lstat, _realpath, _getcwd = os.listdir, os.lstat, posixpath.realpath, os.getcwd
+_listdir, _lstat, _readlink, _getcwd = os.listdir, os.lstat, os.readlink, os.getcwd
 _open_low, _open, _scandir = os.open, io.open, os.scandir
 _replace, _unlink, _link = os.replace, os.unlink, os.link
+
+
+def _real(place: str, *, strict: bool = False) -> str:
+    """Return a path of this machine with its links resolved: that of Python would call what is changed."""
+    try:
+        number = _open_low(place, os.O_PATH)
+    except OSError:
+        folder, name = posixpath.split(place)
+        if strict or not name:
+            raise
+        return posixpath.join(_real(folder or "."), name)
+    try:
+        return _readlink(f"/proc/self/fd/{number}")
+    finally:
+        os.close(number)
 
 
 def _change_paths() -> None:
@@ -139,8 +172,8 @@ def _change_paths() -> None:
     os.sep, os.altsep, os.pathsep, os.devnull = "\\", "/", ";", "nul"
 
     def real(path: Any, *, strict: bool = False) -> str:
-        found = _realpath(posix_path(ntpath.abspath(path)), strict=strict)
-        return windows_path(found)
+        found = _real(posix_path(ntpath.abspath(path)), strict=strict)
+        return (_VERBATIM if os.fspath(path).startswith(_VERBATIM) else "") + windows_path(found)
 
     ntpath.realpath = real  # type: ignore[assignment]
     os.getcwd = lambda: windows_path(_getcwd())
@@ -193,13 +226,14 @@ def _unused(path: Any) -> str:
         PermissionError: If it is read-only, or this process has opened or mapped it.
     """
     place = posix_path(path)
-    real = _realpath(place)
+    real = _real(place)
     if _lexists(real) and not _lstat(real).st_mode & stat.S_IWUSR:
         raise PermissionError(errno.EACCES, "Access is denied", path)
     with _open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
         is_used = any(line.rstrip("\n").endswith(f" {real}") for line in maps)
     for number in _listdir("/proc/self/fd"):
-        is_used = is_used or _realpath(f"/proc/self/fd/{number}") == real
+        with contextlib.suppress(OSError):  # of this very list
+            is_used = is_used or _readlink(f"/proc/self/fd/{number}") == real
     if is_used:
         problem = "The process cannot access the file because it is being used by another process"
         raise PermissionError(errno.EACCES, problem, path)

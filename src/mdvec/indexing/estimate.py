@@ -88,7 +88,7 @@ def estimate_import(
             new.documents += 1
             run.current().report(run.Stage.TEXT, new.documents, len(sample))
             run.current().check()
-    with changes.store.read() as view:
+    with changes.read() as view:
         old = _Texts() if rebuild else _pending(collection, changes, view, space_id)
         seen: set[TextHash] = set()
         for texts in (old, new):

@@ -113,7 +113,7 @@ def run_import(
         space_id = None if embedder is None else writer.spaces.open(embedder.space)
         damaged = writer.vectors.discard_damaged(collection.id) if options.check else DamagedRows()
     # 1. Plan: what is new, changed, moved and deleted.
-    changes = find_changes(collection, store=work.store, source=source, recipe=recipe, options=options)
+    changes = find_changes(collection, read=work.store.read, source=source, recipe=recipe, options=options)
     if dirty := altered(changes.plan, changes.known):
         with work.write() as writer:
             writer.documents.mark_dirty(collection.id, dirty)

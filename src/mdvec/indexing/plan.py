@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Collection as Group
+from contextlib import AbstractContextManager
 from itertools import chain
 
 from msgspec import Struct
@@ -24,9 +25,9 @@ from mdvec.documents.encodings import decode
 from mdvec.errors import SourceEmptyError, SourceMissingError, UnreadableFileError
 from mdvec.indexing.work import BINARY_RULE, POINTER_RULE, Recipe
 from mdvec.sources.interface import Source
-from mdvec.stores.interface import Store, View
+from mdvec.stores.interface import View
+from mdvec.text.folding import spelled
 from mdvec.text.hashing import content_hash
-from mdvec.text.undecodable import spelled
 from mdvec.types.change import Exclusion, KnownDocument, Listing, Move, Plan, SourceEntry, Unreadable
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
@@ -50,7 +51,7 @@ class Changes(Struct, frozen=True):
         collection_id: The collection.
         source: Its source.
         recipe: How its documents are prepared.
-        store: Its store.
+        read: Opens a snapshot of its store.
         known: The documents in the store, by path.
         plan: The differences.
         exclusions: Excluded files.
@@ -67,7 +68,7 @@ class Changes(Struct, frozen=True):
     collection_id: CollectionId
     source: Source
     recipe: Recipe
-    store: Store
+    read: Callable[[], AbstractContextManager[View]]
     known: Mapping[str, KnownDocument]
     plan: Plan
     exclusions: tuple[Exclusion, ...]
@@ -107,7 +108,7 @@ class Changes(Struct, frozen=True):
 def find_changes(
     collection: Collection,
     *,
-    store: Store,
+    read: Callable[[], AbstractContextManager[View]],
     source: Source,
     recipe: Recipe,
     options: ImportOptions = ImportOptions(),  # noqa: B008 - frozen
@@ -116,7 +117,7 @@ def find_changes(
 
     Args:
         collection: The collection.
-        store: Its store.
+        read: Opens a snapshot of its store.
         source: Its source.
         recipe: How its documents are prepared.
         options: Whether to prepare every document anew, to accept an empty source although documents are
@@ -127,7 +128,7 @@ def find_changes(
         SourceEmptyError: If it is empty although documents are known, as an unmounted disk is.
     """
     rebuild = options.mode is ImportMode.REPLACE
-    with store.read() as view:
+    with read() as view:
         known = view.documents.known(collection.id)
     run.current().report(run.Stage.SCAN, 0, 0)
     listing = _list(source, knows_documents=bool(known), allow_empty=options.allow_empty)
@@ -148,7 +149,7 @@ def find_changes(
                 deleted=len(plan.deleted),
                 unchanged=plan.unchanged,
             )
-    with store.read() as view:
+    with read() as view:
         without_text = [] if rebuild else known_without_text(collection, listing, plan.new, view)
         skipped = {exclusion.path for exclusion in without_text}
         plan = replace(plan, new=tuple(entry for entry in plan.new if entry.path not in skipped))
@@ -158,7 +159,7 @@ def find_changes(
         collection_id=collection.id,
         source=source,
         recipe=recipe,
-        store=store,
+        read=read,
         known=known,
         plan=plan,
         exclusions=(*listing.exclusions, *without_text, *too_many),

@@ -13,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec import run
-from mdvec.chunking.metadata import metadata_chunk
 from mdvec.documents.conversion import convert
 from mdvec.documents.encodings import Decoded, decode
 from mdvec.errors import FileTooLargeError, UnreadableFileError
@@ -36,6 +35,9 @@ if TYPE_CHECKING:
 # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
 _POINTER_START = b"version https://git-lfs.github.com/spec/v1\n"
 _MAX_POINTER_BYTES = 1024
+
+_MAX_CONTEXT_CHARS = 400  # of a document without text
+_FENCES = ("---", "+++")
 
 _MAX_SIZES = 50  # of the chunks of one document, in the details of a step
 # Starting a process takes a second of CPU time, caches included; less work than this is done here.
@@ -130,7 +132,7 @@ def _read(changes: Changes, entry: SourceEntry) -> _Task:
     """
     contexts = changes.contexts.get(entry.path)
     if entry.content_hash is not None and entry.path in changes.stored:
-        with changes.store.read() as view:
+        with changes.read() as view:
             stored = view.documents.find(changes.collection_id, changes.stored[entry.path])
         # Only the file can say why there is no text, or what was lost or guessed in it.
         if stored is not None and stored.body and not stored.warnings:
@@ -333,3 +335,42 @@ def _without_structure(item: _Item) -> _Item:
         return item
     document = replace(item.record.document, sections=(), blocks=())
     return replace(item, record=replace(item.record, document=document))
+
+
+def metadata_chunk(document: Document) -> Chunk:
+    """Return the one chunk of a document that has no text of its own.
+
+    Its text is the inside of the frontmatter, which may be empty; its context names the title, the file, the
+    aliases and the tags, so that the document is found by them.
+    """
+    start, end = _metadata_span(document.body, document.content_start)
+    text = document.body[start:end]
+    first_line = document.body.count("\n", 0, start) + 1
+    names = " › ".join(document.names)
+    labels = " ".join((names, *(f"#{tag}" for tag in document.tags)))
+    return Chunk(
+        ordinal=0,
+        parent=None,
+        depth=0,
+        heading="",
+        heading_path=(),
+        start=start,
+        end=end,
+        start_line=first_line,
+        end_line=first_line + text.count("\n"),
+        token_count=0,  # it has no text
+        text=text,
+        context=" ".join(labels.split())[:_MAX_CONTEXT_CHARS],
+    )
+
+
+def _metadata_span(body: str, content_start: int) -> tuple[int, int]:
+    """Return the span between the fences of the frontmatter, without outer white space."""
+    lines = body[:content_start].rstrip().split("\n")
+    if len(lines) < 2 or not lines[0].startswith(_FENCES):
+        return 0, 0
+    start, end = len(lines[0]) + 1, sum(map(len, lines[:-1])) + len(lines) - 1
+    inside = body[start:end]
+    stripped = inside.strip()
+    start += len(inside) - len(inside.lstrip()) if stripped else 0
+    return start, start + len(stripped)

@@ -28,7 +28,7 @@ PURPOSE = "keeping the index up to date"
 """The purpose of the lease, as others see it."""
 
 _STAND_BY_S = 3.0  # how soon another process takes over
-_RENEW_S = 20.0  # of the 60 s after which a process on another machine counts as gone
+_RENEW_S = 20.0  # how soon it is noticed that the lease was lost
 _COLLECTIONS_S = 5.0  # how soon new and changed collections are noticed
 _MAX_REST_S = 30.0
 _MAX_DIRTY = 1_000  # dirty documents of a collection are compared with those seen before

@@ -7,9 +7,8 @@ import stat
 from collections.abc import Iterator, Sequence
 
 from mdvec.errors import FileTooLargeError, UnreadableFileError
-from mdvec.files import READ_FLAGS
-from mdvec.text.folding import nfc
-from mdvec.text.undecodable import spelled
+from mdvec.files import READ_FLAGS, system_path
+from mdvec.text.folding import nfc, spelled
 
 _KINDS = {
     stat.S_IFIFO: "FIFO",
@@ -79,6 +78,7 @@ def read_regular(path: str, max_bytes: int) -> bytes:
         FileTooLargeError: If it is larger.
         OSError: If the system refuses to read it.
     """
+    path = system_path(path)
     _refuse_irregular(os.lstat(path).st_mode)
     descriptor = os.open(path, READ_FLAGS)
     try:

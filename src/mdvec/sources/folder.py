@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
-from mdvec.files import expanded, inside
+from mdvec.files import expanded, inside, resolved, system_path
 from mdvec.sources.events import watched_folders
 from mdvec.sources.files import read_regular, reason
 from mdvec.sources.interface import Source
 from mdvec.sources.links import follow_links
 from mdvec.sources.scan import IGNORE_FILES, Folder, Scan
 from mdvec.sources.selection import ScanSettings, Selection
-from mdvec.text.folding import nfc
+from mdvec.text.folding import nfc, spelled
 from mdvec.text.hashing import content_hash
-from mdvec.text.undecodable import spelled
 from mdvec.types.change import Listing, SourceEntry
 from mdvec.types.folder_context import CONTEXT_FILE
 
@@ -97,7 +96,7 @@ class FolderSource(Source):
         if place.rpartition("/")[2] in (*IGNORE_FILES, CONTEXT_FILE):
             return [relative]
         try:
-            mode = os.lstat(path).st_mode
+            mode = os.lstat(system_path(path)).st_mode
         except (OSError, ValueError):
             mode = stat.S_IFLNK
         match stat.S_IFMT(mode):
@@ -139,7 +138,7 @@ class FolderSource(Source):
         """
         try:
             root = self._root()
-            real = os.path.realpath(f"{root}/{entry.locator}", strict=True)
+            real = resolved(f"{root}/{entry.locator}")
             if not Path(real).is_relative_to(root) and not self._is_chosen(real, root, entry.locator):
                 msg = "it is outside the folder now"
                 raise UnreadableFileError(msg)
@@ -151,15 +150,14 @@ class FolderSource(Source):
         """Return True if a file outside is in, or is, the target of a link that the user chose."""
         path = nfc(spelled(locator))
         return any(
-            f"{path}/".startswith(f"{link}/")
-            and Path(real).is_relative_to(os.path.realpath(f"{root}/{link}", strict=True))
+            f"{path}/".startswith(f"{link}/") and Path(real).is_relative_to(resolved(f"{root}/{link}"))
             for link in self._selection.follow
         )
 
     def differs(self, known: SourceEntry) -> bool:
         """Return True if a file has changed or is gone since it was indexed; one that was touched has not."""
         try:
-            status = Path(self._location, known.locator).stat()
+            status = Path(system_path(f"{self._location}/{known.locator}")).stat()
         except (OSError, ValueError):
             return True
         if not stat.S_ISREG(status.st_mode) or status.st_size != known.size:
@@ -172,10 +170,10 @@ class FolderSource(Source):
             return True
 
     def _root(self) -> str:
-        return os.path.realpath(self._location, strict=True)
+        return resolved(self._location)
 
 
 def _identity(folder: str) -> tuple[int, int]:
     """Return an identity that changes if a folder is replaced, for example when a disk is unmounted."""
-    status = Path(folder).stat()
+    status = Path(system_path(folder)).stat()
     return status.st_dev, status.st_ino

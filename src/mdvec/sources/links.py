@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from mdvec.errors import UnreadableFileError
-from mdvec.files import inside
+from mdvec.files import inside, resolved, system_path
 from mdvec.sources.files import irregular, reason
 from mdvec.sources.scan import IGNORE_FILES, Folder, Scan, SymbolicLink
 from mdvec.text.folding import nfc
@@ -44,8 +44,8 @@ def follow_links(scan: Scan) -> None:
 def _follow(scan: Scan, link: SymbolicLink) -> str | None:
     """List the target of a link, or return the reason not to."""
     try:
-        real = os.path.realpath(f"{scan.root}/{link.folder.locator}{link.name}", strict=True)
-        status = Path(real).stat()
+        real = resolved(f"{scan.root}/{link.folder.locator}{link.name}")
+        status = Path(system_path(real)).stat()
     except OSError as error:
         match error.errno:
             case errno.ENOENT | errno.ENOTDIR:

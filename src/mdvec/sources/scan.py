@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.errors import UnreadableFileError
+from mdvec.files import system_path
 from mdvec.sources.files import irregular, is_dataless, path_names, read_regular, reason, too_large
 from mdvec.sources.ignore import IgnoreFile, IgnoreRules, parse_ignore_file
 from mdvec.sources.selection import Selection
@@ -173,7 +174,7 @@ class Scan:
 
     def _ignore_file(self, folder: Folder, name: str) -> IgnoreFile | None:
         """Read an ignore file; one that is not a regular file has no rules, as in git."""
-        path = f"{self.root}/{folder.real}{name}"
+        path = system_path(f"{self.root}/{folder.real}{name}")
         try:
             if not stat.S_ISREG(os.lstat(path).st_mode):
                 return None
@@ -191,7 +192,7 @@ class Scan:
         Returns:
             The folders in it that no rule excludes.
         """
-        with os.scandir(f"{self.root}/{folder.locator}") as found:
+        with os.scandir(system_path(f"{self.root}/{folder.locator}")) as found:
             items = list(found)
         names = [item.name for item in items]
         if not folder.path:

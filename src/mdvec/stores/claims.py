@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
@@ -15,6 +17,8 @@ from mdvec.clock import now_ms
 from mdvec.errors import CollectionNotFoundError, WriterBusyError
 from mdvec.types.collection import Collection
 from mdvec.types.report import Activity
+
+H = TypeVar("H")
 
 _POLL_S = 0.1
 _MOMENT_S = 1.0  # the least wait for a transaction, which is short, even if no wait for a claim is wanted
@@ -56,31 +60,46 @@ class Claim:
         return WriterBusyError(f"the claim was lost while {self.activity.purpose}")
 
 
-@contextmanager
-def holding(
-    claim: Claim, take: Callable[[Claim], Activity | None], release: Callable[[Claim], None], *, wait_s: float
-) -> Iterator[Claim]:
-    """Wait for a claim and hold it for as long as the context lasts.
+class Claims(ABC, Generic[H]):
+    """The claims of this process on a store."""
 
-    Args:
-        claim: The claim.
-        take: Takes it and returns None, or returns the work of its holder.
-        release: Releases it.
-        wait_s: How long to wait, in seconds.
+    def __init__(self) -> None:
+        self._held: dict[Claim, H] = {}
 
-    Raises:
-        WriterBusyError: If it is still claimed then; the message names who, since when and how far.
-        ImportStoppedError: If the run is cancelled meanwhile.
-    """
-    deadline = time.monotonic() + wait_s
-    while (activity := take(claim)) is not None:
-        left_s = deadline - time.monotonic()
-        message = str(activity)
-        if left_s <= 0:
-            raise WriterBusyError(message)
-        run.current().report(run.Stage.WAIT, 0, 0, message)
-        run.current().sleep(min(_POLL_S, left_s))
-    try:
-        yield claim
-    finally:
-        release(claim)
+    @abstractmethod
+    def _take(self, claim: Claim) -> Activity | None:
+        """Take a claim and return None, or return the work of its holder."""
+
+    @abstractmethod
+    def _release(self, claim: Claim) -> None:
+        """Release a claim, if it is held."""
+
+    @contextmanager
+    def hold(self, claim: Claim, *, wait_s: float) -> Iterator[Claim]:
+        """Wait for a claim and hold it for as long as the context lasts.
+
+        Args:
+            claim: The claim.
+            wait_s: How long to wait, in seconds.
+
+        Raises:
+            WriterBusyError: If it is still claimed then; the message names who, since when and how far.
+            ImportStoppedError: If the run is cancelled meanwhile.
+        """
+        deadline = time.monotonic() + wait_s
+        while (activity := self._take(claim)) is not None:
+            left_s = deadline - time.monotonic()
+            message = str(activity)
+            if left_s <= 0:
+                raise WriterBusyError(message)
+            run.current().report(run.Stage.WAIT, 0, 0, message)
+            run.current().sleep(min(_POLL_S, left_s))
+        try:
+            yield claim
+        finally:
+            self._release(claim)
+
+    def release_all(self) -> None:
+        """Release all claims."""
+        for claim in list(self._held):
+            self._release(claim)

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError
 from mdvec.stores.columns import COLLECTION_COLUMNS, collection_of, settings_json, spec_json
 from mdvec.stores.interface import CollectionWriter
-from mdvec.stores.tables import Sql
-from mdvec.stores.where_tables import Part
+from mdvec.stores.tables import Part, Sql, memorized
 from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.document import DocumentState
@@ -40,12 +39,12 @@ class CollectionTables(Part, CollectionWriter):
         """Return how many chunks that are not superseded lack a vector, as a scalar; without a space all."""
 
     def all(self) -> list[Collection]:
-        """Return all collections, by name."""
-        return list(self._tables.memorized("collections", self._all))
+        return list(self._all())
 
+    @memorized
     def _all(self) -> list[Collection]:
-        rows = self._tables.rows(f"SELECT {COLLECTION_COLUMNS} FROM collections ORDER BY name")
-        readable = self._tables.readable
+        rows = self.tables.rows(f"SELECT {COLLECTION_COLUMNS} FROM collections ORDER BY name")
+        readable = self.tables.readable
         return [each for each in map(collection_of, rows) if readable is None or each.name in readable]
 
     @abstractmethod
@@ -58,7 +57,7 @@ class CollectionTables(Part, CollectionWriter):
         In a snapshot of some collections, without the process and its machine, and not how far that with the
         lease is.
         """
-        found, readable = self._activities(), self._tables.readable
+        found, readable = self._activities(), self.tables.readable
         if readable is None:
             return found
         unnamed = [replace(each, pid=0, host="") for each in found]
@@ -68,15 +67,12 @@ class CollectionTables(Part, CollectionWriter):
             if not each.collection or each.collection in readable
         ]
 
+    @memorized
     def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
-        """Count what a collection holds; without a space every chunk is pending."""
         pending = self._pending_chunks(collection_id, space_id)
         sql = _COUNTS.format(pending=pending.text)
         arguments = (*[collection_id] * 4, *pending.arguments, *[collection_id] * 2)
-        return self._tables.memorized(
-            ("counts", collection_id, space_id),
-            lambda: CollectionCounts(*self._tables.rows(sql, *arguments)[0]),
-        )
+        return CollectionCounts(*self.tables.rows(sql, *arguments)[0])
 
     def file_states(self, collection_id: CollectionId, space_id: SpaceId | None) -> list[FileStatus]:
         """Return the one state of every file, by path.
@@ -88,7 +84,7 @@ class CollectionTables(Part, CollectionWriter):
             for table, state in (("exclusions", DocumentState.EXCLUDED), ("failures", DocumentState.FAILED))
             for path, reason in self._outcome(table, collection_id).items()
         }
-        rows = self._tables.rows(
+        rows = self.tables.rows(
             """SELECT d.path, count(c.id), count(c.id) - count(v.id), d.dirty_since_ms IS NOT NULL,
             d.superseded, d.warnings
             FROM documents d LEFT JOIN chunks c ON c.document_id = d.id
@@ -107,15 +103,14 @@ class CollectionTables(Part, CollectionWriter):
     def _outcome(self, table: str, collection_id: CollectionId) -> dict[str, str]:
         """Return the reasons in ``exclusions`` or ``failures``, by path."""
         return dict(
-            self._tables.rows(f"SELECT path, reason FROM {table} WHERE collection_id = ?", collection_id)
+            self.tables.rows(f"SELECT path, reason FROM {table} WHERE collection_id = ?", collection_id)
         )
 
     def add(self, name: str, description: str, source: SourceSpec, chunking: ChunkingSpec) -> Collection:
-        """Write a new, enabled collection."""
-        if self._tables.rows("SELECT 1 FROM collections WHERE name = ?", name):
+        if self.tables.rows("SELECT 1 FROM collections WHERE name = ?", name):
             msg = f"there is already a collection named {name!r}"
             raise CollectionExistsError(msg)
-        (row,) = self._tables.rows(
+        (row,) = self.tables.rows(
             f"""INSERT INTO collections(name, description, source, chunking, enabled)
             VALUES (?, ?, ?, ?, true) RETURNING {COLLECTION_COLUMNS}""",
             name,
@@ -126,14 +121,13 @@ class CollectionTables(Part, CollectionWriter):
         return collection_of(row)
 
     def change(self, collection_id: CollectionId, change: Callable[[Collection], Collection]) -> Collection:
-        """Rewrite a collection from its state inside this transaction."""
         current = next((each for each in self.all() if each.id == collection_id), None)
         if current is None:
             msg = "the collection was deleted"
             raise CollectionNotFoundError(msg)
         changed = change(current)
         if changed != current:
-            self._tables.rows(
+            self.tables.rows(
                 """UPDATE collections SET name = ?, description = ?, source = ?, chunking = ?, enabled = ?,
                 last_indexed_ms = ?, settings = ? WHERE id = ?""",
                 changed.name,
@@ -154,17 +148,16 @@ class CollectionTables(Part, CollectionWriter):
         exclusions: Iterable[Exclusion],
         failures: Iterable[Unreadable],
     ) -> None:
-        """Write which files are excluded and failed; only differences are written."""
         self._set_outcome("exclusions", collection_id, {each.path: each.rule for each in exclusions})
         self._set_outcome("failures", collection_id, {each.path: each.reason for each in failures})
 
     def _set_outcome(self, table: str, collection_id: CollectionId, outcome: Mapping[str, str]) -> None:
-        wanted = {self._tables.stored(path): self._tables.stored(reason) for path, reason in outcome.items()}
+        wanted = {self.tables.stored(path): self.tables.stored(reason) for path, reason in outcome.items()}
         known = self._outcome(table, collection_id)
         gone = [path for path in known if known[path] != wanted.get(path)]
         new = {path: reason for path, reason in wanted.items() if known.get(path) != reason}
-        paths = self._tables.named("path", gone)
-        self._tables.change(
+        paths = self.tables.named("path", gone)
+        self.tables.change(
             f"DELETE FROM {table} WHERE collection_id = ? AND {paths.text}", collection_id, *paths.arguments
         )
-        self._tables.insert(table, _REASONS, [(collection_id, path, reason) for path, reason in new.items()])
+        self.tables.insert(table, _REASONS, [(collection_id, path, reason) for path, reason in new.items()])

@@ -1,13 +1,13 @@
-"""The rows of documents, and the columns of values, the same in every store that has tables.
+"""The tables that all stores with tables have, the rows of documents in them, and the columns of values.
 
 A function ``..._rows`` yields what one table holds of a document, in the order of its columns, whose types
-are those of PostgreSQL. Two rows never have the same key.
+are those of PostgreSQL. Two rows never have the same key. The tables themselves have the types of each
+database: see :func:`tables_sql`.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final
@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from mdvec.clock import now_ms
 from mdvec.stores.records import DocumentRecord
+from mdvec.stores.tables import locator_bytes
 from mdvec.text.folding import fold_characters, fold_name
 from mdvec.text.hashing import text_hash
 from mdvec.text.links import file_key, link_key
@@ -32,9 +33,7 @@ from mdvec.types.collection import (
 from mdvec.types.folder_context import FolderContext
 from mdvec.types.ids import CollectionId
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
-
-# What is kept together in one column, because no query looks for it.
+# The fields of a collection that share a column, because no query looks for it.
 _SETTINGS: Final[Mapping[str, Any]] = {
     "preset": str,
     "embedding": EmbeddingSpec | None,
@@ -58,34 +57,9 @@ class LabelKind(StrEnum):
     ALIAS = "alias"
 
 
-def storable(text: str) -> str:
-    """Replace lone surrogates, which UTF-8 cannot hold; an escape in YAML can make one."""
-    return text if text.isascii() else _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
 def fold_label(label: str) -> str:
     """Return the form that two labels share if they differ only in width, case or encoding."""
     return fold_characters(label)
-
-
-def locator_bytes(locator: str) -> bytes:
-    """Return the name of a file as it is stored; it may hold undecodable bytes as lone surrogates."""
-    return locator.encode("utf-8", "surrogatepass")
-
-
-def locator_of(stored: bytes) -> str:
-    """Return the name of a file as Python spells it."""
-    return stored.decode("utf-8", "surrogatepass")
-
-
-def prefix_end(prefix: str) -> str | None:
-    """Return the first string after all that start with a prefix, by code point; None if there is none."""
-    for length in range(len(prefix), 0, -1):
-        following = ord(prefix[length - 1]) + 1
-        if following > 0x10FFFF:
-            continue
-        return prefix[: length - 1] + chr(0xE000 if 0xD800 <= following <= 0xDFFF else following)
-    return None
 
 
 COLLECTION_COLUMNS: Final = (
@@ -139,7 +113,7 @@ DOCUMENTS: Final = _columns(
 """The columns of :func:`document_row`."""
 
 CHUNKS: Final = _columns(
-    """document_id bigint, collection_id bigint, ordinal integer, parent integer, depth smallint,
+    """document_id bigint, collection_id bigint, ordinal integer, parent integer, depth integer,
     start integer, stop integer, start_line integer, end_line integer, token_count integer, text_hash bytea,
     heading_path text, context text, unspaced boolean, skeleton bytea"""
 )
@@ -287,3 +261,192 @@ PARTS: Final = (
     ),
 )
 """What belongs to a document, but for its chunks."""
+
+_TABLES: Final = """
+-- generation: grows with every commit that changed something, so that other processes notice.
+-- vector_epoch: grows when vectors are removed; otherwise vectors are only ever appended.
+CREATE TABLE meta(
+  key {text} PRIMARY KEY,
+  value {int} NOT NULL
+){keyed};
+INSERT INTO meta VALUES ('generation', 0), ('vector_epoch', 0);
+
+CREATE TABLE collections(
+  id {id},
+  name {code} NOT NULL UNIQUE,
+  description {text} NOT NULL,
+  source {text} NOT NULL,
+  chunking {text} NOT NULL,
+  enabled {bool} NOT NULL,
+  last_indexed_ms {int},
+  settings {text} NOT NULL DEFAULT '{{}}'{of_collections}
+){end};
+
+CREATE TABLE documents(
+  id {id},
+  collection_id {int} NOT NULL REFERENCES collections(id) ON DELETE CASCADE,
+  path {code} NOT NULL,
+  locator {bytes} NOT NULL,
+  title {text} NOT NULL,
+  mtime_ns {int} NOT NULL,
+  size {int} NOT NULL,
+  sha256 {bytes} NOT NULL,
+  fingerprint {text} NOT NULL,
+  content_start {small} NOT NULL,
+  indexed_at_ms {int} NOT NULL,
+  file_key {code} NOT NULL DEFAULT '',
+  updated_ns {int},
+  superseded {bool} NOT NULL DEFAULT false,
+  warnings {text} NOT NULL DEFAULT ''{of_documents},
+  dirty_since_ms {int},
+  UNIQUE(collection_id, path)
+){end};
+-- Documents that changed after they were indexed, as far as a watcher or a client has said so.
+CREATE INDEX documents_dirty ON documents(collection_id, dirty_since_ms) WHERE dirty_since_ms IS NOT NULL;
+CREATE INDEX documents_file ON documents(file_key);
+
+-- Apart from documents, so that listing and filtering documents reads no text. comments: start and text
+-- of what is hidden from readers; the body has white space there.
+CREATE TABLE contents(
+  document_id {int} PRIMARY KEY REFERENCES documents(id) ON DELETE CASCADE,
+  frontmatter {text} NOT NULL,
+  body {text} NOT NULL,
+  comments {text} NOT NULL DEFAULT '[]'{of_contents}
+){end};
+
+-- Tags and aliases; folded is what is compared, display what is shown.
+CREATE TABLE labels(
+  kind {code} NOT NULL,
+  folded {code} NOT NULL,
+  document_id {int} NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+  position {small} NOT NULL,
+  display {text} NOT NULL,
+  PRIMARY KEY(kind, folded, document_id)
+){keyed};
+CREATE INDEX labels_document ON labels(document_id, kind, folded);
+
+-- The values of frontmatter, as filters compare them; see mdvec.text.properties.
+CREATE TABLE properties(
+  document_id {int} NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+  key {code} NOT NULL,
+  value {code} NOT NULL,
+  number {real},
+  PRIMARY KEY(document_id, key, value)
+){keyed};
+CREATE INDEX properties_value ON properties(key, value);
+
+-- What a document is called: its title, its file, its aliases. folded is what a query is compared
+-- with; text is what is embedded. Ids are never used again, as those of chunks.
+CREATE TABLE names(
+  id {id},
+  document_id {int} NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+  folded {code} NOT NULL,
+  text {text} NOT NULL,
+  text_hash {bytes} NOT NULL,
+  UNIQUE(document_id, text)
+){end};
+CREATE INDEX names_folded ON names(folded);
+CREATE INDEX names_hash ON names(text_hash);
+
+-- file_key: the name of the file a link points at, as documents have it; which document that is depends on
+-- all the others of its collection, and is found when it is asked for.
+CREATE TABLE links(
+  document_id {int} NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+  position {small} NOT NULL,
+  kind {code} NOT NULL,
+  target {text} NOT NULL,
+  fragment {text} NOT NULL,
+  text {text} NOT NULL,
+  line {small} NOT NULL,
+  file_key {code} NOT NULL,
+  PRIMARY KEY(document_id, position)
+){keyed};
+CREATE INDEX links_file ON links(file_key);
+CREATE INDEX links_previous ON links(document_id) WHERE kind = 'previous';
+
+-- The text of a chunk is a span of its document's body. An id is never used again, so a remembered one can be
+-- stale but never wrong. unspaced: whether its document is mostly in scripts that are written without spaces.
+-- skeleton: equal in chunks of repeated text.
+CREATE TABLE chunks(
+  id {id},
+  document_id {int} NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+  collection_id {int} NOT NULL,
+  ordinal {small} NOT NULL,
+  parent {small},
+  depth {small} NOT NULL,
+  start {small} NOT NULL,
+  stop {small} NOT NULL,
+  start_line {small} NOT NULL,
+  end_line {small} NOT NULL,
+  token_count {small} NOT NULL,
+  text_hash {bytes} NOT NULL,
+  heading_path {text} NOT NULL,
+  context {text} NOT NULL,
+  unspaced {bool} NOT NULL DEFAULT false,
+  skeleton {bytes},
+  UNIQUE(document_id, ordinal)
+){end};
+CREATE INDEX chunks_collection ON chunks(collection_id, text_hash);
+CREATE INDEX chunks_hash ON chunks(text_hash);
+CREATE INDEX chunks_skeleton ON chunks(collection_id, skeleton) WHERE skeleton IS NOT NULL;
+
+CREATE TABLE spaces(
+  id {id},
+  key {code} NOT NULL UNIQUE,
+  dimension {small} NOT NULL
+){end};
+
+-- How similar unrelated texts are in a space, by whether they are written with spaces between words. Either
+-- both rows of a space are there or none: then it was not measured yet.
+CREATE TABLE unrelated(
+  space_id {int} NOT NULL REFERENCES spaces(id) ON DELETE CASCADE,
+  unspaced {bool} NOT NULL,
+  mean {real} NOT NULL,
+  spread {real} NOT NULL,
+  passages {bytes} NOT NULL,
+  PRIMARY KEY(space_id, unspaced)
+){keyed};
+
+-- A cache by content: moving, renaming or importing a text again finds its vector here. A chunk is
+-- pending when it has no row here, and for no other reason. vector: float16, unit length.
+CREATE TABLE vectors(
+  id {id},
+  space_id {int} NOT NULL REFERENCES spaces(id) ON DELETE CASCADE,
+  text_hash {bytes} NOT NULL,
+  vector {vector} NOT NULL{of_vectors},
+  UNIQUE(space_id, text_hash)
+){end};
+
+CREATE TABLE failures(
+  collection_id {int} NOT NULL REFERENCES collections(id) ON DELETE CASCADE,
+  path {code} NOT NULL,
+  reason {text} NOT NULL,
+  PRIMARY KEY(collection_id, path)
+){keyed};
+
+CREATE TABLE exclusions(
+  collection_id {int} NOT NULL REFERENCES collections(id) ON DELETE CASCADE,
+  path {code} NOT NULL,
+  reason {text} NOT NULL,
+  PRIMARY KEY(collection_id, path)
+){keyed};
+
+-- Chunks, names and spaces that are gone, so that a vector index next to the store can follow. Triggers write
+-- here once an index was attached; the oldest rows are removed again.
+CREATE TABLE removed_owners(
+  id {id},
+  kind {code} NOT NULL,
+  owner_id {int} NOT NULL
+){end};
+"""
+
+
+def tables_sql(**words: str) -> str:
+    """Return SQL that makes the tables that every store has.
+
+    Args:
+        words: The types of a database, of which ``code`` is a text that is compared by code point, and
+            ``small`` a number that fits into four bytes; the ends of a table (``end``) and of one without an
+            id of its own (``keyed``); and additional columns of a table (``of_...``).
+    """
+    return _TABLES.format(**words)

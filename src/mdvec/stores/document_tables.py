@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
+from mdvec.clock import now_ms
 from mdvec.stores.columns import (
     CHUNKS,
     DOCUMENTS,
@@ -16,62 +17,52 @@ from mdvec.stores.columns import (
     LabelKind,
     chunk_rows,
     document_row,
-    locator_of,
-    storable,
 )
 from mdvec.stores.interface import DocumentWriter
 from mdvec.stores.records import (
+    ChunkPlace,
     ChunkTerms,
     DocumentFacts,
     DocumentRecord,
     StoredChunk,
     StoredDocument,
+    places_of_rows,
 )
-from mdvec.stores.tables import Tables, starts_with
+from mdvec.stores.tables import Tables, locator_bytes, locator_of, memorized, starts_with
+from mdvec.stores.vectors.journal import ATTACHED
 from mdvec.stores.versions import find_versions
 from mdvec.stores.view import ChunkView
-from mdvec.stores.where_tables import Part, WhereTables
+from mdvec.stores.where_tables import BY_PLACE, NarrowedPart, WhereTables
 from mdvec.text.links import link_key
-from mdvec.types.change import KnownDocument
+from mdvec.types.change import KnownDocument, Move, SourceEntry
 from mdvec.types.document import Comment, Link, LinkKind
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.links import PlacedLink, Versions
 from mdvec.types.query import Where
 from mdvec.types.report import ListedDocument, TagCount
 
-_COLUMN_OF_FIELD = {
-    "id": "c.id",
-    "document_id": "c.document_id",
-    "collection_id": "c.collection_id",
+_OF_DOCUMENT = {
     "collection": "k.name",
-    "path": "d.path",
-    "locator": "d.locator",
-    "title": "d.title",
     "content_hash": "d.sha256",
-    "mtime_ns": "d.mtime_ns",
-    "size": "d.size",
     "dirty": "d.dirty_since_ms IS NOT NULL",
-    "ordinal": "c.ordinal",
-    "parent": "c.parent",
-    "depth": "c.depth",
-    "heading_path": "c.heading_path",
-    "start": "c.start",
-    "end": "c.stop",
-    "start_line": "c.start_line",
-    "end_line": "c.end_line",
-    "token_count": "c.token_count",
+    **{name: f"d.{name}" for name in ("path", "locator", "title", "mtime_ns", "size")},
 }
-_FIELDS = tuple(_COLUMN_OF_FIELD)
 
-CHUNK_COLUMNS = ", ".join(_COLUMN_OF_FIELD.values())
-"""What :meth:`ChunkTables.stored_chunks` needs, of ``CHUNK_JOINS``."""
+# The columns of the fields of a StoredChunk, but for its text, and of a StoredDocument, but for its labels.
+_CHUNK = {name: f"c.{name}" for name in StoredChunk.__struct_fields__ if name != "text"}
+_CHUNK |= {"end": "c.stop", **_OF_DOCUMENT}
+_DOCUMENT = {
+    name: f"d.{name}" for name in StoredDocument.__struct_fields__ if name not in ("tags", "aliases")
+}
+_DOCUMENT |= {"frontmatter": "t.frontmatter", "comments": "t.comments", **_OF_DOCUMENT}
 
-CHUNK_JOINS = """CROSS JOIN documents d ON d.id = c.document_id
+_JOINED = """chunks c CROSS JOIN documents d ON d.id = c.document_id
     CROSS JOIN collections k ON k.id = c.collection_id"""
-"""Joins a chunk ``c`` with its document and its collection."""
+_CHUNKS = f"SELECT {', '.join(_CHUNK.values())} FROM {_JOINED}"
 
-PLACE_COLUMNS = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced, c.token_count"
-"""The first fields of a ChunkPlace, in order."""
+_PLACE = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced, c.token_count"
+
+_LAST_CHARACTER = "\U0010ffff"
 
 _LINK = "l.kind, l.target, l.fragment, l.text, l.line"
 
@@ -84,7 +75,7 @@ _TAGS = """SELECT l.display, t.documents FROM (
     ORDER BY t.documents DESC, t.folded"""
 
 
-class DocumentTables(Part, DocumentWriter):
+class DocumentTables(NarrowedPart, DocumentWriter):
     """The documents of a transaction; a :class:`mdvec.stores.interface.DocumentWriter`."""
 
     body_column: ClassVar[str] = "t.body"
@@ -92,6 +83,10 @@ class DocumentTables(Part, DocumentWriter):
 
     links_table: ClassVar[str] = "links l"
     """The table of links, as ``l``, where the links to older versions are read."""
+
+    move_sql: ClassVar[str] = """UPDATE documents SET path = ?, mtime_ns = ?, size = ?, locator = ?,
+        dirty_since_ms = NULL WHERE collection_id = ? AND path = ?"""
+    """Moves a document."""
 
     @abstractmethod
     def _put_terms(
@@ -103,100 +98,77 @@ class DocumentTables(Part, DocumentWriter):
     def _complete(self, documents: Sequence[int], records: Sequence[DocumentRecord]) -> None:
         """Write what follows from the rows of new documents."""
 
+    def _revive(self) -> None:
+        """Write what follows from documents that are superseded no more; nothing, unless an adapter does."""
+
     def page(
         self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
     ) -> list[ListedDocument]:
-        """List documents in order of path, by code point."""
         paths = starts_with("d.path", prefix)
         sql = f"""SELECT k.name, d.path, d.title, d.size, d.mtime_ns
             FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
             WHERE d.collection_id = ? AND d.path > ? AND {paths.text} ORDER BY d.path LIMIT ?"""
         return [
             ListedDocument(*row)
-            for row in self._tables.rows(sql, collection_id, after, *paths.arguments, limit)
+            for row in self.tables.rows(sql, collection_id, after, *paths.arguments, limit)
         ]
 
     def newest(self, where: Where, *, limit: int) -> list[ListedDocument]:
-        """List documents inside ``where``, the last updated first, then by collection and path."""
         condition = self._where.documents(where)
         sql = f"""SELECT k.name, d.path, d.title, d.size, d.mtime_ns, d.updated_ns, d.locator
             FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
             WHERE {condition.text} ORDER BY coalesce(d.updated_ns, d.mtime_ns) DESC, k.name, d.path
             LIMIT ?"""
-        rows = self._tables.rows(sql, *condition.arguments, limit)
+        rows = self.tables.rows(sql, *condition.arguments, limit)
         return [
             ListedDocument(name, path, title, size, modified_ns, updated_ns, locator_of(locator))
             for name, path, title, size, modified_ns, updated_ns, locator in rows
         ]
 
     def titles(self, where: Where) -> dict[DocumentId, str]:
-        """Return the titles of documents inside ``where``, by id: the last updated first, then by path."""
         condition = self._where.documents(where)
         sql = f"""SELECT d.id, d.title FROM documents d WHERE {condition.text}
             ORDER BY coalesce(d.updated_ns, d.mtime_ns) DESC, d.path, d.id"""
-        return {DocumentId(key): title for key, title in self._tables.rows(sql, *condition.arguments)}
+        return {DocumentId(key): title for key, title in self.tables.rows(sql, *condition.arguments)}
 
     def known(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
-        """Return what comparing with the source needs of every document, by path."""
         sql = """SELECT path, locator, mtime_ns, size, sha256, fingerprint, dirty_since_ms FROM documents
             WHERE collection_id = ?"""
-        rows = self._tables.rows(sql, collection_id)
+        rows = self.tables.rows(sql, collection_id)
         return {path: KnownDocument(path, locator_of(locator), *rest) for path, locator, *rest in rows}
 
     def dirty(self, collection_id: CollectionId, limit: int) -> list[str]:
-        """Return the documents that are marked dirty, the oldest mark first, then by path."""
         sql = """SELECT path FROM documents WHERE collection_id = ? AND dirty_since_ms IS NOT NULL
             ORDER BY dirty_since_ms, path LIMIT ?"""
-        return [path for (path,) in self._tables.rows(sql, collection_id, limit)]
+        return [path for (path,) in self.tables.rows(sql, collection_id, limit)]
 
     def find(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
-        """Return the document at a path."""
-        found = self._tables.rows(
-            f"""SELECT d.id, k.name, d.locator, d.title, {self.body_column}, d.content_start, t.frontmatter,
-            t.comments, d.sha256, d.mtime_ns, d.size, d.dirty_since_ms IS NOT NULL, d.indexed_at_ms,
-            d.warnings
-            FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
-            CROSS JOIN contents t ON t.document_id = d.id
-            WHERE d.collection_id = ? AND d.path = ?""",
-            collection_id,
-            path,
-        )
+        columns = ", ".join({**_DOCUMENT, "body": self.body_column}.values())
+        sql = f"""SELECT {columns} FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
+            CROSS JOIN contents t ON t.document_id = d.id WHERE d.collection_id = ? AND d.path = ?"""
+        found = self.tables.rows(sql, collection_id, path)
         if not found:
             return None
-        document_id, collection, locator, title, body, start, frontmatter, comments, *rest = found[0]
-        content_hash, mtime_ns, size, dirty, indexed_at_ms, warnings = rest
-        labels = self._tables.rows(
-            "SELECT kind, display FROM labels WHERE document_id = ? ORDER BY position", document_id
+        fields = dict(zip(_DOCUMENT, found[0], strict=True))
+        fields["locator"] = locator_of(fields["locator"])
+        fields["comments"] = _comments(fields["comments"])
+        fields["frontmatter"] = json.loads(fields["frontmatter"])
+        fields["dirty"] = bool(fields["dirty"])
+        fields["warnings"] = tuple(fields["warnings"].splitlines())
+        labels = self.tables.rows(
+            "SELECT kind, display FROM labels WHERE document_id = ? ORDER BY position", fields["id"]
         )
-        return StoredDocument(
-            id=DocumentId(document_id),
-            collection=collection,
-            collection_id=collection_id,
-            path=path,
-            locator=locator_of(locator),
-            title=title,
-            body=body,
-            comments=_comments(comments),
-            content_start=start,
-            frontmatter=json.loads(frontmatter),
-            tags=tuple(display for kind, display in labels if kind == LabelKind.TAG),
-            aliases=tuple(display for kind, display in labels if kind == LabelKind.ALIAS),
-            content_hash=content_hash,
-            mtime_ns=mtime_ns,
-            size=size,
-            dirty=bool(dirty),
-            indexed_at_ms=indexed_at_ms,
-            warnings=tuple(warnings.splitlines()),
-        )
+        tags = tuple(display for kind, display in labels if kind == LabelKind.TAG)
+        aliases = tuple(display for kind, display in labels if kind == LabelKind.ALIAS)
+        return StoredDocument(**fields, tags=tags, aliases=aliases)
 
     def facts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, DocumentFacts]:
-        """Return tags, frontmatter and time of those of the documents that exist, by id."""
-        chosen = self._tables.one_of("d.id", documents)
+        chosen = self.tables.one_of("d.id", documents)
         sql = f"""SELECT d.id, t.frontmatter, coalesce(d.updated_ns, d.mtime_ns), t.comments,
             l.kind, l.display FROM documents d CROSS JOIN contents t ON t.document_id = d.id
             LEFT JOIN labels l ON l.document_id = d.id WHERE {chosen.text} ORDER BY l.position"""
         found: dict[DocumentId, tuple[str, int, str, list[str]]] = {}
-        for key, *said, kind, display in self._tables.rows(sql, *chosen.arguments):
+        for key, *said, kind, display in self.tables.rows(sql, *chosen.arguments):
             frontmatter, changed_ns, comments = said
             *_, tags = found.setdefault(DocumentId(key), (frontmatter, changed_ns, comments, []))
             tags += [display] if kind == LabelKind.TAG else []
@@ -210,55 +182,55 @@ class DocumentTables(Part, DocumentWriter):
             for key, (frontmatter, changed_ns, comments, tags) in found.items()
         }
 
+    def texts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
+        chosen = self.tables.listed("t.document_id", documents)
+        sql = f"SELECT t.document_id, {self.body_column} FROM contents t WHERE {chosen.text}"
+        return dict(self.tables.rows(sql, *chosen.arguments))
+
     def links_of(self, documents: Iterable[DocumentId]) -> list[PlacedLink]:
-        """Return the links of any number of documents, by document and position."""
-        chosen = self._tables.listed("l.document_id", documents)
+        chosen = self.tables.listed("l.document_id", documents)
         sql = f"""SELECT d.id, d.path, {_LINK} FROM links l CROSS JOIN documents d ON d.id = l.document_id
             WHERE {chosen.text} ORDER BY l.document_id, l.position"""
-        return _placed(self._tables.rows(sql, *chosen.arguments))
+        return _placed(self.tables.rows(sql, *chosen.arguments))
 
     def links_to(self, collection_id: CollectionId, key: str) -> list[PlacedLink]:
-        """Return the links that may lead to the files of a name, by path of their document and position."""
         sql = f"""SELECT d.id, d.path, {_LINK} FROM links l CROSS JOIN documents d ON d.id = l.document_id
             WHERE l.file_key = ? AND +d.collection_id = ? ORDER BY d.path, l.position"""
-        return _placed(self._tables.rows(sql, key, collection_id))
+        return _placed(self.tables.rows(sql, key, collection_id))
 
+    @memorized
     def versions(self, collection_id: CollectionId) -> Versions:
-        """Return which documents of a collection replace which."""
-        return self._tables.memorized(("versions", collection_id), lambda: self._read_versions(collection_id))
-
-    def _read_versions(self, collection_id: CollectionId) -> Versions:
         # The kind is part of the text, or the index of these links alone could not be used.
         sql = f"""SELECT d.id, d.path, {_LINK} FROM {self.links_table}
             CROSS JOIN documents d ON d.id = l.document_id
             WHERE l.kind = 'previous' AND +d.collection_id = ? ORDER BY l.document_id, l.position"""
-        previous = _placed(self._tables.rows(sql, collection_id))
+        previous = _placed(self.tables.rows(sql, collection_id))
         keys = {link_key(each.link) for each in previous}
         return find_versions(previous, self.with_file_names(collection_id, keys)) if previous else Versions()
 
     def with_file_names(
         self, collection_id: CollectionId, keys: Iterable[str]
     ) -> dict[str, dict[str, DocumentId]]:
-        """Return paths and ids of the documents whose files have one of the names, by name."""
-        condition = self._tables.named("d.file_key", sorted(set(keys)))
+        condition = self.tables.named("d.file_key", sorted(set(keys)))
         sql = f"""SELECT d.file_key, d.path, d.id FROM documents d
             WHERE {condition.text} AND +d.collection_id = ?"""
         found: dict[str, dict[str, DocumentId]] = {}
-        for key, path, document_id in self._tables.rows(sql, *condition.arguments, collection_id):
+        for key, path, document_id in self.tables.rows(sql, *condition.arguments, collection_id):
             found.setdefault(key, {})[path] = DocumentId(document_id)
         return found
 
     def called(self, folded: str, where: Where) -> list[DocumentId]:
-        """Return the documents inside ``where`` with this name."""
         condition = self._where.documents(where)
         sql = f"""SELECT DISTINCT d.path, d.id FROM names n CROSS JOIN documents d ON d.id = n.document_id
             WHERE n.folded = ? AND {condition.text} ORDER BY d.path, d.id"""
-        return [DocumentId(key) for _, key in self._tables.rows(sql, storable(folded), *condition.arguments)]
+        return [
+            DocumentId(key)
+            for _, key in self.tables.rows(sql, self.tables.stored(folded), *condition.arguments)
+        ]
 
     def tags(self, where: Where) -> list[TagCount]:
-        """Count the documents of each tag, most used first, then by name."""
         condition, tag = self._where.documents(where), LabelKind.TAG.value
-        rows = self._tables.rows(_TAGS.format(condition=condition.text), tag, *condition.arguments, tag)
+        rows = self.tables.rows(_TAGS.format(condition=condition.text), tag, *condition.arguments, tag)
         return [TagCount(display, documents) for display, documents in rows]
 
     def put(self, collection_id: CollectionId, records: Sequence[DocumentRecord]) -> None:
@@ -270,25 +242,75 @@ class DocumentTables(Part, DocumentWriter):
             return
         by_path = {record.document.path: record for record in records}
         self.delete(collection_id, list(by_path))
-        ids, put = self._tables.new_ids("documents", len(by_path)), list(by_path.values())
+        ids, put = self.tables.new_ids("documents", len(by_path)), list(by_path.values())
         identified = list(zip(ids, put, strict=True))
-        rows = ((key, *document_row(collection_id, each, self._tables.stored)) for key, each in identified)
-        self._tables.insert("documents", {"id": "bigint", **DOCUMENTS}, rows)
+        rows = ((key, *document_row(collection_id, each, self.tables.stored)) for key, each in identified)
+        self.tables.insert("documents", {"id": "bigint", **DOCUMENTS}, rows)
         for part in PARTS:
-            rows = (row for key, each in identified for row in part.rows(key, each, self._tables.stored))
-            self._tables.insert(part.table, part.columns, rows)
+            rows = (row for key, each in identified for row in part.rows(key, each, self.tables.stored))
+            self.tables.insert(part.table, part.columns, rows)
         terms = [each for record in put for each in record.terms]
-        chunks = self._tables.new_ids("chunks", len(terms))
+        chunks = self.tables.new_ids("chunks", len(terms))
         cut = (
             row
             for key, each in identified
-            for row in chunk_rows(collection_id, key, each, self._tables.stored)
+            for row in chunk_rows(collection_id, key, each, self.tables.stored)
         )
         rows = ((key, *row) for key, row in zip(chunks, cut, strict=True))
-        self._tables.insert("chunks", {"id": "bigint", **CHUNKS}, rows)
+        self.tables.insert("chunks", {"id": "bigint", **CHUNKS}, rows)
         if terms:
             self._put_terms(collection_id, chunks, terms)
         self._complete(ids, put)
+
+    def touch(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
+        self.tables.change_each(
+            """UPDATE documents SET mtime_ns = ?, size = ?, locator = ?, dirty_since_ms = NULL
+            WHERE collection_id = ? AND path = ?""",
+            [
+                (each.mtime_ns, each.size, locator_bytes(each.locator), collection_id, each.path)
+                for each in entries
+            ],
+        )
+
+    def move(self, collection_id: CollectionId, moves: Sequence[Move]) -> bool:
+        if self.tables.rows(ATTACHED):
+            return False
+        self.tables.change_each(
+            self.move_sql,
+            [
+                (new.path, new.mtime_ns, new.size, locator_bytes(new.locator), collection_id, each.old_path)
+                for each in moves
+                for new in [each.entry]
+            ],
+        )
+        return True
+
+    def mark_dirty(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
+        self.tables.change_each(
+            """UPDATE documents SET dirty_since_ms = ?
+            WHERE collection_id = ? AND path >= ? AND path <= ? AND dirty_since_ms IS NULL""",
+            [
+                (now_ms(), collection_id, path, path + _LAST_CHARACTER if path.endswith("/") else path)
+                for path in map(self.tables.stored, paths)
+            ],
+        )
+
+    def delete(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
+        self.tables.change_each(
+            "DELETE FROM documents WHERE collection_id = ? AND path = ?",
+            [(collection_id, path) for path in paths],
+        )
+
+    def set_superseded(self, collection_id: CollectionId, documents: Iterable[DocumentId]) -> None:
+        these = self.tables.listed("id", documents)
+        changed = self.tables.rows(
+            f"""UPDATE documents SET superseded = NOT superseded
+            WHERE collection_id = ? AND superseded <> ({these.text}) RETURNING superseded""",
+            collection_id,
+            *these.arguments,
+        )
+        if not all(superseded for (superseded,) in changed):
+            self._revive()
 
 
 def _comments(stored: str) -> tuple[Comment, ...]:
@@ -303,7 +325,7 @@ def _link(kind: str, target: str, fragment: str, text: str, line: int) -> Link:
     return Link(LinkKind(kind), target, fragment, text, line)
 
 
-class ChunkTables(Part, ChunkView):
+class ChunkTables(NarrowedPart, ChunkView):
     """The chunks of a transaction; a :class:`mdvec.stores.interface.ChunkView`.
 
     Attributes:
@@ -315,6 +337,17 @@ class ChunkTables(Part, ChunkView):
         texts: Returns the texts of documents: those of chunks are cut from them.
     """
 
+    # True for SQLite, which has one writer at a time: the ids of a document's chunks follow each other.
+    before_and_after: ClassVar[str] = (
+        "CASE WHEN c.ordinal > 0 THEN c.id - 1 ELSE 0 END, coalesce(after.id, 0)"
+    )
+    """The ids of the chunks right before and right after a chunk ``c``; 0 where there is none."""
+
+    neighbours: ClassVar[str] = (
+        "LEFT JOIN chunks after ON after.id = c.id + 1 AND after.document_id = c.document_id"
+    )
+    """Joins what ``before_and_after`` needs."""
+
     def __init__(
         self,
         tables: Tables,
@@ -324,28 +357,53 @@ class ChunkTables(Part, ChunkView):
         super().__init__(tables, where)
         self.texts = texts
 
+    def get(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
+        chosen = self.tables.listed("c.id", ids)
+        found = self._stored(self.tables.rows(f"{_CHUNKS} WHERE {chosen.text}", *chosen.arguments))
+        return {key: found[key] for key in ids if key in found}
+
     def of_document(self, document_id: DocumentId) -> list[StoredChunk]:
-        """Return a document's chunks, in order."""
-        sql = f"SELECT {CHUNK_COLUMNS} FROM chunks c {CHUNK_JOINS} WHERE c.document_id = ? ORDER BY c.ordinal"
-        return [*self.stored_chunks(self._tables.rows(sql, document_id)).values()]
+        rows = self.tables.rows(f"{_CHUNKS} WHERE c.document_id = ? ORDER BY c.ordinal", document_id)
+        return [*self._stored(rows).values()]
+
+    def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
+        chosen = self.tables.listed("c.id", ids)
+        sql = f"""SELECT {_PLACE}, {self.before_and_after} FROM {_JOINED} {self.neighbours}
+            WHERE {chosen.text} ORDER BY {BY_PLACE}, c.ordinal"""
+        return places_of_rows(self.tables.rows(sql, *chosen.arguments))
+
+    def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
+        if not documents:
+            return []
+        condition = self._where.chunks(where)
+        sql = f"""SELECT {_PLACE}, {self.before_and_after} FROM {self.tables.each_id}
+            CROSS JOIN documents d ON d.id = j.value
+            CROSS JOIN chunks c ON c.document_id = d.id {self.neighbours}
+            WHERE {condition.text} ORDER BY j.key, c.ordinal LIMIT ?"""
+        arguments = (self.tables.ids(documents), *condition.arguments, limit)
+        return places_of_rows(self.tables.rows(sql, *arguments))
+
+    def skeletons(self, ids: Sequence[ChunkId]) -> dict[ChunkId, bytes]:
+        chosen = self.tables.listed("c.id", ids)
+        sql = f"SELECT c.id, c.skeleton FROM chunks c WHERE {chosen.text} AND c.skeleton IS NOT NULL"
+        return dict(self.tables.rows(sql, *chosen.arguments))
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
-        """Return the context of each of a document's chunks, in order."""
         sql = """SELECT c.context FROM documents d CROSS JOIN chunks c ON c.document_id = d.id
             WHERE d.collection_id = ? AND d.path = ? ORDER BY c.ordinal"""
-        return [context for (context,) in self._tables.rows(sql, collection_id, path)]
+        return [context for (context,) in self.tables.rows(sql, collection_id, path)]
 
-    def stored_chunks(self, rows: Sequence[tuple[Any, ...]]) -> dict[ChunkId, StoredChunk]:
-        """Return the chunks of rows of ``CHUNK_COLUMNS``, with their texts, by id.
+    def _stored(self, rows: Sequence[tuple[Any, ...]]) -> dict[ChunkId, StoredChunk]:
+        """Return the chunks of rows of ``_CHUNKS``, with their texts, by id.
 
         Slicing a decoded body is faster than substr in SQL, which counts characters from the start of the
         body for every chunk.
         """
-        at = _FIELDS.index("document_id")
+        at = [*_CHUNK].index("document_id")
         bodies = self.texts(list({row[at] for row in rows})) if rows else {}
         found: dict[ChunkId, StoredChunk] = {}
         for row in rows:
-            fields = dict(zip(_FIELDS, row, strict=True))
+            fields = dict(zip(_CHUNK, row, strict=True))
             fields["locator"] = locator_of(fields["locator"])
             fields["dirty"] = bool(fields["dirty"])
             fields["heading_path"] = tuple(json.loads(fields["heading_path"]))

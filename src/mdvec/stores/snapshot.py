@@ -15,8 +15,6 @@ class Snapshot(Struct, frozen=True):
     """One transaction; a :class:`mdvec.stores.interface.View`, and a ``Writer`` where it may write.
 
     Attributes:
-        version: Grows with every commit that changed something.
-        restricted: It shows some of the collections, and not where they are.
         tables: Runs statements.
         collections: The collections, with their counts and states.
         documents: The documents.
@@ -24,10 +22,9 @@ class Snapshot(Struct, frozen=True):
         words: Searches by words.
         spaces: The embedding spaces.
         vectors: The vectors, and searches by them.
+        restricted: Whether it shows some of the collections, and not where they are.
     """
 
-    version: int
-    restricted: bool
     tables: Tables
     collections: CollectionTables
     documents: DocumentTables
@@ -35,3 +32,9 @@ class Snapshot(Struct, frozen=True):
     words: WordTables
     spaces: SpaceTables
     vectors: VectorTables
+    restricted: bool
+
+    @property
+    def version(self) -> int:
+        """Grows with every commit that changed something."""
+        return self.tables.version

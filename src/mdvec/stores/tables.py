@@ -2,22 +2,54 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from msgspec import Struct
 
-from mdvec.stores.columns import prefix_end
-
 _MAX_MEMORIZED = 50_000
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 T = TypeVar("T")
+P = TypeVar("P", bound="Part")
+A = ParamSpec("A")
 
 Known = dict[Hashable, object]
 
 Readable = frozenset[str] | None
 """The names of the collections that a snapshot shows; None for all."""
+
+
+NEW_EPOCH = "UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'"
+"""Invalidates the vectors that processes hold in memory."""
+
+
+def storable(text: str) -> str:
+    """Replace lone surrogates, which UTF-8 cannot hold; an escape in YAML can make one."""
+    return text if text.isascii() else _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def locator_bytes(locator: str) -> bytes:
+    """Return the name of a file as it is stored; it may hold undecodable bytes as lone surrogates."""
+    return locator.encode("utf-8", "surrogatepass")
+
+
+def locator_of(stored: bytes) -> str:
+    """Return the name of a file as Python spells it."""
+    return stored.decode("utf-8", "surrogatepass")
+
+
+def prefix_end(prefix: str) -> str | None:
+    """Return the first string after all that start with a prefix, by code point; None if there is none."""
+    for length in range(len(prefix), 0, -1):
+        following = ord(prefix[length - 1]) + 1
+        if following > 0x10FFFF:
+            continue
+        return prefix[: length - 1] + chr(0xE000 if 0xD800 <= following <= 0xDFFF else following)
+    return None
 
 
 class Sql(Struct, frozen=True):
@@ -67,7 +99,7 @@ class Memo:
 
 
 class Tables(ABC):
-    """Runs statements, each written as for SQLite, in one transaction, and computes values once a version.
+    """Runs statements, each written as for SQLite, in one transaction.
 
     ``CROSS JOIN`` keeps the order of the joins in SQLite, and a plus sign keeps it from using an index:
     without statistics its planner guesses wrong.
@@ -76,6 +108,7 @@ class Tables(ABC):
         version: Grows with every commit that changed something.
         vector_epoch: Grows when vectors are removed; until then they are only appended.
         readable: The collections that may be read.
+        known: What is known of this version (see :func:`memorized`); None where it may yet be undone.
 
     Args:
         version: Of the transaction.
@@ -84,20 +117,14 @@ class Tables(ABC):
         readable: The collections that may be read.
     """
 
+    each_id: ClassVar[str]
+    """SQL for a table ``j`` of ids, in which ``value`` is the id and ``key`` its position."""
+
     def __init__(self, version: int, vector_epoch: int, memo: Memo | None, readable: Readable) -> None:
-        self._known = None if memo is None else memo.values(version, readable)
+        self.known = None if memo is None else memo.values(version, readable)
         self.readable = readable
         self.version = version
         self.vector_epoch = vector_epoch
-
-    def memorized(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the value of a key for this version; compute it if it is not known."""
-        if self._known is None:
-            return compute()
-        if key not in self._known:
-            self._known[key] = compute()
-        value: T = self._known[key]  # type: ignore[assignment] # keys are used with one type each
-        return value
 
     @abstractmethod
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
@@ -108,7 +135,7 @@ class Tables(ABC):
         return iter(self.rows(sql, *arguments))
 
     @abstractmethod
-    def named(self, column: str, texts: Iterable[str]) -> Sql:
+    def named(self, column: str, values: Iterable[str]) -> Sql:
         """Return the condition that a column is one of some texts."""
 
     @abstractmethod
@@ -116,12 +143,16 @@ class Tables(ABC):
         """Return the condition that a column is one of a few numbers."""
 
     @abstractmethod
-    def listed(self, column: str, ids: Iterable[int]) -> Sql:
+    def listed(self, column: str, values: Iterable[int]) -> Sql:
         """Return the condition that a column is one of any number of ids."""
 
     @abstractmethod
     def unlisted(self, column: str, ids: Iterable[int]) -> Sql:
         """Return the condition that a column is none of any number of ids."""
+
+    @abstractmethod
+    def ids(self, ids: Iterable[int]) -> str:
+        """Return ids as the argument of ``each_id``."""
 
     @abstractmethod
     def stored(self, text: str) -> str:
@@ -130,6 +161,10 @@ class Tables(ABC):
     @abstractmethod
     def change(self, sql: str, *arguments: Any) -> int:
         """Run a statement; return how many rows it changed."""
+
+    @abstractmethod
+    def change_each(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Run a statement with the arguments of each row."""
 
     @abstractmethod
     def insert(self, table: str, columns: Mapping[str, str], rows: Iterable[tuple[Any, ...]]) -> None:
@@ -144,3 +179,30 @@ class Tables(ABC):
     @abstractmethod
     def new_ids(self, table: str, count: int) -> Sequence[int]:
         """Return ids that were never used, ascending."""
+
+
+class Part:
+    """A part of a transaction.
+
+    Args:
+        tables: The transaction.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+
+
+def memorized(method: Callable[Concatenate[P, A], T]) -> Callable[Concatenate[P, A], T]:
+    """Have a method of a part compute each of its values once for a version."""
+
+    @wraps(method)
+    def known(part: P, /, *arguments: A.args, **named: A.kwargs) -> T:
+        values, key = part.tables.known, (method, arguments, *named.items())
+        if values is None:
+            return method(part, *arguments, **named)
+        if key not in values:
+            values[key] = method(part, *arguments, **named)
+        value: T = values[key]  # type: ignore[assignment] # a method returns values of one type
+        return value
+
+    return known

@@ -6,18 +6,18 @@ A matrix follows the commits of its store by ids that only grow: what is new sin
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mdvec.stores.document_tables import ChunkTables
 from mdvec.stores.interface import VectorWriter
 from mdvec.stores.records import ChunkPlace
-from mdvec.stores.tables import Sql, Tables
+from mdvec.stores.tables import NEW_EPOCH, Sql, Tables, memorized
 from mdvec.stores.vectors.follower import AttachedIndex, IndexFollower, NearestQuery
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.journal import TABLES, ChangeJournal, Dialect
-from mdvec.stores.where_tables import BY_PLACE, Part, WhereTables
+from mdvec.stores.where_tables import BY_PLACE, NarrowedPart, WhereTables
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.query import Where
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
@@ -67,9 +67,6 @@ _SAMPLE = f"""SELECT c.text_hash, c.id FROM (SELECT v.text_hash FROM vectors v W
     CROSS JOIN documents d ON d.id = c.document_id CROSS JOIN collections k ON k.id = d.collection_id
     ORDER BY c.text_hash, {BY_PLACE}, c.ordinal"""  # noqa: S608 - constants
 
-NEW_EPOCH = "UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'"
-"""What is in memory of vectors is of no use any more."""
-
 # Only if a vector index was attached.
 _REMEMBER_DROPPED = """INSERT INTO removed_owners(id, kind, owner_id)
     SELECT coalesce((SELECT max(id) FROM removed_owners), 0) + 1, 'space', CAST(? AS bigint)
@@ -79,10 +76,6 @@ _DROP_UNUSED = f"""DELETE FROM vectors WHERE id IN (
     WHERE NOT EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = v.text_hash)
     AND NOT EXISTS(SELECT 1 FROM names n WHERE n.text_hash = v.text_hash)
     ORDER BY v.id DESC LIMIT {2**62} OFFSET ?)"""  # noqa: S608 - a number
-
-
-AttachedTo = tuple[AttachedIndex, Callable[[], int]]
-"""The vector index of a store, and what reads the version that the store has now."""
 
 
 class Matrices:
@@ -118,63 +111,52 @@ class Matrices:
         return space.matrix
 
 
-class SpaceTables(Part):
+class SpaceTables(NarrowedPart):
     """The embedding spaces of a transaction; a :class:`mdvec.stores.interface.SpaceWriter`."""
 
     def all(self) -> dict[SpaceId, EmbeddingSpace]:
-        """Return every space that was opened."""
         self._where.require_everything()
-        rows = self._tables.rows("SELECT id, key FROM spaces ORDER BY id")
+        rows = self.tables.rows("SELECT id, key FROM spaces ORDER BY id")
         return {SpaceId(space_id): EmbeddingSpace.from_key(key) for space_id, key in rows}
 
+    @memorized
     def find(self, space: EmbeddingSpace) -> SpaceId | None:
-        """Return the id of a space; None if it was never opened."""
-        sql = "SELECT id FROM spaces WHERE key = ?"
-        return self._tables.memorized(
-            ("space", space.key),
-            lambda: next((SpaceId(key) for (key,) in self._tables.rows(sql, space.key)), None),
-        )
+        rows = self.tables.rows("SELECT id FROM spaces WHERE key = ?", space.key)
+        return next((SpaceId(key) for (key,) in rows), None)
 
+    @memorized
     def dimension(self, space_id: SpaceId) -> int:
         """Return the length of a vector of a space."""
-        sql = "SELECT dimension FROM spaces WHERE id = ?"
-        return self._tables.memorized(
-            ("dimension", space_id), lambda: int(self._tables.rows(sql, space_id)[0][0])
-        )
+        ((dimension,),) = self.tables.rows("SELECT dimension FROM spaces WHERE id = ?", space_id)
+        return int(dimension)
 
+    @memorized
     def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
-        """Return how similar unrelated texts are in a space; None until that was measured."""
-
-        def read() -> UnrelatedTexts | None:
-            sql = "SELECT unspaced, mean, spread, passages FROM unrelated WHERE space_id = ?"
-            found = {bool(unspaced): Unrelated(*rest) for unspaced, *rest in self._tables.rows(sql, space_id)}
-            return UnrelatedTexts(spaced=found[False], unspaced=found[True]) if found else None
-
-        return self._tables.memorized(("unrelated", space_id), read)
+        sql = "SELECT unspaced, mean, spread, passages FROM unrelated WHERE space_id = ?"
+        found = {bool(unspaced): Unrelated(*rest) for unspaced, *rest in self.tables.rows(sql, space_id)}
+        return UnrelatedTexts(spaced=found[False], unspaced=found[True]) if found else None
 
     def open(self, space: EmbeddingSpace) -> SpaceId:
-        """Return the id of a space; a new one is written."""
         known = self.find(space)
         if known is not None:
             return known
         sql = "INSERT INTO spaces(key, dimension) VALUES (?, ?) RETURNING id"
-        ((space_id,),) = self._tables.rows(sql, space.key, space.dimension)
+        ((space_id,),) = self.tables.rows(sql, space.key, space.dimension)
         return SpaceId(space_id)
 
     def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
-        """Write how similar unrelated texts are, unless that is known."""
         if self.unrelated(space_id) is not None:
             return
         for unspaced, each in ((False, measured.spaced), (True, measured.unspaced)):
-            self._tables.rows(
+            self.tables.rows(
                 "INSERT INTO unrelated(space_id, unspaced, mean, spread, passages) VALUES (?, ?, ?, ?, ?)",
                 *(space_id, unspaced, each.mean, each.spread, each.passages),
             )
 
     def drop(self, space_id: SpaceId) -> int:
         """Remove all vectors of a space; its row stays, so that its id is not used again."""
-        self._tables.change(_REMEMBER_DROPPED, space_id)
-        return removed(self._tables, self._tables.change("DELETE FROM vectors WHERE space_id = ?", space_id))
+        self.tables.change(_REMEMBER_DROPPED, space_id)
+        return removed(self.tables, self.tables.change("DELETE FROM vectors WHERE space_id = ?", space_id))
 
 
 def removed(tables: Tables, vectors: int) -> int:
@@ -184,7 +166,7 @@ def removed(tables: Tables, vectors: int) -> int:
     return vectors
 
 
-class VectorTables(VectorWriter):
+class VectorTables(NarrowedPart, VectorWriter):
     """The vectors of a transaction, and searches in them; a :class:`mdvec.stores.interface.VectorWriter`.
 
     Subclasses that search elsewhere than in memory override the methods that begin with an underscore.
@@ -212,59 +194,47 @@ class VectorTables(VectorWriter):
         chunks: ChunkTables,
         spaces: SpaceTables,
         matrices: Matrices | None,
-        index: AttachedTo | None = None,
+        index: AttachedIndex | None = None,
     ) -> None:
-        self.tables = tables
-        self._where = where
+        super().__init__(tables, where)
         self._chunks = chunks
         self._spaces = spaces
         self._matrices = matrices
         self._products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
         self._index: IndexFollower | None = None
         if index is not None:
-            attached, current_version = index
-            journal = ChangeJournal(tables.rows, self.dialect, tables.version, current_version)
-            self._index = IndexFollower(attached, journal)
+            journal = ChangeJournal(tables.rows, self.dialect, tables.version, index.current_version)
+            self._index = IndexFollower(index, journal)
         self.index = self._index if tables.readable is None else None
 
     def nearest_chunks(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
     ) -> list[tuple[ChunkId, float]]:
-        """Return the chunks whose texts are nearest to a query, by plain cosine similarity."""
-        asked = self._query(VectorKind.TEXT, space_id, query, where, limit)
-        index = self._index
+        asked, index = self._query(VectorKind.TEXT, space_id, query, where, limit), self._index
         found = self._nearest_of_all(asked) if index is None else self._nearest_by(index, asked)
-        ordered = self._where.first_by_place(VectorKind.TEXT, found, limit)
-        return cast("list[tuple[ChunkId, float]]", ordered)
+        return self._where.first_by_place(VectorKind.TEXT, found, limit)
 
     def nearest_documents(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
     ) -> list[tuple[DocumentId, float]]:
-        """Return the documents whose names are nearest to a query."""
-        asked = self._query(VectorKind.NAME, space_id, query, where, limit)
-        index = self._index
+        asked, index = self._query(VectorKind.NAME, space_id, query, where, limit), self._index
         found = self._nearest_of_all(asked) if index is None else self._nearest_by(index, asked)
-        ordered = self._where.first_by_place(VectorKind.NAME, found, limit)
-        return cast("list[tuple[DocumentId, float]]", ordered)
+        return self._where.first_by_place(VectorKind.NAME, found, limit)
 
     def chunk_similarities(
         self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
     ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of the chunks' texts."""
         return self._similarities(VectorKind.TEXT, space_id, queries, ids)
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
-        """Return the vectors of the chunks' texts."""
         return self._matrix(space_id).vectors(ids)
 
     def name_similarities(
         self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
     ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of the nearest of each document's names."""
         return self._similarities(VectorKind.NAME, space_id, queries, documents)
 
     def count(self, space_id: SpaceId) -> int:
-        """Return the number of stored vectors of a space, used or not."""
         self._where.require_everything()
         ((count,),) = self.tables.rows("SELECT count(*) FROM vectors WHERE space_id = ?", space_id)
         return int(count)
@@ -272,7 +242,6 @@ class VectorTables(VectorWriter):
     def page(
         self, space_id: SpaceId, *, after: bytes, limit: int
     ) -> tuple[list[TextHash], NDArray[np.float32]]:
-        """Return vectors of a space with the hashes of their texts, in order of hash."""
         from mdvec.stores.matrix import rows_of, widened
 
         self._where.require_everything()
@@ -281,7 +250,6 @@ class VectorTables(VectorWriter):
         return [TextHash(row[0]) for row in found], widened(rows)
 
     def drop_unused(self, *, keep: int = 0) -> int:
-        """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``."""
         return removed(self.tables, self.tables.change(_DROP_UNUSED, keep))
 
     def _check_shape(self, shape: tuple[int, ...], hashes: int, space_id: SpaceId) -> None:
@@ -294,11 +262,8 @@ class VectorTables(VectorWriter):
             msg = f"vectors of shape {shape} where {(hashes, self._spaces.dimension(space_id))} was expected"
             raise ValueError(msg)
 
+    @memorized
     def sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        """Return one chunk for each of the texts with the smallest hashes, and one of several like texts."""
-        return self.tables.memorized(("sampled", space_id, count), lambda: self._read_sample(space_id, count))
-
-    def _read_sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         inside = Sql("")
         if self.tables.readable is not None:
             some = self.tables.one_of("c.collection_id", self._where.all_readable())
@@ -326,7 +291,7 @@ class VectorTables(VectorWriter):
         inside = self._where.document_filter(where)
         return NearestQuery(kind, space_id, query, where, limit, documents, inside)
 
-    def _nearest_by(self, index: IndexFollower, query: NearestQuery) -> list[tuple[int, float]]:
+    def _nearest_by(self, index: IndexFollower, query: NearestQuery) -> list[tuple[Any, float]]:
         """Return the nearest of the owners inside, through an index if it can be used."""
         from mdvec.stores.matrix import best_first
 
@@ -340,12 +305,14 @@ class VectorTables(VectorWriter):
         near = self._similarities(query.kind, query.space_id, query.vector.reshape(1, -1), owners)
         return best_first(owners, near[0], query.limit)
 
-    def _nearest_of_all(self, query: NearestQuery) -> list[tuple[int, float]]:
+    def _nearest_of_all(self, query: NearestQuery) -> list[tuple[Any, float]]:
         """Return the nearest of the owners inside by the vectors of the store itself."""
-        products = self._products_of(query.space_id, query.vector)
+        matrix, known = self._matrix(query.space_id), self._products
+        if known is None or known[0] != query.space_id or known[1] is not query.vector:
+            known = query.space_id, query.vector, matrix.products(query.vector)  # for texts and names
+            self._products = known if self._matrices is not None else None
         allowed = query.inside if query.few is None else query.few
-        matrix = self._matrix(query.space_id)
-        return matrix.nearest(query.kind, products, query.vector, query.limit, allowed)
+        return matrix.nearest(query.kind, known[2], query.vector, query.limit, allowed)
 
     def _similarities(
         self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
@@ -353,19 +320,11 @@ class VectorTables(VectorWriter):
         """Return the exact cosine similarities of owners; NaN for those without a vector."""
         return self._matrix(space_id).similarities(kind, ids, queries)
 
+    @memorized
     def _matrix(self, space_id: SpaceId) -> Matrix:
         if self._matrices is None:
             return self.load_matrix(space_id).matrix
-        shared = self._matrices
-        return self.tables.memorized(("matrix", space_id), lambda: shared.matrix(self, space_id))
-
-    def _products_of(self, space_id: SpaceId, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the products of a query with all rows of a space, computed once for texts and names."""
-        known = self._products
-        if known is None or known[0] != space_id or known[1] is not query:
-            known = space_id, query, self._matrix(space_id).products(query)
-            self._products = known if self._matrices is not None else None
-        return known[2]
+        return self._matrices.matrix(self, space_id)
 
     def load_matrix(self, space_id: SpaceId) -> SpaceMatrix:
         """Return the matrix of a space as the snapshot shows it, from its file or the database."""
@@ -377,8 +336,8 @@ class VectorTables(VectorWriter):
         file = self._file(space_id)
         space = None if file is None else file.read(self.tables.version, self.tables.vector_epoch)
         if space is None:
-            ((dimension,),) = self.tables.rows("SELECT dimension FROM spaces WHERE id = ?", space_id)
-            nothing = VectorBlock(np.empty(0, np.int64), np.empty((0, dimension), np.float16))
+            shape = (0, self._spaces.dimension(space_id))
+            nothing = VectorBlock(np.empty(0, np.int64), np.empty(shape, np.float16))
             space = SpaceMatrix(-1, self.tables.vector_epoch, _NO_IDS, Matrix((nothing,)))
         return space if space.version == self.tables.version else self.update_matrix(space_id, space)
 

@@ -1,5 +1,7 @@
 """Which chunks and documents a ``Where`` covers, as SQL; an adapter adds what differs.
 
+The chunks are listed when they are few; otherwise those that a search proposes are tested.
+
 Every piece is written with question marks, as for SQLite.
 """
 
@@ -17,7 +19,7 @@ from msgspec.structs import replace
 from mdvec.errors import NotAllowedError
 from mdvec.stores.columns import LabelKind, fold_label
 from mdvec.stores.records import FEW_CHUNKS
-from mdvec.stores.tables import Sql, Tables, all_of, any_of, starts_with
+from mdvec.stores.tables import Part, Sql, Tables, all_of, any_of, memorized, starts_with
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.text.properties import as_number, fold_property, is_date, is_year
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
@@ -62,7 +64,7 @@ _OWNERS = {
 Owner = TypeVar("Owner", bound=int)
 
 
-class WhereTables(ABC):
+class WhereTables(Part, ABC):
     """Finds, once for a version, what a ``Where`` covers.
 
     Args:
@@ -78,46 +80,64 @@ class WhereTables(ABC):
     unindexed: ClassVar[str] = ""
     """Stands before a column that must not choose an index."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
+    count_chunks: ClassVar[str]
+    """Returns the number of chunks."""
 
     @abstractmethod
     def path_condition(self, glob: str, collections: tuple[CollectionId, ...]) -> Sql:
         """Return the condition that the path of a document ``d`` matches a glob."""
 
     @abstractmethod
+    def source(self, where: Where) -> Sql:
+        """Return joins of chunks ``c``, and a condition, that reach at least every chunk inside.
+
+        Documents are joined as ``d`` where a condition is about one.
+        """
+
+    @memorized
     def all_chunks(self) -> int:
         """Return the number of chunks in all collections."""
+        return int(self.tables.rows(self.count_chunks)[0][0])
 
-    @abstractmethod
     def hold_all_chunks(self, collections: tuple[CollectionId, ...]) -> bool:
         """Return True if no other collection has a chunk."""
+        inside = self.tables.one_of("k.id", collections)
+        sql = f"""SELECT 1 FROM collections k WHERE NOT {inside.text}
+            AND EXISTS(SELECT 1 FROM chunks c WHERE c.collection_id = k.id) LIMIT 1"""
+        return not self.tables.rows(sql, *inside.arguments)
 
-    @abstractmethod
-    def chunks_inside(self, where: Where, most: int) -> list[tuple[ChunkId, DocumentId]]:
-        """Return at most some of the chunks inside, with their documents."""
-
-    @abstractmethod
     def chunk_filter(self, where: Where) -> IdFilter:
         """Return what keeps those of some chunks that are inside."""
+        documents = (
+            "CROSS JOIN documents d ON d.id = c.document_id" if self.document_conditions(where) else ""
+        )
+        return self._filter(f"CROSS JOIN chunks c ON c.id = j.value {documents}", self.chunks(where))
 
-    @abstractmethod
     def document_filter(self, where: Where) -> IdFilter:
         """Return what keeps those of some documents that have a chunk inside."""
+        chunk = Sql("EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id)")
+        return self._filter("CROSS JOIN documents d ON d.id = j.value", all_of(chunk, self.documents(where)))
+
+    def _filter(self, joins: str, condition: Sql) -> IdFilter:
+        sql = f"SELECT j.value FROM {self.tables.each_id} {joins} WHERE {condition.text}"
+
+        def keep(ids: Iterable[int]) -> set[int]:
+            return {row[0] for row in self.tables.rows(sql, self.tables.ids(ids), *condition.arguments)}
+
+        return keep
 
     def readable(self, collections: tuple[CollectionId, ...]) -> tuple[CollectionId, ...]:
         """Return those of the collections that may be read."""
-        if self._tables.readable is None:
+        if self.tables.readable is None:
             return collections
         return tuple(each for each in collections if each in self.all_readable())
 
+    @memorized
     def all_readable(self) -> tuple[CollectionId, ...]:
         """Return the collections that may be read, where those are not all."""
-        condition = self._tables.named("name", self._tables.readable or ())
+        condition = self.tables.named("name", self.tables.readable or ())
         sql = f"SELECT id FROM collections WHERE {condition.text}"
-        return self._tables.memorized(
-            "readable", lambda: tuple(row[0] for row in self._tables.rows(sql, *condition.arguments))
-        )
+        return tuple(row[0] for row in self.tables.rows(sql, *condition.arguments))
 
     def require_everything(self) -> None:
         """Check that all collections may be read, of which vectors without an owner show something.
@@ -125,18 +145,29 @@ class WhereTables(ABC):
         Raises:
             NotAllowedError: If not.
         """
-        if self._tables.readable is not None:
+        if self.tables.readable is not None:
             raise NotAllowedError
 
+    @memorized
     def covers_everything(self, where: Where) -> bool:
         """Return True if every chunk is inside, apart from hidden ones and those of hidden documents."""
-        return self._tables.memorized(("everything", where), lambda: self._covers_everything(where))
+        shown = replace(where, hidden=frozenset(), hidden_chunks=frozenset())
+        if self.document_conditions(shown) or self._own_conditions(shown):
+            return False
+        return self.hold_all_chunks(self.readable(where.collections))
 
+    @memorized
     def few_inside(self, where: Where) -> tuple[frozenset[ChunkId], frozenset[DocumentId]] | None:
         """Return the chunks inside and their documents if they are few; None if not, or for all chunks."""
         if self.covers_everything(where):
             return None
-        return self._tables.memorized(("few", where), lambda: self._few_inside(where))
+        source, condition = self.source(where), self.chunks(where)
+        sql = f"SELECT c.id, c.document_id FROM {source.text} AND {condition.text} LIMIT ?"
+        # A few milliseconds.
+        rows = self.tables.rows(sql, *source.arguments, *condition.arguments, FEW_CHUNKS + 1)
+        if len(rows) > FEW_CHUNKS:
+            return None
+        return frozenset(row[0] for row in rows), frozenset(row[1] for row in rows)
 
     def first_by_place(
         self, kind: VectorKind, found: Sequence[tuple[Owner, float]], limit: int
@@ -160,15 +191,15 @@ class WhereTables(ABC):
         return sorted(wanted, key=lambda each: (-each[1], ranks.get(each[0], 0)))[:limit]
 
     def _by_place(self, kind: VectorKind, owners: Iterable[int]) -> list[int]:
-        listed = self._tables.listed("c.id" if kind is VectorKind.TEXT else "d.id", owners)
+        listed = self.tables.listed("c.id" if kind is VectorKind.TEXT else "d.id", owners)
         order = f"{BY_PLACE}, c.ordinal" if kind is VectorKind.TEXT else BY_PLACE
         sql = f"{_OWNERS[kind]} WHERE {listed.text} ORDER BY {order}"
-        return [row[0] for row in self._tables.rows(sql, *listed.arguments)]
+        return [row[0] for row in self.tables.rows(sql, *listed.arguments)]
 
     def documents(self, where: Where) -> Sql:
         """Return the conditions on a document ``d``; one of its chunks has to be inside, too."""
         readable = self.readable(where.collections)
-        parts = [self._tables.one_of("d.collection_id", readable), *self.document_conditions(where)]
+        parts = [self.tables.one_of("d.collection_id", readable), *self.document_conditions(where)]
         if own := self._own_conditions(where):
             chunk = all_of(*own)
             text = f"EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id AND {chunk.text})"
@@ -178,7 +209,7 @@ class WhereTables(ABC):
     def chunks(self, where: Where) -> Sql:
         """Return the conditions on a chunk ``c`` and on its document ``d``."""
         readable = self.readable(where.collections)
-        in_collections = self._tables.one_of(f"{self.unindexed}c.collection_id", readable)
+        in_collections = self.tables.one_of(f"{self.unindexed}c.collection_id", readable)
         return all_of(in_collections, *self.document_conditions(where), *self._own_conditions(where))
 
     def document_conditions(self, where: Where) -> list[Sql]:
@@ -186,9 +217,9 @@ class WhereTables(ABC):
         filters = where.filters
         conditions: list[Sql] = []
         if where.only is not None:
-            conditions.append(self._tables.listed("d.id", where.only))
+            conditions.append(self.tables.listed("d.id", where.only))
         if where.hidden:
-            conditions.append(self._tables.unlisted("d.id", where.hidden))
+            conditions.append(self.tables.unlisted("d.id", where.hidden))
         if filters.tags:
             tags = [tag_conditions(tag) for tag in filters.tags]
             groups = [[part for tag in tags for part in tag]] if filters.tag_match is TagMatch.ANY else tags
@@ -211,28 +242,16 @@ class WhereTables(ABC):
         key = f"{self.unindexed}c.id"
         conditions: list[Sql] = []
         if where.filters.depths:
-            conditions.append(self._tables.one_of(f"{self.unindexed}c.depth", where.filters.depths))
+            conditions.append(self.tables.one_of(f"{self.unindexed}c.depth", where.filters.depths))
         if where.chunks is not None:
-            conditions.append(self._tables.listed(key, where.chunks))
+            conditions.append(self.tables.listed(key, where.chunks))
         if where.hidden_chunks:
-            conditions.append(self._tables.unlisted(key, where.hidden_chunks))
+            conditions.append(self.tables.unlisted(key, where.hidden_chunks))
         return conditions
 
-    def _covers_everything(self, where: Where) -> bool:
-        shown = replace(where, hidden=frozenset(), hidden_chunks=frozenset())
-        if self.document_conditions(shown) or self._own_conditions(shown):
-            return False
-        return self.hold_all_chunks(self.readable(where.collections))
 
-    def _few_inside(self, where: Where) -> tuple[frozenset[ChunkId], frozenset[DocumentId]] | None:
-        rows = self.chunks_inside(where, FEW_CHUNKS + 1)  # a few milliseconds
-        if len(rows) > FEW_CHUNKS:
-            return None
-        return frozenset(row[0] for row in rows), frozenset(row[1] for row in rows)
-
-
-class Part:
-    """A part of a transaction.
+class NarrowedPart(Part):
+    """A part of a transaction that takes a ``Where``.
 
     Args:
         tables: The transaction.
@@ -240,7 +259,7 @@ class Part:
     """
 
     def __init__(self, tables: Tables, where: WhereTables) -> None:
-        self._tables = tables
+        super().__init__(tables)
         self._where = where
 
 

@@ -6,9 +6,10 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from mdvec.stores.records import FEW_CHUNKS, DocumentFrequencies
+from mdvec.stores.tables import memorized
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.view import WordView
-from mdvec.stores.where_tables import Part
+from mdvec.stores.where_tables import NarrowedPart
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
 
@@ -21,7 +22,7 @@ Ranking = list[tuple[ChunkId, float]]
 """Chunks with their scores, best first."""
 
 
-class WordTables(Part, WordView):
+class WordTables(NarrowedPart, WordView):
     """The words of a transaction; a :class:`mdvec.stores.interface.WordView`."""
 
     @abstractmethod
@@ -33,7 +34,6 @@ class WordTables(Part, WordView):
         """Return the best chunks as :meth:`bm25` does, ties in order of id; the limit is positive."""
 
     def bm25(self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()) -> Ranking:
-        """Rank the chunks that hold any of the terms by BM25."""
         if not terms or limit <= 0 or not where.collections:
             return []
         size = limit + _SPARE
@@ -43,8 +43,7 @@ class WordTables(Part, WordView):
         return self._where.first_by_place(VectorKind.TEXT, found, limit)
 
     def frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
-        """Return how many chunks hold each of the terms."""
-        counted: dict[str, int] = self._tables.memorized("document frequencies", dict)
+        counted = self._counted()
         if len(counted) > _MAX_COUNTED_TERMS:
             counted.clear()
         # Another thread may clear them at any moment.
@@ -55,30 +54,33 @@ class WordTables(Part, WordView):
             new = {term: found.get(term, 0) for term in missing}
             counted.update(new)
             known |= new
-        held = {term: count for term, count in known.items() if count and self._is_readable(term, count)}
+        held = {term: count for term, count in known.items() if count}
+        if self.tables.readable is not None:
+            held = {term: count for term, count in held.items() if self._is_readable(term, count)}
         return DocumentFrequencies(self._where.all_chunks(), held)
 
+    @memorized
+    def _counted(self) -> dict[str, int]:
+        """Return how many chunks hold each of the terms that were looked up; to be added to."""
+        return {}
+
+    @memorized
     def _is_readable(self, term: str, count: int) -> bool:
         """Return True if a collection that may be read holds a term; otherwise it is as one nothing holds."""
-        if self._tables.readable is None:
-            return True
         # What more chunks hold than there are outside need not be looked up.
-        if count > self._where.all_chunks() - self._tables.memorized("readable chunks", self._count_readable):
+        if count > self._where.all_chunks() - self._count_readable():
             return True
         inside = Where(self._where.all_readable())
-        return self._tables.memorized(
-            ("is readable", term),
-            lambda: bool(inside.collections and self.holding([[term]], inside, limit=1)),
-        )
+        return bool(inside.collections and self.holding([[term]], inside, limit=1))
 
+    @memorized
     def _count_readable(self) -> int:
-        inside = self._tables.one_of("collection_id", self._where.all_readable())
+        inside = self.tables.one_of("collection_id", self._where.all_readable())
         sql = f"SELECT count(*) FROM chunks WHERE {inside.text}"  # noqa: S608 - a column of ours
-        ((count,),) = self._tables.rows(sql, *inside.arguments)
+        ((count,),) = self.tables.rows(sql, *inside.arguments)
         return int(count)
 
     def holds_few(self, where: Where) -> bool:
-        """Return True if at most ``FEW_CHUNKS`` chunks are inside."""
         if self._where.covers_everything(where):
             return self._where.all_chunks() <= FEW_CHUNKS
         return self._where.few_inside(where) is not None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -10,11 +12,19 @@ from msgspec.structs import replace
 
 from mdvec import registry
 from mdvec.clock import now_ms
-from mdvec.errors import CollectionExistsError, CollectionNotFoundError, SourceMissingError, UsageError
+from mdvec.config.schema import Config
+from mdvec.errors import (
+    CollectionExistsError,
+    CollectionNotFoundError,
+    SourceMissingError,
+    StoreError,
+    UsageError,
+    WorkspaceClosedError,
+)
 from mdvec.files import inside
 from mdvec.stores.interface import Store, View
-from mdvec.text.folding import nfc
-from mdvec.text.undecodable import spelled
+from mdvec.stores.pool import closed_on_error
+from mdvec.text.folding import nfc, spelled
 from mdvec.types.collection import (
     DEFAULT_SOURCE,
     ChunkingSpec,
@@ -26,7 +36,15 @@ from mdvec.types.collection import (
 )
 from mdvec.types.folder_context import CONTEXT_FILE, MAX_CHARS, FolderContext, context_line
 from mdvec.types.report import ImportMode
-from mdvec.workspace.database import DOCS_COLLECTION, WorkspaceDatabase
+from mdvec.types.store_report import PublishedVersion
+from mdvec.workspace.database import (
+    DOCS_COLLECTION,
+    DatabasePlace,
+    hide_from_git,
+    no_index,
+    open_database,
+    register_folder,
+)
 from mdvec.workspace.stages import Stages, set_only
 
 if TYPE_CHECKING:
@@ -81,22 +99,83 @@ class Collections:
 
     Attributes:
         place: Which database they are registered in.
-        stages: Tries what they are registered with.
+        stages: Tries what they are registered with, and makes what the folder of ``place`` is indexed with.
+
+    Args:
+        place: Which database they are registered in.
+        config: Chooses the kind of store, and its vector index.
+        stages: The stages.
     """
 
-    def __init__(self, database: WorkspaceDatabase, stages: Stages) -> None:
-        self.database = database
-        self.place = database.place
+    def __init__(self, place: DatabasePlace, config: Config, stages: Stages) -> None:
+        self.place = place
         self.stages = stages
-
-    def store(self) -> Store:
-        """Return the store; see :meth:`mdvec.workspace.database.WorkspaceDatabase.store`."""
-        return self.database.store()
+        self._config = config
+        self._store: Store | None = None
+        self._opening = threading.Lock()
+        self._closed = False
 
     @property
-    def is_published(self) -> bool:
-        """Whether they are a published copy, which cannot be imported here."""
-        return self.database.store().published is not None
+    def is_open(self) -> bool:
+        """Whether the store is open."""
+        return self._store is not None
+
+    @property
+    def published(self) -> PublishedVersion | None:
+        """The version of a published copy, which cannot be imported here; None for any other store."""
+        return self.store().published
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Why answers may be incomplete, for people."""
+        return self.store().warnings
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that the store takes."""
+        return self.store().size_bytes
+
+    def damage(self) -> list[StoreError]:
+        """Examine the whole store; slow. See :meth:`mdvec.stores.interface.Store.check`."""
+        return self.store().check()
+
+    def read(self) -> AbstractContextManager[View]:
+        """Open a snapshot."""
+        return self.store().read()
+
+    def store(self) -> Store:
+        """Return the store; the first call opens it, and makes it when it is not there.
+
+        Raises:
+            NoIndexError: If it is not there and must not be made.
+            WorkspaceClosedError: If it was closed.
+        """
+        with self._opening:
+            if self._closed:  # by another thread; nobody would close what this one opened
+                raise WorkspaceClosedError
+            if self._store is None:
+                self._store = self._open()
+            return self._store
+
+    def _open(self) -> Store:
+        place = self.place
+        if place.is_missing:
+            raise no_index(place)
+        store = open_database(place.location, self._config, folder=place.came_with)
+        if place.docs_dir is not None:
+            with closed_on_error(store):
+                register_folder(place.docs_dir, store, self.stages, place.choice)
+                if isinstance(place.location, Path):
+                    hide_from_git(place.location.parent)
+        return store
+
+    def close(self) -> None:
+        """Close the store for good; a second call does nothing."""
+        with self._opening:
+            self._closed = True
+            store, self._store = self._store, None
+        if store is not None:
+            store.close()
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -111,7 +190,7 @@ class Collections:
         if view is None:
             if self.place.is_missing and not names:
                 return []
-            with self.store().read() as fresh:
+            with self.read() as fresh:
                 return self.chosen(names, fresh, include_disabled=include_disabled)
         names = (names,) if isinstance(names, str) else names  # it is a sequence of strings, too
         known = {each.name: each for each in self._usable(view)}
@@ -160,7 +239,7 @@ class Collections:
 
     def completed_by(self, names: Sequence[str], effect: str) -> str:
         """Return what completes some collections; see :class:`mdvec.search.advice.Commands`."""
-        if self.is_published:
+        if self.published is not None:
             return PUBLISH_AGAIN
         return f"'{self.place.import_command(names, ImportMode.UPDATE)}' {effect}"
 
@@ -339,7 +418,7 @@ class Folders:
         """Return True if a document is indexed below a folder, given as in the context of one."""
         collection = self._collections.named(name)
         prefix = f"{folder}/" if folder else ""
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             return bool(view.documents.page(collection.id, after="", prefix=prefix, limit=1))
 
     def _write(self, collection: Collection, folder: str, made: FolderContext | None) -> None:

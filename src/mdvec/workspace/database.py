@@ -13,7 +13,6 @@ import itertools
 import os
 import secrets
 import shlex
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,13 +31,11 @@ from mdvec.errors import (
     MdvecError,
     NoIndexError,
     StoreError,
-    WorkspaceClosedError,
 )
 from mdvec.stores.interface import Store, View
-from mdvec.stores.pool import closed_on_error
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.text.addresses import without_password
-from mdvec.text.undecodable import spelled
+from mdvec.text.folding import spelled
 from mdvec.types.collection import DEFAULT_SOURCE, ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
 from mdvec.types.report import ImportMode
 from mdvec.workspace.stages import Stages
@@ -117,64 +114,7 @@ class DatabasePlace(Struct, frozen=True):
         return shlex.join(["mdvec", *words, *folder, *database])
 
 
-class WorkspaceDatabase:
-    """The store of a workspace. Safe to use from several threads.
-
-    Args:
-        place: Which database.
-        config: Chooses the kind of store, and its vector index.
-        stages: Makes what the folder of ``place`` is indexed with.
-    """
-
-    def __init__(self, place: DatabasePlace, config: Config, stages: Stages) -> None:
-        self.place = place
-        self._config = config
-        self._stages = stages
-        self._store: Store | None = None
-        self._opening = threading.Lock()
-        self._closed = False
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the store is open."""
-        return self._store is not None
-
-    def store(self) -> Store:
-        """Return the store; the first call opens it, and makes it when it is not there.
-
-        Raises:
-            NoIndexError: If it is not there and must not be made.
-            WorkspaceClosedError: If it was closed.
-        """
-        with self._opening:
-            if self._closed:  # by another thread; nobody would close what this one opened
-                raise WorkspaceClosedError
-            if self._store is None:
-                self._store = self._open()
-            return self._store
-
-    def _open(self) -> Store:
-        place = self.place
-        if place.is_missing:
-            raise _no_index(place)
-        store = open_database(place.location, self._config, folder=place.came_with)
-        if place.docs_dir is not None:
-            with closed_on_error(store):
-                register_folder(place.docs_dir, store, self._stages, place.choice)
-                if isinstance(place.location, Path):
-                    hide_from_git(place.location.parent)
-        return store
-
-    def close(self) -> None:
-        """Close the store for good; a second call does nothing."""
-        with self._opening:
-            self._closed = True
-            store, self._store = self._store, None
-        if store is not None:
-            store.close()
-
-
-def _no_index(place: DatabasePlace) -> NoIndexError:
+def no_index(place: DatabasePlace) -> NoIndexError:
     """Return the error for a database that is not there."""
     if is_folder_name(place.location):
         return NoIndexError(
@@ -419,8 +359,8 @@ def _admit(path: Path, folder: Path) -> int:
             _remember(mark, path)
             return mark
     except OSError as error:
-        msg = f"whether {path} was made here cannot be remembered: {error}"
-        hint = f"Make {user_data_dir()} writable, or name the database with --database."
+        msg = f"{path} cannot be entered in the list of the databases that mdvec has made: {error}"
+        hint = f"Make {user_data_dir()} writable, or keep the index elsewhere: --data-dir DIR."
         raise ForeignDatabaseError(msg, hint=hint) from error
 
 

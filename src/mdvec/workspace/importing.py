@@ -6,7 +6,6 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -86,7 +85,7 @@ def import_into(
         if model.embedder is None:  # what it embedded before is not pending
             with store.read() as view:
                 report = replace(report, pending_chunks=model.counts(collection, view).pending_chunks)
-        warnings = stages.size_warnings(chunking, cutter)
+        warnings = stages.size_warnings(chunking, cutter) if collection.source.kind != PUSH else ()
         if resuming and report.failure is None:
             collection = collections.named(name)
             try:
@@ -192,7 +191,7 @@ class Freshness:
         if not budget_ms or self._watchers or not self._guard.acquire(blocking=False):
             return (), {}
         try:
-            with self._collections.store().read() as view:
+            with self._collections.read() as view:
                 chosen = self._collections.chosen(names, view)
                 if any(not each.collection for each in view.collections.activities()):
                     return (), {}
@@ -247,7 +246,7 @@ class Freshness:
         from mdvec.indexing.plan import contexts_of_files, find_changes
 
         recipe = self._stages.recipe(collection.chunking, self._stages.cutting_model(collection))
-        changes = find_changes(collection, store=self._collections.store(), source=source, recipe=recipe)
+        changes = find_changes(collection, read=self._collections.read, source=source, recipe=recipe)
         plan = changes.plan
         differing = plan.new or plan.changed or plan.moved or plan.deleted or plan.touched
         return bool(differing) or changes.folder_contexts != contexts_of_files(collection)
@@ -393,8 +392,10 @@ class FirstIndex:
         Raises:
             MdvecError: If the folder cannot be indexed.
         """
-        if PUSH in map(attrgetter("source.kind"), self._collections.chosen(())):
-            return query, ()  # a program writes the sections of these documents
+        written = [each.name for each in self._collections.chosen(()) if each.source.kind == PUSH]
+        if written:  # a program writes the sections of these documents: nobody waits for the folder's own
+            is_theirs = not query.collections and not self._count().chunks
+            return (replace(query, collections=tuple(written)) if is_theirs else query), ()
         is_new = not self._has_text()
         if wait_for_vectors is False:
             return self._make_behind(query, is_new=is_new)
@@ -478,7 +479,7 @@ class FirstIndex:
 
     def _count(self) -> CollectionCounts:
         docs = self._docs()
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             return self._stages.model(docs).counts(docs, view)
 
     def _has_text(self) -> bool:

@@ -87,15 +87,15 @@ class Models:
         from mdvec.indexing.plan import find_changes
 
         with self._running():
-            collection, store = self._collections.named(name), self._collections.store()
+            collection, read = self._collections.named(name), self._collections.read
             model = self._stages.cutting_model(collection)
             embedder = model.known()  # counting needs no key, and no weights
             chunking = chunking_of(collection, options)
             space = model.space
-            with store.read() as view:
+            with read() as view:
                 space_id = None if space is None else view.spaces.find(space)
             source, recipe = self._stages.source(collection.source), self._stages.recipe(chunking, model)
-            changes = find_changes(collection, store=store, source=source, recipe=recipe, options=options)
+            changes = find_changes(collection, read=read, source=source, recipe=recipe, options=options)
             rebuild = options.mode is ImportMode.REPLACE
             found = estimate_import(collection, changes, embedder, space_id, rebuild=rebuild)
         problems = () if model.problem is None else (sentences(model.problem, model.problem.hint),)
@@ -170,8 +170,8 @@ class Models:
 
     def _change(self, name: str, wanted: EmbeddingSpec, wait_s: float) -> ModelChange:
         started = time.perf_counter()
-        store, models = self._collections.store(), self._stages.models
-        before = self._collections.named(name)
+        before, store = self._collections.named(name), self._collections.store()
+        models = self._stages.models
         with store.claim(before, f"changing the model of {name}", wait_s=wait_s) as claim:
             before = self._collections.named(name)
             after = choose_model(Work(before, store, claim), wanted, models)
@@ -199,7 +199,7 @@ class Models:
             return self._import(name, ImportOptions(wait_s=wait_s))
         except SourceError as error:
             warning = f"the source cannot be read, so the indexed documents are embedded: {error}"
-        store, collection = self._collections.store(), self._collections.named(name)
+        collection, store = self._collections.named(name), self._collections.store()
         with store.claim(collection, f"changing the model of {name}", wait_s=wait_s) as claim:
             collection = self._collections.named(name)
             report = ImportReport(collection.name, warnings=(warning,))
@@ -233,7 +233,7 @@ class Models:
         embedded: int = 0,
         warnings: tuple[str, ...] = (),
     ) -> ModelChange:
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             chunks = view.collections.counts(collection.id, None).chunks
         return ModelChange(
             collection=collection.name,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from mdvec.documents.links import text_first
 from mdvec.documents.properties import updated_ns
 from mdvec.errors import DocumentNotFoundError
 from mdvec.search.filters import clean_filters, narrowed, unmet
@@ -96,11 +97,12 @@ class Pages:
             DocumentNotFoundError: If there is no such document.
             CollectionNotFoundError: If there is no such collection.
         """
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             found = find(path, collection, self._collections, view)
             document, place = found.document, found.collection
             rendered = _render(document, view, addresses, marked)
             links = links_of(document, view)
+            file = file_of(document, place, view)
         return Page(
             collection=document.collection,
             path=document.path,
@@ -112,7 +114,7 @@ class Pages:
             aliases=document.aliases,
             updated_ns=updated_ns(document.path, document.frontmatter) or document.mtime_ns,
             stale=is_stale(document, self._stages.source(place.source).differs),
-            file=file_of(document, place),
+            file=file,
             place=_place(document, marked),
             links=links,
         )
@@ -123,7 +125,7 @@ class Pages:
         Raises:
             CollectionNotFoundError: If there is no such collection.
         """
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             place = self._collections.named(collection, view)
             superseded = view.documents.versions(place.id).newer
             paths = sorted(view.documents.known(place.id))
@@ -158,7 +160,7 @@ class Pages:
             SourceError: If the source cannot be reached.
             UnreadableFileError: If it cannot be read.
         """
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             found = find(path, collection, self._collections, view)
         document, place = found.document, found.collection
         if not converter_of(document.path):
@@ -170,7 +172,7 @@ class Pages:
 
         It takes and raises what :meth:`image` does.
         """
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             place = self._collections.named(collection, view)
             named = self._files_of(place, view) if _is_folder(place) else {}
         # The kind that counts from the document's folder and has no percent signs to be read.
@@ -245,6 +247,10 @@ class _DocumentTargets(Struct, frozen=True):
     view: View
     addresses: Addresses
     known: dict[str, dict[str, DocumentId]] = field(default_factory=dict)
+
+    def meant(self, link: Link) -> Link:
+        """Return a wikilink as Dendron means it, if that wrote the document."""
+        return text_first(link, self.document.path, self.document.frontmatter)
 
     def link(self, link: Link) -> str | None:
         """Return the address of what a link leads to; None when nothing is there."""
@@ -361,15 +367,15 @@ class Browse:
             DocumentNotFoundError: If it filters by links to a document that is not there.
             UsageError: If a condition cannot be met by anything.
         """
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             _, where = self._meant(filters, collections, view)
             found = view.documents.newest(where, limit=limit)
             known = {each.name: each for each in view.collections.all()}
-        return [replace(each, file=file_of(each, known[each.collection])) for each in found]
+            return [replace(each, file=file_of(each, known[each.collection], view)) for each in found]
 
     def unmet(self, filters: Filters, collections: Sequence[str] = ()) -> str:
         """Return what to change in conditions that no document meets, or how to index any; else nothing."""
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             places = self._collections.chosen(tuple(collections), view)
             if not any(view.collections.counts(each.id, None).documents for each in places):
                 return self._collections.first_step(places)
@@ -387,7 +393,7 @@ class Browse:
             DocumentNotFoundError: If there is no such document.
             UsageError: If more than one document is meant.
         """
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             return outline_of(find(path, collection, self._collections, view).document)
 
     def related(self, path: str, *, collection: str | None = None, limit: int = 5) -> SearchResult:
@@ -397,7 +403,7 @@ class Browse:
             DocumentNotFoundError: If there is no such document.
             UsageError: If more than one document is meant, or ``limit`` is out of range.
         """
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             found = find(path, collection, self._collections, view)
         document, place = found.document, found.collection.name
         # A document is no question, so its neighbours are no answers, strong or weak.
@@ -426,7 +432,7 @@ class Browse:
             CollectionNotFoundError: If there is no such collection.
         """
         filters = clean_filters(filters)
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             enabled = self._collections.chosen((), view)
             chosen = self._collections.chosen(tuple(names), view)
             documents = self._documents(filters, view)

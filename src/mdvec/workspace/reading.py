@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
+from urllib.parse import unquote
 
 from msgspec.structs import replace
 
@@ -119,7 +120,8 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
         wanted: The heading, without regard to case, ``#`` marks and surrounding space, plain or with markup;
             with headings above it and the title before it with ``›`` between, as hits show them; or the
             anchor of a link to it. The first such section counts. Also the id of a block (``^id``), and of a
-            file that was converted a place, such as ``page 7`` or ``page=7``.
+            file that was converted a place, such as ``page 7`` or ``page=7``. Percent-encoded if nothing has
+            the name as it is.
 
     Returns:
         Its first and last line.
@@ -128,10 +130,21 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
         DocumentNotFoundError: If there is no such heading; the hint names those there are.
     """
     from mdvec.documents.parse import parse_document  # Markdown is read for this alone
-    from mdvec.documents.targets import slug
 
     parsed = parse_document(document.path, document.body)
-    name = wanted.lstrip("#").strip()
+    # A heading may have a percent sign, so what an address would mean comes second.
+    for name in dict.fromkeys(each.lstrip("#").strip() for each in (wanted, unquote(wanted))):
+        if lines := _lines_called(document, parsed, name):
+            return lines
+    msg = f"{document.path} has no section {wanted!r}"
+    raise DocumentNotFoundError(msg, hint=_headings_hint(parsed.sections, wanted))
+
+
+def _lines_called(document: StoredDocument, parsed: Document, name: str) -> Lines | None:
+    """Return the lines of the section, place or block of a name; None if there is none."""
+    from mdvec.documents.parse import parse_document
+    from mdvec.documents.targets import slug
+
     # As the document spells it: with markup, and with an id.
     plain = next((each.heading for each in parse_document("x.md", f"# {name}\n").sections if each.level), "")
     headed = [each for each in parsed.sections if each.level]
@@ -145,11 +158,8 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
         ),
         next(by_link, None),
     )
-    if section is None and (lines := _lines_of_place(document, name) or _lines_of_block(parsed, name)):
-        return lines
     if section is None:
-        msg = f"{document.path} has no section {wanted!r}"
-        raise DocumentNotFoundError(msg, hint=_headings_hint(parsed.sections, wanted))
+        return _lines_of_place(document, name) or _lines_of_block(parsed, name)
     # A comment at the end belongs to the section.
     text = with_comments(document.body, document.comments)[section.start : section.subtree_end].rstrip()
     first = document.body.count("\n", 0, section.start) + 1

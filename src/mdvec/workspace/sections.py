@@ -105,7 +105,7 @@ class Sections:
 
     def resume(self) -> None:
         """Make the vectors that clients' sections lack, behind this call."""
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             places = [each for each in self._collections.chosen((), view) if each.source.kind == PUSH]
         for place in places:
             self._embed_behind(place.name)
@@ -114,7 +114,7 @@ class Sections:
 
     def at(self, path: str) -> list[IndexedSection]:
         """Return the sections of a document, in order; none when it is not there."""
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             return [
                 section
                 for _, document in self._documents_at(path, view)
@@ -124,7 +124,7 @@ class Sections:
     def dirty(self, limit: int) -> list[IndexedSection]:
         """Return sections of documents that have changed since they were indexed, the oldest first."""
         found: list[IndexedSection] = []
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             for place in self._collections.chosen((), view):
                 for path in view.documents.dirty(place.id, _MAX_DIRTY):
                     document = view.documents.find(place.id, path)
@@ -136,7 +136,7 @@ class Sections:
     def totals(self) -> SectionTotals:
         """Count what all enabled collections hold."""
         sections = documents = dirty = 0
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             for place in self._collections.chosen((), view):
                 counts = view.collections.counts(place.id, None)
                 sections, documents = sections + counts.chunks, documents + counts.documents
@@ -152,7 +152,7 @@ class Sections:
             result: Of a query that expands no chunk: each hit is one section.
         """
         found: list[FoundSection] = []
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             for hit in result.hits:
                 document = view.documents.find(self._collections.named(hit.collection, view).id, hit.path)
                 sections = () if document is None else _sections_of(document, view)

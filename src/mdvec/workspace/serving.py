@@ -1,7 +1,8 @@
 """A workspace for servers: restricted to some collections, or searched in several processes.
 
 :class:`RestrictedWorkspace` is the one place where rights are enforced. Every use case reads through the
-collections and the store of its workspace, so that a door cannot show what these do not.
+collections of its workspace, whose snapshots show what may be read, and writes through their store, which is
+refused; so a door cannot show or change anything else.
 """
 
 from __future__ import annotations
@@ -11,28 +12,29 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from msgspec.structs import asdict, replace
 
 from mdvec import run
 from mdvec.config.schema import Config
+from mdvec.errors import NotAllowedError, StoreError
 from mdvec.machine import available_cores
 from mdvec.processes import SpareProcesses
 from mdvec.search.search import Search
-from mdvec.stores.interface import Store
-from mdvec.stores.restricted import RestrictedStore, refuse, unplaced_errors
+from mdvec.stores.interface import Store, View
 from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchResult
-from mdvec.types.query import Filters
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport, ListedDocument, WorkspaceStatus
+from mdvec.types.report import ImportMode, ImportOptions, ImportReport, WorkspaceStatus
+from mdvec.types.store_report import PublishedVersion
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.database import DatabasePlace
-from mdvec.workspace.pages import Browse
-from mdvec.workspace.workspace import Workspace, workspace_at
+from mdvec.workspace.workspace import Workspace
 
 # What one process can talk about with its clients meanwhile.
 _MAX_PROCESSES = 4
+
+_OWNER_HINT = "Its owner can run 'mdvec doctor'."
 
 
 class _UnnamedDatabasePlace(DatabasePlace, frozen=True):
@@ -56,28 +58,50 @@ class _RestrictedCollections(Collections):
     """Some collections of a database, to be read."""
 
     def __init__(self, whole: Collections, names: frozenset[str]) -> None:
-        super().__init__(whole.database, whole.stages)
-        self.place: DatabasePlace = _UnnamedDatabasePlace(**asdict(whole.place))
+        super().__init__(_UnnamedDatabasePlace(**asdict(whole.place)), Config(), whole.stages)
+        self._whole = whole
         self._names = names
-        self._shown: RestrictedStore | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the store is open."""
+        return self._whole.is_open
+
+    @property
+    def published(self) -> PublishedVersion | None:
+        """The version of the whole database."""
+        with _unplaced_errors():
+            return self._whole.published
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """That answers may not be right, without a word on where the store is."""
+        with _unplaced_errors():
+            return ("answers may lack something",)[: len(self._whole.warnings)]
+
+    @property
+    def size_bytes(self) -> int:
+        """Nothing: how much the other collections take is not shown."""
+        return 0
+
+    def damage(self) -> list[StoreError]:
+        """Return that the store is damaged, without a word on what of it."""
+        found = self._whole.damage()
+        return [StoreError("a part of it cannot be read", hint=_OWNER_HINT)][: len(found)]
+
+    @contextmanager
+    def read(self) -> Iterator[View]:
+        """Open a snapshot of what may be read."""
+        with _unplaced_errors(), self._whole.store().read(self._names) as view:
+            yield view
 
     def store(self) -> Store:
-        """Return what may be seen of the store."""
-        with unplaced_errors():
-            store = super().store()
-        if self._shown is None:
-            self._shown = RestrictedStore(store, self._names)
-        return self._shown
+        """Refuse the store itself, which is for changes.
 
-
-class _UnplacedBrowse(Browse):
-    """Lists of documents without the places of their files."""
-
-    def newest(
-        self, filters: Filters, collections: Sequence[str] = (), *, limit: int = 100
-    ) -> list[ListedDocument]:
-        """List documents as in a whole workspace, but for the paths of their files."""
-        return [replace(each, file=None) for each in super().newest(filters, collections, limit=limit)]
+        Raises:
+            NotAllowedError: Always.
+        """
+        _refuse()
 
 
 class RestrictedWorkspace(Workspace):
@@ -95,13 +119,13 @@ class RestrictedWorkspace(Workspace):
 
     def __init__(self, whole: Workspace, names: Iterable[str]) -> None:
         self.readable = frozenset(names)
+        self._whole = whole
         search = replace(whole._config.search, sync_budget_ms=0)
         super().__init__(
             _RestrictedCollections(whole._collections, self.readable),
             replace(whole._config, search=search, warnings=()),
         )
         self.searchers = whole.searchers
-        self.browse = _UnplacedBrowse(self._collections, self.browse._search)
         self._looking = threading.Lock()
         self._seen: tuple[int, WorkspaceStatus] | None = None
         self._generation = 0
@@ -151,16 +175,7 @@ class RestrictedWorkspace(Workspace):
             )
             for each in status.collections
         ]
-        return replace(status, collections=tuple(shown))
-
-    def answer(self, asked: Search) -> SearchResult:
-        """Return an answer without the places of files.
-
-        Raises:
-            MdvecError: As in a whole workspace.
-        """
-        result = super().answer(asked)
-        return replace(result, hits=tuple(replace(each, file=None) for each in result.hits))
+        return replace(status, collections=tuple(shown), published=None)
 
     def add_collection(self, *_: Any, **__: Any) -> Collection:
         """Refuse, before anything on this machine is looked at.
@@ -168,7 +183,7 @@ class RestrictedWorkspace(Workspace):
         Raises:
             NotAllowedError: Always.
         """
-        refuse()
+        _refuse()
 
     def import_collection(
         self,
@@ -182,7 +197,7 @@ class RestrictedWorkspace(Workspace):
             NotAllowedError: Otherwise.
         """
         self.collection(name)
-        refuse()
+        _refuse()
 
     def generation(self) -> int:
         """Return a number that grows whenever anything changes in what may be read."""
@@ -200,7 +215,8 @@ class RestrictedWorkspace(Workspace):
             left_s = deadline - time.monotonic()
             if now != generation or left_s <= 0:
                 return now
-            self._collections.store().wait_for_change(version, timeout_s=left_s)
+            with _unplaced_errors():
+                self._whole.wait_for_change(version, timeout_s=left_s)
 
     def _look(self) -> tuple[int, int]:
         """Return the generation of what may be read, and the version of the whole store."""
@@ -212,6 +228,33 @@ class RestrictedWorkspace(Workspace):
                 self._generation += self._seen is None or self._seen[1] != status
                 self._seen = version, status
             return self._generation, version
+
+
+def _refuse() -> NoReturn:
+    """Refuse what would change something.
+
+    Raises:
+        NotAllowedError: Always.
+    """
+    raise NotAllowedError
+
+
+@contextmanager
+def _unplaced_errors() -> Iterator[None]:
+    """Replace errors of a store, which name its file or its server, by ones of the same kind that do not.
+
+    What they say is in the log of the server.
+
+    Raises:
+        StoreError: In place of the error.
+    """
+    try:
+        yield
+    except StoreError as error:
+        run.log_failure(error)
+        shown = type(error)(hint=_OWNER_HINT)
+        shown.is_logged = True
+        raise shown from error
 
 
 def _unplaced(collection: Collection) -> Collection:
@@ -234,11 +277,11 @@ def use_processes(workspace: Workspace, most: int | None = None) -> None:
 
 def answering_elsewhere(workspace: Workspace) -> Callable[[], Callable[[Search], SearchResult]]:
     """Return what answers the searches of a workspace in another process; its database must exist."""
-    return partial(_open_answering, replace(workspace._collections.place, makes=False), workspace._config)
+    return partial(_open_answering, workspace.opened_elsewhere())
 
 
-def _open_answering(place: DatabasePlace, config: Config) -> Callable[[Search], SearchResult]:
-    whole = workspace_at(place, config)
+def _open_answering(opened: Callable[[], Workspace]) -> Callable[[Search], SearchResult]:
+    whole = opened()
     whole.use_small_models_only()
     workspaces: dict[frozenset[str] | None, Workspace] = {None: whole}
 

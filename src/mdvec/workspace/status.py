@@ -25,7 +25,7 @@ from mdvec.indexing.prepare import text_or_rule
 from mdvec.indexing.work import Recipe
 from mdvec.machine import available_cores, can_open_files, is_out_of_files
 from mdvec.sources.interface import Source
-from mdvec.stores.interface import Store, View
+from mdvec.stores.interface import View
 from mdvec.text.quantity import quantity
 from mdvec.types.change import NEEDS_FILES, SourceEntry
 from mdvec.types.collection import RESERVED_NAMES, Collection, EmbeddingSpec
@@ -59,21 +59,20 @@ def describe_all(
     if collections.place.is_missing and not names:
         model = _described(stages.models.for_(None))
         return WorkspaceStatus(collections.place.shown, 0, model, ())
-    store = collections.store()
-    with store.read() as view:
+    with collections.read() as view:
         chosen = collections.chosen(names, view, include_disabled=True)
         statuses = [_describe(each, view, stages, collections.place, files=files) for each in chosen]
         watchers = tuple(each for each in view.collections.activities() if not each.collection)
     if check:
-        statuses = [_checked(each, store, stages) for each in statuses]
+        statuses = [_checked(each, collections, stages) for each in statuses]
     models = dict.fromkeys(status.model for status in statuses)
     return WorkspaceStatus(
         database=collections.place.shown,
-        size_bytes=store.size_bytes,
+        size_bytes=collections.size_bytes,
         model=", ".join(models) or _described(stages.models.for_(None)),
         collections=tuple(statuses),
         watchers=watchers,
-        published=store.published,
+        published=collections.published,
     )
 
 
@@ -100,12 +99,12 @@ def _describe(
     )
 
 
-def _checked(status: CollectionStatus, store: Store, stages: Stages) -> CollectionStatus:
+def _checked(status: CollectionStatus, collections: Collections, stages: Stages) -> CollectionStatus:
     collection = status.collection
     try:
         source = stages.source(collection.source)
         recipe = stages.recipe(collection.chunking, stages.cutting_model(collection))
-        return replace(status, check=_compare_with_disk(collection, store, source, recipe))
+        return replace(status, check=_compare_with_disk(collection, collections, source, recipe))
     except MdvecError as error:
         return replace(
             status,
@@ -119,17 +118,19 @@ def _described(model: Model) -> str:
     return str(model.problem) if model.problem is not None else model.name
 
 
-def _compare_with_disk(collection: Collection, store: Store, source: Source, recipe: Recipe) -> DiskCheck:
+def _compare_with_disk(
+    collection: Collection, collections: Collections, source: Source, recipe: Recipe
+) -> DiskCheck:
     """Return what an import would do.
 
     Raises:
         SourceMissingError: If the source is not there.
     """
-    with store.read() as view:
+    with collections.read() as view:
         known = view.documents.known(collection.id)
     listing = source.list()
     plan, _ = make_plan(listing, known, source, recipe.fingerprint, look_at=known)
-    with store.read() as view:
+    with collections.read() as view:
         without_text = {item.path for item in known_without_text(collection, listing, plan.new, view)}
     return DiskCheck(
         new=tuple(
@@ -159,17 +160,17 @@ def examine(collections: Collections, stages: Stages) -> list[Finding]:
     """
     findings = [_about_machine(), *_about_place(collections.place)]
     try:
-        store = collections.store()
+        warnings = collections.warnings  # opens the store
     except MdvecError as error:
         severity = Severity.NOTE if isinstance(error, NoIndexError) else Severity.PROBLEM
         return [*findings, *_about_models(stages, ()), Finding(severity, "database", str(error), error.hint)]
     try:
         registered = collections.chosen((), include_disabled=True)
         findings.extend(_about_models(stages, registered))
-        findings.append(_about_database(collections.place.shown, store))
-        findings.extend(_about_vector_index(store))
-        findings.extend(Finding(Severity.NOTE, "database", warning) for warning in store.warnings)
-        with store.read() as view:
+        findings.append(_about_database(collections))
+        findings.extend(_about_vector_index(collections))
+        findings.extend(Finding(Severity.NOTE, "database", warning) for warning in warnings)
+        with collections.read() as view:
             versions = {each.id: view.documents.versions(each.id) for each in registered}
         findings.extend(
             finding
@@ -215,10 +216,10 @@ def _counting_files() -> Iterator[None]:
 
 def _find_damage(collections: Collections) -> DamagedDatabaseError | None:
     """Return the damage in a database; None if it is intact, was not used or cannot be examined."""
-    if not collections.database.is_open:
+    if not collections.is_open:
         return None
     try:
-        problems = collections.store().check()
+        problems = collections.damage()
     except MdvecError:
         return None
     if not problems:
@@ -280,9 +281,10 @@ def _about_reranker(stages: Stages) -> Iterator[Finding]:
         yield Finding(Severity.PROBLEM, "reranker", str(error), error.hint)
 
 
-def _about_database(database: str, store: Store) -> Finding:
+def _about_database(collections: Collections) -> Finding:
+    database = collections.place.shown
     try:
-        problems = store.check()
+        problems = collections.damage()
     except MdvecError as error:  # what keeps it from being examined is no damage
         return Finding(Severity.PROBLEM, "database", str(error), error.hint)
     if problems:
@@ -295,9 +297,9 @@ def _about_database(database: str, store: Store) -> Finding:
     return Finding(Severity.OK, "database", f"{database}: intact")
 
 
-def _about_vector_index(store: Store) -> Iterator[Finding]:
+def _about_vector_index(collections: Collections) -> Iterator[Finding]:
     """Yield problems of the vector index of a store; searches work without it, but slower."""
-    with store.read() as view:
+    with collections.read() as view:
         index = view.vectors.index
         if index is None:
             return
@@ -368,7 +370,7 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
     is_new = status.collection.last_indexed_ms is None
     update = collections.place.import_command([name], ImportMode.NEW if is_new else ImportMode.UPDATE)
     files = collections.place.command("status", "-n", name)
-    complete = f"{PUBLISH_AGAIN.capitalize()}." if collections.is_published else f"Run '{update}'."
+    complete = f"{PUBLISH_AGAIN.capitalize()}." if collections.published else f"Run '{update}'."
     if status.is_unreachable:
         yield note(
             f"cannot be reached now; searches use what was indexed: {status.check_error}",

@@ -21,7 +21,7 @@ from mdvec.workspace.database import open_database, open_store
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
-    from mdvec.stores.interface import Store, Team
+    from mdvec.stores.interface import Store, Team, View
     from mdvec.types.collection import Collection
     from mdvec.workspace.collections import Collections
     from mdvec.workspace.stages import Stages
@@ -39,19 +39,18 @@ class Stores:
 
     def describe(self) -> StoreDescription:
         """Describe the store: what it is, what it holds, and its vector index."""
-        store = self._collections.store()
-        with store.read() as view:
+        with self._collections.read() as view:
             counts = [view.collections.counts(each.id, None) for each in view.collections.all()]
             spaces = tuple(
                 SpaceSize(space.key, count)
                 for space_id, space in view.spaces.all().items()
                 if (count := view.vectors.count(space_id))
             )
-        location, problems = _vector_index(store)
+            location, problems = _vector_index(view)
         return StoreDescription(
             name=registry.named_store(str(self._collections.place.location)),
             location=self._collections.place.shown,
-            size_bytes=store.size_bytes,
+            size_bytes=self._collections.size_bytes,
             collections=len(counts),
             documents=sum(each.documents for each in counts),
             chunks=sum(each.chunks for each in counts),
@@ -160,7 +159,7 @@ class Stores:
     def _warn_of_pending(self, collections: Sequence[Collection]) -> None:
         """Warn of texts that are published without a vector."""
         for each in collections:
-            with self._collections.store().read() as view:
+            with self._collections.read() as view:
                 pending = self._stages.model(each).counts(each, view).pending_chunks
             if pending:
                 command = self._collections.place.import_command([each.name], ImportMode.UPDATE)
@@ -210,7 +209,7 @@ class Stores:
             StoreError: If nothing is embedded yet, or other things have those names.
         """
         store, collection = self._team(), self._collections.named(name)
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             space_id = self._stages.model(collection).space_id(collection, view)
         if space_id is None:
             msg = f"the collection {name!r} has no vectors yet"
@@ -279,10 +278,9 @@ def _is_same(place: Path | str, location: Path | str) -> bool:
     return str(place) == str(location)
 
 
-def _vector_index(store: Store) -> tuple[str, tuple[str, ...]]:
-    with store.read() as view:
-        index = view.vectors.index
-        if index is None:
-            return "", ()
-        problem = index.problem()
-        return index.location, (problem,) if problem else ()
+def _vector_index(view: View) -> tuple[str, tuple[str, ...]]:
+    index = view.vectors.index
+    if index is None:
+        return "", ()
+    problem = index.problem()
+    return index.location, (problem,) if problem else ()

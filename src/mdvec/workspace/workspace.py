@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ from mdvec.types.report import (
 )
 from mdvec.workspace import reading
 from mdvec.workspace.collections import CollectionChanges, Collections, Folders, Registration
-from mdvec.workspace.database import DOCS_COLLECTION, DatabasePlace, WorkspaceDatabase
+from mdvec.workspace.database import DOCS_COLLECTION, DatabasePlace
 from mdvec.workspace.importing import FirstIndex, Freshness, import_into, no_longer_updated
 from mdvec.workspace.models import Models
 from mdvec.workspace.pages import Browse, Pages
@@ -133,7 +133,7 @@ class Workspace:
             self._first_index.close(_END_WAIT_S)
         if self.searchers is not None:
             self.searchers.close()
-        self._collections.database.close()
+        self._collections.close()
         self._stages.models.close()
 
     # --- collections ---------------------------------------------------------------------------
@@ -273,8 +273,8 @@ class Workspace:
                 query, warnings = self._first_index.prepare(query, wait_for_vectors=wait_for_vectors)
             left, checked_ms = self.freshness.bring_up(query.collections)
             unreadable = map(self._unreadable.get, query.collections or sorted(self._unreadable))
-            store = self._collections.store()
-            warnings = (*self._config.warnings, *filter(None, unreadable), *store.warnings, *warnings, *left)
+            of_store = self._collections.warnings
+            warnings = (*self._config.warnings, *filter(None, unreadable), *of_store, *warnings, *left)
             importing = self._first_index is not None and self._first_index.running
             asked = Search(query, checked_ms, importing, related_to, self.readable)
             # The steps of a search can be followed only in this process.
@@ -291,12 +291,16 @@ class Workspace:
         Raises:
             MdvecError: As :meth:`search`.
         """
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             chosen = self._collections.chosen(asked.query.collections, view)
             searched = [self._stages.searched(each, view) for each in chosen]
             reranker = self._stages.models.reranker
             ready = None if reranker is None else reranker.ready()
             return search(asked, searched, view, self._collections, ready)
+
+    def opened_elsewhere(self) -> Callable[[], Workspace]:
+        """Return what opens the database in another process, where it must exist."""
+        return partial(workspace_at, replace(self._collections.place, makes=False), self._config)
 
     def use_small_models_only(self) -> None:
         """Refuse, by a RuntimeError, searches that need a large model."""
@@ -327,7 +331,7 @@ class Workspace:
         if lines is not None and section is not None:
             msg = "`lines` and `section` cannot be used together"
             raise UsageError(msg, hint="Give one of them.")
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             found = find(path, collection, self._collections, view)
         stale = is_stale(found.document, self._stages.source(found.collection.source).differs)
         if lines is None and section is None:
@@ -346,7 +350,7 @@ class Workspace:
             DocumentNotFoundError: If there is no such document.
             UsageError: If more than one document is meant.
         """
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             found = find(path, collection, self._collections, view)
             return reading.links_of(found.document, view, steps)
 
@@ -369,13 +373,13 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If there is no such collection.
         """
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             places = self._collections.chosen((collection,) if collection else (), view)
             return reading.page_of_documents(places, view, after=after, prefix=prefix, limit=limit)
 
     def generation(self) -> int:
         """Return a number that grows whenever anything in the database changes, by any process."""
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             return view.version
 
     def wait_for_change(self, generation: int, *, timeout_s: float) -> int:
@@ -392,7 +396,7 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             searched = self._collections.chosen(collections, view)
             return view.documents.tags(narrowed(Filters(), searched, view))
 
@@ -402,7 +406,7 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
-        with self._collections.store().read() as view:
+        with self._collections.read() as view:
             yield from reading.every_chunk(self._collections.chosen(collections, view), view)
 
     def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
@@ -414,7 +418,7 @@ class Workspace:
         names = (name,) if name else ()
         status = describe_all(names, self._collections, self._stages, files=files, check=check)
         unreadable = map(self._unreadable.get, names or sorted(self._unreadable))
-        store = () if self._collections.place.is_missing else self._collections.store().warnings
+        store = () if self._collections.place.is_missing else self._collections.warnings
         return replace(status, warnings=(*self._config.warnings, *filter(None, unreadable), *store))
 
     def doctor(self) -> list[Finding]:
@@ -483,4 +487,4 @@ def workspace_at(place: DatabasePlace, config: Config, embedder: Embedder | None
         embedder: Used instead of the configured one.
     """
     stages = Stages(config, embedder)
-    return Workspace(Collections(WorkspaceDatabase(place, config, stages), stages), config)
+    return Workspace(Collections(place, config, stages), config)

@@ -1,4 +1,9 @@
-"""multilingual-e5-small, offline: the package mdvec-e5, run by onnxruntime or numpy."""
+"""multilingual-e5-small, offline: the package mdvec-e5, run by onnxruntime or numpy.
+
+Read ``embedder.py`` first. ``model.py`` maps the files of the package, ``tokenizer.py`` cuts texts into
+tokens by ``segments.py`` and ``pieces.py``, ``engine.py`` makes batches of them, and one of the two
+encoders runs them.
+"""
 
 import os
 

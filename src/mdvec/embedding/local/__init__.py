@@ -1,4 +1,8 @@
-"""Models that run here, on torch: any model that sentence-transformers can load, and PLaMo."""
+"""Models that run here, on torch: any model that sentence-transformers can load, and PLaMo.
+
+Read ``local_embedder.py`` first. ``files.py`` and ``layout.py`` find a model and its facts without loading
+it, ``local_model.py`` loads and frees it, and ``engines.py`` and ``inference.py`` run it in batches.
+"""
 
 import os
 

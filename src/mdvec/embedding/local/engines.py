@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,14 +69,9 @@ class SentenceTransformersEngine:
         self._prompts = prompts
         self._runs_code = trust_remote_code
         self._device = _prepared_device(device, threads, self._section)
-        with _cannot_load(folder, self._section, runs_code=trust_remote_code):
-            self._model: Any = SentenceTransformer(
-                str(folder),
-                device=str(self._device),
-                local_files_only=True,
-                trust_remote_code=trust_remote_code,
-                model_kwargs={"dtype": torch.float32},
-            )
+        self._model = _loaded(
+            SentenceTransformer, folder, self._device, self._section, runs_code=trust_remote_code
+        )
 
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """Run one batch; see :meth:`mdvec.embedding.local.inference.Engine.encode`."""
@@ -171,14 +166,7 @@ class CrossEncoderEngine:
         self._folder = folder
         self._runs_code = trust_remote_code
         self._device = _prepared_device(device, threads, self._section)
-        with _cannot_load(folder, self._section, runs_code=trust_remote_code):
-            self._model: Any = CrossEncoder(
-                str(folder),
-                device=str(self._device),
-                local_files_only=True,
-                trust_remote_code=trust_remote_code,
-                model_kwargs={"dtype": torch.float32},
-            )
+        self._model = _loaded(CrossEncoder, folder, self._device, self._section, runs_code=trust_remote_code)
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Score one batch of texts.
@@ -240,6 +228,20 @@ def _prepared_device(name: str, threads: int | None, section: str) -> torch.devi
     if threads is not None:
         torch.set_num_threads(threads)
     return choose_device(name, section=section)
+
+
+def _loaded(
+    kind: Callable[..., Any], folder: Path, device: torch.device, section: str, *, runs_code: bool
+) -> Any:
+    """Load a model of sentence-transformers from its files, with numbers of 32 bits."""
+    with _cannot_load(folder, section, runs_code=runs_code):
+        return kind(
+            str(folder),
+            device=str(device),
+            local_files_only=True,
+            trust_remote_code=runs_code,
+            model_kwargs={"dtype": torch.float32},
+        )
 
 
 def _free(device: torch.device) -> None:

@@ -1,1 +1,4 @@
-"""Repositories on GitHub, read over its REST interface."""
+"""Repositories on GitHub, read over its REST interface.
+
+Read ``github_source.py`` first; ``api.py`` has the four requests.
+"""

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 
 from mdvec import run
 from mdvec.errors import StoreError
-from mdvec.stores.claims import Claim, holding
+from mdvec.stores.claims import Claim, Claims
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.database import PostgresDatabase
 from mdvec.types.ids import CollectionId
@@ -64,7 +64,7 @@ class _Held:
         return None if row is None else int(row[0])
 
 
-class RowClaims:
+class RowClaims(Claims[_Held]):
     """The claims on a store; those on the store itself, leases, exist side by side.
 
     Rows are written by one transaction at a time, and exclude each other. Each has a connection of its own
@@ -73,12 +73,8 @@ class RowClaims:
     """
 
     def __init__(self, database: PostgresDatabase) -> None:
+        super().__init__()
         self._database = database
-        self._held: dict[Claim, _Held] = {}
-
-    def hold(self, claim: Claim, *, wait_s: float) -> AbstractContextManager[Claim]:
-        """Hold a claim for as long as the context lasts; see :meth:`mdvec.stores.interface.Store.claim`."""
-        return holding(claim, self._take, self._release, wait_s=wait_s)
 
     def confirm(self, connection: Connection, claim: Claim) -> None:
         """Check inside a transaction that a claim holds, and show how far its work is.
@@ -109,11 +105,6 @@ class RowClaims:
     def token(self, claim: Claim) -> int:
         """Return the number of a claim in its row; 0 without one."""
         return self._held[claim].token if claim in self._held else 0
-
-    def release_all(self) -> None:
-        """Release all claims."""
-        for claim in list(self._held):
-            self._release(claim)
 
     def share(
         self, lease: Claim, here: Sequence[CollectionId], missing: Sequence[CollectionId]

@@ -23,7 +23,7 @@ from mdvec.errors import (
     StoreUnavailableError,
     WriterBusyError,
 )
-from mdvec.stores.columns import storable
+from mdvec.stores.tables import storable
 from mdvec.text.addresses import without_password
 
 Connection = psycopg.Connection[tuple[Any, ...]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -67,33 +67,33 @@ class PostgresTables(Tables):
         super().__init__(version, found["vector_epoch"], memo, readable)
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
-        """Run a statement that is written as for SQLite; return its rows, if any."""
         return fetch_rows(self.connection, sql, *arguments)
 
-    def named(self, column: str, texts: Iterable[str]) -> Sql:
-        """Return the condition that a column is one of some texts."""
-        return Sql(f"{column} = ANY(?)", (list(texts),))
+    def named(self, column: str, values: Iterable[str]) -> Sql:
+        return Sql(f"{column} = ANY(?)", (list(values),))
 
     def one_of(self, column: str, values: Iterable[int]) -> Sql:
-        """Return the condition that a column is one of some numbers."""
         return Sql(f"{column} = ANY(?::bigint[])", (ids_text(values),))
 
-    def listed(self, column: str, ids: Iterable[int]) -> Sql:
-        """Return the condition that a column is one of any number of ids."""
-        return self.one_of(column, ids)
+    listed = one_of
 
     def unlisted(self, column: str, ids: Iterable[int]) -> Sql:
-        """Return the condition that a column is none of some numbers."""
         # Not as a text: a planner that reads the numbers chooses joins that take minutes.
         return Sql(f"NOT {column} = ANY(?::bigint[])", (list(ids),))
 
+    each_id = "unnest(?::bigint[]) WITH ORDINALITY j(value, key)"
+    ids = staticmethod(ids_text)
+
     def stored(self, text: str) -> str:
-        """Return a text without NUL and lone surrogates."""
         return stored_text(text)
 
     def change(self, sql: str, *arguments: Any) -> int:
-        """Run a statement; return how many rows it changed."""
         return self.connection.execute(own_dialect(sql), arguments).rowcount
+
+    def change_each(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Run a statement with the arguments of each row, in one round trip."""
+        with self.connection.cursor() as cursor:
+            cursor.executemany(own_dialect(sql), rows)
 
     def insert(self, table: str, columns: Mapping[str, str], rows: Iterable[tuple[Any, ...]]) -> None:
         """Write rows by one statement, each column as an array: as fast as COPY, which RLS refuses."""
@@ -104,7 +104,6 @@ class PostgresTables(Tables):
             self.connection.execute(sql, values)
 
     def new_ids(self, table: str, count: int) -> list[int]:
-        """Return ids that were never used, ascending."""
         rows = self.connection.execute(
             "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)", (table, count)
         )

@@ -9,18 +9,18 @@ from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from mdvec.errors import ConfigError, DamagedDatabaseError, StoreError
 from mdvec.stores.claims import Claim
 from mdvec.stores.collection_tables import CollectionTables
 from mdvec.stores.commits import await_commit
+from mdvec.stores.document_tables import ChunkTables, DocumentTables
 from mdvec.stores.interface import Team
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.postgres.claims import ACTIVITIES, RowClaims
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.database import PostgresDatabase, PostgresSettings, PostgresTables
-from mdvec.stores.postgres.documents import PostgresChunks, PostgresDocuments
 from mdvec.stores.postgres.opening import identifier
 from mdvec.stores.postgres.postings import ENTRIES, ENTRY_BYTES
 from mdvec.stores.postgres.schema import grant, revoke
@@ -31,21 +31,23 @@ from mdvec.stores.postgres.vectors import (
     take_texts,
 )
 from mdvec.stores.postgres.views import make_views
-from mdvec.stores.postgres.where import PostgresWhere
-from mdvec.stores.postgres.words import PostgresWords
+from mdvec.stores.postgres.words import PostgresWords, put_terms, remove_terms
+from mdvec.stores.records import ChunkTerms, DocumentRecord
 from mdvec.stores.snapshot import Snapshot
-from mdvec.stores.tables import Memo, Readable, Sql
-from mdvec.stores.vector_tables import AttachedTo, Matrices, SpaceTables
+from mdvec.stores.tables import Memo, Readable, Sql, memorized, starts_with
+from mdvec.stores.vector_tables import Matrices, SpaceTables
+from mdvec.stores.vectors.follower import AttachedIndex
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.stores.vectors.journal import ATTACHED
+from mdvec.stores.where_tables import WhereTables
 from mdvec.text.addresses import without_password
+from mdvec.text.globs import compile_glob, literal_prefix
+from mdvec.text.hashing import text_hash
 from mdvec.types.collection import Collection
-from mdvec.types.ids import CollectionId, SpaceId, TextHash
+from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
+from mdvec.types.query import Where
 from mdvec.types.report import Activity
 from mdvec.types.store_report import PublishedVersion
-
-if TYPE_CHECKING:  # needed with a vector index only
-    from mdvec.stores.vectors.follower import AttachedIndex
 
 _MISSING = """(SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.document_id AND NOT d.superseded
      WHERE c.collection_id = ? AND NOT EXISTS(
@@ -85,23 +87,83 @@ _CHECKS = {
 }
 
 
+class PostgresWhere(WhereTables):
+    """Finds which chunks and documents a ``Where`` covers.
+
+    PostgreSQL has statistics and chooses its joins itself. Globs are matched here, by the code of every other
+    store, among the paths of a version.
+    """
+
+    date_condition = "p.value ~ '^[0-9]{4}-[0-9]{2}'"
+    count_chunks = "SELECT coalesce(sum(chunks), 0) FROM collections"
+
+    def path_condition(self, glob: str, collections: tuple[CollectionId, ...]) -> Sql:
+        """Return the condition that a document ``d`` is one of those whose path matches a glob."""
+        return self.tables.listed("d.id", self._documents_at(glob, collections))
+
+    def source(self, where: Where) -> Sql:  # noqa: ARG002
+        return Sql("chunks c JOIN documents d ON d.id = c.document_id WHERE true")
+
+    @memorized
+    def _documents_at(self, glob: str, collections: tuple[CollectionId, ...]) -> list[int]:
+        matches = compile_glob(glob)
+        prefix = starts_with("d.path", literal_prefix(glob))
+        sql = f"""SELECT d.id, d.path FROM documents d
+            WHERE d.collection_id = ANY(?::bigint[]) AND {prefix.text}"""
+        rows = self.tables.rows(sql, list(collections), *prefix.arguments)
+        return [document_id for document_id, path in rows if matches(path)]
+
+
+class PostgresDocuments(DocumentTables):
+    """The documents of a transaction."""
+
+    tables: PostgresTables
+
+    def _put_terms(
+        self, collection_id: CollectionId, chunks: Sequence[int], terms: Sequence[ChunkTerms]
+    ) -> None:
+        put_terms(self.tables.connection, collection_id, list(zip(map(ChunkId, chunks), terms, strict=True)))
+
+    def _complete(self, documents: Sequence[int], records: Sequence[DocumentRecord]) -> None:  # noqa: ARG002
+        """Mark the vectors of texts that are names from now on."""
+        names = (text_hash(name) for record in records for name in record.names)
+        self.tables.change(
+            "UPDATE vectors SET named = true WHERE text_hash = ANY(?::bytea[]) AND NOT named", list(names)
+        )
+
+    def delete(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
+        """Remove documents with their terms, which no foreign key removes."""
+        chosen = self.tables.named("path", paths)
+        sql = f"SELECT id FROM documents WHERE collection_id = ? AND {chosen.text}"
+        if ids := [row[0] for row in self.tables.rows(sql, collection_id, *chosen.arguments)]:
+            remove_terms(self.tables.connection, collection_id, ids)
+            self.tables.change("DELETE FROM documents WHERE id = ANY(?::bigint[])", ids)
+
+
+class PostgresChunks(ChunkTables):
+    """The chunks of a transaction."""
+
+    # Not by their ids: a sequence may leave some out.
+    before_and_after = "coalesce(before.id, 0), coalesce(after.id, 0)"
+    neighbours = """LEFT JOIN chunks before
+            ON before.document_id = c.document_id AND before.ordinal = c.ordinal - 1
+        LEFT JOIN chunks after ON after.document_id = c.document_id AND after.ordinal = c.ordinal + 1"""
+
+
 class PostgresCollections(CollectionTables):
     """The collections of a transaction."""
 
     def _activities(self) -> list[Activity]:
-        """Return what live processes are doing now."""
-        return [Activity(*row) for row in self._tables.rows(ACTIVITIES)]
+        return [Activity(*row) for row in self.tables.rows(ACTIVITIES)]
 
     def delete(self, collection_id: CollectionId) -> None:
-        """Remove a collection and all it holds."""
-        self._tables.change(
+        self.tables.change(
             "DELETE FROM postings WHERE term_id IN (SELECT id FROM terms WHERE collection_id = ?)",
             collection_id,
         )
-        self._tables.change("DELETE FROM collections WHERE id = ?", collection_id)
+        self.tables.change("DELETE FROM collections WHERE id = ?", collection_id)
 
     def _pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
-        """Return how many chunks lack a vector, as SQL."""
         return Sql(_MISSING, (collection_id, space_id))
 
 
@@ -110,7 +172,7 @@ def snapshot(
     exact_up_to: int,
     memo: Memo | None = None,
     matrices: Matrices | None = None,
-    index: AttachedTo | None = None,
+    index: AttachedIndex | None = None,
     readable: Readable = None,
 ) -> Snapshot:
     """Return the parts of a transaction.
@@ -129,15 +191,14 @@ def snapshot(
     chunks = PostgresChunks(tables, where, documents.texts)
     spaces = SpaceTables(tables, where)
     return Snapshot(
-        version=tables.version,
-        restricted=readable is not None,
         tables=tables,
-        collections=PostgresCollections(tables, where),
+        collections=PostgresCollections(tables),
         documents=documents,
         chunks=chunks,
         words=PostgresWords(tables, where),
         spaces=spaces,
         vectors=PostgresVectors(tables, where, chunks, spaces, matrices, index),
+        restricted=readable is not None,
     )
 
 
@@ -173,7 +234,6 @@ class PostgresStore:
 
     @property
     def team(self) -> Team:
-        """The store itself."""
         return self
 
     @property
@@ -195,10 +255,9 @@ class PostgresStore:
 
     @contextmanager
     def read(self, readable: Readable = None) -> Iterator[Snapshot]:
-        """Open a snapshot; see :meth:`mdvec.stores.interface.Store.read`."""
         with self._database.reading() as connection:
-            index = None if self._attached is None else (self._attached, self._current_version)
-            yield snapshot(connection, self._exact_up_to, self._memo, self._matrices, index, readable)
+            shared = self._memo, self._matrices, self._attached
+            yield snapshot(connection, self._exact_up_to, *shared, readable)
 
     def make_vector_indexes(self) -> None:
         """Make the indexes of spaces that have become large; other writers wait meanwhile.
@@ -214,14 +273,12 @@ class PostgresStore:
 
     @contextmanager
     def write(self, claim: Claim | None = None) -> Iterator[Snapshot]:
-        """Open a transaction; see :meth:`mdvec.stores.interface.Store.write`."""
         with self._writing(claim) as connection:
             yield snapshot(connection, self._exact_up_to)
 
     def claim(
         self, collection: Collection | None, purpose: str, *, wait_s: float
     ) -> AbstractContextManager[Claim]:
-        """Claim a collection or the store; see :meth:`mdvec.stores.interface.Store.claim`."""
         return self._claims.hold(Claim(collection, purpose, wait_s), wait_s=wait_s)
 
     def check(self) -> list[StoreError]:
@@ -231,7 +288,6 @@ class PostgresStore:
         return [DamagedDatabaseError(message.format(count)) for message, count in counts.items() if count]
 
     def compact(self) -> None:
-        """Rewrite the tables without what was deleted; see :meth:`mdvec.stores.interface.Store.compact`."""
         schema = self._database.settings.schema
         with self._database.writing() as connection:
             connection.execute("DELETE FROM terms WHERE chunks = 0")
@@ -245,7 +301,6 @@ class PostgresStore:
         return ""
 
     def take_texts(self, claim: Claim, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
-        """Take texts to embed; see :class:`mdvec.stores.interface.Team`."""
         with self._writing(claim) as connection:
             token = self._claims.token(claim)
             return take_texts(PostgresTables(connection, self._exact_up_to, None), space_id, hashes, token)
@@ -253,32 +308,26 @@ class PostgresStore:
     def share(
         self, lease: Claim, here: Sequence[CollectionId], missing: Sequence[CollectionId]
     ) -> set[CollectionId]:
-        """Return what the holder of a lease watches; see :class:`mdvec.stores.interface.Team`."""
         return self._claims.share(lease, here, missing)
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
-        """Return another version as soon as it is announced; see :class:`mdvec.stores.interface.Store`."""
         with self._database.listening() as heard:
             return await_commit(self._current_version, version, timeout_s=timeout_s, heard=heard)
 
     def grant(self, collection: Collection, role: str) -> None:
-        """Let a role read a collection; see :class:`mdvec.stores.interface.Team`."""
         with self._database.writing() as connection:
             grant(connection, self._database.settings.schema, collection.id, role)
 
     def revoke(self, collection: Collection, role: str) -> None:
-        """Revoke the right to read a collection."""
         with self._database.writing() as connection:
             revoke(connection, collection.id, role)
 
     def make_views(self, collection: Collection, space_id: SpaceId) -> list[str]:
-        """Show a collection to other programs; see :class:`mdvec.stores.interface.Team`."""
         schema, vector_schema = self._database.settings.schema, self._database.opened.vector_schema
         with self._database.writing() as connection:
             return make_views(connection, schema, vector_schema, collection.id, space_id)
 
     def close(self) -> None:
-        """Give the claims back and close the connections; a second call does nothing."""
         if not self._database.closed:
             self._claims.release_all()
             self._database.close()
@@ -294,14 +343,12 @@ class PostgresStore:
 
     def _attach(self, index: VectorIndex) -> AttachedIndex:
         """Make the database write down removals."""
-        from mdvec.stores.vectors.follower import AttachedIndex
-
         with self._database.reading() as connection:
             known = _is_attached(connection)
         if not known:
             with self._database.writing() as connection:
                 _attach_index(connection)
-        return AttachedIndex(index)
+        return AttachedIndex(index, self._current_version)
 
     def _current_version(self) -> int:
         with self._database.reading() as connection:

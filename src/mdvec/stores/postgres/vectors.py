@@ -17,7 +17,7 @@ from mdvec.stores.postgres.connection import Binary, Connection, ids_text
 from mdvec.stores.postgres.database import PostgresTables
 from mdvec.stores.postgres.opening import EF_SEARCH
 from mdvec.stores.records import ChunkPlace, DamagedRows, PendingText
-from mdvec.stores.tables import Tables
+from mdvec.stores.tables import Tables, memorized
 from mdvec.stores.vector_tables import VectorTables
 from mdvec.stores.vectors.follower import NearestQuery
 from mdvec.stores.vectors.index import VectorKind
@@ -105,7 +105,6 @@ class PostgresVectors(VectorTables):
     _ef_search = EF_SEARCH
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
-        """Return the vectors of the chunks' texts."""
         rows = self.tables.connection.execute(
             f"""SELECT c.id, {STORED} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
             WHERE v.space_id = %s AND c.id = ANY(%s)""",
@@ -116,7 +115,6 @@ class PostgresVectors(VectorTables):
         return in_rows_of(ids, [row[0] for row in rows], matrix)
 
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
-        """Return those of the hashes that have a vector."""
         self._where.require_everything()
         rows = self.tables.connection.execute(
             "SELECT text_hash FROM vectors WHERE space_id = %s AND text_hash = ANY(%s::bytea[])",
@@ -125,7 +123,6 @@ class PostgresVectors(VectorTables):
         return {TextHash(row[0]) for row in rows}
 
     def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
-        """Return chunk texts without a vector in the space, oldest chunk first, each hash once."""
         arguments = (collection_id, space_id, space_id, _live_tokens(self.tables), limit)
         rows = self.tables.connection.execute(_PENDING_CHUNKS, arguments).fetchall()
         bodies = self._chunks.texts(list({row[1] for row in rows})) if rows else {}
@@ -137,7 +134,6 @@ class PostgresVectors(VectorTables):
         return found
 
     def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
-        """Return names without a vector in the space, oldest first, each hash once."""
         rows = self.tables.connection.execute(
             f"""SELECT n.text_hash, min(n.text) {_MISSING_NAMES} {_NOT_TAKEN.format("n")}
             GROUP BY n.text_hash ORDER BY min(n.id) LIMIT %s""",
@@ -146,7 +142,6 @@ class PostgresVectors(VectorTables):
         return [PendingText(TextHash(text_hash), text) for text_hash, text in rows]
 
     def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
-        """Return how many names :meth:`pending_names` would return without a limit."""
         return self._number(f"SELECT count(DISTINCT n.text_hash) {_MISSING_NAMES}", (collection_id, space_id))
 
     def _number(self, sql: str, arguments: tuple[Any, ...]) -> int:
@@ -154,7 +149,6 @@ class PostgresVectors(VectorTables):
         return number
 
     def put(self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]) -> None:
-        """Add unit vectors; a hash that has one keeps it."""
         self._check_shape(vectors.shape, len(hashes), space_id)
         first = {key: at for at, key in reversed([*enumerate(hashes)])}
         keys = sorted(first, key=lambda key: first[key])
@@ -166,8 +160,9 @@ class PostgresVectors(VectorTables):
         """Find nothing damaged: the server checks what it reads."""
         return DamagedRows()
 
-    def _read_sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        places = super()._read_sample(space_id, count)
+    @memorized
+    def sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+        places = super().sample(space_id, count)
         if self._is_compared_by_server(space_id):  # every search compares with them
             ids = [place.id for place in places]
             rows = self.tables.connection.execute(_VECTORS, (space_id, ids), binary=True).fetchall()
@@ -205,9 +200,10 @@ class PostgresVectors(VectorTables):
             found[row] = np.fmax(found[row], in_order_of(ids, *_by_owner(others.fetchall()))[0])
         return found
 
-    def _vectors_at_hand(self, space_id: SpaceId) -> dict[int, NDArray[np.float16]]:
+    @memorized
+    def _vectors_at_hand(self, space_id: SpaceId) -> dict[int, NDArray[np.float16]]:  # noqa: ARG002
         """Return the vectors of sampled chunks, by chunk; to be added to."""
-        return self.tables.memorized(("vectors at hand", space_id), dict)
+        return {}
 
     def _proposed_by_server(
         self, template: str, query: NearestQuery
@@ -247,17 +243,10 @@ class PostgresVectors(VectorTables):
         """Return True if similarities are computed by the server, and not in memory."""
         return self._index is not None or self._is_large(space_id)
 
+    @memorized
     def _is_large(self, space_id: SpaceId) -> bool:
-        def look() -> bool:
-            found = self.tables.connection.execute(
-                "SELECT to_regclass(%s)", (_index(space_id, VectorKind.TEXT),)
-            )
-            return (
-                found.fetchall()[0][0] is not None
-                and self._number(_COUNT, (space_id,)) > self.tables.exact_up_to
-            )
-
-        return self.tables.memorized(("large", space_id), look)
+        ((index,),) = self.tables.rows("SELECT to_regclass(?)::oid", _index(space_id, VectorKind.TEXT))
+        return index is not None and self._number(_COUNT, (space_id,)) > self.tables.exact_up_to
 
 
 def take_texts(tables: Tables, space_id: SpaceId, hashes: Sequence[TextHash], token: int) -> set[TextHash]:

@@ -24,7 +24,7 @@ from mdvec.stores.postgres.postings import (
     without,
 )
 from mdvec.stores.records import BM25_K1, ChunkTerms
-from mdvec.stores.tables import Sql, any_of, starts_with
+from mdvec.stores.tables import Sql, any_of, memorized, starts_with
 from mdvec.stores.where_tables import covers_whole_collections
 from mdvec.stores.word_tables import Ranking, WordTables
 from mdvec.types.ids import ChunkId, CollectionId
@@ -118,18 +118,16 @@ def remove_terms(connection: Connection, collection_id: CollectionId, documents:
 class PostgresWords(WordTables):
     """Finds chunks by words; idf counts the chunks of all collections, whatever the filter."""
 
-    _tables: PostgresTables
+    tables: PostgresTables
 
     def _count_chunks_with(self, terms: Sequence[str]) -> dict[str, int]:
-        """Return how many chunks hold each of some terms."""
-        rows = self._tables.connection.execute(
+        rows = self.tables.connection.execute(
             "SELECT term, sum(chunks)::bigint FROM terms WHERE term = ANY(%s) GROUP BY term", (list(terms),)
         )
         found: dict[str, int] = dict(rows.fetchall())
         return {term: found.get(stored_text(term), 0) for term in terms}
 
     def _best(self, terms: Sequence[str], where: Where, limit: int, must: Sequence[str]) -> Ranking:
-        """Return the best chunks, ties in order of id."""
         frequencies = self.frequencies(terms)
         repeats = Counter(term for term in terms if term in frequencies.of_term)
         if not repeats:
@@ -152,7 +150,6 @@ class PostgresWords(WordTables):
     def holding(
         self, groups: Sequence[Sequence[str]], where: Where, *, limit: int | None = None
     ) -> list[ChunkId]:
-        """Return the chunks inside ``where`` that hold a term of every group, in order of id."""
         held = [self._chunks_with(group, self._where.readable(where.collections)) for group in groups]
         ids: list[int] = reduce(partial(np.intersect1d, assume_unique=True), held).tolist()
         found: list[int] = []
@@ -167,7 +164,7 @@ class PostgresWords(WordTables):
 
     def _postings(self, terms: Sequence[str], collections: Sequence[CollectionId]) -> list[Postings]:
         """Return where each of the terms is."""
-        rows = self._tables.connection.execute(_POSTINGS, (list(terms), list(collections)), binary=True)
+        rows = self.tables.connection.execute(_POSTINGS, (list(terms), list(collections)), binary=True)
         blocks: list[list[tuple[int, bytes]]] = [[] for _ in terms]
         for position, block, entries in rows.fetchall():
             blocks[position - 1].append((block, entries))
@@ -179,7 +176,7 @@ class PostgresWords(WordTables):
         begun = [starts_with("t.term", stored_text(term[:-1])) for term in terms if term.endswith("*")]
         wanted = any_of([Sql("t.term = ANY(?)", (whole,)), *begun])
         sql = _HOLDING.format(condition=wanted.text)
-        return held_by([unpacked(self._tables.rows(sql, list(collections), *wanted.arguments))])
+        return held_by([unpacked(self.tables.rows(sql, list(collections), *wanted.arguments))])
 
     def _best_inside(
         self, chunks: NDArray[np.int64], scores: NDArray[np.float64], where: Where, limit: int
@@ -195,12 +192,10 @@ class PostgresWords(WordTables):
             at, size = at + size, size * _BATCH_GROWTH
         return found[:limit]
 
+    @memorized
     def _mean_length(self) -> float:
-        def read() -> float:
-            row = self._tables.connection.execute(_MEAN_LENGTH).fetchone()
-            return float(row[0]) if row is not None and row[0] else 1.0
-
-        return self._tables.memorized("mean length", read)
+        row = self.tables.connection.execute(_MEAN_LENGTH).fetchone()
+        return float(row[0]) if row is not None and row[0] else 1.0
 
 
 def _columns(keys: Iterable[Key]) -> tuple[list[int], list[int]]:

@@ -247,9 +247,9 @@ def prune(place: Place, newest: int, keep: int) -> int:
     # A manifest goes before its parts do: who can read it can fetch it, or sees that a part is gone.
     place.delete([_manifest_name(number) for number in old])
     needed: set[str] = set()
-    for kept in found[len(old) :]:
+    for number in found[len(old) :]:
         with suppress(DamagedDatabaseError):  # it cannot be fetched anyway
-            if (manifest := read_manifest(place, kept)) is not None:
+            if (manifest := read_manifest(place, number)) is not None:
                 needed.update((*manifest.parts, manifest.pages))
     beyond = f"{newest + 1:010}/"
     _delete_parts(place, [name for name in _part_names(place) if name < beyond and name not in needed])

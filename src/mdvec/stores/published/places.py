@@ -137,11 +137,9 @@ class FolderPlace:
 
     @property
     def location(self) -> str:
-        """Its path."""
         return str(self._folder)
 
     def is_there(self) -> bool:
-        """Return True if there is such a folder."""
         return self._folder.is_dir()
 
     def names(self, folder: str) -> list[str]:
@@ -178,7 +176,6 @@ class FolderPlace:
         return content
 
     def put(self, name: str, content: bytes) -> None:
-        """Write a file to the disk."""
         with self._translated():
             self._write(self._folder / name, content)
 
@@ -201,7 +198,6 @@ class FolderPlace:
         return True
 
     def delete(self, names: Sequence[str]) -> None:
-        """Remove files, and the folders that are empty then."""
         with self._translated():
             for name in names:
                 path = self._folder / name
@@ -236,7 +232,6 @@ class BucketPlace:
 
     @property
     def location(self) -> str:
-        """Its address."""
         return self._bucket.location
 
     def is_there(self) -> bool:
@@ -244,17 +239,14 @@ class BucketPlace:
         return True
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of the objects below a folder."""
         with self._translated():
             return sorted(each.name for each in self._bucket.objects(folder))
 
     def get(self, name: str, most_bytes: int) -> bytes | None:
-        """Return an object; None if there is none."""
         with self._translated():
             return self._bucket.get(name, most_bytes=most_bytes)
 
     def put(self, name: str, content: bytes) -> None:
-        """Write an object; S3 shows it whole or not at all."""
         with self._translated():
             self._bucket.put(name, content)
 
@@ -264,7 +256,6 @@ class BucketPlace:
             return self._bucket.create(name, content)
 
     def delete(self, names: Sequence[str]) -> None:
-        """Remove objects."""
         with self._translated():
             self._bucket.delete(names)
 

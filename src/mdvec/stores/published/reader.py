@@ -8,7 +8,7 @@ from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from msgspec import Struct
 
@@ -22,7 +22,6 @@ from mdvec.errors import (
     StoreUnavailableError,
 )
 from mdvec.settings import BucketSettings, OwnFolder, Seconds
-from mdvec.stores.claims import Claim
 from mdvec.stores.commits import await_commit
 from mdvec.stores.interface import Store, Team, View
 from mdvec.stores.published.copies import LocalCopies
@@ -30,7 +29,6 @@ from mdvec.stores.published.dataset import LocalFile, latest, numbers, read_mani
 from mdvec.stores.published.places import Place, open_place
 from mdvec.stores.tables import Readable
 from mdvec.text.addresses import scheme_of
-from mdvec.types.collection import Collection
 from mdvec.types.store_report import PublishedVersion
 
 _REFRESH_S = 30.0
@@ -106,17 +104,14 @@ class PublishedStore:
 
     @property
     def location(self) -> str:
-        """The folder or the address."""
         return self._place.location
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the version, here as there."""
         return self._held.copy.manifest.size_bytes
 
     @property
     def published(self) -> PublishedVersion:
-        """The version that is searched."""
         manifest = self._held.copy.manifest
         return PublishedVersion(manifest.number, manifest.published_ms)
 
@@ -135,11 +130,10 @@ class PublishedStore:
 
     @contextmanager
     def read(self, readable: Readable = None) -> Iterator[View]:
-        """Open a snapshot of the version that is the newest one now."""
         with ExitStack() as stack:
             yield self._snapshot(stack, readable)
 
-    def write(self, claim: Claim | None = None) -> NoReturn:  # noqa: ARG002 - as every store
+    def write(self, *_: Any, **__: Any) -> NoReturn:
         """Raise: a version never changes.
 
         Raises:
@@ -152,21 +146,7 @@ class PublishedStore:
         )
         raise ReadOnlyDatabaseError(msg, hint=hint)
 
-    def claim(self, collection: Collection | None, purpose: str, *, wait_s: float) -> NoReturn:  # noqa: ARG002
-        """Raise, as :meth:`write` does.
-
-        Raises:
-            ReadOnlyDatabaseError: Always.
-        """
-        self.write()
-
-    def compact(self) -> NoReturn:
-        """Raise, as :meth:`write` does.
-
-        Raises:
-            ReadOnlyDatabaseError: Always.
-        """
-        self.write()
+    claim = compact = write
 
     def make_vector_indexes(self) -> None:
         """Do nothing: the version is complete."""
@@ -176,11 +156,9 @@ class PublishedStore:
         return ""
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
-        """Return another version as soon as there is one; see :class:`mdvec.stores.interface.Store`."""
         return await_commit(lambda: self._held.copy.manifest.number, version, timeout_s=timeout_s)
 
     def check(self) -> list[StoreError]:
-        """Examine the copy on this machine for damage; slow."""
         held = self._held
         hint = f"Remove {held.copy.path.parent}: the next search fetches it again."
         return [DamagedDatabaseError(str(each), hint=hint) for each in held.store.check()]
@@ -208,7 +186,6 @@ class PublishedStore:
             old.store.close()  # what reads it has its connection until it ends
 
     def close(self) -> None:
-        """Stop following, and close the copy; a second call does nothing."""
         self._stop.set()
         self._thread.join(_END_WAIT_S)
         with self._guard:
@@ -229,7 +206,7 @@ class PublishedStore:
 
     def _open(self, copy: LocalFile) -> _Held:
         self._highest = max(self._highest, copy.manifest.number)
-        return _Held(copy, registry.load("stores", "sqlite")(copy.path, read_only=True, keeps_spaces=True))
+        return _Held(copy, registry.load("stores", "sqlite")(copy.path, read_only=True, writes_matrices=True))
 
     def _snapshot(self, stack: ExitStack, readable: Readable) -> View:
         """Enter a snapshot; its version is not closed before it has begun."""

@@ -5,11 +5,8 @@ SQLite checks its own structure, not the bytes of a row.
 
 from __future__ import annotations
 
-import zlib
-
 import apsw
 
-from mdvec.errors import DamagedDatabaseError
 from mdvec.stores.records import DamagedRows
 from mdvec.types.ids import CollectionId
 
@@ -52,10 +49,10 @@ DOCUMENT_CHECKSUM = f"""(SELECT crc32(CAST(concat_ws(char(29), d.path, d.title, 
     ) AS BLOB)) FROM contents t WHERE t.document_id = d.id)"""  # noqa: S608 - constants
 """SQL for the checksum of a row ``d`` of documents and all that belongs to it, but for the body's."""
 
-MOVED_CHECKSUM = f"""iif(d.checksum = {DOCUMENT_CHECKSUM}, {
-    DOCUMENT_CHECKSUM.replace("d.path", ":path", 1)
-}, d.checksum)"""
-"""SQL for the checksum that it has at ``:path``; that of a damaged one stays, and shows it."""
+MOVED_CHECKSUM = (
+    f"""iif(d.checksum = {DOCUMENT_CHECKSUM}, {DOCUMENT_CHECKSUM.replace("d.path", "?1", 1)}, d.checksum)"""
+)
+"""SQL for the checksum that it has at the path ``?1``; that of a damaged one stays, and shows it."""
 
 _DAMAGED_DOCUMENT = f"""(d.checksum IS NOT {DOCUMENT_CHECKSUM} OR EXISTS(
     SELECT 1 FROM contents t WHERE t.document_id = d.id AND t.checksum != crc32(CAST(t.body AS BLOB))))"""  # noqa: S608
@@ -66,12 +63,6 @@ _ELSEWHERE = f"""WITH damaged(hash) AS (SELECT text_hash FROM vectors v WHERE {_
     UNION SELECT c.collection_id FROM damaged CROSS JOIN chunks c ON c.text_hash = hash
     UNION SELECT d.collection_id FROM damaged CROSS JOIN names n ON n.text_hash = hash
     CROSS JOIN documents d ON d.id = n.document_id) ORDER BY k.name"""  # noqa: S608 - constants
-
-
-def add_functions(connection: apsw.Connection) -> None:
-    """Define what SQL needs to compute and compare checksums."""
-    connection.create_scalar_function("crc32", zlib.crc32, 1, deterministic=True)  # type: ignore[arg-type]
-    connection.create_scalar_function("intact", _intact, 2, deterministic=True)  # type: ignore[arg-type]
 
 
 def damaged_rows(connection: apsw.Connection) -> DamagedRows:
@@ -98,10 +89,3 @@ def discard(connection: apsw.Connection, collection_id: CollectionId) -> Damaged
     paths = tuple(sorted(path.decode(errors="replace") for (path,) in forgotten))
     connection.execute(f"DELETE FROM vectors AS v WHERE {_DAMAGED_VECTOR}")  # noqa: S608 - constants
     return DamagedRows(len(paths), connection.changes(), paths, elsewhere)
-
-
-def _intact(value: bytes, checksum: int) -> bytes:
-    if zlib.crc32(value) != checksum:
-        msg = "a stored text or vector is damaged"
-        raise DamagedDatabaseError(msg, hint=REPAIR_HINT)
-    return value

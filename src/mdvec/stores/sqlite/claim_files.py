@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import msgspec
 from mdvec import locks
 from mdvec.clock import now_ms
 from mdvec.errors import DatabaseFullError, ReadOnlyDatabaseError, StoreError
-from mdvec.stores.claims import Claim, holding
+from mdvec.stores.claims import Claim, Claims
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
@@ -26,7 +26,7 @@ _ATTEMPTS = 3
 _NEXT_ATTEMPT_S = 0.005
 
 
-class FileClaims:
+class FileClaims(Claims[FileIO]):
     """The claims on a database.
 
     Each is a file, ``NAME-claim`` for the lease and ``NAME-claim-ID`` for a collection, with a lock
@@ -38,12 +38,8 @@ class FileClaims:
     """
 
     def __init__(self, path: Path) -> None:
+        super().__init__()
         self._path = path.resolve()  # a database that is opened by two names has one set of claims
-        self._held: dict[Claim, FileIO] = {}
-
-    def hold(self, claim: Claim, *, wait_s: float) -> AbstractContextManager[Claim]:
-        """Hold a claim for as long as the context lasts; see :meth:`mdvec.stores.interface.Store.claim`."""
-        return holding(claim, self._take, self._release, wait_s=wait_s)
 
     def confirm(self, connection: Connection, claim: Claim) -> None:
         """Check inside a transaction that a claim holds, and show how far its work is.
@@ -65,11 +61,6 @@ class FileClaims:
         places: list[tuple[CollectionId | None, str]] = [(each.id, each.name) for each in collections]
         found = (self._activity(key, name) for key, name in [(None, ""), *places])
         return [each for each in found if each is not None]
-
-    def release_all(self) -> None:
-        """Release all claims."""
-        for claim in list(self._held):
-            self._release(claim)
 
     def remove(self, collection_id: CollectionId) -> None:
         """Remove the file of a collection that is deleted."""

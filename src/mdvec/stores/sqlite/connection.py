@@ -6,7 +6,8 @@ import errno
 import functools
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -24,7 +25,7 @@ from mdvec.errors import (
     WriterBusyError,
 )
 from mdvec.stores.pool import closed_on_error
-from mdvec.stores.sqlite.checksums import REPAIR_HINT, add_functions, damaged_rows
+from mdvec.stores.sqlite.checksums import REPAIR_HINT, damaged_rows
 from mdvec.text.globs import compile_glob
 
 Connection = apsw.Connection
@@ -73,8 +74,14 @@ def connect(path: Path, access: Access, *, follow_links: bool = True) -> Connect
             f"PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES}"
         )
         add_functions(connection)
-        connection.create_scalar_function("matches_glob", _matches_glob, 2, deterministic=True)
     return connection
+
+
+def add_functions(connection: Connection) -> None:
+    """Define the functions that our SQL calls."""
+    connection.create_scalar_function("matches_glob", _matches_glob, 2, deterministic=True)
+    connection.create_scalar_function("crc32", zlib.crc32, 1, deterministic=True)  # type: ignore[arg-type]
+    connection.create_scalar_function("intact", _intact, 2, deterministic=True)  # type: ignore[arg-type]
 
 
 def begin_writing(connection: Connection, wait_s: float) -> None:
@@ -177,6 +184,8 @@ def _matches_glob(*arguments: object) -> bool:
     return _compiled_glob(str(pattern))(str(path))
 
 
-def id_list(ids: Iterable[int]) -> str:
-    """Return ids as ``json_each`` takes them, ascending."""
-    return json.dumps(sorted(ids))
+def _intact(value: bytes, checksum: int) -> bytes:
+    if zlib.crc32(value) != checksum:
+        msg = "a stored text or vector is damaged"
+        raise DamagedDatabaseError(msg, hint=REPAIR_HINT)
+    return value

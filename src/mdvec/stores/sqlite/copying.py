@@ -13,11 +13,10 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.errors import DamagedDatabaseError, OtherVersionError
 from mdvec.stores.snapshot import Snapshot
-from mdvec.stores.sqlite.attaching import attach
-from mdvec.stores.sqlite.checksums import DOCUMENT_CHECKSUM, add_functions
-from mdvec.stores.sqlite.connection import Access, Connection, connect, translated
+from mdvec.stores.sqlite.checksums import DOCUMENT_CHECKSUM
+from mdvec.stores.sqlite.connection import Access, Connection, add_functions, connect, translated
 from mdvec.stores.sqlite.database import SqliteDatabase
-from mdvec.stores.sqlite.schema import TABLES, VERSION
+from mdvec.stores.sqlite.schema import TABLES, VERSION, attach
 from mdvec.types.collection import Collection, SourceSpec
 
 Snapshots = Callable[[Connection], Snapshot]

@@ -14,7 +14,6 @@ from mdvec.errors import (
     StoreUnavailableError,
     WriterBusyError,
 )
-from mdvec.stores.columns import storable
 from mdvec.stores.pool import Pool, WritingThread
 from mdvec.stores.sqlite.connection import (
     BUSY_TIMEOUT_S,
@@ -22,11 +21,10 @@ from mdvec.stores.sqlite.connection import (
     Connection,
     begin_writing,
     connect,
-    id_list,
     translated,
 )
 from mdvec.stores.sqlite.opening import Opening, has_unread_log, open_first
-from mdvec.stores.tables import Memo, Readable, Sql, Tables
+from mdvec.stores.tables import Memo, Readable, Sql, Tables, storable
 
 # With its checksum, since a later statement would write the text again.
 _INSERT_CONTENTS = """INSERT INTO contents(document_id, frontmatter, body, comments, checksum)
@@ -57,37 +55,37 @@ class SqliteTables(Tables):
         super().__init__(version, vector_epoch, memo, readable)
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
-        """Run a statement; return its rows, if any."""
         return list(self.connection.execute(sql, arguments))
 
-    def named(self, column: str, texts: Iterable[str]) -> Sql:
-        """Return the condition that a column is one of some texts."""
-        condition = f"{column} IN (SELECT value FROM json_each(?))"  # noqa: S608 - a column of ours
-        return Sql(condition, (json.dumps(list(texts)),))
-
     def one_of(self, column: str, values: Iterable[int]) -> Sql:
-        """Return the condition that a column is one of a few numbers."""
         arguments = tuple(values)
         return Sql(f"{column} IN ({','.join('?' * len(arguments))})", arguments)
 
     def each_row(self, sql: str, *arguments: Any) -> Iterator[tuple[Any, ...]]:
-        """Run a query; yield its rows as they are found."""
         return iter(self.connection.execute(sql, arguments))
 
-    def listed(self, column: str, ids: Iterable[int]) -> Sql:
-        """Return the condition that a column is one of any number of ids."""
-        return Sql(f"{column} IN (SELECT value FROM json_each(?))", (id_list(ids),))  # noqa: S608
+    def listed(self, column: str, values: Iterable[int] | Iterable[str]) -> Sql:
+        arguments = (json.dumps(sorted(values)),)
+        return Sql(f"{column} IN (SELECT value FROM json_each(?))", arguments)  # noqa: S608 - ours
+
+    named = listed
 
     def unlisted(self, column: str, ids: Iterable[int]) -> Sql:
-        """Return the condition that a column is none of any number of ids."""
-        return Sql(f"{column} NOT IN (SELECT value FROM json_each(?))", (id_list(ids),))  # noqa: S608
+        return Sql(f"{column} NOT IN (SELECT value FROM json_each(?))", (self.ids(ids),))  # noqa: S608
+
+    each_id = "json_each(?) j"
+
+    def ids(self, ids: Iterable[int]) -> str:
+        return json.dumps(list(ids))
 
     stored = staticmethod(storable)
 
     def change(self, sql: str, *arguments: Any) -> int:
-        """Run a statement; return how many rows it changed."""
         self.connection.execute(sql, arguments)
         return self.connection.changes()
+
+    def change_each(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        self.connection.executemany(sql, rows)
 
     def insert(self, table: str, columns: Mapping[str, str], rows: Iterable[tuple[Any, ...]]) -> None:
         """Write rows, by one statement that is compiled once."""

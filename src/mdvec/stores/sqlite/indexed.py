@@ -51,7 +51,6 @@ class SqliteIndexedVectors(SqliteVectors):
         return in_order_of(ids, *_largest_similarities(batches, queries))
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
-        """Return the vectors of the chunks' texts."""
         rows = list(self.tables.connection.execute(_TEXTS_OF, (json.dumps(ids), space_id)))
         vectors = decode([row[1] for row in rows], self._spaces.dimension(space_id))
         return in_rows_of(ids, [row[0] for row in rows], vectors)

@@ -21,7 +21,7 @@ from mdvec.errors import (
     StoreError,
 )
 from mdvec.stores.pool import closed_on_error
-from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Access, Connection, connect
+from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Access, Connection, connect, translated
 from mdvec.stores.sqlite.rebuild import rebuild
 from mdvec.stores.sqlite.schema import APPLICATION_ID, TABLES, UNRELEASED, VERSION
 
@@ -84,29 +84,36 @@ def open_first(path: Path, how: Opening) -> tuple[Connection, Access]:
 
 
 def read_mark(path: Path) -> int | None:
-    """Return the mark of a database, which is not changed and of which nothing else is believed.
+    """Return the number by which a database is recognized; it is not changed, and nothing else is believed.
 
     Returns:
         None when there is no such file, it has none, or it is damaged.
+
+    Raises:
+        NotADatabaseError: If the file is something else.
     """
     return next((mark for (mark,) in _look(path, _READ_MARK) if isinstance(mark, int)), None)
 
 
 def read_spaces(path: Path) -> tuple[str, ...]:
-    """Return the keys of the spaces in which a database has vectors; see :func:`read_mark`."""
+    """Return the keys of the spaces in which a database has vectors; it is read as by :func:`read_mark`."""
     return tuple(key for (key,) in _look(path, _READ_SPACES) if isinstance(key, str))
 
 
 def _look(path: Path, sql: str) -> list[tuple[object, ...]]:
     """Return rows of a database that may be anybody's; none if there is no such file, or it is damaged."""
-    if not _refuse_other_files(path):
-        return []
+    path = path.absolute()
 
     def rows(access: Access) -> list[tuple[object, ...]]:
         with contextlib.closing(connect(path, access)) as connection:
             return [*connection.execute(sql)]
 
-    with contextlib.suppress(apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.FormatError):
+    with (
+        translated(path),
+        contextlib.suppress(apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.FormatError),
+    ):
+        if not _refuse_other_files(path):
+            return []
         try:
             return rows(Access.READ)
         except (apsw.CantOpenError, apsw.ReadOnlyError):

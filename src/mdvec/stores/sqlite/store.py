@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Collection as AnyCollection
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.claims import Claim
 from mdvec.stores.collection_tables import CollectionTables
 from mdvec.stores.commits import await_commit
+from mdvec.stores.document_tables import ChunkTables, DocumentTables
 from mdvec.stores.interface import Team
 from mdvec.stores.pool import closed_on_error
+from mdvec.stores.records import ChunkTerms, DocumentRecord
 from mdvec.stores.snapshot import Snapshot
-from mdvec.stores.sqlite.checksums import REPAIR_HINT, damaged_rows
+from mdvec.stores.sqlite.checksums import (
+    BODY,
+    DOCUMENT_CHECKSUM,
+    MOVED_CHECKSUM,
+    REPAIR_HINT,
+    damaged_rows,
+)
 from mdvec.stores.sqlite.claim_files import FileClaims, require_collection
-from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Connection, translated
+from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Connection
 from mdvec.stores.sqlite.database import SqliteDatabase, SqliteTables
-from mdvec.stores.sqlite.documents import SqliteChunks, SqliteDocuments
 from mdvec.stores.sqlite.opening import Opening, read_mark, read_spaces
+from mdvec.stores.sqlite.schema import attach
 from mdvec.stores.sqlite.vectors import SqliteVectors
 from mdvec.stores.sqlite.where import SqliteWhere
 from mdvec.stores.sqlite.words import SqliteWords
-from mdvec.stores.tables import Memo, Readable, Sql
-from mdvec.stores.vector_tables import AttachedTo, Matrices, SpaceTables
+from mdvec.stores.tables import NEW_EPOCH, Memo, Readable, Sql
+from mdvec.stores.vector_tables import Matrices, SpaceTables
+from mdvec.stores.vectors.follower import AttachedIndex
 from mdvec.stores.vectors.index import VectorIndex
+from mdvec.stores.vectors.journal import ATTACHED
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.report import Activity
 from mdvec.types.store_report import PublishedVersion
-
-if TYPE_CHECKING:  # needed with a vector index only
-    from mdvec.stores.vectors.follower import AttachedIndex
 
 _MAX_PROBLEMS = 20
 # In the file format of FTS5 the upper bits of an id name a segment; larger ones are lists of deleted rows.
@@ -51,25 +58,54 @@ _WITHOUT_SPACE = """(SELECT count(*) FROM chunks WHERE collection_id = ?)
         WHERE d.collection_id = ? AND d.superseded)"""
 
 
+class SqliteDocuments(DocumentTables):
+    """The documents of a transaction."""
+
+    body_column = BODY
+    links_table = "links l INDEXED BY links_previous"
+    move_sql = f"""UPDATE documents AS d SET path = ?1, mtime_ns = ?2, size = ?3, locator = ?4,
+        dirty_since_ms = NULL, checksum = {MOVED_CHECKSUM} WHERE collection_id = ?5 AND path = ?6"""  # noqa: S608
+
+    def _put_terms(
+        self,
+        collection_id: CollectionId,  # noqa: ARG002 - words are counted for all collections together
+        chunks: Sequence[int],
+        terms: Sequence[ChunkTerms],
+    ) -> None:
+        self.tables.change_each(
+            "INSERT INTO chunks_fts(rowid, main, minor) VALUES (?, ?, ?)",
+            [(key, each.main, each.minor) for key, each in zip(chunks, terms, strict=True)],
+        )
+
+    def _complete(self, documents: Sequence[int], records: Sequence[DocumentRecord]) -> None:  # noqa: ARG002
+        """Write the checksums of new documents."""
+        self.tables.change(
+            f"UPDATE documents AS d SET checksum = {DOCUMENT_CHECKSUM} WHERE id BETWEEN ? AND ?",  # noqa: S608
+            documents[0],
+            documents[-1],
+        )
+
+    def _revive(self) -> None:
+        # Some were skipped while superseded, so look for missing vectors again from the start.
+        self.tables.change(NEW_EPOCH)
+
+
 class SqliteCollections(CollectionTables):
     """The collections of a transaction."""
 
-    def __init__(self, tables: SqliteTables, where: SqliteWhere, claims: FileClaims | None) -> None:
-        super().__init__(tables, where)
+    def __init__(self, tables: SqliteTables, claims: FileClaims | None) -> None:
+        super().__init__(tables)
         self._claims = claims
 
     def _activities(self) -> list[Activity]:
-        """Return what live processes are doing now."""
         return [] if self._claims is None else self._claims.activities(self.all())
 
     def delete(self, collection_id: CollectionId) -> None:
-        """Remove a collection and all it holds."""
-        self._tables.change("DELETE FROM collections WHERE id = ?", collection_id)
+        self.tables.change("DELETE FROM collections WHERE id = ?", collection_id)
         if self._claims is not None:
             self._claims.remove(collection_id)
 
     def _pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
-        """Return how many chunks lack a vector, as SQL."""
         if space_id is None:
             return Sql(_WITHOUT_SPACE, (collection_id, collection_id))
         return Sql(_MISSING, (collection_id, space_id, collection_id))
@@ -80,7 +116,7 @@ def snapshot(
     claims: FileClaims | None = None,
     memo: Memo | None = None,
     matrices: Matrices | None = None,
-    index: AttachedTo | None = None,
+    index: AttachedIndex | None = None,
     readable: Readable = None,
 ) -> Snapshot:
     """Return the parts of a transaction.
@@ -96,7 +132,7 @@ def snapshot(
     tables = SqliteTables(connection, memo, readable)
     where = SqliteWhere(tables)
     documents = SqliteDocuments(tables, where)
-    chunks = SqliteChunks(tables, where, documents.texts)
+    chunks = ChunkTables(tables, where, documents.texts)
     spaces = SpaceTables(tables, where)
     vectors = SqliteVectors
     if index is not None:
@@ -104,15 +140,14 @@ def snapshot(
 
         vectors = SqliteIndexedVectors
     return Snapshot(
-        version=tables.version,
-        restricted=readable is not None,
         tables=tables,
-        collections=SqliteCollections(tables, where, claims),
+        collections=SqliteCollections(tables, claims),
         documents=documents,
         chunks=chunks,
         words=SqliteWords(tables, where),
         spaces=spaces,
         vectors=vectors(tables, where, chunks, spaces, matrices, index),
+        restricted=readable is not None,
     )
 
 
@@ -127,8 +162,8 @@ class SqliteStore:
         read_only: Do not write even where it is possible. A file in a place that cannot be written
             is opened so by itself.
         vector_index: Searched instead of a matrix in memory; closed with the store.
-        keeps_spaces: Whether to write a file of vectors next to it for other processes; None to do so where
-            the store can be written.
+        writes_matrices: Whether to write files of vectors next to it for other processes; None to do so
+            where the store can be written.
         follow_links: Whether the path may hold symbolic links.
         mark: What the database gets if it has no mark (see :meth:`mark_of`); None for none.
 
@@ -151,37 +186,20 @@ class SqliteStore:
         follow_links: bool = True,
         mark: int | None = None,
         vector_index: VectorIndex | None = None,
-        keeps_spaces: bool | None = None,
+        writes_matrices: bool | None = None,
     ) -> None:
         self._database = SqliteDatabase(path, Opening(read_only, follow_links, mark))
         self.path = self._database.path
         self._claims = FileClaims(self.path)
         self._memo = Memo()
-        keeps_spaces = not self.read_only if keeps_spaces is None else keeps_spaces
-        self._matrices = Matrices(self.path, read_only=not keeps_spaces)
+        writes_matrices = not self.read_only if writes_matrices is None else writes_matrices
+        self._matrices = Matrices(self.path, read_only=not writes_matrices)
         self._index = vector_index
         with closed_on_error(self._database):
             self._attached = None if vector_index is None else self._attach(vector_index)
 
-    @staticmethod
-    def mark_of(path: Path) -> int | None:
-        """Return the number by which a database is recognized; None without a file or a mark.
-
-        Raises:
-            NotADatabaseError: If the file is something else.
-        """
-        with translated(path):
-            return read_mark(path.absolute())
-
-    @staticmethod
-    def spaces_of(path: Path) -> tuple[str, ...]:
-        """Return the keys of the spaces in which a database has vectors, whoever made it.
-
-        Raises:
-            NotADatabaseError: If the file is something else.
-        """
-        with translated(path):
-            return read_spaces(path.absolute())
+    mark_of = staticmethod(read_mark)
+    spaces_of = staticmethod(read_spaces)
 
     @staticmethod
     def adopt(path: Path) -> None:
@@ -211,7 +229,6 @@ class SqliteStore:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What keeps the answers from being right, for people."""
         if not self._database.ignores_log:
             return ()
         return (
@@ -221,14 +238,11 @@ class SqliteStore:
 
     @contextmanager
     def read(self, readable: Readable = None) -> Iterator[Snapshot]:
-        """Open a snapshot; see :meth:`mdvec.stores.interface.Store.read`."""
         with self._database.reading() as connection:
-            index = None if self._attached is None else (self._attached, self._current_version)
-            yield snapshot(connection, self._claims, self._memo, self._matrices, index, readable)
+            yield snapshot(connection, self._claims, self._memo, self._matrices, self._attached, readable)
 
     @contextmanager
     def write(self, claim: Claim | None = None) -> Iterator[Snapshot]:
-        """Open a transaction; see :meth:`mdvec.stores.interface.Store.write`."""
         with self._database.writing(BUSY_TIMEOUT_S if claim is None else claim.wait_s) as connection:
             if claim is not None:
                 self._claims.confirm(connection, claim)
@@ -236,7 +250,6 @@ class SqliteStore:
 
     @contextmanager
     def claim(self, collection: Collection | None, purpose: str, *, wait_s: float) -> Iterator[Claim]:
-        """Claim a collection or the store; see :meth:`mdvec.stores.interface.Store.claim`."""
         self._database.require_writable()
         claim = Claim(collection, purpose, wait_s)
         with self._claims.hold(claim, wait_s=wait_s):
@@ -248,11 +261,9 @@ class SqliteStore:
         """Do nothing: vectors are searched in memory, or by an index next to the file."""
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
-        """Return another version as soon as there is one; see :class:`mdvec.stores.interface.Store`."""
         return await_commit(self._current_version, version, timeout_s=timeout_s)
 
     def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:
-        """Write collections into a file; see :meth:`mdvec.stores.interface.Store.write_copy`."""
         from mdvec.stores.sqlite.copying import write_copy
 
         with self._database.reading() as connection:
@@ -260,14 +271,6 @@ class SqliteStore:
             return write_copy(connection, path, names, version, snapshot)
 
     def check(self) -> list[StoreError]:
-        """Examine the whole file for damage; slow.
-
-        Returns:
-            What is wrong, each with the next step; empty when all is well.
-
-        Raises:
-            StoreError: If the file cannot be examined, such as when the disk is full: that is no damage.
-        """
         try:
             with self._database.reading() as connection:
                 found: list[StoreError] = [DamagedDatabaseError(each) for each in _problems(connection)]
@@ -285,7 +288,6 @@ class SqliteStore:
         return found
 
     def compact(self) -> None:
-        """Rewrite the file without what was deleted; see :meth:`mdvec.stores.interface.Store.compact`."""
         self._database.compact()
         from mdvec.stores.matrix_file import matrix_files, remove_file
 
@@ -293,7 +295,6 @@ class SqliteStore:
             remove_file(path)
 
     def close(self) -> None:
-        """Give the claims back and close the file; a second call does nothing."""
         if not self._database.closed:
             self._claims.release_all()
             self._database.close()
@@ -302,17 +303,14 @@ class SqliteStore:
 
     def _attach(self, index: VectorIndex) -> AttachedIndex | None:
         """Make the file write down removals; return None where that is needed and not possible."""
-        from mdvec.stores.sqlite.attaching import attach, is_attached
-        from mdvec.stores.vectors.follower import AttachedIndex
-
         with self._database.reading() as connection:
-            known = is_attached(connection)
+            known = connection.execute(ATTACHED).get is not None
         if not known and self.read_only:
             return None
         if not known:
             with self._database.writing() as connection:
                 attach(connection)
-        return AttachedIndex(index)
+        return AttachedIndex(index, self._current_version)
 
     def _current_version(self) -> int:
         with self._database.reading() as connection:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from mdvec.stores.records import DamagedRows, PendingText
@@ -20,15 +21,16 @@ if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by
     import numpy as np
     from numpy.typing import NDArray
 
-# Two indexes merged in order of hash: in a database where no name lacks its vector, four times as fast as
-# looking for each one's.
-_ANY_NAME_MISSING = """SELECT text_hash FROM names
+# Two indexes merged in order of hash: where nothing is missing, four times as fast as looking for each one's.
+_ANY_MISSING = """SELECT text_hash FROM {table}
     EXCEPT SELECT text_hash FROM vectors WHERE space_id = ? LIMIT 1"""
+_NEWEST = "SELECT max(id) FROM {table}"
 _MISSING_NAMES = """FROM names n CROSS JOIN documents d ON d.id = n.document_id
     WHERE n.id > ? AND d.collection_id = ? AND NOT d.superseded
     AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = n.text_hash)"""
-_MISSING_CHUNKS = """SELECT c.id, c.document_id, c.start, c.stop, c.context, c.text_hash, d.title
-    FROM chunks c CROSS JOIN documents d ON d.id = c.document_id WHERE +c.collection_id = ? AND c.id > ?
+_PENDING_NAMES = f"SELECT n.id, n.text_hash, n.text {_MISSING_NAMES} ORDER BY n.id"
+_PENDING_CHUNKS = """SELECT c.id, c.text_hash, c.document_id, c.start, c.stop, c.context, d.title
+    FROM chunks c CROSS JOIN documents d ON d.id = c.document_id WHERE c.id > ? AND +c.collection_id = ?
     AND NOT d.superseded
     AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = c.text_hash)
     ORDER BY c.id"""
@@ -41,7 +43,6 @@ class SqliteVectors(VectorTables):
     dialect = Dialect(VECTOR, "<f2")
 
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
-        """Return those of the hashes that have a vector."""
         self._where.require_everything()
         rows = self.tables.connection.execute(
             """SELECT v.text_hash FROM json_each(?) j
@@ -51,74 +52,54 @@ class SqliteVectors(VectorTables):
         return {TextHash(row[0]) for row in rows}
 
     def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
-        """Return chunk texts without a vector; starts where the last call found the first one."""
-        after = self._embedded_up_to("chunks", collection_id, space_id)
-        rows = self.tables.connection.execute(_MISSING_CHUNKS, (collection_id, after, space_id))
-        found: dict[bytes, PendingText] = {}
-        body, body_of = "", 0
-        with closing(rows):
-            for chunk_id, document_id, start, stop, context, text_hash, title in rows:
-                if not found:
-                    after = chunk_id - 1
-                if text_hash in found:
-                    continue
-                if len(found) >= limit:
-                    break
-                if document_id != body_of:
-                    body, body_of = _body(self.tables.connection, document_id), document_id
-                above = f"{context}\n" if context else ""
-                text = f"{above}{body[start:stop]}"
-                found[text_hash] = PendingText(TextHash(text_hash), text, title, len(above))
-        if not found:
-            last = self.tables.connection.execute(
-                "SELECT max(id) FROM chunks WHERE collection_id = ?", (collection_id,)
-            ).get
-            after = max(after, last or 0)
-        self._remember("chunks", collection_id, space_id, after)
-        return list(found.values())
+        body_of = lru_cache(maxsize=1)(partial(_body, self.tables.connection))
+
+        def made(
+            text_hash: TextHash, document_id: int, start: int, stop: int, context: str, title: str
+        ) -> PendingText:
+            above = f"{context}\n" if context else ""
+            return PendingText(text_hash, f"{above}{body_of(document_id)[start:stop]}", title, len(above))
+
+        return self._pending("chunks", _PENDING_CHUNKS, collection_id, space_id, limit, made)
 
     def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
-        """Return names without a vector; starts where the last call found the first one."""
-        after = self._embedded_up_to("names", collection_id, space_id)
-        newest = self.tables.connection.execute("SELECT max(id) FROM names").get or 0
-        if not after and self.tables.connection.execute(_ANY_NAME_MISSING, (space_id,)).get is None:
-            self._remember("names", collection_id, space_id, newest)
-            return []
-        rows = self.tables.connection.execute(
-            f"SELECT n.id, n.text_hash, n.text {_MISSING_NAMES} ORDER BY n.id",
-            (after, collection_id, space_id),
-        )
+        return self._pending("names", _PENDING_NAMES, collection_id, space_id, limit, PendingText)
+
+    def _pending(
+        self,
+        table: str,
+        sql: str,
+        collection_id: CollectionId,
+        space_id: SpaceId,
+        limit: int,
+        made: Callable[..., PendingText],
+    ) -> list[PendingText]:
+        """Return texts without a vector; start where the last call found the first one."""
+        # Ids only grow, and vectors are only removed with a new epoch: up to here, all have their vector.
+        key = (table, collection_id, space_id, self.tables.vector_epoch)
+        known = {} if self._matrices is None else self._matrices.embedded_up_to
+        after = known.get(key, 0)
+        execute = self.tables.connection.execute
         found: dict[bytes, PendingText] = {}
-        with closing(rows):
-            for name_id, text_hash, text in rows:
-                if not found:
-                    after = name_id - 1
-                if len(found) >= limit:
-                    break
-                found.setdefault(text_hash, PendingText(TextHash(text_hash), text))
-        self._remember("names", collection_id, space_id, after if found else max(after, newest))
+        if after or execute(_ANY_MISSING.format(table=table), (space_id,)).get is not None:
+            with closing(execute(sql, (after, collection_id, space_id))) as rows:
+                for row_id, text_hash, *rest in rows:
+                    if not found:
+                        after = row_id - 1
+                    if text_hash in found:
+                        continue
+                    if len(found) >= limit:
+                        break
+                    found[text_hash] = made(TextHash(text_hash), *rest)
+        known[key] = after if found else max(after, execute(_NEWEST.format(table=table)).get or 0)
         return list(found.values())
 
     def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
-        """Count the names without a vector, each hash once."""
         sql = f"SELECT count(DISTINCT n.text_hash) {_MISSING_NAMES}"
         count: int = self.tables.connection.execute(sql, (0, collection_id, space_id)).get
         return count
 
-    def _embedded_up_to(self, table: str, collection_id: CollectionId, space_id: SpaceId) -> int:
-        """Return the id up to which all have their vector: ids only grow, and vectors go with an epoch."""
-        if self._matrices is None:
-            return 0
-        return self._matrices.embedded_up_to.get(
-            (table, collection_id, space_id, self.tables.vector_epoch), 0
-        )
-
-    def _remember(self, table: str, collection_id: CollectionId, space_id: SpaceId, after: int) -> None:
-        if self._matrices is not None:
-            self._matrices.embedded_up_to[table, collection_id, space_id, self.tables.vector_epoch] = after
-
     def put(self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]) -> None:
-        """Add unit vectors; a hash that has one keeps it."""
         from mdvec.stores.matrix import encode
 
         self._check_shape(vectors.shape, len(hashes), space_id)
@@ -129,7 +110,6 @@ class SqliteVectors(VectorTables):
         )
 
     def discard_damaged(self, collection_id: CollectionId) -> DamagedRows:
-        """Remove damaged vectors, and forget the files of a collection's damaged documents."""
         damaged = discard(self.tables.connection, collection_id)
         removed(self.tables, damaged.vectors)
         return damaged

@@ -38,44 +38,41 @@ _BATCH_GROWTH = 4
 class SqliteWords(WordTables):
     """Finds chunks by the words of all collections in one FTS5 table: idf is the same for every filter."""
 
-    _tables: SqliteTables
+    tables: SqliteTables
 
     def _count_chunks_with(self, terms: Sequence[str]) -> dict[str, int]:
-        """Return how many chunks hold each of some terms."""
-        rows = self._tables.connection.execute(_FREQUENCIES, (json.dumps(terms),))
+        rows = self.tables.connection.execute(_FREQUENCIES, (json.dumps(terms),))
         return {term: count for term, count in rows}  # noqa: C416 - its rows are not typed
 
     def _best(self, terms: Sequence[str], where: Where, limit: int, must: Sequence[str]) -> Ranking:
-        """Return the best chunks, ties in order of id."""
         few = self._where.few_inside(where)
         if few is not None:
             # Chunks outside get no score, which is what costs time.
             sql, arguments = _ranking(terms, must, json.dumps(list(few[0])))
-            return self._tables.rows(f"{sql} LIMIT ?", *arguments, limit)
+            return self.tables.rows(f"{sql} LIMIT ?", *arguments, limit)
         sql, arguments = _ranking(terms, must)
         if self._where.covers_everything(where) and not (where.hidden or where.hidden_chunks):
-            return self._tables.rows(f"{sql} LIMIT ?", *arguments, limit)
+            return self.tables.rows(f"{sql} LIMIT ?", *arguments, limit)
         return self._best_inside(sql, arguments, where, limit)
 
     def holding(
         self, groups: Sequence[Sequence[str]], where: Where, *, limit: int | None = None
     ) -> list[ChunkId]:
-        """Return the chunks inside ``where`` that hold a term of every group, in order of id."""
-        match = " AND ".join(f"({_any_begun(group)})" for group in groups)
+        match = " AND ".join(f"({_any_of(group, begun=True)})" for group in groups)
         most = -1 if limit is None else limit
         few = self._where.few_inside(where)
         if few is not None:
             arguments: tuple[str | int | float, ...] = (match, json.dumps(list(few[0])), most)
-            rows = self._tables.connection.execute(f"{_HOLDING} {_INSIDE} ORDER BY rowid LIMIT ?", arguments)
+            rows = self.tables.connection.execute(f"{_HOLDING} {_INSIDE} ORDER BY rowid LIMIT ?", arguments)
         else:
             condition = self._where.chunks(where)
             sql = _HOLDING_INSIDE.format(condition=condition.text)
-            rows = self._tables.connection.execute(sql, (match, *condition.arguments, most))
+            rows = self.tables.connection.execute(sql, (match, *condition.arguments, most))
         return [ChunkId(row[0]) for row in rows]
 
     def _best_inside(self, sql: str, arguments: tuple[str | float, ...], where: Where, limit: int) -> Ranking:
         """Walk down the whole ranking until enough of it is inside."""
-        ranking, keep = self._tables.connection.execute(sql, arguments), self._where.chunk_filter(where)
+        ranking, keep = self.tables.connection.execute(sql, arguments), self._where.chunk_filter(where)
         found: Ranking = []
         size = _FIRST_BATCH_FACTOR * limit
         with closing(ranking):
@@ -115,15 +112,14 @@ def _ranking(
     )
 
 
-def _any_of(terms: Sequence[str]) -> str:
-    """Return a query of FTS5."""
-    return " OR ".join(map(_quoted, terms))
+def _any_of(terms: Sequence[str], *, begun: bool = False) -> str:
+    """Return a query of FTS5.
 
-
-def _any_begun(terms: Sequence[str]) -> str:
-    """Return a query of FTS5; a term that ends in a star finds what begins so."""
-    return " OR ".join(f"{_quoted(term[:-1])}*" if term.endswith("*") else _quoted(term) for term in terms)
-
-
-def _quoted(term: str) -> str:
-    return '"' + term.replace('"', '""') + '"'
+    Args:
+        terms: The terms.
+        begun: Whether a term that ends in a star finds what begins so.
+    """
+    quoted = ['"' + term.replace('"', '""') + '"' for term in terms]
+    if begun:
+        quoted = [f'{each[:-2]}"*' if each.endswith('*"') else each for each in quoted]
+    return " OR ".join(quoted)

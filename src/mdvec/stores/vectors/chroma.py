@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,11 +22,18 @@ from msgspec import Meta
 from mdvec.errors import StoreError
 from mdvec.settings import Count, SettingsSection
 from mdvec.stores.vectors.folders import IndexFolder, cannot_be_used, free_name
-from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
-from mdvec.types.ids import CollectionId
+from mdvec.stores.vectors.index import (
+    IndexedSpace,
+    Inside,
+    Mark,
+    Neighbours,
+    VectorChanges,
+    VectorEntry,
+    VectorKind,
+)
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from mdvec.stores.vectors.index import Vector
 
 _MAX_IDS = 500  # in a condition
 _LEASE_S = 120.0  # after so long a writer on a server counts as gone; a step takes seconds
@@ -108,7 +115,6 @@ class ChromaVectorIndex:
         self._owned = ExitStack()
 
     def applied(self, space: IndexedSpace) -> Mark | None:
-        """Return the mark of the last applied changes."""
         with self._translated():
             marked = self._marked(space)
         mark = None if marked is None else marked.metadata[_MARK]
@@ -132,18 +138,12 @@ class ChromaVectorIndex:
             marked.modify(metadata={**about, _MARK: changes.until})
         return True
 
-    def nearest(
-        self,
-        space: IndexedSpace,
-        query: NDArray[np.float32],
-        limit: int,
-        collections: Sequence[CollectionId] | None,
-    ) -> list[tuple[int, float]]:
+    def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> Neighbours:
         """Return the owners of the nearest entries, from the graphs of the collections."""
-        found: list[tuple[int, float]] = []
+        found: Neighbours = []
         with self._translated():
             for collection_id, each in self._collections(space).items():
-                if collections is not None and collection_id not in collections:
+                if inside is not None and collection_id not in inside:
                     continue
                 best = self._query(each, query, limit)
                 if len(best) < limit and len(best) < each.count():  # it has lost some (chroma#7758)
@@ -153,7 +153,6 @@ class ChromaVectorIndex:
         return sorted(found, key=lambda pair: -pair[1])[:limit]
 
     def drop(self, space: IndexedSpace) -> None:
-        """Remove a space."""
         with self._translated(), self._writing(space):
             self._remove(space)
 
@@ -261,7 +260,7 @@ class ChromaVectorIndex:
             if not each.count():
                 client.delete_collection(each.name)
 
-    def _query(self, collection: Any, query: NDArray[np.float32], limit: int) -> list[tuple[int, float]]:
+    def _query(self, collection: Any, query: Vector, limit: int) -> Neighbours:
         found = collection.query(
             query_embeddings=[query], n_results=limit, include=["metadatas", "distances"]
         )

@@ -58,10 +58,12 @@ class AttachedIndex(Struct, frozen=True):
 
     Attributes:
         index: The index.
+        current_version: Reads the version that the store has now.
         catching_up: Held by the thread that applies changes: one is enough.
     """
 
     index: VectorIndex
+    current_version: Callable[[], int]
     catching_up: threading.Lock = field(default_factory=threading.Lock)
 
 

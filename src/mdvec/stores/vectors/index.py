@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, NewType, Protocol
+from typing import TYPE_CHECKING, NewType, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -19,9 +19,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Vector: TypeAlias = NDArray[np.float32]
+
 Mark = NewType("Mark", str)
 """The state of a store that an index has caught up with; opaque to the index."""
 
+Inside: TypeAlias = Sequence[CollectionId] | None
+"""The collections that are searched; None for all."""
+
+Neighbours: TypeAlias = list[tuple[int, float]]
+"""Owners with their cosine similarities, best first."""
 
 MAX_NEAREST = 4_096
 """Most entries that an index is asked for; vec0 returns no more. Of more, the store looks at all vectors."""
@@ -70,7 +77,7 @@ class VectorEntry(Struct, frozen=True):
 
     id: int
     owner: int
-    vector: NDArray[np.float32]
+    vector: Vector
     collection_id: CollectionId
     path: str
     ordinal: int
@@ -129,20 +136,14 @@ class VectorIndex(Protocol):
             another thread or process was faster.
         """
 
-    def nearest(
-        self,
-        space: IndexedSpace,
-        query: NDArray[np.float32],
-        limit: int,
-        collections: Sequence[CollectionId] | None,
-    ) -> list[tuple[int, float]]:
+    def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> Neighbours:
         """Return the owners of the entries nearest to a query.
 
         Args:
             space: The space of the query.
             query: Shape (dim,), unit length.
             limit: Most entries to return, from 1 to ``MAX_NEAREST``.
-            collections: Only entries of these collections, at least one; None for all.
+            inside: Only entries of these collections, at least one; None for all.
 
         Returns:
             The owner and the cosine similarity of each entry, best first; approximate results are allowed

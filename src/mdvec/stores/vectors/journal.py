@@ -20,7 +20,7 @@ from mdvec.types.ids import SpaceId
 BATCH = 2048
 """About how many entries are applied at a time."""
 
-KEPT_REMOVALS = 200_000
+MAX_REMOVALS = 200_000
 """An index that missed more is built again. A few megabytes at most."""
 
 SPACE = "space"

@@ -20,12 +20,18 @@ from lancedb.index import HnswSq
 from mdvec.errors import StoreError
 from mdvec.settings import BucketSettings, Count
 from mdvec.stores.vectors.folders import IndexFolder, cannot_be_used, free_name, not_ours
-from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
-from mdvec.types.ids import CollectionId
+from mdvec.stores.vectors.index import (
+    IndexedSpace,
+    Inside,
+    Mark,
+    Neighbours,
+    VectorChanges,
+    VectorEntry,
+    VectorKind,
+)
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from mdvec.stores.vectors.index import Vector
 
 SPACES = "mdvec_spaces"
 """The table of what is in the others."""
@@ -34,14 +40,17 @@ TABLES = {VectorKind.TEXT: "sections", VectorKind.NAME: "names"}
 """The tables of the first space; those of another one end in a number."""
 
 _LOCK_WAIT_S = 2.0  # searches can do without the index
-_KEPT = timedelta(minutes=10)  # versions that other processes may be reading
+_MIN_AGE = timedelta(minutes=10)  # versions that other processes may be reading
 _MAX_VERSIONS = 20  # of a table, until the old ones are removed
 _ROWS_A_DELETE = 1_000
 
 _FAILURES = (RuntimeError, ValueError, OSError, pa.ArrowException)
 
 _SPACE_ROWS = pa.schema(
-    [pa.field(name, pa.string(), nullable=name != "name") for name in ("name", "key", "mark", "epoch")]
+    [
+        *(pa.field(name, pa.string(), nullable=name != "name") for name in ("name", "key", "mark", "epoch")),
+        pa.field("version", pa.int64()),
+    ]
 )
 
 
@@ -58,12 +67,17 @@ class LanceSettings(BucketSettings, frozen=True, kw_only=True):
 
 
 class _SpaceRow(Struct, frozen=True):
-    """A space, in the table ``name``; the mark is empty until the first changes are complete."""
+    """A space, in the table ``name``; the mark is empty until the first changes are complete.
+
+    Attributes:
+        version: Of the table when the mark was written; an older one has lost changes.
+    """
 
     name: str
     key: str
     mark: str
     epoch: str
+    version: int = 0
 
     @property
     def condition(self) -> str:
@@ -93,7 +107,6 @@ class LanceVectorIndex:
         self.location = self._folder.location
 
     def applied(self, space: IndexedSpace) -> Mark | None:
-        """Return the mark of the last applied changes."""
         with self._opened() as database:
             row = _find(database, space)
         return Mark(row.mark) if row is not None and row.mark else None
@@ -108,28 +121,24 @@ class LanceVectorIndex:
                 row = _reserve(database, space, row)
             if row is None:
                 return False
-            _write(database.open_table(row.name), changes, space.dimension)
-            done = database.open_table(SPACES).update(where=row.condition, values={"mark": changes.until})
+            table = _table(database, row)
+            _write(table, changes, space.dimension)
+            values = {"mark": changes.until, "version": table.version}
+            done = database.open_table(SPACES).update(where=row.condition, values=values)
             return bool(done.rows_updated == 1)
 
-    def nearest(
-        self,
-        space: IndexedSpace,
-        query: NDArray[np.float32],
-        limit: int,
-        collections: Sequence[CollectionId] | None,
-    ) -> list[tuple[int, float]]:
+    def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> Neighbours:
         """Return the owners of the nearest entries: exact, or from a graph where there is one."""
         with self._opened() as database:
             row = _find(database, space)
             if row is None:
                 return []
-            table = database.open_table(row.name)
+            table = _table(database, row)
             # Vectors have unit length; a vector of zeros has no cosine.
             search = table.search(query, vector_column_name="vector").distance_type("dot")
-            if collections is not None:
-                inside = ", ".join(str(int(each)) for each in collections)
-                search = search.where(f"collection IN ({inside})", prefilter=True)
+            if inside is not None:
+                ids = ", ".join(str(int(each)) for each in inside)
+                search = search.where(f"collection IN ({ids})", prefilter=True)
             search = search.select(["owner", "_distance"]).limit(limit).refine_factor(self._settings.refine)
             found = search.to_arrow()
             if len(found) < limit and table.list_indices():
@@ -138,7 +147,6 @@ class LanceVectorIndex:
         return list(zip(found["owner"].to_pylist(), similarities.tolist(), strict=True))
 
     def drop(self, space: IndexedSpace) -> None:
-        """Remove a space."""
         with self._opened(writing=True) as database:
             if database is None:
                 msg = f"another process writes to the vector index {self.location}"
@@ -156,7 +164,7 @@ class LanceVectorIndex:
                 if len(table.list_versions()) > _MAX_VERSIONS or _unindexed(table):
                     # A graph that cannot be merged would never be complete again.
                     with suppress(*([RuntimeError] if _unindexed(table) else [])):
-                        table.optimize(cleanup_older_than=_KEPT)
+                        table.optimize(cleanup_older_than=_MIN_AGE)
             for table in tables:
                 names = [each.name for each in table.list_indices()]
                 if _unindexed(table) or (not names and table.count_rows() >= self._settings.flat_rows):
@@ -175,7 +183,8 @@ class LanceVectorIndex:
             The connection; None where nothing is yet, or, for writing, while another process writes.
         """
         try:
-            with self._folder.locked(_LOCK_WAIT_S) if writing else nullcontext(enter_result=True) as mine:
+            lock = self._folder.locked(_LOCK_WAIT_S) if writing else nullcontext(enter_result=True)
+            with _panics_as_errors(), lock as mine:
                 yield self._connect(make=writing) if mine else None
         except _FAILURES as error:
             with suppress(OSError):
@@ -215,9 +224,10 @@ class LanceVectorIndex:
             if not mine:
                 return
             try:
-                for table in _tables(self._connect(make=False)):
-                    for _ in table.search().to_batches():
-                        pass
+                with _panics_as_errors():
+                    for table in _tables(self._connect(make=False)):
+                        for _ in table.search().to_batches():
+                            pass
             except _FAILURES:
                 self._folder.empty()
 
@@ -232,13 +242,38 @@ def _key(space: IndexedSpace) -> str:
 
 
 def _rows(database: Any) -> list[_SpaceRow]:
-    rows = [] if database is None else database.open_table(SPACES).to_arrow().to_pylist()
-    return [_SpaceRow(**row) for row in rows]
+    if database is None:
+        return []
+    spaces = database.open_table(SPACES).to_arrow()
+    if set(spaces.schema.names) != set(_SPACE_ROWS.names):
+        msg = "another version of mdvec made its list of spaces"
+        raise ValueError(msg)
+    return [_SpaceRow(**row) for row in spaces.to_pylist()]
 
 
 def _tables(database: Any) -> list[Any]:
     """Return the tables of all spaces that were finished."""
-    return [database.open_table(row.name) for row in _rows(database) if row.mark]
+    return [_table(database, row) for row in _rows(database) if row.mark]
+
+
+def _table(database: Any, row: _SpaceRow) -> Any:
+    """Return the table of a space; Lance opens an older version where the newest one is lost."""
+    table = database.open_table(row.name)
+    if table.version < row.version:
+        msg = f"version {row.version} of the table {row.name} is lost"
+        raise RuntimeError(msg)
+    return table
+
+
+@contextmanager
+def _panics_as_errors() -> Iterator[None]:
+    """Raise a RuntimeError where Lance's own code has panicked, whose exception cannot be imported."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__name__ != "RustPanic":
+            raise
+        raise RuntimeError(str(error)) from error
 
 
 def _reserve(database: Any, space: IndexedSpace, unfinished: _SpaceRow | None) -> _SpaceRow | None:

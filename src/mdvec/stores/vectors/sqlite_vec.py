@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -14,12 +14,10 @@ import sqlite_vec
 
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.vectors.folders import cannot_be_used, not_ours
-from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges
-from mdvec.types.ids import CollectionId
+from mdvec.stores.vectors.index import IndexedSpace, Inside, Mark, Neighbours, VectorChanges
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from mdvec.stores.vectors.index import Vector
 
 T = TypeVar("T")
 
@@ -74,25 +72,18 @@ class SqliteVecIndex:
                 _load_extension(connection)
 
     def applied(self, space: IndexedSpace) -> Mark | None:
-        """Return the mark of the last applied changes."""
         return self._run(lambda connection: _find(connection, space)[1], None)
 
     def apply(self, space: IndexedSpace, changes: VectorChanges) -> bool:
         """Apply changes in one transaction."""
         return self._run(lambda connection: _apply(connection, space, changes), damaged=False, write=True)
 
-    def nearest(
-        self,
-        space: IndexedSpace,
-        query: NDArray[np.float32],
-        limit: int,
-        collections: Sequence[CollectionId] | None,
-    ) -> list[tuple[int, float]]:
+    def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> Neighbours:
         """Return the owners of the nearest entries; exact."""
-        some = () if collections is None else (json.dumps([*collections]),)
+        some = () if inside is None else (json.dumps([*inside]),)
         arguments = (query.astype("<f4").tobytes(), limit, *some)
 
-        def work(connection: apsw.Connection) -> list[tuple[int, float]]:
+        def work(connection: apsw.Connection) -> Neighbours:
             space_id, _ = _find(connection, space)
             if not space_id:
                 return []
@@ -102,7 +93,6 @@ class SqliteVecIndex:
         return self._run(work, [])
 
     def drop(self, space: IndexedSpace) -> None:
-        """Remove a space."""
         self._run(lambda connection: _drop(connection, space), None, write=True)
 
     def optimize(self) -> None:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 from msgspec import Struct, field
 
-from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry
-from mdvec.types.ids import CollectionId
+from mdvec.stores.vectors.index import IndexedSpace, Inside, Mark, Neighbours, VectorChanges, VectorEntry
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from mdvec.stores.vectors.index import Vector
 
 
 class _Space(Struct):
@@ -57,13 +54,7 @@ class MemoryVectorIndex:
             self.applications += 1
             return True
 
-    def nearest(
-        self,
-        space: IndexedSpace,
-        query: NDArray[np.float32],
-        limit: int,
-        collections: Sequence[CollectionId] | None,
-    ) -> list[tuple[int, float]]:
+    def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> Neighbours:
         """Return the owners of the nearest entries; exact, ties in order of id."""
         with self._guard:
             if space not in self._spaces:
@@ -71,7 +62,7 @@ class MemoryVectorIndex:
             entries = [
                 each
                 for each in self._spaces[space].entries.values()
-                if collections is None or each.collection_id in collections
+                if inside is None or each.collection_id in inside
             ]
         found = [(each.id, each.owner, float(each.vector @ query)) for each in entries]
         best = sorted(found, key=lambda row: (-row[2], row[0]))[:limit]
