@@ -66,7 +66,7 @@ def sentences(message: object, hint: str = "") -> str:
 
 
 def nearest_names(name: str, known: Iterable[str], *, most: int = 1, cutoff: float = 0.6) -> list[str]:
-    """Return those of the known names that a name resembles, the nearest first.
+    """Return those of the known names that a name resembles, the nearest first, else those it is a word of.
 
     Args:
         name: Any text; what is written after its first 200 characters does not count.
@@ -76,12 +76,14 @@ def nearest_names(name: str, known: Iterable[str], *, most: int = 1, cutoff: flo
     """
     from difflib import get_close_matches  # a slow import, for a message that is seldom needed
 
-    return get_close_matches(name[:_MAX_COMPARED_CHARS], list(known), n=most, cutoff=cutoff)
+    known = list(known)
+    near = get_close_matches(name[:_MAX_COMPARED_CHARS], known, n=most, cutoff=cutoff)
+    return near or [each for each in known if name in each.split("_")][:most]
 
 
-def did_you_mean(name: str, known: Iterable[str], *, quote: str = "`") -> str:
+def did_you_mean(name: str, known: Iterable[str], *, quote: str = "`", cutoff: float = 0.6) -> str:
     """Return ``; did you mean `…`?`` for a name that resembles a known one; else nothing."""
-    near = nearest_names(name, known)
+    near = nearest_names(name, known, cutoff=cutoff)
     return f"; did you mean {quote}{near[0]}{quote}?" if near else ""
 
 

@@ -25,6 +25,7 @@ READ_FLAGS = (
 Windows has neither, nor these flags; without O_BINARY its files open as text.
 """
 
+_VERBATIM = "\\\\?\\"  # before a path that Windows takes as it is
 _REPLACE_WAIT_S = 2.0
 _LOOK_EVERY_S = 0.02
 
@@ -51,6 +52,31 @@ def inside(path: str, folder: str, *, key: Callable[[str], str] = str) -> str | 
     names, above = Path(path).parts, Path(folder).parts
     is_inside = [key(name) for name in names[: len(above)]] == [key(name) for name in above]
     return "/".join(names[len(above) :]) if is_inside else None
+
+
+def system_path(path: str) -> str:
+    """Return the name of a file for calls of the system, of its absolute path.
+
+    Without it, Windows refuses paths of more than 259 characters, opens a device for ``aux.md``, and drops
+    dots and spaces at the end of a name.
+    """
+    if sys.platform == "win32" and not path.startswith(_VERBATIM):
+        path = path.replace("/", "\\")
+        path = f"{_VERBATIM}UNC{path[1:]}" if path.startswith("\\\\") else _VERBATIM + path
+    return path
+
+
+def resolved(path: str) -> str:
+    """Return an absolute path with all links resolved.
+
+    Raises:
+        OSError: If there is no such file, or links lead in a circle.
+    """
+    found = os.path.realpath(system_path(path), strict=True)
+    if not found.startswith(_VERBATIM):
+        return found
+    bare = found.removeprefix(_VERBATIM)
+    return f"\\{bare.removeprefix('UNC')}" if bare.startswith("UNC\\") else bare
 
 
 def write_whole(path: Path, content: bytes, *, by_way_of: Path | None = None) -> None:

@@ -35,6 +35,8 @@ _BUILTIN = {
         "spreadsheet": "mdvec.documents.converters.office:convert_spreadsheet",
         "html": "mdvec.documents.converters.web:convert_html",
         "epub": "mdvec.documents.converters.web:convert_epub",
+        "opendocument": "mdvec.documents.converters.opendocument:convert_opendocument",
+        "eml": "mdvec.documents.converters.mail:convert_mail",
         "ipynb": "mdvec.documents.converters.notebook:convert_notebook",
         "org": "mdvec.documents.converters.markup:convert_org",
         "rst": "mdvec.documents.converters.markup:convert_rst",
@@ -86,7 +88,10 @@ _EXTRAS = {
     ("clusters", "ray"): "ray",
     ("stores", "postgres"): "postgres",
     **{("vector_indexes", name): name for name in ("sqlite-vec", "lancedb", "chroma")},
-    **{("converters", name): "files" for name in ("pdf", "docx", "pptx", "spreadsheet", "html", "epub")},
+    **{
+        ("converters", name): "files"
+        for name in ("pdf", "docx", "pptx", "spreadsheet", "html", "epub", "eml", "opendocument")
+    },
 }
 _NEEDED_MODULES = {
     ("stores", "postgres"): ("psycopg",),
@@ -99,6 +104,8 @@ _NEEDED_MODULES = {
     ("converters", "spreadsheet"): ("python_calamine",),
     ("converters", "html"): ("markdownify",),
     ("converters", "epub"): ("markdownify",),
+    ("converters", "eml"): ("markdownify",),
+    ("converters", "opendocument"): ("markdownify",),
 }
 _NOUNS = {
     "sources": "source",

@@ -52,7 +52,7 @@ class Translation(Struct, frozen=True):
         reasons = dict.fromkeys(self.left_out[name] for name in self.chosen)
         for reason in reasons:
             names = [name for name in self.chosen if self.left_out[name] == reason]
-            yield f"{file}: {shown_names(names)} has no effect: {reason}"
+            yield f"{file}: {without_effect(names)}: {reason}"
 
 
 class _LeftOut(Struct, frozen=True):
@@ -139,6 +139,7 @@ _VECTOR_DB: _Table = {
     "model.auto_unload_minutes": _Renamed("embedding.auto_unload_minutes"),
     "model.memory_threshold": _Renamed("embedding.memory_threshold"),
 }
+_ADDED = "store.vectors"
 # Keys that files of many programs have, in whatever section.
 _COMMON_KEYS = {
     *("model", "batch_size", "collection_name", "max_retries", "base_delay", "backoff_factor"),
@@ -207,6 +208,11 @@ def shown_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
+def without_effect(names: Sequence[str]) -> str:
+    """Return that some settings have no effect."""
+    return f"{shown_names(names)} {'has' if len(names) == 1 else 'have'} no effect"
+
+
 def _table_of(path: Path) -> _Table | None:
     if path.suffix.lower() in (".yaml", ".yml"):
         return _LOCAL_RAG
@@ -257,7 +263,8 @@ def _translation(path: Path, values: object, table: _Table) -> Translation:
                 unknown[name] = next(iter(nearest_names(name, table, cutoff=_RESEMBLANCE)), "")
     names = {name for name, _ in leaves}
     sections = {name.partition(".")[0] for name in names & {*table}}
-    has_own_key = any(name.rpartition(".")[2] in own_keys for name in names)
+    # Pages ask users to add our setting to such a file, however little else is in it.
+    has_own_key = _ADDED in names or any(name.rpartition(".")[2] in own_keys for name in names)
     is_recognised = has_own_key or len(sections) > 1 or names <= {*table}
     return Translation(implied | settings, left_out, tuple(chosen), unknown, is_recognised)
 

@@ -160,6 +160,7 @@ def _unused_left_out(found: dict[str, Setting], in_use: str, schema: Schema) -> 
 
     The sections of all other settings are added to the schema.
     """
+    unused: dict[tuple[str, str], list[str]] = {}
     for name, setting in [*found.items()]:
         section, _, _ = name.rpartition(".")
         index = section.removeprefix("store.")
@@ -167,7 +168,12 @@ def _unused_left_out(found: dict[str, Setting], in_use: str, schema: Schema) -> 
             schema.find(section)
         else:
             del found[name]
-            yield f'{setting.origin} has no effect without [store] vectors = "{index}"'
+            file, colon, place = setting.origin.rpartition(": ")
+            unused.setdefault((index, file + colon), []).append(place)
+    for (index, file), places in unused.items():
+        from mdvec.config.foreign import without_effect  # few people have such settings
+
+        yield f'{file}{without_effect(places)} without [store] vectors = "{index}"'
 
 
 def _default(item: FieldInfo) -> object:

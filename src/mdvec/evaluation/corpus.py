@@ -17,9 +17,9 @@ from mdvec.errors import CollectionExistsError, NotFoundError, UsageError
 from mdvec.evaluation.judgements import CorpusDocument, JudgedSet, QuestionSet, counted, read_corpus
 from mdvec.evaluation.naming import Naming, naming_by_path, neutral_naming
 from mdvec.files import write_whole
+from mdvec.text.folding import spelled
 from mdvec.text.hashing import text_hash
 from mdvec.text.links import DOCUMENT_SUFFIXES
-from mdvec.text.undecodable import spelled
 from mdvec.types.document import DocumentState
 from mdvec.types.hit import SearchHit
 from mdvec.types.report import ImportMode, ImportOptions, WorkspaceStatus

@@ -19,8 +19,7 @@ from mdvec.evaluation.corpus import Corpus, Task, paths_of, unknown_documents
 from mdvec.evaluation.judgements import Question, QuestionSet, json_lines, labels_of, names_of, text_of
 from mdvec.evaluation.naming import Naming
 from mdvec.locks import lock_if_possible
-from mdvec.text.folding import nfc
-from mdvec.text.undecodable import spelled
+from mdvec.text.folding import nfc, spelled
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import Workspace
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
@@ -12,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from mdvec.config import Config
 from mdvec.interfaces.errors import OnBug, bug_listener
 from mdvec.interfaces.http.api import api_routes
 from mdvec.interfaces.http.guard import (
@@ -31,11 +31,7 @@ from mdvec.interfaces.rpc.dispatcher import RpcClient
 from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.interfaces.streams import MAX_LINE_BYTES
 from mdvec.interfaces.web.routes import page_routes
-from mdvec.workspace import RestrictedWorkspace
-
-if TYPE_CHECKING:
-    from mdvec.config import Config
-    from mdvec.workspace import Workspace
+from mdvec.workspace import RestrictedWorkspace, Workspace
 
 
 def build_app(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import traceback
 from collections.abc import Callable, Iterable
@@ -19,6 +20,13 @@ EXIT_USAGE = 2
 OnBug = Callable[[Exception], None]
 """Receives unexpected exceptions."""
 
+_NO_ACCESS = "Give yourself access to it, or choose another place."
+_REMEDIES = {
+    errno.EACCES: _NO_ACCESS,
+    errno.EPERM: _NO_ACCESS,
+    errno.EROFS: "Choose a place that can be written.",
+    errno.ENOSPC: "Free some space on the disk, then try again.",
+}
 # Enough to recognise what one has written.
 _MAX_ECHOED_CHARS = 200
 
@@ -45,13 +53,13 @@ class Failure:
 def translate(error: Exception) -> Failure:
     """Return an exception in the form that doors show."""
     match error:
-        case UsageError():
-            return Failure(error.code, str(error), error.hint, EXIT_USAGE, error.retry)
         case MdvecError():
-            return Failure(error.code, str(error), error.hint, EXIT_FAILED, error.retry)
+            exit_code = EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
+            return Failure(error.code, str(error), error.hint, exit_code, error.retry)
         case OSError() if error.strerror:
-            place = f"{error.filename}: " if error.filename is not None else ""
-            return Failure("os", f"{place}{error.strerror}", "")
+            if error.filename is None:  # it may be of a socket, or of a terminal
+                return Failure("os", error.strerror, "")
+            return Failure("os", f"{error.filename}: {error.strerror}", _REMEDIES.get(error.errno or 0, ""))
         case _:
             # A bug: the type says more than the message alone, which may be empty.
             return Failure("internal", f"{type(error).__name__}: {error}".rstrip(": "), "")
@@ -66,9 +74,7 @@ def translate_logged(error: Exception) -> Failure:
 def translate_for_client(error: Exception, on_bug: OnBug) -> Failure:
     """Return the error of a request as its client receives it, of a bug its kind alone; the log has a line.
 
-    Args:
-        error: Any exception.
-        on_bug: Receives it when it is a bug: its message may hold more than a client is to see.
+    A bug goes to ``on_bug``: its message may hold more than a client is to see.
     """
     failure = translate_logged(error)
     if failure.code != "internal":
@@ -117,9 +123,7 @@ _NAMED = re.compile(r"-n ([\w-]+)")
 def hint_for_client(hint: str, *, prefix: str = "") -> str:
     """Return the next step of an error as a client can take it; empty when it cannot.
 
-    Args:
-        hint: The step on the command line.
-        prefix: What is before the name of each tool.
+    ``prefix`` precedes the name of each tool.
     """
     step = _STEPS.get(hint)
     return text_for_client(hint, prefix=prefix) if step is None else step.format(prefix)
@@ -128,9 +132,7 @@ def hint_for_client(hint: str, *, prefix: str = "") -> str:
 def text_for_client(text: str, *, prefix: str = "") -> str:
     """Return a hint or warning with the tool in place of the command that does the same.
 
-    Args:
-        text: The hint or warning.
-        prefix: What is before the name of each tool.
+    ``prefix`` precedes the name of each tool.
     """
     return _IMPORT.sub(partial(_as_tool, prefix), text)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from mdvec.interfaces.printing import Span, line_end, printable, without_gaps, wrap
 from mdvec.text.cells import cell_width, char_width
@@ -41,8 +42,7 @@ _SOFT_BREAK = re.compile(
 _PAUSE = re.compile(r"[\s、，；：]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """A part of a line.
 
     Attributes:

@@ -29,10 +29,8 @@ _LOGGER = logging.getLogger("mdvec")
 def configure(settings: LogSettings, *, serves: bool, file: Path | None = None) -> None:
     """Write the log as configured, instead of what was set up before.
 
-    Args:
-        settings: ``[log]``.
-        serves: Whether this is a server, which writes a log by default.
-        file: Where the lines go if no file is configured; None for standard error.
+    A server writes a log by default. ``file`` is where the lines go if no file is configured; None for
+    standard error.
 
     Raises:
         OSError: If the file cannot be written.
@@ -69,11 +67,9 @@ def log_step(name: str, elapsed_ms: float, **details: object) -> None:
 
 def _handler(path: Path | None) -> logging.Handler:
     if path is None:
-        handler: logging.Handler = logging.StreamHandler(sys.stderr)
-    else:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handler = _private_file(path)
-    return handler
+        return logging.StreamHandler(sys.stderr)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return _private_file(path)
 
 
 def _private_file(path: Path) -> logging.Handler:

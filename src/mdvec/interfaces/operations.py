@@ -7,14 +7,14 @@ table, and adds only its own words.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.errors import ImportStoppedError, MdvecError, NotAllowedError, sentences
-from mdvec.interfaces import wire
-from mdvec.interfaces.encoding import JsonObject, schema_of
+from mdvec.interfaces import answers
+from mdvec.interfaces.answers import JsonObject, schema_of
 from mdvec.interfaces.passages import read_documents
 from mdvec.interfaces.requests import (
     DOCUMENT_FILTERS,
@@ -36,9 +36,7 @@ from mdvec.types.links import DocumentLinks
 from mdvec.types.model_report import ListedModel
 from mdvec.types.outline import Outline
 from mdvec.types.report import ImportOptions, ImportReport, Passage
-
-if TYPE_CHECKING:
-    from mdvec.workspace import Workspace
+from mdvec.workspace import Workspace
 
 Say = Callable[[str], str]
 """Rewrites a hint or warning that names commands, so that the clients of a door can follow it."""
@@ -90,6 +88,15 @@ def search(workspace: Workspace, request: SearchRequest) -> SearchResult:
     """Answer a request from the index; missing vectors are made in the background."""
     query = search_query(request, workspace.search_settings(request.collections))
     return workspace.search(query, wait_for_vectors=False)
+
+
+def listed(workspace: Workspace, request: SearchRequest) -> answers.Documents:
+    """Return the last updated documents, at most 50 unless the request says otherwise."""
+    query = search_query(request, workspace.search_settings(request.collections))
+    limit = request.limit or _LISTED_DOCUMENTS
+    found = workspace.browse.newest(query.filters, query.collections, limit=limit + 1)
+    hint = "" if found else workspace.browse.unmet(query.filters, query.collections)
+    return answers.documents(found, limit, hint)
 
 
 def reindex(
@@ -152,24 +159,17 @@ def _links(workspace: Workspace, request: LinksRequest, _: Say) -> DocumentLinks
     return workspace.links(request.path, collection=request.collection, steps=request.steps)
 
 
-def _listed(workspace: Workspace, request: SearchRequest, _: Say) -> wire.Documents:
-    query = search_query(request, workspace.search_settings(request.collections))
-    limit = request.limit or _LISTED_DOCUMENTS
-    found = workspace.browse.newest(query.filters, query.collections, limit=limit + 1)
-    return wire.documents(found, limit)
+def _tags(workspace: Workspace, request: TagsRequest, _: Say) -> answers.Tags:
+    return answers.Tags(tuple(workspace.tags(request.collections)))
 
 
-def _tags(workspace: Workspace, request: TagsRequest, _: Say) -> wire.Tags:
-    return wire.Tags(tuple(workspace.tags(request.collections)))
-
-
-def _status(workspace: Workspace, request: StatusRequest, _: Say) -> wire.Status:
+def _status(workspace: Workspace, request: StatusRequest, _: Say) -> answers.Status:
     named = request.collection
-    return wire.status(workspace.status(named, files=named is not None, check=request.check))
+    return answers.status(workspace.status(named, files=named is not None, check=request.check))
 
 
-def _collections(workspace: Workspace, _: NoArguments, __: Say) -> list[wire.RegisteredCollection]:
-    return [wire.collection(each) for each in workspace.collections(include_disabled=True)]
+def _collections(workspace: Workspace, _: NoArguments, __: Say) -> list[answers.RegisteredCollection]:
+    return [answers.collection(each) for each in workspace.collections(include_disabled=True)]
 
 
 def _models(workspace: Workspace, _: NoArguments, __: Say) -> list[ListedModel]:
@@ -178,41 +178,46 @@ def _models(workspace: Workspace, _: NoArguments, __: Say) -> list[ListedModel]:
     return workspace.models.known()
 
 
-def _reindexed(workspace: Workspace, request: CollectionRequest, say: Say) -> wire.Reindexed:
+def _reindexed(workspace: Workspace, request: CollectionRequest, say: Say) -> answers.Reindexed:
     named = request.collection
     names = [each.name for each in workspace.collections()] if named is None else [named]
     reports, failures = reindex(workspace, names)
     errors = {name: sentences(error, say(error.hint)) for name, error in failures.items()}
     warnings = [f"{each.collection}: {text}" for each in reports for text in each.warnings]
-    return wire.reindexed(reports, errors, warnings)
+    return answers.reindexed(reports, errors, warnings)
 
 
 OPERATIONS = (
     Operation("search", SearchRequest, _searched, SearchResult, "Find passages by meaning and by words."),
     Operation("get", DocumentRequest, _read, Passage, "Read a document, some lines or a section of it."),
     Operation(
-        "read", ReadRequest, read_documents, wire.Reading, "Read documents within one budget of tokens."
+        "read", ReadRequest, read_documents, answers.Reading, "Read documents within one budget of tokens."
     ),
     Operation("outline", OutlineRequest, _outline, Outline, "List the headings of a document."),
     Operation("links", LinksRequest, _links, DocumentLinks, "List the links of a document, and those to it."),
     Operation(
         "list",
         SearchRequest,
-        _listed,
-        wire.Documents,
+        lambda workspace, request, _: listed(workspace, request),
+        answers.Documents,
         "List documents, the last updated first.",
         takes=DOCUMENT_FILTERS,
         fixed={"query": ""},
     ),
     Operation("related", RelatedRequest, _related, SearchResult, "Find documents on the same subject."),
-    Operation("tags", TagsRequest, _tags, wire.Tags, "List the tags, most used first."),
-    Operation("status", StatusRequest, _status, wire.Status, "Show what is indexed, and how completely."),
+    Operation("tags", TagsRequest, _tags, answers.Tags, "List the tags, most used first."),
+    Operation("status", StatusRequest, _status, answers.Status, "Show what is indexed, and how completely."),
     Operation(
-        "collections", NoArguments, _collections, list[wire.RegisteredCollection], "List the collections."
+        "collections", NoArguments, _collections, list[answers.RegisteredCollection], "List the collections."
     ),
     Operation("models", NoArguments, _models, list[ListedModel], "List the embedding models."),
     Operation(
-        "reindex", CollectionRequest, _reindexed, wire.Reindexed, "Bring the index up to date.", changes=True
+        "reindex",
+        CollectionRequest,
+        _reindexed,
+        answers.Reindexed,
+        "Bring the index up to date.",
+        changes=True,
     ),
 )
 """What programs can ask, the most used first."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar
@@ -12,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from mdvec.errors import InvalidArgumentsError, did_you_mean
-from mdvec.interfaces.encoding import JsonObject, schema_of
+from mdvec.interfaces.answers import JsonObject, schema_of
 from mdvec.interfaces.printing import shown
 
 _Request = TypeVar("_Request", bound=Struct)
@@ -49,6 +50,25 @@ _FIELD = re.compile(r"Object (missing required|contains unknown) field `(.*)`", 
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 
+def decode_json(message: bytes, decode: Callable[[bytes], Any] = msgspec.json.decode) -> Any:
+    r"""Return the value of JSON, with halves of characters such as ``\ud83d`` replaced.
+
+    Clients in JavaScript send them when they cut a text inside an emoji. An error could not name the
+    request, so the client would wait for ever.
+
+    Raises:
+        ValueError: If it is not JSON; names the place in the message.
+        RecursionError: If it is nested too deeply.
+    """
+    try:
+        return decode(message)
+    except ValueError:
+        message.decode()  # msgspec counts the bytes before a wrong one from the start of its string
+        if rb"\ud" not in message.lower():
+            raise
+        return decode(json.dumps(json.loads(message), ensure_ascii=False).encode(errors="replace"))
+
+
 def parse(
     given: Mapping[str, object], kind: type[_Request], only: Iterable[str] = (), **fixed: object
 ) -> _Request:
@@ -81,7 +101,7 @@ def parse(
         ):
             continue
         needed.discard(name)
-        value = _meant(sent, schema[name])
+        value = meant(sent, schema[name])
         try:
             values[name] = msgspec.convert(value, fields[name].type)
         except msgspec.ValidationError as error:
@@ -120,7 +140,17 @@ def problem_of(
             return f"`{inside}` is missing"
         [known] = [each["properties"] for each in _variants(schema)]
         return _unknown(inside, known)
-    return f"{f'`{place}`' if place else 'it'} must be {_allowed(found['problem'], schema, value)}"
+    is_outside = re.search(" [<>]= ", found["problem"]) is not None
+    needed = _allowed(schema, value, shown(value), is_outside=is_outside)
+    return f"{f'`{place}`' if place else 'it'} must be {needed}"
+
+
+def allowed(schema: JsonObject, written: str) -> str:
+    """Return what a value must be, and what was written instead: a text that does not fit the schema."""
+    value = meant(written, schema)
+    is_number = isinstance(value, int | float)
+    is_outside = isinstance(value, int if schema.get("type") == "integer" else float)
+    return _allowed(schema, value, written if is_number else shown(written), is_outside=is_outside)
 
 
 def _unknown(place: str, taken: Iterable[str]) -> str:
@@ -129,19 +159,19 @@ def _unknown(place: str, taken: Iterable[str]) -> str:
     return f"unknown argument `{shown(place)[1:-1]}`{did_you_mean(name.lower(), taken) or f'; {known}'}"
 
 
-def _allowed(problem: str, schema: JsonObject, value: object) -> str:
-    """Return what a value must be, and what it is instead."""
+def _allowed(schema: JsonObject, value: object, written: str, *, is_outside: bool) -> str:
+    """Return what a value must be, and what was written instead, which may be outside of the limits."""
     variants = _variants(schema)
     limited = [each for each in variants if "minimum" in each]
-    if limited and re.search(" [<>]= ", problem):
+    if limited and is_outside:
         least, most = limited[0]["minimum"], limited[0].get("maximum")
         span = f"at least {least}" if most is None else f"from {least} to {most}"
-        return f"{span}, not {shown(value)}"
+        return f"{span}, not {written}"
     words = [word for each in variants for word in each.get("enum", ())]
     one_of = [f"one of {', '.join(words)}"] if words else []
     kinds = [_KINDS[each["type"]] for each in variants if "type" in each]
     near = did_you_mean(value.lower(), words) if isinstance(value, str) else ""
-    return f"{' or '.join([*one_of, *kinds])}, not {shown(value)}{near}"
+    return f"{' or '.join([*one_of, *kinds])}, not {written}{near}"
 
 
 @cache
@@ -166,7 +196,7 @@ def _named(given: Mapping[str, object], taken: Iterable[str]) -> dict[str, objec
     return named
 
 
-def _meant(value: object, schema: JsonObject) -> object:
+def meant(value: object, schema: JsonObject) -> object:
     """Return a value in the type of a schema if it can mean only one value of it; else as it is.
 
     A single value becomes a list of one where a list is wanted, and the other way round. Models also write
@@ -179,21 +209,23 @@ def _meant(value: object, schema: JsonObject) -> object:
     kind = wanted.get("type")
     if kind == "array" and not isinstance(value, dict):
         items = _list_in(value)
-        return [_meant(each, wanted["items"]) for each in items]
+        return [meant(each, wanted["items"]) for each in items]
     if isinstance(value, list) and len(value) == 1:
         (value,) = value
     match kind, value:
         case "integer" | "number", str() if len(value) <= _MAX_NUMBER_CHARS and _NUMBER.fullmatch(value):
-            return _meant(float(value), wanted)
+            return meant(float(value), wanted)
         case "integer", float() if value.is_integer():
             return int(value)
         case "boolean", str():
             return _TRUTH.get(value.lower(), value)
+        case _, str() if value.lower() in wanted.get("enum", ()):
+            return value.lower()
         case "string", int() if not isinstance(value, bool):
             return str(value)
         case "object", dict():
             inside = wanted.get("properties", {})
-            return {name: _meant(each, inside.get(name, {})) for name, each in value.items()}
+            return {name: meant(each, inside.get(name, {})) for name, each in value.items()}
         case _:
             return value
 

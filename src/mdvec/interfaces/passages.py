@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError, MdvecError, UsageError, sentences
+from mdvec.interfaces.answers import Reading, Unread
 from mdvec.interfaces.requests import ReadRequest, parse_lines
-from mdvec.interfaces.wire import Reading, Unread
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.document import Lines
 from mdvec.types.query import Filters
 from mdvec.types.report import Passage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from mdvec.workspace import Workspace
+from mdvec.workspace import Workspace
 
 READ_TOKENS = 10_000
 """Most tokens of one read unless the request says otherwise."""
@@ -41,10 +36,7 @@ _PART = re.compile(r"(?P<line>\d+)\+(?P<read>\d{1,12})(?P<rest>:\d*)?")
 def read_documents(workspace: Workspace, request: ReadRequest, say: Callable[[str], str]) -> Reading:
     """Read documents within one budget: a short one leaves its share to the others.
 
-    Args:
-        workspace: Where to read.
-        request: The documents.
-        say: Rewrites a hint that names commands.
+    ``say`` rewrites a hint that names commands.
 
     Returns:
         The documents, each once, in the order of the request; those of a glob by path. What is cut says where
@@ -132,10 +124,7 @@ def parse_part(text: str) -> tuple[Lines, int]:
 def first_part(passage: Passage, most_tokens: int, *, read_chars: int = 0) -> Passage:
     """Cut a passage after as many whole lines as a client can show; a longer line is cut inside.
 
-    Args:
-        passage: The passage.
-        most_tokens: How many a client can show.
-        read_chars: How many characters of its first line are left out.
+    ``read_chars`` of its first line are left out.
 
     Returns:
         The part; ``next_lines`` has the rest.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from urllib.parse import quote
 
 from mdvec.errors import sentences
-from mdvec.interfaces.encoding import iso_time
+from mdvec.interfaces.answers import iso_time
 from mdvec.interfaces.printing import one_line, without_gaps
 from mdvec.run import Stage
 from mdvec.text.quantity import quantity
@@ -168,13 +168,11 @@ def reranked_line(reranked: Reranking | None) -> str:
 
 
 def weaker_line(result: SearchResult, remedy: str) -> str:
-    """Return how many weaker passages an answer leaves out; empty if none, or if its hint tells of them.
+    """Return how many weaker passages an answer leaves out; empty if none.
 
-    Args:
-        result: The answer.
-        remedy: What shows them, in the words of a door.
+    ``remedy`` is what shows them, in the words of a door.
     """
-    if not result.weaker or not result.hits:
+    if not result.weaker:
         return ""
     words = ONE_WEAKER if result.weaker == 1 else WEAKER
     return f"{words.format(n=f'{result.weaker:,}')} ({remedy})"
@@ -213,9 +211,7 @@ def hit_paths(result: SearchResult) -> list[str]:
 def hit_address(hit: SearchHit, editor: str) -> str:
     """Return the address that opens a hit; empty for one without a file.
 
-    Args:
-        hit: The hit.
-        editor: The address, with ``{file}`` and ``{line}`` for what is put in.
+    ``editor`` is the setting: an address with ``{file}`` and ``{line}`` where those of the hit are put in.
     """
     if hit.file is None:
         return ""
@@ -259,12 +255,8 @@ def _hit_markdown(hit: SearchHit) -> Iterator[str]:
     label = trail(hit).translate(_LABEL_ESCAPES)
     target = (hit.file or f"{hit.collection}/{hit.path}").translate(_TARGET_ESCAPES)
     yield f"- [{label}](<{target}#L{hit.start_line}>) ({hit.score:.2f})"
-    if versions := versions_line(hit):
-        yield f"  ({versions.translate(_LABEL_ESCAPES)})"
-    if about := about_line(hit):
-        yield f"  ({about.translate(_LABEL_ESCAPES)})"
-    if context := context_line(hit):
-        yield f"  ({context.translate(_LABEL_ESCAPES)})"
+    for line in filter(None, (versions_line(hit), about_line(hit), context_line(hit))):
+        yield f"  ({line.translate(_LABEL_ESCAPES)})"
     if similar := similar_line(hit):  # behind the quoted text it would become a part of it
         yield f"  ({similar})"
     yield from (f"  > {line}".rstrip() for line in without_gaps(hit.text).strip().splitlines())
@@ -316,12 +308,7 @@ def model_notes(models: Sequence[ListedModel]) -> Iterator[str]:
 
 
 def model_change_line(change: ModelChange, import_command: str) -> str:
-    """Return the outcome of a change of the model in words.
-
-    Args:
-        change: The outcome.
-        import_command: What imports the collection.
-    """
+    """Return the outcome of a change of the model in words."""
     from mdvec.types.model_report import ModelChangeOutcome
 
     match change.outcome:

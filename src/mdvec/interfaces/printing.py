@@ -72,9 +72,7 @@ def visible(text: str, *, keep_newlines: bool = False) -> str:
 def one_line(text: str, most_chars: int | None = None) -> str:
     """Return a text on one line without control characters, so that it cannot look like several.
 
-    Args:
-        text: Such as a file name or a title.
-        most_chars: Cut it there, with ``…``; None for no limit.
+    A longer one ends with ``…``.
     """
     part = text if most_chars is None else text[: 4 * most_chars]
     line = " ".join(printable(part).split())

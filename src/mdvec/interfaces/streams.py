@@ -1,15 +1,14 @@
-"""Standard input and output as a wire of lines, away from everything else in the process."""
+"""Standard input and output as a wire of lines; the end of a process does not wait for its threads."""
 
 from __future__ import annotations
 
-import json
 import os
+import signal
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
-
-import msgspec
+from typing import NoReturn
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """Longest line of a client; real ones are far shorter."""
@@ -63,20 +62,34 @@ def write_all(target: int, line: bytes) -> None:
         rest = rest[os.write(target, rest) :]
 
 
-def decode_json(message: bytes, decode: Callable[[bytes], Any] = msgspec.json.decode) -> Any:
-    r"""Return the value of JSON, with halves of characters such as ``\ud83d`` replaced.
+# --- the end ---------------------------------------------------------------------------------------------
 
-    Clients in JavaScript send them when they cut a text inside an emoji. An error could not name the
-    request, so the client would wait for ever.
+EXIT_CODES = {signal.SIGTERM: 0, signal.SIGINT: 130}
+"""The signals that end a server, and its exit code after each."""
 
-    Raises:
-        ValueError: If it is not JSON; names the place in the message.
-        RecursionError: If it is nested too deeply.
+# A thread that indexes cannot be interrupted inside a batch. What it has not committed by then is lost
+# with the process, which is safe at any instant: the next import does it again.
+_MAX_S = 1.5
+
+
+def exit_soon(code: int) -> None:
+    """End this process in a second and a half at the latest; until then it may end by itself."""
+    timer = threading.Timer(_MAX_S, os._exit, (code,))
+    timer.daemon = True
+    timer.start()
+
+
+def end_process(code: int) -> NoReturn:
+    """End this process, even while a thread of it is inside a native library.
+
+    When Python ends by itself, it ends such a thread as soon as that comes back from the library. In a
+    library written in C++, onnxruntime for one, this aborts the process: "terminate called without an active
+    exception".
     """
-    try:
-        return decode(message)
-    except ValueError:
-        message.decode()  # msgspec counts the bytes before a wrong one from the start of its string
-        if rb"\ud" not in message.lower():
-            raise
-        return decode(json.dumps(json.loads(message), ensure_ascii=False).encode(errors="replace"))
+    if not any(thread.daemon for thread in threading.enumerate()):
+        sys.exit(code)
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with suppress(OSError, ValueError):  # its reader is gone, or it is closed
+                stream.flush()
+    os._exit(code)

@@ -136,7 +136,7 @@ class SortBy(StrEnum):
     DATE = "date"
 
 
-MIN_SCORE = 0.03
+MIN_SCORE = 0.025
 """The smallest score of a hit that is shown by default: a weaker one hardly ever answers."""
 
 

@@ -70,7 +70,3 @@ class UnrelatedTexts(Struct, frozen=True):
 
     spaced: Unrelated
     unspaced: Unrelated
-
-    def written(self, *, unspaced: bool) -> Unrelated:
-        """Return the values for texts that are written in one of the two ways."""
-        return self.unspaced if unspaced else self.spaced

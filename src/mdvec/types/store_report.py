@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Struct, field
+
+from mdvec.types.fields import MOMENT
 
 
 class PublishedVersion(Struct, frozen=True):
@@ -13,8 +17,8 @@ class PublishedVersion(Struct, frozen=True):
         published_ms: When, in milliseconds since 1970.
     """
 
-    number: int
-    published_ms: int
+    number: int = field(name="version")
+    published_ms: Annotated[int, MOMENT] = field(name="time")
 
 
 class PublishReport(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""MCP, JSON-RPC and HTTP: the same calls, the same words about wrong ones, the same answers."""
+"""MCP, JSON-RPC and HTTP: the same calls, the same answers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ import pytest
 from msgspec.structs import replace
 from starlette.testclient import TestClient
 from tests.unit.interfaces.fake_workspace import HIT, RESULT, FakeWorkspace
-from tests.unit.interfaces.mcp.agent import call, text_of
 
 from mdvec.config import Config
 from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.operations import OPERATIONS, Operation
-from mdvec.interfaces.rpc.dispatcher import INVALID_PARAMS
 from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.types.query import MIN_SCORE, SearchQuery
 
@@ -79,57 +77,6 @@ def test_a_client_of_sections_gets_all() -> None:
     method.call(msgspec.convert({"query": "宿"}, method.params))
     query = asked(workspace)
     assert (query.min_score, query.all_similar) == (0, True)
-
-
-SEARCH_PATHS = ("/search", "/api/search")
-
-# A tool, and what JSON-RPC and HTTP call the same.
-SEARCH = ("search", "search")
-READ = ("get_doc", "read")
-LIST = ("list_docs", "list")
-UPDATE = ("reindex", "reindex")
-
-
-@pytest.mark.parametrize(
-    ("names", "arguments", "said"),
-    [
-        (SEARCH, {"query": "x", "limt": 3}, "unknown argument `limt`; did you mean `limit`?"),
-        (SEARCH, {}, "`query` is missing"),
-        (SEARCH, {"query": ["x", "y"]}, "`query` must be text, not ['x', 'y']"),
-        (SEARCH, {"query": "x", "limit": "ten"}, "`limit` must be a whole number, not 'ten'"),
-        (SEARCH, {"query": "x", "limit": 0}, "`limit` must be from 1 to 100"),
-        (SEARCH, {"query": "x", "limit": 1, "k": 2}, "`limit` is given more than once"),
-        (
-            SEARCH,
-            {"query": "x", "mode": "hybird"},
-            "`mode` must be one of dense, hybrid, lexical, not 'hybird'",
-        ),
-        (SEARCH, {"query": "x", "depth": [1, 7]}, "`depth[1]` must be from 0 to 3"),
-        (SEARCH, {"query": "x", "where": "nonsense"}, "not a condition on a property: 'nonsense'"),
-        (SEARCH, {"query": "x", "where": "rating=>4"}, "not a comparison: '=>' in 'rating=>4'"),
-        (SEARCH, {"query": "x", "updated_since": "soon"}, "not a date, a time or an age: 'soon'"),
-        (READ, {"file": {}}, "`path` must be a list, not {}"),
-        (READ, {"path": "a.md", "lines": "first"}, "not a range of lines: 'first'"),
-        (LIST, {"query": "x"}, "unknown argument `query`; it takes `collections`, `tags`"),
-        (UPDATE, {"collection": "notes", "force": True}, "unknown argument `force`; it takes `collection`"),
-    ],
-)
-def test_a_wrong_call_is_refused_in_the_same_words_everywhere(
-    workspace: FakeWorkspace, names: tuple[str, str], arguments: dict[str, Any], said: str
-) -> None:
-    """Each door names the argument, what it must be and what it is; nothing reaches the workspace."""
-    tool, name = names
-    refused = call(workspace, tool, **arguments)
-    message = {"jsonrpc": "2.0", "id": 1, "method": f"mdvec.{name}", "params": arguments}
-    error = sent(workspace, "POST", "/rpc", json=message).json()["error"]
-    posted = sent(workspace, "POST", f"/api/{name}", json=arguments)
-    assert (refused.is_error, error["code"], posted.status_code) == (True, INVALID_PARAMS, 400)
-    told = [text_of(refused), error["message"], posted.json()["detail"]]
-    if name == "search":
-        told += [sent(workspace, "GET", path, params=arguments).json()["detail"] for path in SEARCH_PATHS]
-    for each in told:
-        assert said in each
-    assert not [name for name, _ in workspace.calls if name in ("search", "read", "newest", "import")]
 
 
 ANSWERED: dict[str, dict[str, Any]] = {

@@ -9,7 +9,7 @@ import pytest
 
 PROGRAM = """
 import threading, time
-from mdvec.interfaces.exit import end_process
+from mdvec.interfaces.streams import end_process
 
 ended = threading.Event()
 threading.Thread(target=ended.wait, daemon={daemon}).start()

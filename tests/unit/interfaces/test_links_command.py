@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import HIT, RESULT, FakeWorkspace
 
-from mdvec.interfaces.encoding import to_json
+from mdvec.interfaces.answers import to_json
 from mdvec.interfaces.mcp.wording import search_text
 from mdvec.types.document import LinkKind
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, NearDocument, OutgoingLink

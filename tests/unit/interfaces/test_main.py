@@ -75,7 +75,8 @@ def test_docs_dir_must_be_there(mdvec: Mdvec) -> None:
     ("args", "message"),
     [
         (("serch", "x"), "error: there is no command 'serch'; did you mean 'search'?\n"),
-        (("xyzzy",), "error: there is no command 'xyzzy'\n"),
+        (("xyzzy",), "error: there is no command 'xyzzy'; 'mdvec search xyzzy' searches for it\n"),
+        (("rent",), "error: there is no command 'rent'; 'mdvec search rent' searches for it\n"),
         (("tool", "lss"), "error: No such command 'lss'"),
     ],
 )
@@ -144,10 +145,19 @@ def test_a_collection_without_its_option_is_answered_with_the_option(mdvec: Mdve
 
 
 def test_errors_of_the_system_name_the_file(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
-    """An error of the operating system is told as path and reason."""
+    """An error of the operating system is told as path and reason, with what to do about it."""
     workspace.error = PermissionError(13, "Permission denied", "/secret")
     outcome = mdvec("tool", "ls")
-    assert (outcome.code, outcome.err) == (1, "error: /secret: Permission denied\n")
+    assert outcome.code == 1
+    assert outcome.err == (
+        "error: /secret: Permission denied\nhint: Give yourself access to it, or choose another place.\n"
+    )
+
+
+def test_an_error_of_the_system_without_a_file_has_no_hint() -> None:
+    """It may be of a port or of the watching of folders, which no access and no space would help."""
+    assert translate(PermissionError(13, "Permission denied")).hint == ""
+    assert translate(OSError(28, "No space left on device", "/disk/a")).hint.endswith("then try again.")
 
 
 def test_an_exception_without_a_message_still_says_what_it_is() -> None:

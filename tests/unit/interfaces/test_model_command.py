@@ -102,7 +102,7 @@ def test_without_collections(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     workspace.known = []
     outcome = mdvec("model", "use", "gemini")
     assert outcome.code == 2
-    assert "mdvec tool add --embedder gemini" in outcome.err
+    assert "-s DIR --embedder gemini'" in outcome.err
 
 
 def test_what_is_missing_is_said(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

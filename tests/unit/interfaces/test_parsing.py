@@ -59,7 +59,7 @@ def test_each_problem_is_a_sentence(arguments: dict[str, Any], said: str) -> Non
 
 def test_a_value_that_can_mean_only_one_thing_is_taken() -> None:
     """Models write numbers and truth values as texts, and one value as a list."""
-    given = {"query": 3, "limit": "3", "threshold": "0.5", "include_superseded": "true", "mode": ["dense"]}
+    given = {"query": 3, "limit": "3", "threshold": "0.5", "include_superseded": "true", "mode": ["Dense"]}
     assert parse(given, requests.SearchRequest) == requests.SearchRequest(
         query="3", limit=3, threshold=0.5, include_superseded=True, mode=SearchMode.DENSE
     )

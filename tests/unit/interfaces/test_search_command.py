@@ -216,13 +216,15 @@ def test_a_hit_has_its_day_and_its_tags(mdvec: Mdvec, workspace: FakeWorkspace) 
 def test_passages_left_out_are_counted_at_the_end(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """Beside the hits with what shows them, and as a number in JSON; programs are told of doubts alone."""
     workspace.result = replace(RESULT, weaker=4)
-    assert mdvec("search", "宿").err == "confidence: high\n4 weaker passages left out (--all shows them)\n"
+    assert mdvec("search", "宿").err == "confidence: high\n4 weaker passages left out (shown with --all)\n"
     assert mdvec("search", "宿", "--format", "paths").err == ""
     assert json.loads(mdvec("search", "宿", "--format", "json").out)["weaker"] == 4
     workspace.result = replace(RESULT, weaker=1)
-    assert mdvec("search", "宿").err.endswith("\n1 weaker passage left out (--all shows them)\n")
-    workspace.result = replace(RESULT, hits=(), weaker=4, hint="Only 4 passages are near.")
-    assert mdvec("search", "宿").err == "no hits\nhint: Only 4 passages are near.\n"
+    assert mdvec("search", "宿").err.endswith("\n1 weaker passage left out (shown with --all)\n")
+    workspace.result = replace(RESULT, hits=(), weaker=4, confidence=Confidence.NONE)
+    none, left_out = mdvec("search", "宿").err.splitlines()[-2:]
+    assert none.startswith("confidence: none; ")
+    assert left_out == "4 weaker passages left out (shown with --all)"
 
 
 def test_text_is_for_people(mdvec: Mdvec) -> None:

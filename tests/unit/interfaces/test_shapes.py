@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION, RESULT, FakeWorkspace
 
-from mdvec.interfaces import wire
-from mdvec.interfaces.encoding import schema_of, to_json
+from mdvec.interfaces import answers
+from mdvec.interfaces.answers import schema_of, to_json
 from mdvec.types.document import DocumentState
 from mdvec.types.fields import Door
 from mdvec.types.report import (
@@ -25,9 +25,10 @@ from mdvec.types.report import (
     TagCount,
     WorkspaceStatus,
 )
+from mdvec.types.store_report import PublishedVersion
 
 
-def answers() -> Sequence[Struct]:
+def every_answer() -> Sequence[Struct]:
     """Return one answer of each shape."""
     workspace = FakeWorkspace()
     status = CollectionStatus(
@@ -40,16 +41,18 @@ def answers() -> Sequence[Struct]:
     return (
         RESULT,
         Passage("notes", "a.md", "A", ("x",), 1, 2, "# A\n", stale=False, next_lines="3:9"),
-        wire.Tags((TagCount("x", 1),)),
-        wire.import_report(workspace.report),
-        wire.reindexed([workspace.report], {"work": "no disk"}, ["odd"]),
-        wire.collection(COLLECTION),
-        wire.status(WorkspaceStatus("/i.sqlite", 1, "m", (status,))),
+        answers.Tags((TagCount("x", 1),)),
+        answers.import_report(workspace.report),
+        answers.reindexed([workspace.report], {"work": "no disk"}, ["odd"]),
+        answers.collection(COLLECTION),
+        answers.status(
+            WorkspaceStatus("/i.sqlite", 1, "m", (status,), published=PublishedVersion(3, 1_750_000_000_000))
+        ),
     )
 
 
 @pytest.mark.parametrize("door", get_args(Door))
-@pytest.mark.parametrize("answer", answers(), ids=lambda answer: type(answer).__name__)
+@pytest.mark.parametrize("answer", every_answer(), ids=lambda answer: type(answer).__name__)
 def test_answers_fit_their_schemas(answer: Struct, door: Door) -> None:
     """Each door has a schema of exactly the fields that it shows, in their order."""
     schema = schema_of(type(answer), door)
@@ -71,7 +74,7 @@ def test_a_field_of_one_door_is_not_shown_at_the_other() -> None:
 def test_totals_count_all_collections() -> None:
     """A collection without a report counts nothing, and has its reason."""
     report = replace(FakeWorkspace().report, failed=2)
-    total = wire.reindexed([report, replace(report, collection="work")], {"other": "no disk"}, [])
+    total = answers.reindexed([report, replace(report, collection="work")], {"other": "no disk"}, [])
     assert (total.added, total.failed, total.total_chunks) == (6, 4, 18)
     assert [(each.collection, each.added, each.error) for each in total.collections] == [
         ("notes", 3, None),

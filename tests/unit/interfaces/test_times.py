@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.requests import parse_since, parse_until
+from mdvec.interfaces.times import parse_since, parse_until
 
 NOW = datetime(2026, 5, 15, 12, 0, 0, 250_000, tzinfo=timezone(timedelta(hours=9)))
 

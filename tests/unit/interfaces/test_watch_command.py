@@ -8,6 +8,7 @@ import threading
 import time
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import FakeWorkspace
 
@@ -41,6 +42,18 @@ def test_it_watches_until_it_is_ended(
     assert workspace.calls[0] == ("watch", {"names": ("notes",), "force": True})
     assert workspace.closed
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_disabled_collections_are_no_missing_ones(
+    mdvec: Mdvec, workspace: FakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands that take all say that all are disabled, and do not advise to add one."""
+    workspace.known = [replace(each, enabled=False) for each in workspace.known]
+    end_soon(monkeypatch, signal.SIGINT)
+    for command in ("watch", "import", "tool ls"):
+        said = mdvec(*command.split()).err
+        assert said.startswith("all collections are disabled\nhint: 'mdvec tool ls --all' lists them")
+        assert "Register" not in said
 
 
 def test_a_signal_that_another_thread_gets_ends_it(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ import click
 from mdvec import __version__
 from mdvec.errors import did_you_mean
 from mdvec.interfaces.cli import EXIT_INTERRUPTED
-from mdvec.interfaces.cli.common_options import CommandGroup
+from mdvec.interfaces.cli.common_options import CommandGroup, name_of
 from mdvec.interfaces.cli.session import Opener, Session
 from mdvec.interfaces.cli.terminal import note, print_failure
 from mdvec.interfaces.errors import EXIT_USAGE, shortened, translate
@@ -50,6 +51,8 @@ TARGETS = {
     "compact": "store:compact",
 }
 """The module and the name of each command, in the order of the help."""
+
+_RESEMBLANCE = 0.7  # less is a word to search for, as "rent" is not "preset"
 
 _FIRST = 8
 _MORE = {
@@ -92,8 +95,9 @@ class LazyGroup(CommandGroup):
         if target is None:
             if ctx.resilient_parsing:  # the shell asks for completions
                 return None
-            near = did_you_mean(cmd_name, self._targets, quote="'")
-            ctx.fail(f"there is no command {cmd_name!r}{near}")
+            search = f"; {shlex.join(['mdvec', 'search', cmd_name])!r} searches for it"
+            near = did_you_mean(cmd_name, self._targets, quote="'", cutoff=_RESEMBLANCE)
+            ctx.fail(f"there is no command {cmd_name!r}{near or search}")
         module, _, attribute = target.partition(":")
         command: click.Command = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), attribute)
         return command
@@ -153,9 +157,22 @@ def _report_usage(error: click.ClickException, args: Sequence[str]) -> int:
         hint += f" Put -- before words that start with a dash: '{path} -- -WORD'."
     if isinstance(error, click.MissingParameter) and context and context.command.name == "search":
         hint = f"To list documents without a query: '{path.removesuffix('search')}ls'. {hint}"
-    # click lists choices on lines of their own.
-    print_failure(shortened(" ".join(error.format_message().split()), args), hint)
+    # What was typed may have several lines.
+    print_failure(shortened(" ".join(_message(error).split()), args), hint)
     return error.exit_code
+
+
+def _message(error: click.ClickException) -> str:
+    """Return what went wrong in the same words as all doors."""
+    match error:
+        case click.NoSuchOption(option_name=name):
+            near = f"; did you mean `{error.possibilities[0]}`?" if error.possibilities else ""
+            return f"unknown option `{name}`{near}"
+        case click.MissingParameter(param=param) if param is not None:
+            choices = param.type.choices if isinstance(param.type, click.Choice) else ()
+            return f"`{name_of(param)}` is missing" + f"; it is one of {', '.join(choices)}" * bool(choices)
+        case _:
+            return error.format_message()
 
 
 def _takes_words(command: click.Command) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from enum import StrEnum
 from functools import reduce
 from pathlib import Path
@@ -33,6 +34,57 @@ FILE = PathFromHere(dir_okay=False)
 FOLDER = PathFromHere(file_okay=False)
 EXISTING_FILE = PathFromHere(exists=True, dir_okay=False)
 EXISTING_FOLDER = PathFromHere(exists=True, file_okay=False)
+
+
+def name_of(param: click.Parameter) -> str:
+    """Return the name of an option or an argument, as messages have it."""
+    return param.human_readable_name if isinstance(param, click.Argument) else max(param.opts, key=len)
+
+
+class _Worded(click.ParamType[Any]):
+    """A type that refuses a value in the same words as all doors."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a value, also as other doors take it; one that does not fit is an error."""
+        found = self._read(value, param, ctx)
+        if found is not None:
+            return found
+        from mdvec.interfaces.parsing import allowed, meant
+
+        written, schema = str(value), _schema(self)
+        found = self._read(str(meant(written, schema)), param, ctx)
+        if found is None:
+            msg = f"`{name_of(param) if param else self.name}` must be {allowed(schema, written)}"
+            raise click.UsageError(msg, ctx)
+        return found
+
+    def _read(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a value; None if it does not fit."""
+        with suppress(click.BadParameter):
+            found = super().convert(value, param, ctx)
+            return None if found != found else found
+        return None
+
+
+class WholeNumber(_Worded, click.IntRange):
+    """A whole number between limits."""
+
+
+class Number(_Worded, click.FloatRange):
+    """A number between limits."""
+
+
+class OneOf(_Worded, click.Choice[str]):
+    """One of some words."""
+
+
+def _schema(kind: click.ParamType[Any]) -> dict[str, Any]:
+    """Return the JSON Schema of the values of a type."""
+    if isinstance(kind, click.Choice):
+        return {"enum": sorted(kind.choices)}
+    assert isinstance(kind, WholeNumber | Number)  # noqa: S101 - there are no others
+    name = "integer" if isinstance(kind, WholeNumber) else "number"
+    return {"type": name, "minimum": kind.min, "maximum": kind.max}
 
 
 class CommonOption(click.Option):
@@ -68,6 +120,12 @@ class Command(click.Command):
                     formatter.write_dl(records)
 
 
+def command(*arguments: Any, **settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """Return a decorator that makes a function a command, which receives the session first."""
+    made = click.command(*arguments, cls=Command, **settings)
+    return lambda function: made(click.pass_obj(function))
+
+
 _SYNONYMS = {"list": "ls", "remove": "delete", "rm": "delete"}
 
 
@@ -75,6 +133,13 @@ class CommandGroup(Command, click.Group):
     """A group of commands, with the common options."""
 
     command_class = Command
+
+    def command(  # type: ignore[override]
+        self, *arguments: Any, **settings: Any
+    ) -> Callable[[Callable[..., Any]], click.Command]:
+        """Return a decorator that makes a function a command of the group, see :func:`command`."""
+        made = super().command(*arguments, **settings)
+        return lambda function: made(click.pass_obj(function))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, also by the name that it has in other programs."""
@@ -101,16 +166,16 @@ def format_option(*formats: str) -> Option:
     return click.option(
         "--format",
         "format_name",
-        type=click.Choice(formats),
+        type=OneOf(formats),
         expose_value=False,
         callback=remember,
         help=f"How to print the result.  [default: {formats[0]}]",
     )
 
 
-def choice_of(kind: type[StrEnum]) -> click.Choice[str]:
+def choice_of(kind: type[StrEnum]) -> OneOf:
     """Return the values of an enumeration as choices; click would offer the names of its members."""
-    return click.Choice([member.value for member in kind])
+    return OneOf([member.value for member in kind])
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
@@ -119,25 +184,23 @@ def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None
     setattr(ctx.obj, param.name, value)
 
 
-def _common_options() -> list[click.Option]:
-    options: dict[str, dict[str, Any]] = {
-        "--docs-dir": {
-            "type": EXISTING_FOLDER,
-            "metavar": "DIR",
-            "help": "Work on this folder without registering it.",
-        },
-        "--data-dir": {
-            "type": FOLDER,
-            "metavar": "DIR",
-            "help": "Keep the index of --docs-dir here.  [default: DOCS_DIR/.mdvec]",
-        },
-        "--config": {"type": FILE, "metavar": "F", "help": "Read this configuration file."},
-        "--database": {"type": _Database(), "metavar": "F", "help": "Use this database."},
-        "--verbose": {"is_flag": True, "default": None, "help": "Print how long each step takes."},
-    }
+def _common(name: str, **settings: Any) -> CommonOption:
+    return CommonOption([name], expose_value=False, callback=_remember, **settings)
+
+
+def _common_options() -> list[CommonOption]:
+    where = "Keep the index of --docs-dir here.  [default: DOCS_DIR/.mdvec]"
     return [
-        CommonOption([name], expose_value=False, callback=_remember, **settings)
-        for name, settings in options.items()
+        _common(
+            "--docs-dir",
+            type=EXISTING_FOLDER,
+            metavar="DIR",
+            help="Work on this folder without registering it.",
+        ),
+        _common("--data-dir", type=FOLDER, metavar="DIR", help=where),
+        _common("--config", type=FILE, metavar="F", help="Read this configuration file."),
+        _common("--database", type=_Database(), metavar="F", help="Use this database."),
+        _common("--verbose", is_flag=True, default=None, help="Print how long each step takes."),
     ]
 
 
@@ -152,7 +215,7 @@ daemon_option = click.option(
 wait_option = click.option(
     "--wait",
     "wait_s",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     default=60.0,
     show_default=True,
     metavar="SECONDS",

@@ -13,15 +13,15 @@ from mdvec.interfaces import present
 from mdvec.interfaces.cli.common_options import (
     EXISTING_FILE,
     FOLDER,
-    Command,
     CommandGroup,
+    command,
     format_option,
     wait_option,
 )
 from mdvec.interfaces.cli.filters import names_option, presets
 from mdvec.interfaces.cli.progress import reporting_interruption
 from mdvec.interfaces.cli.session import Session
-from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
+from mdvec.interfaces.cli.terminal import note, warn, write, write_table
 from mdvec.interfaces.printing import visible
 from mdvec.text.addresses import without_password
 from mdvec.text.cells import cell_width
@@ -40,7 +40,6 @@ def config() -> None:
 
 @config.command()
 @format_option("text", "json")
-@click.pass_obj
 def show(session: Session) -> None:
     """Print every setting, its value and its origin.
 
@@ -54,7 +53,6 @@ def show(session: Session) -> None:
 
 
 @config.command()
-@click.pass_obj
 def path(session: Session) -> None:
     """Print the path of the configuration file.
 
@@ -74,7 +72,6 @@ def path(session: Session) -> None:
 @config.command("import")
 @click.argument("file", type=EXISTING_FILE)
 @format_option("text", "json")
-@click.pass_obj
 def import_(session: Session, file: Path) -> None:
     """Translate another program's settings into those of mdvec.
 
@@ -88,8 +85,7 @@ def import_(session: Session, file: Path) -> None:
         raise UsageError(msg, hint="It takes .search-docs.json, and config.yaml or config.toml of searches.")
     names = sorted(found.settings, key=lambda name: name.rpartition("."))  # tables behind the keys
     values = {name: found.settings[name].value for name in names}
-    if session.output == "json":
-        write_json({"settings": values, "left_out": found.left_out, "unknown": [*found.unknown]})
+    if session.wrote_json({"settings": values, "left_out": found.left_out, "unknown": [*found.unknown]}):
         return
     origins = {name: each.origin.removeprefix(f"{file}: ") for name, each in found.settings.items()}
     write(_as_toml(values, origins))
@@ -106,37 +102,28 @@ def preset() -> None:
 
 @preset.command("ls")
 @format_option("table", "json")
-@click.pass_obj
 def list_presets(session: Session) -> None:
     """List the presets."""
     from mdvec.config.presets import load_preset, preset_names
 
-    presets = [load_preset(name, cwd=session.cwd) for name in preset_names()]
-    if session.output == "json":
-        write_json(
-            [
-                {
-                    "name": each.name,
-                    "description": each.description,
-                    "chunker": each.chunking.strategy,
-                    "embedder": str(each.embedding) if each.embedding else None,
-                }
-                for each in presets
-            ]
-        )
+    rows = [
+        {
+            "name": each.name,
+            "description": each.description,
+            "chunker": each.chunking.strategy,
+            "embedder": str(each.embedding) if each.embedding else None,
+        }
+        for each in (load_preset(name, cwd=session.cwd) for name in preset_names())
+    ]
+    if session.wrote_json(rows):
         return
-    write_table(
-        ("name", "chunker", "embedder", "description"),
-        [
-            (each.name, each.chunking.strategy, str(each.embedding or "as configured"), each.description)
-            for each in presets
-        ],
-    )
+    columns = ("name", "chunker", "embedder", "description")
+    unset = {"embedder": "as configured"}
+    write_table(columns, [[row[key] or unset.get(key, "") for key in columns] for row in rows])
 
 
 @preset.command("show")
 @click.argument("name", shell_complete=presets)
-@click.pass_obj
 def show_preset(session: Session, name: str) -> None:
     """Print a preset, to change it and save it as your own."""
     from mdvec.config.presets import load_preset
@@ -144,11 +131,11 @@ def show_preset(session: Session, name: str) -> None:
     write(load_preset(name, cwd=session.cwd).text.rstrip("\n") + "\n")
 
 
-@click.command(cls=Command)
+@command()
 @click.argument("folder", metavar="DIR", required=False, type=FOLDER)
 @click.option("--list", "listing", is_flag=True, help="List the trusted folders.")
 @click.option("--remove", is_flag=True, help="Stop trusting DIR.")
-def trust(folder: Path | None, listing: bool, remove: bool) -> None:
+def trust(_: Session, folder: Path | None, listing: bool, remove: bool) -> None:
     """Trust the configuration and the index that come with a folder.
 
     They may then choose models, sources, keys, and where data goes. Later changes of the folder are trusted
@@ -231,13 +218,11 @@ def model() -> None:
 
 @model.command("ls")
 @format_option("table", "json")
-@click.pass_obj
 def list_models(session: Session) -> None:
     """List the known models and where they are used."""
     with session.open() as (workspace, _):
         models = workspace.models.known()
-    if session.output == "json":
-        write_json(models)
+    if session.wrote_json(models):
         return
     write_table(present.MODEL_COLUMNS, [present.model_row(each) for each in models])
     for line in present.model_notes(models):
@@ -250,7 +235,6 @@ def list_models(session: Session) -> None:
 @click.option("--cancel", is_flag=True, help="Keep the current model and cancel a change to another one.")
 @wait_option
 @format_option("text", "json")
-@click.pass_obj
 def use(
     session: Session,
     spec: str | None,
@@ -276,15 +260,15 @@ def use(
             return
         if not workspace.collections(include_disabled=True):
             msg = "there is no collection whose model could be changed"
-            raise UsageError(msg, hint=f"Add one with 'mdvec tool add --embedder {spec}'.")
+            command = f"mdvec tool add -n NAME -d DESCRIPTION -s DIR --embedder {spec}"
+            raise UsageError(msg, hint=f"Add one with '{command}'.")
         with reporting_interruption(workspace, names):
             _print_changes(workspace.models.use(wanted, names, wait_s=wait_s), session)
 
 
 def _print_changes(changes: Iterable[ModelChange], session: Session) -> None:
     for change in changes:
-        if session.output == "json":
-            write_json(change)
+        if session.wrote_json(change):
             continue
         for warning in change.warnings:
             warn(warning)

@@ -15,8 +15,19 @@ from urllib.parse import urlencode
 import click
 
 from mdvec.errors import ListenError, UsageError
-from mdvec.interfaces.cli.common_options import EXISTING_FILE, Command, CommandGroup, format_option
-from mdvec.interfaces.cli.serving import USUAL_ADDRESS, lasting_imports, opened_for_http, serve_over_http
+from mdvec.interfaces.cli.common_options import (
+    CommandGroup,
+    WholeNumber,
+    command,
+    format_option,
+)
+from mdvec.interfaces.cli.serving import (
+    USUAL_ADDRESS,
+    lasting_imports,
+    opened_for_http,
+    serve_over_http,
+    token_option,
+)
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
 from mdvec.interfaces.errors import EXIT_FAILED
@@ -35,12 +46,6 @@ _http_option = click.option(
     metavar="HOST:PORT",
     help=f"Where to serve MCP, JSON-RPC and the page.  [default: {USUAL_ADDRESS}, or a free port]",
 )
-_token_option = click.option(
-    "--token-file",
-    type=EXISTING_FILE,
-    metavar="FILE",
-    help="Require the token in this file over HTTP.  [default: MDVEC_TOKEN]",
-)
 
 
 @click.group(cls=CommandGroup)
@@ -50,8 +55,7 @@ def daemon() -> None:
 
 @daemon.command()
 @_http_option
-@_token_option
-@click.pass_obj
+@token_option
 def start(session: Session, address: str | None, token_file: Path | None) -> None:
     """Start it, unless it is already running."""
     from mdvec.interfaces.daemon import control
@@ -82,13 +86,11 @@ def start(session: Session, address: str | None, token_file: Path | None) -> Non
 
 @daemon.command()
 @_http_option
-@_token_option
-@click.pass_context
-def run(ctx: click.Context, address: str | None, token_file: Path | None) -> None:
+@token_option
+def run(session: Session, address: str | None, token_file: Path | None) -> int:
     """Run it in the foreground, for a service manager."""
     from mdvec.interfaces.cli.served import commands
 
-    session: Session = ctx.obj
     place = _place(session)
     with opened_for_http(session, address or USUAL_ADDRESS, token_file=token_file, log_file=place.log) as (
         workspace,
@@ -97,7 +99,7 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
     ):
         with lasting_imports():
             from mdvec.interfaces.daemon.process import run_daemon
-        code = run_daemon(
+        return run_daemon(
             workspace,
             config,
             options,
@@ -109,11 +111,9 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
             show=note,
             verbose=session.verbose,
         )
-    ctx.exit(code)
 
 
 @daemon.command()
-@click.pass_obj
 def stop(session: Session) -> None:
     """Stop it."""
     from mdvec.interfaces.daemon import control
@@ -129,8 +129,7 @@ def stop(session: Session) -> None:
 
 @daemon.command()
 @format_option("text", "json")
-@click.pass_context
-def status(ctx: click.Context) -> None:
+def status(session: Session) -> int:
     """Show whether it is running, and where; exit with 1 if it is not."""
     import msgspec
 
@@ -138,7 +137,6 @@ def status(ctx: click.Context) -> None:
     from mdvec.interfaces.daemon.place import settings_id, why_not
     from mdvec.interfaces.present import moment
 
-    session: Session = ctx.obj
     config = session.load_config().config
     place = _place(session)
     log = _log(place, config)
@@ -162,21 +160,19 @@ def status(ctx: click.Context) -> None:
             warn(f"commands do not use the daemon: {problem}")
             stop, start = (session.command("daemon", verb) for verb in ("stop", "start"))
             note(f"hint: Run '{stop}' and '{start}'.")
-    if info is None:
-        ctx.exit(EXIT_FAILED)
+    return EXIT_FAILED if info is None else 0
 
 
 @daemon.command()
 @click.option(
     "-n",
     "--lines",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=_LAST_LINES,
     show_default=True,
     help="How many lines to print.",
 )
 @click.option("-f", "--follow", is_flag=True, help="Follow the log until Ctrl-C.")
-@click.pass_obj
 def logs(session: Session, lines: int, follow: bool) -> None:
     """Print the end of its log."""
     place = _place(session)
@@ -194,8 +190,7 @@ def logs(session: Session, lines: int, follow: bool) -> None:
 
 @daemon.command()
 @_http_option
-@_token_option
-@click.pass_obj
+@token_option
 def install(session: Session, address: str | None, token_file: Path | None) -> None:
     """Write the file that starts it at login.
 
@@ -214,7 +209,6 @@ def install(session: Session, address: str | None, token_file: Path | None) -> N
 
 
 @daemon.command()
-@click.pass_obj
 def uninstall(session: Session) -> None:
     """Remove the file that 'mdvec daemon install' wrote."""
     from mdvec.interfaces.daemon.control import unit_for
@@ -228,12 +222,11 @@ def uninstall(session: Session) -> None:
     note(f"next, if it runs: {unit.stop}")
 
 
-@click.command("open", cls=Command)
+@command("open")
 @click.argument("query", nargs=-1)
 @_http_option
 @click.option("--no-browser", is_flag=True, help="Only serve the page.")
-@click.pass_context
-def open_(ctx: click.Context, /, query: tuple[str, ...], address: str | None, no_browser: bool) -> None:
+def open_(session: Session, /, query: tuple[str, ...], address: str | None, no_browser: bool) -> int:
     """Search and read in a browser.
 
     Opens the page of the daemon if it is running, else serves it until Ctrl-C. Words after the command are
@@ -241,7 +234,6 @@ def open_(ctx: click.Context, /, query: tuple[str, ...], address: str | None, no
     """
     from mdvec.interfaces.daemon import control
 
-    session: Session = ctx.obj
     browse: Callable[[str], object] = str if no_browser else webbrowser.open
     page = "/?" + urlencode({"q": " ".join(query)}) if query else "/"
 
@@ -253,14 +245,13 @@ def open_(ctx: click.Context, /, query: tuple[str, ...], address: str | None, no
     if info is not None:
         note(f"the daemon serves the page at {info.url}{page}")
         browse(info.url + page)
-        return
+        return 0
     try:
-        code = serve_over_http(session, address or USUAL_ADDRESS, visit=visit)
+        return serve_over_http(session, address or USUAL_ADDRESS, visit=visit)
     except ListenError:
         if address is not None:
             raise
-        code = serve_over_http(session, _ANY_PORT, visit=visit)
-    ctx.exit(code)
+        return serve_over_http(session, _ANY_PORT, visit=visit)
 
 
 def _log(place: DaemonPlace, config: Config) -> Path:

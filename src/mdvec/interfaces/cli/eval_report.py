@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from mdvec import __version__
 from mdvec.errors import UsageError
 from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY
 from mdvec.evaluation.report import EvalReport, Interval, SetReport, by_grade, failures, main_system
+from mdvec.interfaces.answers import JsonObject
 from mdvec.interfaces.cli.terminal import (
     aligned_text,
     json_text,
@@ -22,7 +23,6 @@ from mdvec.interfaces.cli.terminal import (
     write,
     write_table,
 )
-from mdvec.interfaces.encoding import JsonObject
 from mdvec.interfaces.present import reranked_line
 from mdvec.interfaces.printing import printable
 from mdvec.text.quantity import quantity
@@ -134,8 +134,7 @@ _SHOWN_PATHS = 3
 _NOT_IN_JSON = frozenset({"best_text"})  # texts of documents
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table for people, with a title above it."""
 
     title: str

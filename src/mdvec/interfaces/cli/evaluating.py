@@ -10,7 +10,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.errors import NotFoundError, UsageError
-from mdvec.interfaces.cli.common_options import FILE, FOLDER, Command, PathFromHere, format_option
+from mdvec.interfaces.cli.common_options import (
+    FILE,
+    FOLDER,
+    OneOf,
+    PathFromHere,
+    WholeNumber,
+    command,
+    format_option,
+)
 from mdvec.interfaces.cli.filters import name_option, names_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write
@@ -41,12 +49,12 @@ def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
     return grades
 
 
-@click.command("eval", cls=Command)
+@command("eval")
 @click.argument("sets", nargs=-1, metavar="[SET]...", type=PathFromHere())
 @click.option("--suffix", default="", help="Use queries<SUFFIX>.jsonl and qrels<SUFFIX>.tsv of each set.")
 @click.option(
     "--mode",
-    type=click.Choice(["lexical", "dense", "hybrid", _ALL]),
+    type=OneOf(["lexical", "dense", "hybrid", _ALL]),
     default=_ALL,
     show_default=True,
     help="The modes to measure.",
@@ -65,7 +73,7 @@ def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
 @click.option("--auto", is_flag=True, help="Make questions from your own documents.")
 @click.option(
     "--questions",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     metavar="N",
     help=f"With --auto: maximum number of questions.  [default: {_DEFAULT_QUESTIONS}]",
 )
@@ -78,7 +86,7 @@ def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
 )
 @click.option(
     "--failures",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     metavar="N",
     help="List at most N failed questions of each set and what was found instead.  "
     f"[default: {_DEFAULT_FAILURES} of your own questions]",
@@ -86,9 +94,8 @@ def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
 @click.option("--gate", type=FILE, metavar="F", help="Exit with 1 if a value is below this record.")
 @format_option("table", "json", "html")
 @click.option("--output", type=FILE, metavar="F", help="Write the result to this file.")
-@click.pass_context
 def eval_(
-    ctx: click.Context,
+    session: Session,
     /,
     mode: str,
     baselines: bool,
@@ -98,7 +105,7 @@ def eval_(
     gate: Path | None,
     output: Path | None,
     **chosen: Any,
-) -> None:
+) -> int:
     """Measure the search on questions with known answers.
 
     A SET is a folder with documents, questions and judgements, or a file with questions of your own. Without
@@ -110,7 +117,6 @@ def eval_(
     from mdvec.interfaces.cli import eval_report
     from mdvec.workspace import open_workspace
 
-    session: Session = ctx.obj
     questions = _Questions(**chosen)
     questions.check(cached=embed_cache is not None)
     record = read_record(gate) if gate else None
@@ -132,8 +138,8 @@ def eval_(
         report = evaluate(tasks, options, say=eval_report.say)
     eval_report.print_notes(report)
     eval_report.print_report(report, shown, failures, output, own_failures=_DEFAULT_FAILURES)
-    if record is not None and not eval_report.print_verdict(compare(report, record)):
-        ctx.exit(EXIT_FAILED)
+    is_open = record is None or eval_report.print_verdict(compare(report, record))
+    return 0 if is_open else EXIT_FAILED
 
 
 class _Questions(Struct, frozen=True, kw_only=True):
@@ -158,9 +164,6 @@ class _Questions(Struct, frozen=True, kw_only=True):
     def check(self, *, cached: bool) -> None:
         """Check that the options do not contradict each other.
 
-        Args:
-            cached: Whether the indexes of sets are to be kept.
-
         Raises:
             UsageError: If they do.
         """
@@ -176,11 +179,6 @@ class _Questions(Struct, frozen=True, kw_only=True):
 
     def tasks(self, workspace: Workspace, docs_dir: Path | None, indexing: Indexing) -> list[Task]:
         """Return what is to be measured.
-
-        Args:
-            workspace: The user's.
-            docs_dir: The folder that it is made of; None when collections are registered in it.
-            indexing: How sets are indexed.
 
         Raises:
             NotFoundError: If a set is not there, or there is nothing to make questions from.
@@ -250,7 +248,7 @@ def _options(mode: str, by: str | None, *, baselines: bool) -> Options:
     return made
 
 
-@click.command(cls=Command)
+@command()
 @click.argument("query", nargs=-1, required=True)
 @click.option("--good", multiple=True, metavar="PATH", help="A document that answers it; may be repeated.")
 @click.option("--bad", multiple=True, metavar="PATH", help="A document that does not; may be repeated.")
@@ -261,30 +259,17 @@ def _options(mode: str, by: str | None, *, baselines: bool) -> Options:
     metavar="F",
     help="Add to this file.  [default: questions.jsonl beside the database]",
 )
-@click.pass_obj
 def feedback(
-    session: Session,
-    query: tuple[str, ...],
-    good: tuple[str, ...],
-    bad: tuple[str, ...],
-    name: str | None,
-    file: Path | None,
+    session: Session, /, query: tuple[str, ...], name: str | None, file: Path | None, **judged: Any
 ) -> None:
     """Record which documents answered a question, for 'mdvec eval'."""
     from mdvec.evaluation.own_questions import give_feedback
 
     with session.open() as (workspace, _):
-        written = give_feedback(
-            workspace,
-            " ".join(query),
-            good=good,
-            bad=bad,
-            collection=name,
-            file=file,
-        )
-    judged = [
+        written = give_feedback(workspace, " ".join(query), collection=name, file=file, **judged)
+    counts = [
         f"{len(paths)} {word}" for paths, word in ((written.good, "good"), (written.bad, "bad")) if paths
     ]
-    write(printable(f"{', '.join(judged)} written to {written.file}") + "\n")
+    write(printable(f"{', '.join(counts)} written to {written.file}") + "\n")
     command = session.command("eval", *([str(written.file)] if file else []))
     note(f"hint: Measure your questions with: {printable(command)}")

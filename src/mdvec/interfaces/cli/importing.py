@@ -9,11 +9,11 @@ import click
 import msgspec
 
 from mdvec.errors import ImportStoppedError, MdvecError
-from mdvec.interfaces.cli.common_options import Command, choice_of, format_option, wait_option
+from mdvec.interfaces.cli.common_options import WholeNumber, choice_of, command, format_option, wait_option
 from mdvec.interfaces.cli.filters import folder_options, names_option
 from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
 from mdvec.interfaces.cli.session import Session
-from mdvec.interfaces.cli.terminal import note, note_no_collections, print_failure, warn, write, write_json
+from mdvec.interfaces.cli.terminal import note, note_no_collections, print_failure, warn, write
 from mdvec.interfaces.errors import EXIT_FAILED, translate
 from mdvec.interfaces.present import embedded_so_far, estimate_summary, import_summary
 from mdvec.text.quantity import quantity
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mdvec.workspace import Workspace
 
 
-@click.command("import", cls=Command)
+@command("import")
 @names_option("Only this collection; may be repeated.  [default: all]")
 @click.option(
     "-m",
@@ -38,13 +38,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="update: only what differs; replace: rebuild; new: fail if there is data already.",
 )
-@click.option(
-    "--chunk-size", "max_tokens", type=click.IntRange(min=8), metavar="TOKENS", help="Largest chunk."
-)
+@click.option("--chunk-size", "max_tokens", type=WholeNumber(min=8), metavar="TOKENS", help="Largest chunk.")
 @click.option(
     "--chunk-overlap",
     "overlap_tokens",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     metavar="TOKENS",
     help="Tokens repeated in the next part of a section.",
 )
@@ -62,21 +60,19 @@ if TYPE_CHECKING:
 @folder_options
 @wait_option
 @format_option("text", "json")
-@click.pass_context
 def import_(
-    ctx: click.Context,
+    session: Session,
     /,
     names: tuple[str, ...],
     estimate: bool,
     cluster: str | None,
     **chosen: Any,
-) -> None:
+) -> int:
     """Read documents into the index, or bring it up to date.
 
     Exits with 1 if a document could not be read or a vector could not be made; the rest can be searched. One
     collection that fails does not stop the others.
     """
-    session: Session = ctx.obj
     options = msgspec.convert({**chosen, "accept_pending": True, "processes": None}, ImportOptions)
     failed = False
     with (
@@ -85,14 +81,14 @@ def import_(
     ):
         names = tuple(dict.fromkeys(names)) or tuple(each.name for each in workspace.collections())
         if not names:
-            note_no_collections()
+            there_are = bool(workspace.collections(include_disabled=True))
+            note_no_collections(session.import_here(), are_disabled=there_are)
         for name in names:
             if estimate:
-                _print_estimate(workspace.models.estimate(name, options), session.output)
+                _print_estimate(workspace.models.estimate(name, options), session)
             elif not _import_one(name, options, workspace, session, is_only_one=len(names) == 1):
                 failed = True
-    if failed:
-        ctx.exit(EXIT_FAILED)
+    return EXIT_FAILED if failed else 0
 
 
 def _import_one(
@@ -132,10 +128,9 @@ def _embedding_on(
 
 
 def _print_report(report: ImportReport, session: Session) -> None:
-    if session.output == "json":
-        from mdvec.interfaces import wire
+    from mdvec.interfaces import answers
 
-        write_json(wire.import_report(report))
+    if session.wrote_json(answers.import_report(report)):
         return
     for warning in report.warnings[:_MOST_WARNINGS]:
         warn(warning)
@@ -148,18 +143,15 @@ def _print_report(report: ImportReport, session: Session) -> None:
 def _print_missing_vectors(error: EmbeddingError, pending: str) -> None:
     """Print why vectors are missing, and the next step.
 
-    Args:
-        error: Ended the import.
-        pending: The progress, and the command that resumes it; it replaces the error's general hint.
+    ``pending`` is the progress, and the command that resumes it, in place of the general hint.
     """
     failure = translate(error)
     own_hint = "" if failure.hint == error.default_hint else f"{failure.hint} "
     print_failure(failure.message, own_hint + pending)
 
 
-def _print_estimate(estimate: ImportEstimate, output: str) -> None:
-    if output == "json":
-        write_json(estimate)
+def _print_estimate(estimate: ImportEstimate, session: Session) -> None:
+    if session.wrote_json(estimate):
         return
     for warning in estimate.warnings:
         warn(warning)

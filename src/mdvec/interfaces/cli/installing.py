@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,7 +20,7 @@ from mdvec.errors import (
     UntrustedConfigError,
     UsageError,
 )
-from mdvec.interfaces.cli.common_options import EXISTING_FOLDER, FILE, Command, combined
+from mdvec.interfaces.cli.common_options import EXISTING_FOLDER, FILE, OneOf, combined, command
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write_documents
 from mdvec.interfaces.clients.catalogue import (
@@ -56,7 +56,7 @@ _COMPLETION_FILES = {
 _MIN_HIDDEN_CHARS = 8
 
 _shared_options = combined(
-    click.argument("client_name", type=click.Choice(list(CLIENTS))),
+    click.argument("client_name", type=OneOf(list(CLIENTS))),
     click.option(
         "--project", type=EXISTING_FOLDER, metavar="DIR", help="Only for the project in this folder."
     ),
@@ -66,7 +66,7 @@ _shared_options = combined(
 )
 
 
-@click.command(cls=Command)
+@command()
 @_shared_options
 @click.option(
     "--http", "url", metavar="URL", help="Use the server that runs at this URL, such as mdvec serve --http."
@@ -90,18 +90,16 @@ _shared_options = combined(
     multiple=True,
     help="Let the client pass on this variable from its own environment; the value is not written.",
 )
-@click.pass_obj
 def install(
     session: Session,
-    client_name: str,
-    project: Path | None,
+    /,
     name: str,
-    file: Path | None,
     dry_run: bool,
     url: str | None,
     token_env: str | None,
     variables: tuple[str, ...],
     references: tuple[str, ...],
+    **place: Any,
 ) -> None:
     """Set up an MCP client to use mdvec.
 
@@ -110,7 +108,7 @@ def install(
     """
     from mdvec.interfaces.clients.edits import installed, snippet
 
-    client, path = _target(session, client_name, project, name, file)
+    client, path = _target(session, name, **place)
     env = variables_written(variables, session.env)
     for reference in references:
         check_variable(reference, "Write --env-ref NAME; the value is not written.")
@@ -135,7 +133,7 @@ def install(
     if not changed or dry_run:
         return
     note(f"{client.title} finds mdvec as {name!r}: {path}")
-    if not folder_was_there and project is None:
+    if not folder_was_there and place["project"] is None:
         warn(f"{path.parent} did not exist: is {client.title} installed for this user?")
     if env:
         note(f"this file now contains the value of {', '.join(env)}: do not share it")
@@ -145,19 +143,16 @@ def install(
     note(f"next: {client.after}")
 
 
-@click.command(cls=Command)
+@command()
 @_shared_options
-@click.pass_obj
-def uninstall(
-    session: Session, client_name: str, project: Path | None, name: str, file: Path | None, dry_run: bool
-) -> None:
+def uninstall(session: Session, /, name: str, dry_run: bool, **place: Any) -> None:
     """Remove mdvec from an MCP client's configuration file.
 
     Only the entry is removed. A file that was created for it and contains nothing else is deleted.
     """
     from mdvec.interfaces.clients.edits import uninstalled
 
-    client, path = _target(session, client_name, project, name, file)
+    client, path = _target(session, name, **place)
     if not _change(path, dry_run, lambda old: uninstalled(old, client, name)):
         note(f"{path} has no entry {name!r}: nothing to do")
     elif not dry_run:
@@ -165,9 +160,8 @@ def uninstall(
         note(f"next: {client.after}")
 
 
-@click.command(cls=Command)
-@click.argument("shell", type=click.Choice(list(_COMPLETION_FILES)))
-@click.pass_obj
+@command()
+@click.argument("shell", type=OneOf(list(_COMPLETION_FILES)))
 def completion(session: Session, shell: str) -> None:
     """Let a shell complete commands, options, collections and tags.
 
@@ -193,7 +187,7 @@ def completion(session: Session, shell: str) -> None:
 
 
 def _target(
-    session: Session, client_name: str, project: Path | None, name: str, file: Path | None
+    session: Session, name: str, client_name: str, project: Path | None, file: Path | None
 ) -> tuple[Client, Path]:
     """Return the client and the path of the file to edit."""
     if not _ENTRY_NAME.fullmatch(name):
@@ -233,14 +227,7 @@ def _providers(session: Session) -> set[str]:
 def _note_missing_keys(
     session: Session, providers: set[str], env: Container[str], *, can_refer: bool
 ) -> None:
-    """Name the keys that models and sources need and that the entry does not hold.
-
-    Args:
-        session: Configures them.
-        providers: Of the models, and the kinds of the sources.
-        env: The variables that the entry sets or passes on.
-        can_refer: Whether the client can pass on variables of its own.
-    """
+    """Name the keys that models and sources need and that the entry does not hold."""
     reference = "--env-ref {} or " if can_refer else ""
     config = session.load_config().config
     for provider in sorted(providers):

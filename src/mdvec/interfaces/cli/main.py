@@ -52,7 +52,7 @@ def main() -> None:
     if code is not None:
         sys.exit(code)
     from mdvec.interfaces.cli.commands import run_command
-    from mdvec.interfaces.exit import end_process
+    from mdvec.interfaces.streams import end_process
 
     end_process(run_command(sys.argv[1:], env=os.environ))
 

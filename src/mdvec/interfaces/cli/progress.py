@@ -141,10 +141,7 @@ def reporting_interruption(
 ) -> Iterator[None]:
     """Report the state of the index after Ctrl-C, and end the program.
 
-    Args:
-        workspace: Writes the index.
-        names: Collections to report on; all when empty.
-        resume: The command that resumes the work.
+    ``resume`` is the command that resumes the work.
 
     Raises:
         Exit: With code 130, on Ctrl-C.

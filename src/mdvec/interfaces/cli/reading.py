@@ -9,7 +9,7 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.common_options import Command, daemon_option, format_option
+from mdvec.interfaces.cli.common_options import WholeNumber, command, daemon_option, format_option
 from mdvec.interfaces.cli.filters import filter_options, names_option, path_name_option
 from mdvec.interfaces.cli.search import write_hits
 from mdvec.interfaces.cli.session import Session
@@ -23,7 +23,7 @@ _INDENT = "  "
 _DEFAULT_LIMIT = 50
 
 
-@click.command(cls=Command)
+@command()
 @click.argument("path")
 @path_name_option
 @click.option("--lines", metavar="A:B", help="Only these lines; A or B may be left out.")
@@ -32,13 +32,12 @@ _DEFAULT_LIMIT = 50
 @click.option("--links", "with_links", is_flag=True, help="Print its links, backlinks and versions instead.")
 @click.option(
     "--steps",
-    type=click.IntRange(1, 3),
+    type=WholeNumber(1, 3),
     default=1,
     help="With --links: also documents so many links away.  [default: 1]",
 )
 @format_option("text", "json")
 @daemon_option
-@click.pass_obj
 def get(
     session: Session,
     path: str,
@@ -80,8 +79,7 @@ def get(
 def _print_links(session: Session, path: str, name: str | None, steps: int) -> None:
     with session.reading(name) as (workspace, _):
         found = workspace.links(path, collection=name, steps=steps)
-    if session.output == "json":
-        write_json(found)
+    if session.wrote_json(found):
         return
     text = links_text(found)
     write(text)
@@ -92,9 +90,9 @@ def _print_links(session: Session, path: str, name: str | None, steps: int) -> N
 def _print_outline(session: Session, path: str, name: str | None) -> None:
     with session.reading(name) as (workspace, _):
         found = workspace.browse.outline(path, collection=name)
-    if session.output == "json":
-        write_json(found)
-    elif found.sections:
+    if session.wrote_json(found):
+        return
+    if found.sections:
         write_table(
             ("heading", "lines", "tokens"),
             [
@@ -110,11 +108,10 @@ def _print_outline(session: Session, path: str, name: str | None) -> None:
         note("no text")
 
 
-@click.command(cls=Command)
+@command()
 @names_option()
 @format_option("table", "json")
 @daemon_option
-@click.pass_obj
 def tags(session: Session, names: tuple[str, ...]) -> None:
     """List the tags, most used first."""
     from mdvec.types.query import Filters
@@ -122,9 +119,9 @@ def tags(session: Session, names: tuple[str, ...]) -> None:
     with session.reading(*names) as (workspace, _):
         found = workspace.tags(names)
         hint = "" if found else workspace.browse.unmet(Filters(), names)
-    if session.output == "json":
-        write_json(found)
-    elif found:
+    if session.wrote_json(found):
+        return
+    if found:
         write_table(("tag", "documents"), [(each.tag, f"{each.documents:,}") for each in found])
     else:
         note("no tags")
@@ -185,19 +182,18 @@ def _written(kind: LinkKind, target: str, fragment: str, text: str) -> str:
             assert_never(kind)
 
 
-@click.command(cls=Command)
+@command()
 @filter_options
 @click.option(
     "-k",
     "--limit",
-    type=click.IntRange(1, 1000),
+    type=WholeNumber(1, 1000),
     default=_DEFAULT_LIMIT,
     show_default=True,
     help="Maximum number of documents.",
 )
 @format_option("table", "json", "jsonl", "paths")
 @daemon_option
-@click.pass_obj
 def ls(session: Session, /, **options: Any) -> None:
     """List documents, the last updated first.
 
@@ -205,17 +201,14 @@ def ls(session: Session, /, **options: Any) -> None:
     """
     import msgspec
 
-    from mdvec.interfaces.requests import SearchRequest, search_query
-    from mdvec.interfaces.wire import documents
+    from mdvec.interfaces.operations import listed
+    from mdvec.interfaces.requests import SearchRequest
 
     request = msgspec.convert({"query": "", **options}, SearchRequest)
-    with session.reading(*request.collections) as (workspace, config):
+    with session.reading(*request.collections) as (workspace, _):
         output = session.output
-        query = search_query(request, config.search)
-        found = workspace.browse.newest(query.filters, query.collections, limit=query.limit + 1)
-        several = len(query.collections or workspace.collections()) > 1
-        hint = "" if found else workspace.browse.unmet(query.filters, query.collections)
-    page = documents(found, query.limit)
+        page = listed(workspace, request)
+        several = len(request.collections or workspace.collections()) > 1
     match output:
         case "json":
             write_json(page)
@@ -238,26 +231,25 @@ def ls(session: Session, /, **options: Any) -> None:
                 write_table(("updated", "path", "title"), rows)
     if not page.documents:
         note("no documents")
-        if hint:
-            note(f"hint: {hint}")
+        if page.hint:
+            note(f"hint: {page.hint}")
     elif page.more and output == "table":
-        note(f"there are more than {query.limit:,}; --limit shows more")
+        note(f"there are more than {request.limit:,}; --limit shows more")
 
 
-@click.command(cls=Command)
+@command()
 @click.argument("path")
 @path_name_option
 @click.option(
     "-k",
     "--limit",
-    type=click.IntRange(1, 100),
+    type=WholeNumber(1, 100),
     default=5,
     show_default=True,
     help="Maximum number of documents.",
 )
 @format_option("text", "json", "jsonl", "paths")
 @daemon_option
-@click.pass_obj
 def related(session: Session, path: str, name: str | None, limit: int) -> None:
     """Find documents on the same subject as a given one."""
     with session.reading(name) as (workspace, config):

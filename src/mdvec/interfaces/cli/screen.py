@@ -18,12 +18,20 @@ def set_encodings() -> None:
 
     A file's name that is not UTF-8 goes to a pipe as its bytes, so that the program there finds the file.
     """
+    codecs.register_error("json-escapes", _json_escapes)
     codecs.register_error("bytes-or-escapes", _bytes_or_escapes)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.isatty():
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors="json-escapes")
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="bytes-or-escapes")
+
+
+def _json_escapes(error: UnicodeError) -> tuple[str, int]:
+    """Replace what a terminal cannot show as JSON writes it, so that JSON stays JSON there."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json_escaped(error.object[error.start : error.end]), error.end
 
 
 def _bytes_or_escapes(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -31,6 +39,12 @@ def _bytes_or_escapes(error: UnicodeError) -> tuple[str | bytes, int]:
         return codecs.lookup_error("surrogateescape")(error)
     except UnicodeError:
         return codecs.lookup_error("backslashreplace")(error)
+
+
+def json_escaped(text: str) -> str:
+    """Return each character as JSON escapes it."""
+    units = text.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
 def columns() -> int | None:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.common_options import Command, choice_of, daemon_option, format_option
+from mdvec.interfaces.cli.common_options import (
+    Number,
+    OneOf,
+    WholeNumber,
+    choice_of,
+    command,
+    daemon_option,
+    format_option,
+)
 from mdvec.interfaces.cli.filters import filter_options, folder_options
 from mdvec.interfaces.cli.progress import reporting_interruption
 from mdvec.interfaces.cli.session import Session
@@ -40,7 +49,7 @@ _MAX_COLUMNS = 100
 _MIN_COLUMNS = 30
 
 
-@click.command(cls=Command)
+@command()
 @click.argument("query", nargs=-1, required=True)
 @click.option(
     "--also",
@@ -52,13 +61,13 @@ _MIN_COLUMNS = 30
 @filter_options
 @click.option(
     "--depth",
-    type=click.IntRange(0, 3),
+    type=WholeNumber(0, 3),
     multiple=True,
     help="Only passages under a heading of this level (0: above the first one); may be repeated.",
 )
 @click.option("--mode", type=choice_of(SearchMode), help="How to search.  [default: hybrid]")
-@click.option("-k", "--limit", type=click.IntRange(1, 1000), help="Maximum number of hits.  [default: 5]")
-@click.option("--min-score", type=click.FloatRange(0, 1), help="Minimum score of a hit.  [default: 0.03]")
+@click.option("-k", "--limit", type=WholeNumber(1, 1000), help="Maximum number of hits.  [default: 5]")
+@click.option("--min-score", type=Number(0, 1), help="Minimum score of a hit.  [default: 0.025]")
 @click.option("--all", "show_all", is_flag=True, help="Show weaker passages, too: --min-score 0.")
 @click.option("--all-similar", is_flag=True, help="Show each of several like texts as a hit of its own.")
 @click.option(
@@ -66,10 +75,10 @@ _MIN_COLUMNS = 30
     type=choice_of(SortBy),
     help="Order of the hits: the best first, or the newest.  [default: score]",
 )
-@click.option("--threshold", type=click.FloatRange(-1, 1), help="Minimum cosine similarity of a hit.")
+@click.option("--threshold", type=Number(-1, 1), help="Minimum cosine similarity of a hit.")
 @click.option(
     "--per-document",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     help="Maximum number of hits of one document.  [default: no limit]",
 )
 @click.option(
@@ -77,14 +86,13 @@ _MIN_COLUMNS = 30
     type=choice_of(Expansion),
     help="How much text to return around a hit.  [default: passage]",
 )
-@click.option("--max-tokens", type=click.IntRange(min=1), help="Maximum tokens of text in all hits together.")
+@click.option("--max-tokens", type=WholeNumber(min=1), help="Maximum tokens of text in all hits together.")
 @click.option("--no-rerank", is_flag=True, help="Leave out the configured reranker.")
 @click.option("--explain", is_flag=True, help="Show why each hit was found.")
 @format_option("text", "json", "jsonl", "md", "paths")
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), help="When to colour words.")
+@click.option("--color", type=OneOf(["auto", "always", "never"]), help="When to colour words.")
 @folder_options
 @daemon_option
-@click.pass_obj
 def search(
     session: Session,
     /,
@@ -127,9 +135,10 @@ def search(
     write_hits(result, session, config, color=color, explain=explain, several=several)
     # Formats for programs get a warning only about a doubtful answer.
     doubtful = result.confidence in (Confidence.LOW, Confidence.NONE)
-    if result.hits and (output == "text" or (doubtful and output != "json")):
+    answered = result.hits or result.weaker
+    if answered and (output == "text" or (doubtful and output != "json")):
         note(present.confidence_line(result.confidence))
-        if weaker := present.weaker_line(result, "--all shows them"):
+        if weaker := present.weaker_line(result, "shown with --all"):
             note(weaker)
         if reranked := present.reranked_line(result.reranked):
             note(reranked)
@@ -154,16 +163,7 @@ def write_hits(
     explain: bool = False,
     several: bool = False,
 ) -> None:
-    """Write an answer in the format of the session.
-
-    Args:
-        result: The answer.
-        session: The session.
-        config: The settings.
-        color: ``always``, ``never`` or ``auto``; None for what is configured.
-        explain: See :func:`hits_text`.
-        several: Likewise.
-    """
+    """Write an answer in the format of the session."""
     match session.output:
         case "json":
             write_json(result)
@@ -183,28 +183,12 @@ def write_hits(
 def hits_text(result: SearchResult, *, colored: bool, explain: bool, several: bool, editor: str = "") -> str:
     """Lay out an answer for people.
 
-    Args:
-        result: The answer; one without hits gives an empty text.
-        colored: Use terminal colours.
-        explain: Add the reasons why each hit was found.
-        several: Name the collection of each hit, because several were searched.
-        editor: What a click on the place of a hit opens, see ``[display] editor``; empty for no link.
+    ``editor`` is what a click on the place of a hit opens, see ``[display] editor``; empty for no link.
     """
     width = max(_MIN_COLUMNS, min(terminal_columns() or _MAX_COLUMNS, _MAX_COLUMNS))
-    blocks = (
-        "\n".join(
-            _hit_lines(
-                result.searched or result.query,
-                hit,
-                width,
-                colored=colored,
-                several=several,
-                explain=explain,
-                editor=editor,
-            )
-        )
-        for hit in result.hits
-    )
+    query = result.searched or result.query
+    lines = partial(_hit_lines, colored=colored, several=several, explain=explain, editor=editor)
+    blocks = ("\n".join(lines(query, hit, width)) for hit in result.hits)
     return "".join(f"{block}\n\n" for block in blocks).removesuffix("\n")
 
 
@@ -227,19 +211,18 @@ def _hit_lines(
     stale = styled("  (changed since it was indexed)", fg="yellow") if hit.stale else ""
     about = present.about_line(hit)
     yield _INDENT + linked + (styled(f"  {visible(about)}", dim=True) if about else "") + stale
-    if versions := versions_line(hit):
-        yield _INDENT + styled(visible(versions), dim=True)
-    if context := present.context_line(hit):
-        yield _INDENT + styled(visible(context), dim=True)
+    for line in filter(None, (versions_line(hit), present.context_line(hit))):
+        yield _INDENT + styled(visible(line), dim=True)
     if explain:
         reasons = _reasons(hit)
         for start, end in wrap(reasons, width - len(_INDENT)):
             yield _INDENT + styled(reasons[start:end], dim=True)
-    for line in best_passage(
+    for excerpt in best_passage(
         query, hit.chunk_text, width=width - len(_INDENT), lines=_PASSAGE_LINES, around=hit.text
     ):
         yield _INDENT + "".join(
-            styled(segment.text, fg="red", bold=True) if segment.matched else segment.text for segment in line
+            styled(segment.text, fg="red", bold=True) if segment.matched else segment.text
+            for segment in excerpt
         )
     if similar := present.similar_line(hit):
         yield _INDENT + styled(similar, dim=True)

@@ -126,13 +126,7 @@ def served() -> None:
 
 
 def commands(workspace: Workspace, place: str, settings: str) -> Callable[[bytes], bytes]:
-    """Return what runs a :class:`CommandLine` in JSON and returns its :class:`CallOutcome`.
-
-    Args:
-        workspace: Of the daemon.
-        place: The name of its place.
-        settings: What identifies its settings.
-    """
+    """Return what runs a :class:`CommandLine` in JSON and returns its :class:`CallOutcome`."""
 
     def serve(line: CommandLine) -> CallOutcome:
         if line.shared != shared_environment():

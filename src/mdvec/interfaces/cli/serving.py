@@ -16,10 +16,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.common_options import EXISTING_FILE, Command, CommandGroup, format_option
+from mdvec.interfaces.cli.common_options import (
+    EXISTING_FILE,
+    CommandGroup,
+    WholeNumber,
+    command,
+    format_option,
+)
 from mdvec.interfaces.cli.filters import folder_options, names_option
 from mdvec.interfaces.cli.session import Session
-from mdvec.interfaces.cli.terminal import note, warn, write, write_json
+from mdvec.interfaces.cli.terminal import note, note_no_collections, warn, write
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -29,24 +35,27 @@ if TYPE_CHECKING:
 USUAL_ADDRESS = "127.0.0.1:8765"
 """Where a server listens over HTTP when no address is named. The page may be among people's bookmarks."""
 
+token_option = click.option(
+    "--token-file",
+    type=EXISTING_FILE,
+    metavar="FILE",
+    help="Require the token in this file over HTTP.  [default: MDVEC_TOKEN]",
+)
+"""``--token-file`` of the commands that serve over HTTP."""
+
 _TOKEN_BYTES = 32
 _SIGNALS_S = 0.5
 """Seconds between two looks of a waiting command at the signals that have come."""
 
 
-@click.command(cls=Command)
+@command()
 @click.option(
     "--http",
     "address",
     metavar="HOST:PORT",
     help="Serve any number of clients over HTTP.  Port 0 chooses a free one.",
 )
-@click.option(
-    "--token-file",
-    type=EXISTING_FILE,
-    metavar="FILE",
-    help="With --http: require the token in this file.  [default: MDVEC_TOKEN]",
-)
+@token_option
 @click.option("--insecure", is_flag=True, help="With --http: let other machines connect without a token.")
 @click.option(
     "--allowed-host",
@@ -64,22 +73,20 @@ _SIGNALS_S = 0.5
 )
 @click.option(
     "--processes",
-    type=click.IntRange(1),
+    type=WholeNumber(1),
     metavar="N",
     help="With --http: answer up to N searches at a time, each in its own process.  1: all in the server.",
 )
 @click.option("--no-watch", is_flag=True, help="Do not keep the index up to date.")
 @folder_options
-@click.pass_context
-def serve(ctx: click.Context, /, address: str | None, no_watch: bool, **http_options: Any) -> None:
+def serve(session: Session, /, address: str | None, no_watch: bool, **http_options: Any) -> int:
     """Let AI agents search, over the Model Context Protocol.
 
     An agent's client starts this itself and talks to it on standard input and output; 'mdvec install'
     sets that up. With --http it runs as a server of its own.
     """
-    session: Session = ctx.obj
     if address is not None:
-        ctx.exit(serve_over_http(session, address, watches=not no_watch, **http_options))
+        return serve_over_http(session, address, watches=not no_watch, **http_options)
     if any(http_options.values()):
         known = "--token-file, --insecure, --allowed-host, --allowed-origin and --processes"
         msg = f"{known} are for a server over HTTP"
@@ -87,13 +94,11 @@ def serve(ctx: click.Context, /, address: str | None, no_watch: bool, **http_opt
     with _opened_for_stdio(session, "an MCP client", watches=not no_watch) as (workspace, config):
         with lasting_imports():
             from mdvec.interfaces.mcp.stdio import serve_stdio
-        code = serve_stdio(workspace, config, verbose=session.verbose)
-    ctx.exit(code)
+        return serve_stdio(workspace, config, verbose=session.verbose)
 
 
-@click.command(cls=Command)
-@click.pass_context
-def rpc(ctx: click.Context) -> None:
+@command()
+def rpc(session: Session) -> int:
     """Let a program search and index, over JSON-RPC 2.0.
 
     The program starts this itself and talks to it on standard input and output, one JSON object a line.
@@ -101,7 +106,6 @@ def rpc(ctx: click.Context) -> None:
     """
     from mdvec.config.paths import folder_of, is_of_search_docs
 
-    session: Session = ctx.obj
     session.use_index_here()
     if session.docs_dir is None and session.database is None:
         loaded = session.load_config()
@@ -114,13 +118,11 @@ def rpc(ctx: click.Context) -> None:
     with _opened_for_stdio(session, "a JSON-RPC client") as (workspace, _):
         with lasting_imports():
             from mdvec.interfaces.rpc.lines import serve_rpc_stdio
-        code = serve_rpc_stdio(workspace, verbose=session.verbose)
-    ctx.exit(code)
+        return serve_rpc_stdio(workspace, verbose=session.verbose)
 
 
-@click.command(cls=Command)
+@command()
 @names_option()
-@click.pass_obj
 def watch(session: Session, names: tuple[str, ...]) -> None:
     """Keep the index up to date until Ctrl-C.
 
@@ -129,6 +131,8 @@ def watch(session: Session, names: tuple[str, ...]) -> None:
     ended = threading.Event()
     with session.open(serves=True) as (workspace, _):
         workspace.freshness.watch(names, force=True)
+        if not workspace.collections():
+            note_no_collections(are_disabled=bool(workspace.collections(include_disabled=True)))
         for each in workspace.collections():
             if each.last_indexed_ms is None and (not names or each.name in names):
                 command = session.command("import", *(() if session.docs_dir else ("-n", each.name)))
@@ -153,7 +157,6 @@ def token() -> None:
 @token.command()
 @names_option("A collection that it may read; may be repeated.", required=True)
 @format_option("text", "json")
-@click.pass_obj
 def new(session: Session, names: tuple[str, ...]) -> None:
     """Make a token that may read some collections, and print it once.
 
@@ -168,8 +171,7 @@ def new(session: Session, names: tuple[str, ...]) -> None:
         "hash": hashlib.sha256(made.encode()).hexdigest(),
         "collections": collections,
     }
-    if session.output == "json":
-        write_json({"token": made, **entry})
+    if session.wrote_json({"token": made, **entry}):
         return
     lines = "".join(f"{key} = {toml_value(value)}\n" for key, value in entry.items())
     write(f"# token: {made}\n\n[[access.tokens]]\n{lines}")
@@ -201,11 +203,7 @@ def serve_over_http(
 ) -> int:
     """Serve MCP, JSON-RPC and the page until Ctrl-C, and return the exit code.
 
-    Args:
-        session: The run of the command line.
-        address: Where to listen, as written.
-        visit: Receives the URL of the page as soon as it is served.
-        how: The others of :func:`opened_for_http`.
+    ``visit`` receives the URL of the page as soon as it is served; ``how`` is for :func:`opened_for_http`.
 
     Raises:
         UsageError: If the options contradict each other, or would let everybody in.
@@ -229,13 +227,7 @@ def opened_for_http(
 ) -> Iterator[tuple[Workspace, Config, ServerOptions]]:
     """Open the workspace that a server over HTTP searches, and check the options of the server.
 
-    Args:
-        session: The run of the command line.
-        address: Where to listen, as written.
-        watches: Whether to keep the index up to date meanwhile.
-        processes: How many searches are answered at a time; as configured when None.
-        log_file: Where the log goes if the configuration names no file.
-        http_options: The others of :func:`mdvec.interfaces.http.options.server_options`.
+    ``log_file`` is where the log goes if the configuration names no file.
 
     Yields:
         The workspace, the settings, and the options of the server.

@@ -110,10 +110,15 @@ class Session:
 
     def write(self, value: object, text: str) -> None:
         """Write a result: the value if JSON is the format to print in, else the text for people."""
-        if self.output == "json":
-            write_json(value)
-        else:
+        if not self.wrote_json(value):
             write(text)
+
+    def wrote_json(self, value: object) -> bool:
+        """Write a result if JSON is the format to print in; return whether it is."""
+        if self.output != "json":
+            return False
+        write_json(value)
+        return True
 
     def database_place(self, config: Config) -> Path | str:
         """Return the database of the options and the configuration: an absolute path, or an address."""
@@ -142,13 +147,23 @@ class Session:
         """Return how to index the folder of ``--docs-dir``; None without it."""
         return f"'{self.command('import')}' indexes the folder." if self.docs_dir is not None else None
 
+    def import_here(self) -> str | None:
+        """Return how to update the index of the folder that the working directory is in; None without one."""
+        from mdvec.config.paths import find_index
+
+        found = None if self.database is not None else find_index(self.cwd)
+        if found is None:
+            return None
+        command = shlex.join(["mdvec", "import", "--docs-dir", str(found.parent.parent)])
+        return f"'{command}' updates the index here."
+
     @contextmanager
     def reading(self, *names: str | None, makes: bool = False) -> Iterator[tuple[Workspace, Config]]:
         """Open the workspace for a command that a daemon can run; say why if one runs that did not.
 
         Args:
-            names: Collections that were named, or None. Without any, the index of the folder that the working
-                directory is in is used, if it has one and no option names another.
+            names: Collections that were named, or None. The index of the folder that the working directory is
+                in is used, if it has one with these collections and no option names another.
             makes: As for :meth:`open`.
 
         Yields:
@@ -157,8 +172,7 @@ class Session:
         Raises:
             UsageError: If the options contradict each other, or the configuration is wrong.
         """
-        if not any(names):
-            self.use_index_here()
+        self.use_index_here(*filter(None, names))
         config = self.load_config().config
         if not (self.no_daemon or self.verbose or self.opener or self.choice):
             self._note_other_daemon(config)
@@ -257,8 +271,12 @@ class Session:
             preset=load_preset(given["preset"], cwd=self.cwd) if "preset" in given else None,
         )
 
-    def use_index_here(self) -> None:
-        """Use the index of the folder that the working directory is in, unless another one is named."""
+    def use_index_here(self, *names: str) -> None:
+        """Use the index of the folder that the working directory is in, unless another one is named.
+
+        Args:
+            names: Collections that it must have.
+        """
         from mdvec.config.paths import find_index
 
         if self.docs_dir is not None or self.database is not None:
@@ -266,9 +284,16 @@ class Session:
         found = find_index(self.cwd)
         if found is None:
             return
-        from mdvec.workspace import folder_with_index  # loads the engine
+        from mdvec.workspace import folder_with_index, open_workspace  # loads the engine
 
-        with run.bound(Run(on_warning=warn)):
-            self.docs_dir = folder_with_index(found)
+        with run.bound(Run(on_warning=None if names else warn)):
+            folder = folder_with_index(found)
+            if folder is not None and names:
+                with open_workspace(docs_dir=folder, makes=False) as workspace:
+                    if not {each.name for each in workspace.collections(include_disabled=True)}.issuperset(
+                        names
+                    ):
+                        return
+            self.docs_dir = folder
         if self.docs_dir is not None:
             note(f"using the index in {self.docs_dir}; use -n NAME or --database for another")

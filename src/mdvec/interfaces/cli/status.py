@@ -10,10 +10,10 @@ import msgspec
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.common_options import Command, daemon_option, format_option
+from mdvec.interfaces.cli.common_options import command, daemon_option, format_option
 from mdvec.interfaces.cli.filters import name_option
 from mdvec.interfaces.cli.session import Session
-from mdvec.interfaces.cli.terminal import note_no_collections, warn, write, write_json, write_table
+from mdvec.interfaces.cli.terminal import note_no_collections, warn, write, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.printing import visible
 from mdvec.text.quantity import quantity
@@ -24,47 +24,39 @@ if TYPE_CHECKING:
     from mdvec.types.report import CollectionStatus, DiskCheck, Finding, WorkspaceStatus
 
 
-@click.command(cls=Command)
+@command()
 @name_option("Only this collection, with the state of each file.")
 @click.option("--check", is_flag=True, help="Compare the index with its sources.")
 @click.option("--exit-code", is_flag=True, help="With --check: exit with 1 if they differ.")
 @format_option("table", "json")
 @daemon_option
-@click.pass_context
-def status(ctx: click.Context, name: str | None, check: bool, exit_code: bool) -> None:
+def status(session: Session, name: str | None, check: bool, exit_code: bool) -> int:
     """Show what is indexed, what is pending, and what failed."""
-    from mdvec.interfaces import wire
+    from mdvec.interfaces import answers
 
     if exit_code and not check:
         msg = "--exit-code needs --check"
         raise UsageError(msg, hint="Run 'mdvec status --check --exit-code'.")
-    session: Session = ctx.obj
     with session.reading(name) as (workspace, _):
         found = workspace.status(name, files=name is not None, check=check)
-    if session.output == "json":
-        write_json(wire.status(found))
-    else:
+    if not session.wrote_json(answers.status(found)):
         _print_status(found, name, session)
     unchecked = any(each.check_error for each in found.collections)
     differs = any(each.check is not None and not each.check.in_sync for each in found.collections)
-    if unchecked or (exit_code and differs):
-        ctx.exit(EXIT_FAILED)
+    return EXIT_FAILED if unchecked or (exit_code and differs) else 0
 
 
-@click.command(cls=Command)
+@command()
 @format_option("table", "json")
-@click.pass_context
-def doctor(ctx: click.Context) -> None:
+def doctor(session: Session) -> int:
     """Look for problems; exit with 1 if there are any."""
     from mdvec.types.report import Severity
 
-    session: Session = ctx.obj
     with session.open() as (workspace, _):
         findings = workspace.doctor()
     text = "".join(f"{line}\n" for finding in findings for line in _finding_lines(finding))
     session.write(findings, text)
-    if any(finding.severity is Severity.PROBLEM for finding in findings):
-        ctx.exit(EXIT_FAILED)
+    return EXIT_FAILED if any(each.severity is Severity.PROBLEM for each in findings) else 0
 
 
 def _print_status(found: WorkspaceStatus, name: str | None, session: Session) -> None:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 import click
 
 from mdvec import registry
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.common_options import EXISTING_FOLDER, FOLDER, Command, CommandGroup, format_option
+from mdvec.interfaces.cli.common_options import (
+    EXISTING_FOLDER,
+    FOLDER,
+    CommandGroup,
+    WholeNumber,
+    command,
+    format_option,
+)
 from mdvec.interfaces.cli.filters import name_option, names_option
 from mdvec.interfaces.cli.session import Session
-from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
+from mdvec.interfaces.cli.terminal import note, warn, write, write_table
 from mdvec.interfaces.printing import visible
 from mdvec.text.addresses import HIDDEN, scheme_of
 from mdvec.text.quantity import quantity
@@ -28,7 +36,6 @@ def store() -> None:
 
 @store.command("ls")
 @format_option("text", "json")
-@click.pass_obj
 def list_stores(session: Session) -> None:
     """List the stores and vector indexes to choose from."""
     config = session.load_config().config
@@ -41,8 +48,7 @@ def list_stores(session: Session) -> None:
         for kind, stage, used in kinds
         for name in registry.names(stage)
     ]
-    if session.output == "json":
-        write_json(rows)
+    if session.wrote_json(rows):
         return
     shown = [
         (
@@ -58,7 +64,6 @@ def list_stores(session: Session) -> None:
 
 @store.command()
 @format_option("text", "json")
-@click.pass_obj
 def show(session: Session) -> None:
     """Show what the store holds."""
     with session.open() as (workspace, _):
@@ -78,7 +83,6 @@ def show(session: Session) -> None:
 @store.command()
 @click.argument("target")
 @format_option("text", "json")
-@click.pass_obj
 def move(session: Session, target: str) -> None:
     """Copy everything to another store, with its vectors.
 
@@ -114,7 +118,6 @@ def move(session: Session, target: str) -> None:
 
 @store.command()
 @format_option("text", "json")
-@click.pass_obj
 def rebuild(session: Session) -> None:
     """Empty the vector index and fill it again; nothing is embedded."""
     with session.open() as (workspace, _):
@@ -124,7 +127,6 @@ def rebuild(session: Session) -> None:
 
 @store.command()
 @format_option("text", "json")
-@click.pass_obj
 def compact(session: Session) -> None:
     """Rewrite the database without anything that was deleted.
 
@@ -139,7 +141,6 @@ def compact(session: Session) -> None:
 
 @store.command()
 @_name_option
-@click.pass_obj
 def views(session: Session, name: str) -> None:
     """Make views of a collection for programs that query PostgreSQL.
 
@@ -154,7 +155,6 @@ def views(session: Session, name: str) -> None:
 @store.command()
 @click.argument("role")
 @_name_option
-@click.pass_obj
 def grant(session: Session, role: str, name: str) -> None:
     """Grant a PostgreSQL role read access to a collection."""
     with session.open() as (workspace, _):
@@ -165,7 +165,6 @@ def grant(session: Session, role: str, name: str) -> None:
 @store.command()
 @click.argument("role")
 @_name_option
-@click.pass_obj
 def revoke(session: Session, role: str, name: str) -> None:
     """Revoke a PostgreSQL role's read access to a collection."""
     with session.open() as (workspace, _):
@@ -173,18 +172,17 @@ def revoke(session: Session, role: str, name: str) -> None:
     note(f"{visible(role)} may not read {name} any more")
 
 
-@click.command(cls=Command)
+@command()
 @click.argument("target")
 @names_option("A collection; may be repeated.  [default: all enabled ones]")
 @click.option(
     "--keep",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     metavar="N",
     help="Remove all but the newest N versions.  [default: remove none]",
 )
 @click.option("--full", is_flag=True, help="Send everything, even what is there already or damaged.")
 @format_option("text", "json")
-@click.pass_obj
 def publish(session: Session, target: str, names: tuple[str, ...], keep: int | None, full: bool) -> None:
     """Publish collections as a new version that others can search.
 
@@ -241,16 +239,7 @@ def site() -> None:
     help="Folder of yours with settings and pages to add; its programs run.",
 )
 @click.option("--project-only", is_flag=True, help="Write the VitePress project, but do not build it.")
-@click.pass_obj
-def build(
-    session: Session,
-    name: str,
-    output: Path,
-    base: str,
-    language: str | None,
-    custom: Path | None,
-    project_only: bool,
-) -> None:
+def build(session: Session, /, name: str, output: Path, **how: Any) -> None:
     """Build a web site with VitePress.
 
     Links, embeds and images are resolved, and nothing of a note is run. Drafts ('draft: true', 'publish:
@@ -259,16 +248,7 @@ def build(
     from mdvec.interfaces.site.build import build_site
 
     with session.open() as (workspace, _):
-        report = build_site(
-            workspace,
-            name,
-            output,
-            base=base,
-            language=language,
-            custom=custom,
-            project_only=project_only,
-            note=note,
-        )
+        report = build_site(workspace, name, output, note=note, **how)
     for place, target in report.dead_links[:_MAX_DEAD_LINKS]:
         warn(f"{place}: link to {target!r} leads nowhere")
     if len(report.dead_links) > _MAX_DEAD_LINKS:
@@ -288,11 +268,10 @@ def build(
 @site.command()
 @_output_option
 @click.option(
-    "--port", type=click.IntRange(1, 65535), default=4173, show_default=True, help="Where to serve it."
+    "--port", type=WholeNumber(1, 65535), default=4173, show_default=True, help="Where to serve it."
 )
-@click.pass_context
-def preview(ctx: click.Context, output: Path, port: int) -> None:
+def preview(_: Session, output: Path, port: int) -> int:
     """Show a built site in the browser, served to this machine only."""
     from mdvec.interfaces.site.build import preview_site
 
-    ctx.exit(preview_site(output, port, note=note))
+    return preview_site(output, port, note=note)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from mdvec.interfaces.printing import STEERING, printable, visible, wrap
 from mdvec.text.cells import cell_width
 
 _REGISTER = "Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'."
+_ENABLE = "'mdvec tool ls --all' lists them, and 'mdvec tool enable -n NAME' enables one."
 _GAP = "  "
 _INDENT = "  "
 _BETWEEN = " · "
@@ -105,9 +105,14 @@ def json_text(value: object) -> str:
     """Return a value as one line of JSON, with escapes for control and format characters."""
     import msgspec
 
-    from mdvec.interfaces.encoding import to_json
+    from mdvec.interfaces.answers import to_json
 
-    return STEERING.sub(_json_escape, msgspec.json.encode(to_json(value)).decode()) + "\n"
+    return (
+        STEERING.sub(
+            lambda found: screen.json_escaped(found[0]), msgspec.json.encode(to_json(value)).decode()
+        )
+        + "\n"
+    )
 
 
 def write_documents(text: str) -> None:
@@ -154,10 +159,13 @@ def note(text: str) -> None:
     _write(screen.ERRORS, visible(text, keep_newlines=True) + "\n")
 
 
-def note_no_collections(next_step: str | None = None) -> None:
-    """Print that there is no collection, and the next step: how to add one, if no other is given."""
-    note("no collections")
-    note(f"hint: {next_step or _REGISTER}")
+def note_no_collections(next_step: str | None = None, *, are_disabled: bool = False) -> None:
+    """Print that there is no collection, and the next step: how to add one, if no other is given.
+
+    ``are_disabled`` is whether there are some that are disabled.
+    """
+    note("all collections are disabled" if are_disabled else "no collections")
+    note(f"hint: {_ENABLE if are_disabled else next_step or _REGISTER}")
 
 
 def warn(text: str) -> None:
@@ -187,18 +195,11 @@ def print_step(name: str, elapsed_ms: float, **details: object) -> None:
 def use_color(setting: str, env: Mapping[str, str]) -> bool:
     """Return True if stdout is to be coloured.
 
-    Args:
-        setting: ``always``, ``never``, or ``auto``: on a terminal, unless ``NO_COLOR`` is set.
-        env: Environment variables.
+    ``auto`` is: on a terminal, unless ``NO_COLOR`` is set.
     """
     if setting == "auto":
         return terminal_columns() is not None and not env.get("NO_COLOR") and env.get("TERM") != "dumb"
     return setting == "always"
-
-
-def _json_escape(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
 def _write(stream: int, text: str) -> None:

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.common_options import CommandGroup, format_option
+from mdvec.interfaces.cli.common_options import CommandGroup, Number, WholeNumber, format_option
 from mdvec.interfaces.cli.filters import collection_names, name_option, presets
 from mdvec.interfaces.cli.session import Session
-from mdvec.interfaces.cli.terminal import note, note_no_collections, write, write_json, write_table
+from mdvec.interfaces.cli.terminal import note, note_no_collections, write, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.printing import visible
 from mdvec.types.collection import ChunkingSpec, Collection, parse_embedding_spec
@@ -34,7 +34,9 @@ def tool() -> None:
 @tool.command()
 @click.option("-n", "--name", required=True, help="Its name: a letter, then a-z, 0-9, - and _.")
 @click.option("-d", "--description", required=True, help="What it is about, for people and language models.")
-@click.option("-s", "--source", required=True, metavar="SOURCE", help=f"Its documents: {_SOURCES}.")
+@click.option(
+    "-s", "--source", "location", required=True, metavar="SOURCE", help=f"Its documents: {_SOURCES}."
+)
 @click.option("--include", multiple=True, metavar="GLOB", help="Index only these files; may be repeated.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave these files out; may be repeated.")
 @click.option(
@@ -49,17 +51,8 @@ def tool() -> None:
     metavar="SPEC",
     help="Embedding model: PROVIDER[:MODEL][@DIMENSION]. It is tried now.  [default: as configured]",
 )
-@click.pass_obj
 def add(
-    session: Session,
-    name: str,
-    description: str,
-    source: str,
-    include: tuple[str, ...],
-    exclude: tuple[str, ...],
-    preset: str | None,
-    chunker: str | None,
-    embedder: str | None,
+    session: Session, /, preset: str | None, chunker: str | None, embedder: str | None, **given: Any
 ) -> None:
     """Register a folder or a repository as a collection."""
     from mdvec.config.presets import load_preset
@@ -67,11 +60,7 @@ def add(
     embedding = parse_embedding_spec(embedder) if embedder is not None else None
     with session.open(makes=True) as (workspace, _):
         collection = workspace.add_collection(
-            name,
-            description,
-            source,
-            include=include,
-            exclude=exclude,
+            **given,
             chunking=ChunkingSpec(chunker) if chunker else None,
             embedding=embedding,
             preset=load_preset(preset, cwd=session.cwd) if preset else None,
@@ -83,7 +72,7 @@ def add(
 @tool.command()
 @_name_option
 @click.option("-d", "--description", help="Its new description.")
-@click.option("-s", "--source", metavar="SOURCE", help=f"Its documents: {_SOURCES}.")
+@click.option("-s", "--source", "location", metavar="SOURCE", help=f"Its documents: {_SOURCES}.")
 @click.option(
     "--include",
     multiple=True,
@@ -99,58 +88,51 @@ def add(
 @_chunker_option
 @click.option(
     "--threshold",
-    type=click.FloatRange(-1, 1),
+    type=Number(-1, 1),
     metavar="X",
     help="Minimum cosine similarity when it is searched alone, -1 to 1; -1 for no limit.",
 )
 @click.option(
     "--per-document",
-    type=click.IntRange(1, 1000),
+    type=WholeNumber(1, 1000),
     metavar="N",
     help="Maximum number of hits of one document when it is searched alone.",
 )
-@click.pass_obj
 def update(
     session: Session,
+    /,
     name: str,
-    description: str | None,
-    source: str | None,
-    include: tuple[str, ...],
-    exclude: tuple[str, ...],
     chunker: str | None,
     threshold: float | None,
     per_document: int | None,
+    **given: Any,
 ) -> None:
     """Change a collection's description, source, globs or settings.
 
     To change its embedding model, run 'mdvec model use'.
     """
-    given = {"threshold": threshold, "per_document": per_document}
-    settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    if not any((description is not None, source is not None, include, exclude, chunker, settings)):
+    limits = {"threshold": threshold, "per_document": per_document}
+    settings: dict[str, Any] = {key: value for key, value in limits.items() if value is not None}
+    # Globs that are not given come as an empty tuple; an empty text among them leaves none.
+    changes = {key: value for key, value in given.items() if value not in (None, ())}
+    changes |= {key: tuple(filter(None, changes[key])) for key in ("include", "exclude") if key in changes}
+    if chunker:
+        changes["chunking"] = ChunkingSpec(chunker)
+    if not (changes or settings):
         msg = "nothing to change"
         hint = "Give -d, -s, --include, --exclude, --chunker, --threshold or --per-document."
         raise UsageError(msg, hint=hint)
     with session.open() as (workspace, _):
         search = replace(workspace.collection(name).search, **settings) if settings else None
-        workspace.update_collection(
-            name,
-            description=description,
-            location=source,
-            include=tuple(filter(None, include)) if include else None,
-            exclude=tuple(filter(None, exclude)) if exclude else None,
-            chunking=ChunkingSpec(chunker) if chunker else None,
-            search=search,
-        )
+        workspace.update_collection(name, search=search, **changes)
     note(f"updated {name}")
-    if source is not None or include or exclude or chunker:
+    if changes.keys() - {"description"}:
         note(f"next: {session.command('import', '-n', name, '-m', 'update')}")
 
 
 @tool.command()
 @click.argument("name", shell_complete=collection_names)
 @click.argument("new_name")
-@click.pass_obj
 def rename(session: Session, name: str, new_name: str) -> None:
     """Give a collection another name; its index stays."""
     with session.open() as (workspace, _):
@@ -161,22 +143,20 @@ def rename(session: Session, name: str, new_name: str) -> None:
 @tool.command()
 @_name_option
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
-@click.pass_context
-def delete(ctx: click.Context, name: str, yes: bool) -> None:
+def delete(session: Session, name: str, yes: bool) -> int:
     """Delete a collection from the index; its files stay."""
-    session: Session = ctx.obj
     with session.open() as (workspace, _):
         collection = workspace.collection(name)
         if not yes and not _confirmed(f"Delete {name} from the index? {collection.source} stays."):
             note("nothing was deleted")
-            ctx.exit(EXIT_FAILED)
+            return EXIT_FAILED
         workspace.delete_collection(name)
     note(f"deleted {name}")
+    return 0
 
 
 @tool.command()
 @_name_option
-@click.pass_obj
 def enable(session: Session, name: str) -> None:
     """Include a collection in searches again."""
     with session.open() as (workspace, _):
@@ -186,7 +166,6 @@ def enable(session: Session, name: str) -> None:
 
 @tool.command()
 @_name_option
-@click.pass_obj
 def disable(session: Session, name: str) -> None:
     """Search a collection only when it is named."""
     with session.open() as (workspace, _):
@@ -200,7 +179,6 @@ def disable(session: Session, name: str) -> None:
 @click.argument("text", required=False)
 @click.option("--remove", is_flag=True, help="Remove the context of PATH.")
 @format_option("table", "json")
-@click.pass_obj
 def context(session: Session, name: str, folder: str | None, text: str | None, remove: bool) -> None:
     """Describe in a sentence what a folder contains; hits show it.
 
@@ -226,21 +204,20 @@ def context(session: Session, name: str, folder: str | None, text: str | None, r
 @click.option("--all", "include_disabled", is_flag=True, help="Also list disabled collections.")
 @click.option("--names", "only_names", is_flag=True, help="Print only the names, one on each line.")
 @format_option("table", "json")
-@click.pass_obj
 def list_(session: Session, include_disabled: bool, only_names: bool) -> None:
     """List the collections."""
-    from mdvec.interfaces import wire
+    from mdvec.interfaces import answers
 
     with session.open() as (workspace, _):
-        collections = workspace.collections(include_disabled=include_disabled)
+        known = workspace.collections(include_disabled=True)
+    collections = [each for each in known if each.enabled or include_disabled]
     if only_names:
         write("".join(f"{each.name}\n" for each in collections))
         return
-    if session.output == "json":
-        write_json([wire.collection(each) for each in collections])
+    if session.wrote_json([answers.collection(each) for each in collections]):
         return
     if not collections:
-        note_no_collections(session.first_import())
+        note_no_collections(session.first_import(), are_disabled=bool(known))
         return
     write_table(
         ("name", "enabled", "description", "source", "last indexed"),
@@ -263,9 +240,9 @@ def _context_command(session: Session, name: str) -> str:
 
 def _print_contexts(collection: Collection, session: Session) -> None:
     contexts = shown_contexts(collection.folder_contexts)
-    if session.output == "json":
-        write_json(contexts)
-    elif contexts:
+    if session.wrote_json(contexts):
+        return
+    if contexts:
         write_table(
             ("folder", "context", "from"),
             [

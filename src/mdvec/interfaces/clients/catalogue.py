@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from mdvec.errors import UsageError
-from mdvec.text.undecodable import spelled
+from mdvec.text.folding import spelled
 
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Where Electron applications keep a user's settings: a variable, or else a folder below the home directory.
@@ -23,8 +24,7 @@ _XDG = ("XDG_CONFIG_HOME", ".config")
 _PACKAGED = "Packages/Claude_*/LocalCache/Roaming"
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(Struct, frozen=True):
     """The differences between clients.
 
     Attributes:
@@ -62,11 +62,7 @@ class Client:
     def file(self, project: Path | None, *, platform: str, home: Path, env: Mapping[str, str]) -> Path:
         """Return the file with its servers.
 
-        Args:
-            project: Folder of the project they are for; None for all projects.
-            platform: As in ``sys.platform``.
-            home: The user's home directory.
-            env: Environment variables.
+        ``platform`` is as in ``sys.platform``.
 
         Raises:
             UsageError: If the client has no servers for single projects.
@@ -88,10 +84,7 @@ class Client:
     ) -> dict[str, object]:
         """Return the entry for a command that the client starts.
 
-        Args:
-            command: The command.
-            env: Environment variables with their values.
-            references: Variables that the client is to pass on from its own environment.
+        The client passes on the variables of ``references`` from its own environment.
 
         Raises:
             UsageError: If the client would misread a value, or cannot pass on variables.
@@ -215,9 +208,7 @@ CLIENTS: Mapping[str, Client] = {
 def variables_written(given: Sequence[str], env: Mapping[str, str]) -> dict[str, str]:
     """Return the variables to write into an entry, with their values.
 
-    Args:
-        given: ``NAME=VALUE``, or ``NAME`` for the value it has now.
-        env: Environment variables.
+    A variable is given as ``NAME=VALUE``, or as ``NAME`` for the value it has now.
 
     Raises:
         UsageError: If one is no name of a variable, or is not set.
@@ -247,10 +238,7 @@ def check_variable(name: str, hint: str) -> None:
 def token_variable(url: str | None, name: str | None, env: Mapping[str, str]) -> str:
     """Return the variable the client takes a server's token from; empty for none.
 
-    Args:
-        url: Where the server is; None if the client starts it.
-        name: The name that was given; None to choose one.
-        env: Environment variables.
+    Without a ``url``, the client starts the server; without a ``name``, one is chosen.
 
     Raises:
         UsageError: If the URL or the name cannot be used.

@@ -16,11 +16,12 @@ import re
 import secrets
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import tomlkit
+from msgspec import Struct
+from msgspec.structs import replace
 from tomlkit.exceptions import TOMLKitError
 
 from mdvec import files
@@ -28,8 +29,7 @@ from mdvec.errors import ClientFileBusyError, ClientFileError
 from mdvec.interfaces.clients.catalogue import Client
 
 
-@dataclass(frozen=True, slots=True)
-class ClientFile:
+class ClientFile(Struct, frozen=True):
     """A file as it was read.
 
     Attributes:
@@ -96,6 +96,9 @@ def replace_file(file: ClientFile, text: str | None) -> Path | None:
             file.path.unlink(missing_ok=True)
         else:
             files.replace(fresh, file.path)
+    except OSError as error:
+        error.filename = str(file.path)  # not the temporary file, which means nothing to the user
+        raise
     finally:
         fresh.unlink(missing_ok=True)
     return backup

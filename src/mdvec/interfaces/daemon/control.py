@@ -9,11 +9,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import psutil
+from msgspec import Struct
 
 from mdvec.config.trust import make_private_folder
 from mdvec.interfaces.daemon.place import DaemonError, DaemonInfo, DaemonPlace
@@ -53,14 +53,10 @@ def start(
 ) -> DaemonInfo | None:
     """Start a daemon, and wait until it is ready.
 
-    Args:
-        place: Its place; the folder exists.
-        command: Runs it in the foreground.
-        cwd: The working directory.
-        env: The environment.
+    Its folder must exist. What it prints is written to ``place.output``.
 
     Returns:
-        What it says about itself; None if it ended. What it printed is in ``place.output``.
+        Its description of itself; None if it ended.
 
     Raises:
         DaemonError: If it was not ready in time.
@@ -127,8 +123,7 @@ _SECRETS = ("MDVEC_TOKEN",)
 _KEPT = ("TZ", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """A file that starts a daemon.
 
     Attributes:
@@ -154,12 +149,7 @@ def unit_for(
 ) -> Unit:
     """Return the file for this system.
 
-    Args:
-        place: Of the daemon.
-        command: What runs it in the foreground.
-        cwd: Absolute path of the folder where it runs.
-        env: Environment variables; those of mdvec are kept, but for tokens, and where files are looked for.
-        platform: As in :data:`sys.platform`.
+    It has mdvec's variables, but for tokens, and those that say where files are looked for.
 
     Raises:
         DaemonError: If this system has neither, or a variable contains a password.

@@ -7,7 +7,6 @@ import stat
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,8 +58,7 @@ class DaemonInfo(Struct, frozen=True, kw_only=True):
     token: str
 
 
-@dataclass(frozen=True, slots=True)
-class DaemonPlace:
+class DaemonPlace(Struct, frozen=True):
     """The folder of one database's daemon, its owner's alone.
 
     Attributes:

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from anyio import CapacityLimiter, to_thread
@@ -20,6 +19,7 @@ from starlette.routing import Route
 
 from mdvec import __version__
 from mdvec.clock import now_ms
+from mdvec.config import Config
 from mdvec.config.trust import make_private_folder
 from mdvec.errors import ListenError
 from mdvec.interfaces.app import build_app, url_of
@@ -31,10 +31,7 @@ from mdvec.interfaces.http.options import Authority, ServerOptions
 from mdvec.interfaces.http.rights import bearer_token, right_of_token, rights_of
 from mdvec.interfaces.http.server import bind, serve
 from mdvec.locks import locked
-
-if TYPE_CHECKING:
-    from mdvec.config import Config
-    from mdvec.workspace import Workspace
+from mdvec.workspace import Workspace
 
 RunCommand = Callable[[bytes], bytes]
 """Runs a command line of its user, in JSON, and returns the outcome in JSON."""
@@ -58,18 +55,8 @@ def run_daemon(
 ) -> int:
     """Serve until SIGTERM or Ctrl-C.
 
-    Args:
-        workspace: What is served.
-        config: The settings.
-        options: Of the HTTP server.
-        place: Where the daemon is.
-        commands: Returns what runs commands of its user: of a workspace, the name of the place, and what
-            identifies the settings.
-        docs_dir: The folder of the workspace, if it is used without registering it.
-        env: Environment variables.
-        any_port: Whether to take a free port if the one of the options is in use.
-        show: Receives messages for people.
-        verbose: Whether bugs are shown.
+    ``commands`` returns what runs commands of its user: of a workspace, the name of the place, and what
+    identifies the settings. With ``any_port`` it takes a free port if that of the options is in use.
 
     Returns:
         The exit code: 0, or 130 after Ctrl-C.

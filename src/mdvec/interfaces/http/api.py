@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache, partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from anyio import CapacityLimiter, to_thread
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from mdvec import __version__
-from mdvec.errors import InvalidArgumentsError, UsageError, sentences
-from mdvec.interfaces.encoding import JsonObject, to_json
+from mdvec.errors import InvalidArgumentsError, UsageError, did_you_mean, sentences
+from mdvec.interfaces.answers import JsonObject, to_json
 from mdvec.interfaces.errors import OnBug, hint_for_client, translate_for_client
 from mdvec.interfaces.http.guard import JSON, MAX_REQUESTS, WebDoor, is_json, problem, status_of
 from mdvec.interfaces.operations import OPERATIONS, Operation
-from mdvec.interfaces.parsing import parse
-from mdvec.interfaces.streams import decode_json
-
-if TYPE_CHECKING:
-    from mdvec.workspace import Workspace
+from mdvec.interfaces.parsing import decode_json, parse
+from mdvec.interfaces.printing import shown
+from mdvec.workspace import Workspace
 
 API_PATH = "/api"
 """The path of the description; the paths of the operations are below it."""
@@ -68,12 +66,20 @@ def api_routes(workspace: Workspace, on_bug: OnBug) -> WebDoor:
     async def describe(_: Request) -> Response:
         return JSONResponse(description())
 
+    async def refuse(request: Request) -> Response:
+        name, known = request.path_params["name"], [each.name for each in OPERATIONS]
+        if name in known:
+            raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": "POST"})
+        near = did_you_mean(name.lower(), known) or f"; {API_PATH} lists all."
+        return problem(HTTPStatus.NOT_FOUND, f"There is no operation {shown(name)}{near}")
+
     routes = [
         route(f"{API_PATH}/{each.name}", each, *(() if each.changes else ("GET",)), "POST")
         for each in OPERATIONS
     ]
     [search] = [each for each in OPERATIONS if each.name == "search"]
-    return WebDoor([*routes, route("/search", search, "GET"), Route(API_PATH, describe)])
+    others = Route(f"{PREFIX}{{name}}", refuse, methods=["GET", "POST"])
+    return WebDoor([*routes, route("/search", search, "GET"), Route(API_PATH, describe), others])
 
 
 def _refusal(request: Request) -> Response | None:

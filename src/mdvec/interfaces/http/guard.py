@@ -9,11 +9,11 @@ import itertools
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import urlencode
 
 import anyio
+from msgspec import Struct, field
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -77,8 +77,7 @@ _HEADERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class WebDoor:
+class WebDoor(Struct, frozen=True):
     """The part of one door in the HTTP server.
 
     Attributes:
@@ -293,10 +292,7 @@ def _admitting(
 ) -> ASGIApp:
     """Pass requests with a token on to what it may see: as many as there are places for, each with its body.
 
-    Args:
-        apps: What may be seen, by the digests of tokens; None stands for everything.
-        options: Which requests to accept.
-        doors: Say which paths need no token, and how large a body may be.
+    Digests of tokens lead to what they may see; None is everything.
     """
     body_limits = {path: limit for door in doors for path, limit in door.body_limits.items()}
     open_paths = [path for door in doors for path in door.open_paths]

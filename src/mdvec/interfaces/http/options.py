@@ -9,8 +9,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
+from mdvec.config.schema import AccessToken
 from mdvec.errors import UsageError
 from mdvec.interfaces.http.rights import EndedSessions, Right, rights_of
 
@@ -21,8 +23,7 @@ _AUTHORITY = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[\w.-]+)(?::(?P<port>\d{1,5})
 _LAST_PORT = 65535
 
 
-@dataclass(frozen=True, slots=True)
-class Authority:
+class Authority(Struct, frozen=True):
     """A host with or without a port.
 
     Attributes:
@@ -99,9 +100,6 @@ def canonical_origin(text: str) -> str | None:
     return f"{scheme}://{Authority(authority.host, port)}"
 
 
-if TYPE_CHECKING:
-    from mdvec.config.schema import AccessToken
-
 TOKEN_VARIABLE = "MDVEC_TOKEN"  # noqa: S105 - the name of a variable
 """Environment variable with the token."""
 
@@ -138,10 +136,7 @@ class ServerOptions:
     def accepts_host(self, value: str, port: int, default_port: int = DEFAULT_PORTS["http"]) -> bool:
         """Return True if a Host header names this server.
 
-        Args:
-            value: The header.
-            port: The port the server really listens at.
-            default_port: The port that is meant where the header has none.
+        ``default_port`` is meant where the header has none.
         """
         authority = parse_authority(value)
         if authority is None:
@@ -177,14 +172,7 @@ def server_options(
 ) -> ServerOptions:
     """Return the options, checked.
 
-    Args:
-        address: Where to listen, as written.
-        env: Environment variables; one of them may hold the token.
-        token_file: File with the token; it wins over the variable.
-        access: The tokens that may read only some collections.
-        insecure: Whether other machines may connect without a token.
-        allowed_hosts: Further names, each with or without a port.
-        allowed_origins: Web pages of other hosts.
+    A token in a file wins over that of the environment.
 
     Raises:
         UsageError: If the options contradict each other, or would let everybody in.

@@ -8,16 +8,13 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.responses import Response
 
+from mdvec.config.schema import AccessToken
 from mdvec.errors import UsageError
-
-if TYPE_CHECKING:
-    from mdvec.config.schema import AccessToken
 
 COOKIE = "mdvec_session"
 """Name of the cookie."""
@@ -46,9 +43,7 @@ class Right:
 def rights_of(token: str | None, access: Sequence[AccessToken]) -> tuple[Right, ...]:
     """Return the rights of a server's own token and of those in the configuration.
 
-    Args:
-        token: May do everything; None without one.
-        access: The tokens that may read some collections.
+    ``token`` may do everything; None without one.
 
     Raises:
         UsageError: If two of them are the same.
@@ -108,9 +103,7 @@ def bearer_token(headers: Headers) -> str | None:
 def start_session(response: Response, key: bytes) -> None:
     """Set the cookie of a new session: scripts cannot read it, and no other site makes a browser send it.
 
-    Args:
-        response: Carries the cookie.
-        key: That of the token that was entered (see :class:`mdvec.interfaces.http.rights.Right`).
+    ``key`` is that of the token that was entered, see :class:`Right`.
     """
     body = f"{int(time.time()) + _LIFETIME_S}.{secrets.token_hex(8)}"
     value = f"{body}.{_signature(body, key)}"

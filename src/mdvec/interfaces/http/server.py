@@ -18,8 +18,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from mdvec import run
 from mdvec.errors import ListenError, OutOfFilesError
-from mdvec.interfaces.exit import EXIT_CODES, exit_soon
 from mdvec.interfaces.http.options import Authority
+from mdvec.interfaces.streams import EXIT_CODES, exit_soon
 from mdvec.machine import is_out_of_files
 
 # Connections that wait to be accepted.
@@ -136,10 +136,7 @@ def serve(app: ASGIApp, *listeners: socket.socket, ready: Callable[[], None]) ->
     From then on the process ends in a moment, whatever its threads do: this is for a process that does
     nothing else.
 
-    Args:
-        app: The application.
-        listeners: The listening sockets; they are closed at the end.
-        ready: Called when requests are served.
+    The sockets are closed at the end; ``ready`` is called when requests are served.
 
     Returns:
         The exit code: 0, or 130 after Ctrl-C.

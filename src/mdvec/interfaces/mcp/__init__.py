@@ -1,1 +1,6 @@
-"""The door for AI agents: the Model Context Protocol, over standard streams and HTTP."""
+"""The door for AI agents: the Model Context Protocol, over standard streams and HTTP.
+
+Read ``application.py`` first: the server, for any transport. ``definitions.py`` lists the tools,
+``tools.py`` runs them, ``wording.py`` and ``paging.py`` write their answers, and ``resources.py`` gives
+documents by address. ``stdio.py`` and ``http.py`` are the transports.
+"""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp_types import PARSE_ERROR
 from pydantic_core import from_json, to_json
@@ -13,14 +11,12 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from mdvec.config import Config
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.http.guard import MAX_BODY_BYTES, MCP_PATH, WebDoor, replaying
 from mdvec.interfaces.mcp.application import build_server
-from mdvec.interfaces.streams import decode_json
-
-if TYPE_CHECKING:
-    from mdvec.config import Config
-    from mdvec.workspace import Workspace
+from mdvec.interfaces.parsing import decode_json
+from mdvec.workspace import Workspace
 
 # Clients up to 2025-11-25; a session without a request ends after half an hour.
 _MAX_SESSIONS = 1000

@@ -9,22 +9,19 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
+from mdvec.interfaces.answers import Map, RelatedDocument
 from mdvec.interfaces.errors import text_for_client
 from mdvec.interfaces.excerpt import best_passage
-from mdvec.interfaces.mcp.places import shown_path
+from mdvec.interfaces.mcp.places import MAX_DESCRIPTION_CHARS, name_line, named, note_lines, shown_path
 from mdvec.interfaces.passages import MAX_CHARS_PER_TOKEN
 from mdvec.interfaces.present import spelling_lines
 from mdvec.interfaces.printing import one_line, without_gaps
-from mdvec.interfaces.wire import Map, RelatedDocument
 from mdvec.text.tokens import estimate_token_count, estimate_token_ends
 from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchHit, SearchResult
-from mdvec.types.links import Backlink, DocumentLinks, NearDocument, OutgoingLink
+from mdvec.types.links import DocumentLinks
 from mdvec.types.outline import Outline
-from mdvec.types.report import ListedDocument, Passage, WorkspaceStatus
-
-MAX_DESCRIPTION_CHARS = 1_000
-"""Longest description of a collection: clients send it with every question, and cut long ones."""
+from mdvec.types.report import WorkspaceStatus
 
 # What an excerpt has at most, in tokens: two lines of Japanese.
 _EXCERPT_TOKENS = 160
@@ -32,46 +29,9 @@ _EXCERPT_COLUMNS = 160
 _EXCERPT_LINES = 2
 _MAX_READ_CHARS = 100_000
 
-# A title or a heading is a line; what is longer was not written for people.
-_MAX_NAME_CHARS = 200
-_MAX_NAMES = 20
-_MAX_NOTE_CHARS = 500
-_MAX_NOTES = 10
-
-
 # More sections or links of one document are no overview.
 _MAX_ROWS = 200
-_LINK_NAMES = ("target", "fragment", "text")
-
-_Link = TypeVar("_Link", OutgoingLink, Backlink)
 _Row = TypeVar("_Row", bound=Struct)
-
-
-def name_line(text: str) -> str:
-    """Return a title, a heading or a tag on one line, cut when it is long."""
-    return one_line(text, _MAX_NAME_CHARS)
-
-
-def name_lines(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return names on one line each, the first twenty of them."""
-    return tuple(map(name_line, texts[:_MAX_NAMES]))
-
-
-def note_line(text: str) -> str:
-    """Return a warning on one line, cut when it is long."""
-    return one_line(text, _MAX_NOTE_CHARS)
-
-
-def note_lines(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return warnings on one line each, cut when they are long or many."""
-    more = (f"and {len(texts) - _MAX_NOTES:,} more warnings",) if len(texts) > _MAX_NOTES else ()
-    return (*map(note_line, texts[:_MAX_NOTES]), *more)
-
-
-def named(document: ListedDocument) -> ListedDocument:
-    """Return a document of a list with its names as answers show them."""
-    path = shown_path(document.collection, document.path)
-    return replace(document, title=name_line(document.title), path=path)
 
 
 def described(status: WorkspaceStatus) -> WorkspaceStatus:
@@ -84,9 +44,7 @@ def _described(collection: Collection) -> Collection:
     return replace(
         collection,
         description=one_line(collection.description, MAX_DESCRIPTION_CHARS),
-        folder_contexts=tuple(
-            replace(each, folder=name_line(each.folder)) for each in collection.folder_contexts
-        ),
+        folder_contexts=tuple(map(named, collection.folder_contexts)),
     )
 
 
@@ -102,7 +60,7 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
     """
     hits: list[SearchHit] = []
     left = most_tokens
-    for number, hit in enumerate(map(_named, result.hits), 1):
+    for number, hit in enumerate(map(named, result.hits), 1):
         left -= estimate_token_count(_names_of(hit)) if hits else 0
         whole = without_gaps(hit.text)
         # The first hit is worth all the room there is; a later one leaves some for the others, half at most.
@@ -131,7 +89,7 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
             f"{left_out:,} more {are} left out: an answer has at most {most_tokens:,} tokens; lower `limit`, "
             "or raise `max_tokens`"
         )
-    hint = None if result.hint is None else note_line(text_for_client(result.hint))
+    [hint] = [None] if result.hint is None else note_lines([text_for_client(result.hint)])
     left_out += result.left_out
     return replace(result, hits=tuple(hits), warnings=tuple(warnings), hint=hint, left_out=left_out)
 
@@ -158,61 +116,32 @@ def within(rows: Iterable[_Row], most_tokens: int) -> tuple[_Row, ...]:
 def outlined(outline: Outline, links: DocumentLinks, related: Sequence[SearchHit], most_tokens: int) -> Map:
     """Return the map of a document: names on one line each, no more of each kind than an agent reads.
 
-    Args:
-        outline: Its sections.
-        links: Its links.
-        related: Documents on its subject.
-        most_tokens: Of all of it; each kind of row has an equal share.
+    Each kind of row has an equal share of the tokens.
     """
     place = outline.collection
     share = most_tokens // 5
 
     def shown(rows: Iterable[_Row]) -> tuple[_Row, ...]:
-        return within(islice(rows, _MAX_ROWS), share)
+        return within((named(each, place, also="text") for each in islice(rows, _MAX_ROWS)), share)
 
     found = Map(
         place,
         shown_path(place, outline.path),
         name_line(outline.title),
-        shown(replace(each, heading=name_line(each.heading)) for each in outline.sections),
-        shown(_named_link(place, each) for each in links.links),
-        shown(_named_link(place, each) for each in links.backlinks),
-        shown(
-            NearDocument(shown_path(place, each.path), each.steps, shown_path(place, each.via))
-            for each in links.near
-        ),
-        shown(
-            RelatedDocument(shown_path(place, each.path), name_line(each.title), each.score)
-            for each in related
-        ),
+        shown(outline.sections),
+        shown(links.links),
+        shown(links.backlinks),
+        shown(links.near),
+        shown(RelatedDocument(each.path, each.title, each.score) for each in related),
     )
     every = (outline.sections, links.links, links.backlinks, links.near, related)
     kept = (found.sections, found.links, found.backlinks, found.near, found.related)
     return replace(found, more=sum(map(len, every)) - sum(map(len, kept)))
 
 
-def _named_link(collection: str, link: _Link) -> _Link:
-    names = {each: name_line(getattr(link, each)) for each in _LINK_NAMES if hasattr(link, each)}
-    return replace(link, **names, path=link.path and shown_path(collection, link.path))
-
-
 def _names_of(hit: SearchHit) -> str:
     lists = (hit.heading_path, hit.supersedes, hit.superseded_by, hit.folder_contexts, hit.tags)
     return "\n".join((hit.collection, hit.path, hit.title, *(name for names in lists for name in names)))
-
-
-def _named(hit: SearchHit) -> SearchHit:
-    return replace(
-        hit,
-        path=shown_path(hit.collection, hit.path),
-        title=name_line(hit.title),
-        heading=name_line(hit.heading),
-        heading_path=name_lines(hit.heading_path),
-        folder_contexts=name_lines(hit.folder_contexts),
-        tags=name_lines(hit.tags),
-        supersedes=tuple(shown_path(hit.collection, each) for each in hit.supersedes[:_MAX_NAMES]),
-        superseded_by=tuple(shown_path(hit.collection, each) for each in hit.superseded_by[:_MAX_NAMES]),
-    )
 
 
 def _start_of(text: str, most_tokens: int) -> tuple[str, int]:
@@ -224,13 +153,3 @@ def _start_of(text: str, most_tokens: int) -> tuple[str, int]:
     if len(part) < len(text):
         part = part[: part.rfind("\n") + 1] or part
     return part, min(len(ends), most_tokens)
-
-
-def named_passage(passage: Passage) -> Passage:
-    """Return a passage with its names on one line each."""
-    return replace(
-        passage,
-        path=shown_path(passage.collection, passage.path),
-        title=name_line(passage.title),
-        tags=name_lines(passage.tags),
-    )

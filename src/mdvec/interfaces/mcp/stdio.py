@@ -12,7 +12,6 @@ from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.from_thread
@@ -20,27 +19,17 @@ import anyio.lowlevel
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, jsonrpc_message_adapter
-from mcp_types.jsonrpc import (
-    JSONRPCError,
-    JSONRPCMessage,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    JSONRPCResponse,
-    RequestId,
-)
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, jsonrpc, jsonrpc_message_adapter
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from mdvec.config import Config
 from mdvec.interfaces import streams
 from mdvec.interfaces.errors import bug_listener
-from mdvec.interfaces.exit import EXIT_CODES, exit_soon
 from mdvec.interfaces.mcp.application import build_server
-from mdvec.interfaces.streams import decode_json, private_streams, read_lines, write_all
-
-if TYPE_CHECKING:
-    from mdvec.config import Config
-    from mdvec.workspace import Workspace
+from mdvec.interfaces.parsing import decode_json
+from mdvec.interfaces.streams import EXIT_CODES, exit_soon, private_streams, read_lines, write_all
+from mdvec.workspace import Workspace
 
 Incoming = ObjectReceiveStream[SessionMessage | Exception]
 Outgoing = ObjectSendStream[SessionMessage]
@@ -118,7 +107,7 @@ async def messages(
     """
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_write = anyio.create_memory_object_stream[SessionMessage](0)
-    unanswered: set[RequestId | None] = set()
+    unanswered: set[jsonrpc.RequestId | None] = set()
     loop = anyio.lowlevel.current_token()
 
     def read() -> None:
@@ -130,7 +119,7 @@ async def messages(
     async def receive(line: bytes) -> None:
         message = parse(line)
         if isinstance(message, ErrorData):
-            await outgoing.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=message)))
+            await outgoing.send(SessionMessage(jsonrpc.JSONRPCError(jsonrpc="2.0", id=None, error=message)))
         else:
             _track(message, unanswered)
             await to_server.send(SessionMessage(message))
@@ -162,26 +151,26 @@ async def messages(
                 stream.close()
 
 
-def _track(message: JSONRPCMessage, unanswered: set[RequestId | None]) -> None:
+def _track(message: jsonrpc.JSONRPCMessage, unanswered: set[jsonrpc.RequestId | None]) -> None:
     """Keep the ids of the requests without a response. This server sends no requests of its own."""
     match message:
-        case JSONRPCRequest(method=method) if method != _ENDLESS_METHOD:
+        case jsonrpc.JSONRPCRequest(method=method) if method != _ENDLESS_METHOD:
             unanswered.add(message.id)
-        case JSONRPCNotification(method="notifications/cancelled"):
+        case jsonrpc.JSONRPCNotification(method="notifications/cancelled"):
             unanswered.discard(cancelled_request_id_from_params(message.params))
-        case JSONRPCResponse() | JSONRPCError():
+        case jsonrpc.JSONRPCResponse() | jsonrpc.JSONRPCError():
             unanswered.discard(message.id)
         case _:
             pass
 
 
-async def _wait_for_responses(unanswered: set[RequestId | None]) -> None:
+async def _wait_for_responses(unanswered: set[jsonrpc.RequestId | None]) -> None:
     with anyio.move_on_after(_LAST_RESPONSES_S):
         while unanswered:
             await anyio.sleep(_LOOK_EVERY_S)
 
 
-def parse(line: bytes) -> JSONRPCMessage | ErrorData:
+def parse(line: bytes) -> jsonrpc.JSONRPCMessage | ErrorData:
     """Return the message of a line, or the error in the line.
 
     A request whose id is neither a string nor an integer is an invalid request, not a notification. A byte
@@ -202,6 +191,6 @@ def parse(line: bytes) -> JSONRPCMessage | ErrorData:
     except ValidationError:
         problem = "not a JSON-RPC 2.0 request, notification or response"
         return ErrorData(code=INVALID_REQUEST, message=problem)
-    if isinstance(message, JSONRPCNotification) and "id" in value:
+    if isinstance(message, jsonrpc.JSONRPCNotification) and "id" in value:
         return ErrorData(code=INVALID_REQUEST, message="the id of a request is a string or an integer")
     return message

@@ -3,54 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgspec
+import mcp_types as types
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    ContentBlock,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-    Tool,
-)
+from msgspec import Struct
 from msgspec.structs import replace
 
+from mdvec.config import Config
 from mdvec.errors import did_you_mean, sentences
-from mdvec.interfaces import operations, requests, wire
+from mdvec.interfaces import answers, operations, requests
 from mdvec.interfaces.errors import OnBug, hint_for_client, text_for_client
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.mcp.definitions import GENERAL_TOOLS, Context, tool_definitions
-from mdvec.interfaces.mcp.fence import marked_json
-from mdvec.interfaces.mcp.paging import (
-    described,
-    fitted,
-    name_line,
-    named,
-    named_passage,
-    note_line,
-    note_lines,
-    outlined,
-    within,
-)
+from mdvec.interfaces.mcp.paging import described, fitted, outlined, within
+from mdvec.interfaces.mcp.places import name_line, named, note_lines
 from mdvec.interfaces.mcp.threads import CallProgress, Threads
+from mdvec.interfaces.mcp.wording import marked_json
 from mdvec.interfaces.parsing import parse
 from mdvec.interfaces.passages import READ_TOKENS, read_documents
 from mdvec.interfaces.printing import shown
 from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchHit
 from mdvec.types.query import SearchQuery
-from mdvec.types.report import WorkspaceStatus
-
-if TYPE_CHECKING:
-    from mdvec.config import Config
-    from mdvec.workspace import Workspace
+from mdvec.workspace import Workspace
 
 Arguments = Mapping[str, Any]
+Answer = tuple[Struct, str]
+"""An answer as data, and as text."""
 
 # What other servers call a tool.
 _SAME_TOOL = {"search_docs": "search"}
@@ -69,19 +50,21 @@ class Tools:
         self._threads = threads
         self._on_bug = on_bug
         # What takes no longer than a glance into the database.
-        self._short: Mapping[str, Callable[[Any], CallToolResult]] = {
+        self._short: Mapping[str, Callable[[Any], Answer]] = {
             "get_doc": self._get_doc,
             "list_docs": self._list_docs,
             "get_outline": self._get_outline,
             "list_tags": self._list_tags,
-            "status": lambda _: _status_answer(workspace.status()),
+            "status": self._status,
         }
 
-    async def list_tools(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
+    async def list_tools(
+        self, _ctx: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
         """Answer ``tools/list``, from the database as it is now."""
-        return ListToolsResult(tools=await self._threads.call(self._every_tool))
+        return types.ListToolsResult(tools=await self._threads.call(self._every_tool))
 
-    async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Answer ``tools/call``; a failure of a tool is an answer, too.
 
         Raises:
@@ -101,12 +84,12 @@ class Tools:
         known = ", ".join(f"`{each}`" for each in tools)
         near = did_you_mean(params.name.lower(), tools) or f"; there are {known}"
         msg = f"there is no tool {shown(params.name)}{near}"
-        raise MCPError(INVALID_PARAMS, msg)
+        raise MCPError(types.INVALID_PARAMS, msg)
 
-    def _every_tool(self) -> list[Tool]:
+    def _every_tool(self) -> list[types.Tool]:
         return self._tools(self._workspace.collections())
 
-    def _tools(self, collections: Sequence[Collection] = ()) -> list[Tool]:
+    def _tools(self, collections: Sequence[Collection] = ()) -> list[types.Tool]:
         """Return the tools, with those of some collections."""
         return tool_definitions(
             collections,
@@ -116,35 +99,33 @@ class Tools:
 
     async def _run(
         self, session: ServerSession, name: str, given: Arguments, takes: Sequence[str]
-    ) -> CallToolResult:
+    ) -> types.CallToolResult:
         """Call a tool.
 
-        Args:
-            session: The session of the client.
-            name: Of the tool.
-            given: Its arguments, as they were sent.
-            takes: The arguments that its schema has.
+        ``takes`` are the arguments that its schema has.
         """
         tool = GENERAL_TOOLS.get(name)
         kind = tool.request if tool else requests.AgentSearchRequest
         request: Any = parse(given, kind, takes, **(tool.fixed if tool else {"collections": (name,)}))
         if name == "reindex":
             names = _names(request) or await self._threads.call(self._enabled_names)
-            return await self._threads.call_long(
+            data, text = await self._threads.call_long(
                 session, lambda progress: self._reindex(names, progress), parts=len(names), imports=True
             )
-        if answer := self._short.get(name):
-            return await self._threads.call(lambda: answer(request))
-        return await self._threads.call_long(session, lambda _: self._search(request))
+        elif answer := self._short.get(name):
+            data, text = await self._threads.call(lambda: answer(request))
+        else:
+            data, text = await self._threads.call_long(session, lambda _: self._search(request))
+        return types.CallToolResult(content=_content(text), structured_content=marked_json(data))
 
-    def _search(self, request: requests.SearchRequest) -> CallToolResult:
+    def _search(self, request: requests.SearchRequest) -> Answer:
         query = _limited(requests.search_query(request, self._workspace.search_settings(request.collections)))
         most_tokens = min(self._config.mcp.max_tokens, query.max_tokens or _SEARCH_TOKENS)
         # What does not fit becomes an excerpt here, so the search leaves no hit out.
         query = replace(query, max_tokens=None, expand_tokens=min(query.expand_tokens, most_tokens // 2 or 1))
         result = fitted(self._workspace.search(query, wait_for_vectors=False), most_tokens)
         new = self._never_indexed(request.collections) if result.last_indexed_ms is None else ()
-        return _answer(result, wording.search_text(result, never_indexed=new))
+        return result, wording.search_text(result, never_indexed=new)
 
     def _never_indexed(self, names: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(
@@ -153,32 +134,28 @@ class Tools:
             if each.last_indexed_ms is None and (not names or each.name in names)
         )
 
-    def _get_doc(self, request: requests.ReadRequest) -> CallToolResult:
+    def _get_doc(self, request: requests.ReadRequest) -> Answer:
         most_tokens = min(self._config.mcp.max_tokens, request.max_tokens or READ_TOKENS)
         found = read_documents(self._workspace, replace(request, max_tokens=most_tokens), hint_for_client)
-        failed = tuple(wire.Unread(name_line(each.path), note_line(each.reason)) for each in found.failed)
-        reading = wire.Reading(tuple(map(named_passage, found.documents)), failed, found.more)
-        return _answer(reading, wording.reading_text(reading))
+        failed = (answers.Unread(name_line(each.path), *note_lines([each.reason])) for each in found.failed)
+        reading = replace(found, documents=tuple(map(named, found.documents)), failed=tuple(failed))
+        return reading, wording.reading_text(reading)
 
-    def _list_docs(self, request: requests.SearchRequest) -> CallToolResult:
-        query = _limited(requests.search_query(request, self._config.search))
-        found = self._workspace.browse.newest(query.filters, query.collections, limit=query.limit + 1)
-        hint = "" if found else self._workspace.browse.unmet(query.filters, query.collections)
-        listed = wire.documents([*map(named, found)], query.limit)
-        fitting = within(listed.documents, self._config.mcp.max_tokens)
-        documents = replace(
-            listed, documents=fitting, more=listed.more or len(fitting) < len(listed.documents)
-        )
-        return _answer(documents, wording.documents_text(documents, text_for_client(hint)))
+    def _list_docs(self, request: requests.SearchRequest) -> Answer:
+        limit = request.limit or min(self._config.search.k, requests.MAX_HITS)
+        found = operations.listed(self._workspace, replace(request, limit=limit))
+        fitting = within(map(named, found.documents), self._config.mcp.max_tokens)
+        more = found.more or len(fitting) < len(found.documents)
+        found = replace(found, documents=fitting, more=more, hint=text_for_client(found.hint))
+        return found, wording.documents_text(found)
 
-    def _list_tags(self, request: requests.CollectionRequest) -> CallToolResult:
+    def _list_tags(self, request: requests.CollectionRequest) -> Answer:
         found = self._workspace.tags(_names(request))
-        named_tags = (replace(each, tag=name_line(each.tag)) for each in found[:_MAX_TAGS])
-        tags = within(named_tags, self._config.mcp.max_tokens)
-        more = len(found) - len(tags)
-        return _answer(wire.Tags(tags, more), wording.tags_text(tags, more))
+        tags = within(map(named, found[:_MAX_TAGS]), self._config.mcp.max_tokens)
+        shown = answers.Tags(tags, len(found) - len(tags))
+        return shown, wording.tags_text(shown)
 
-    def _get_outline(self, request: requests.MapRequest) -> CallToolResult:
+    def _get_outline(self, request: requests.MapRequest) -> Answer:
         outline = self._workspace.browse.outline(request.path, collection=request.collection)
         path, collection = outline.path, outline.collection
         links = self._workspace.links(path, collection=collection, steps=request.steps)
@@ -186,12 +163,16 @@ class Tools:
         if request.related:
             related = self._workspace.browse.related(path, collection=collection, limit=request.related).hits
         found = outlined(outline, links, related, self._config.mcp.max_tokens)
-        return _answer(found, wording.outline_text(found))
+        return found, wording.outline_text(found)
+
+    def _status(self, _: object) -> Answer:
+        status = described(self._workspace.status())
+        return answers.status(status), wording.status_text(status)
 
     def _enabled_names(self) -> tuple[str, ...]:
         return tuple(collection.name for collection in self._workspace.collections())
 
-    def _reindex(self, names: tuple[str, ...], progress: CallProgress) -> CallToolResult:
+    def _reindex(self, names: tuple[str, ...], progress: CallProgress) -> Answer:
         """Bring collections up to date, one after the other; one that fails does not stop the others.
 
         Raises:
@@ -207,14 +188,14 @@ class Tools:
             for name, error in failures.items()
         }
         warnings = note_lines([f"{each.collection}: {text}" for each in reports for text in each.warnings])
-        return _answer(wire.reindexed(reports, errors, warnings), wording.reindex_text(reports, errors))
+        return answers.reindexed(reports, errors, warnings), wording.reindex_text(reports, errors)
 
-    def _failure(self, error: Exception, arguments: Arguments) -> CallToolResult:
+    def _failure(self, error: Exception, arguments: Arguments) -> types.CallToolResult:
         text = wording.failure_text(wording.failure_for_client(error, self._on_bug, arguments.values()))
-        return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+        return types.CallToolResult(content=_content(text), is_error=True)
 
 
-def _by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
+def _by_name(tools: Sequence[types.Tool]) -> dict[str, types.Tool]:
     return {tool.name: tool for tool in tools}
 
 
@@ -227,11 +208,5 @@ def _names(request: requests.CollectionRequest) -> tuple[str, ...]:
     return () if request.collection is None else (request.collection,)
 
 
-def _status_answer(found: WorkspaceStatus) -> CallToolResult:
-    status = described(found)
-    return _answer(wire.status(status), wording.status_text(status))
-
-
-def _answer(data: msgspec.Struct, text: str) -> CallToolResult:
-    content: list[ContentBlock] = [TextContent(type="text", text=text)]
-    return CallToolResult(content=content, structured_content=marked_json(data))
+def _content(text: str) -> list[types.ContentBlock]:
+    return [types.TextContent(type="text", text=text)]

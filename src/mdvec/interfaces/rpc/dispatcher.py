@@ -12,16 +12,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
-from mdvec.errors import ImportStoppedError, InvalidArgumentsError, UsageError
+from mdvec.errors import ImportStoppedError, InvalidArgumentsError, UsageError, did_you_mean
 from mdvec.interfaces.errors import OnBug, hint_for_client, translate_for_client
-from mdvec.interfaces.parsing import parse, problem_of
-from mdvec.interfaces.streams import decode_json
+from mdvec.interfaces.parsing import decode_json, parse, problem_of
 from mdvec.run import ProgressListener, Run, Stage, bound
 
 PARSE_ERROR = -32700
@@ -69,8 +67,7 @@ _Params = TypeVar("_Params", bound=Struct)
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(Struct, frozen=True):
     """A method that clients can call.
 
     Attributes:
@@ -97,10 +94,6 @@ class _Request(Struct, frozen=True):
 
 class _CancelParams(Struct, frozen=True):
     id: Id
-
-
-class InvalidParamsError(InvalidArgumentsError):
-    """The method does not take these parameters."""
 
 
 class RpcClient:
@@ -189,7 +182,8 @@ class RpcClient:
             return
         method = self._methods.get(request.method)
         if method is None:
-            message = f"there is no method {request.method[:100]!r}"
+            near = did_you_mean(request.method, self._methods)
+            message = f"there is no method {request.method[:100]!r}{near}"
             hint = f"There are: {', '.join(self._methods)}."
             respond(_failed(number, METHOD_NOT_FOUND, message, hint=hint))
         elif self._in_work >= MAX_IN_FLIGHT:  # only this thread adds to it
@@ -228,27 +222,22 @@ class RpcClient:
             with bound(run), self._around():
                 result = method.call(arguments)
             return _encode({"jsonrpc": "2.0", "id": number, "result": result})
-        except InvalidParamsError as error:
-            return _failed(number, INVALID_PARAMS, str(error), name=error.code, hint=error.hint)
-        except ImportStoppedError as error:
-            return _failed(number, CANCELLED, str(error), name=error.code, hint=error.hint)
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
             failure = translate_for_client(error, self._on_bug)
-            is_bug, is_wrong = failure.code == "internal", isinstance(error, UsageError)
-            kind = INTERNAL_ERROR if is_bug else INVALID_PARAMS if is_wrong else FAILED
-            return _failed(
-                number,
-                kind,
-                failure.message,
-                name=failure.code,
-                hint=hint_for_client(failure.hint, prefix=PREFIX),
-                retry=failure.retry,
-            )
+            match error:
+                case ImportStoppedError():
+                    kind = CANCELLED
+                case UsageError():
+                    kind = INVALID_PARAMS
+                case _:
+                    kind = INTERNAL_ERROR if failure.code == "internal" else FAILED
+            hint = hint_for_client(failure.hint, prefix=PREFIX)
+            return _failed(number, kind, failure.message, name=failure.code, hint=hint, retry=failure.retry)
 
     def _cancel(self, number: Id, params: dict[str, Any] | list[Any]) -> bytes:
         try:
             wanted = read_params(params, _CancelParams)
-        except InvalidParamsError as error:
+        except InvalidArgumentsError as error:
             return _failed(number, INVALID_PARAMS, str(error), name=error.code, hint=error.hint)
         run = self._runs.get(wanted.id)
         if run is not None:
@@ -331,18 +320,18 @@ def read_params(
         fixed: Those that it decides itself.
 
     Raises:
-        InvalidParamsError: If one is missing, unknown or of another type.
+        InvalidArgumentsError: If one is missing, unknown or of another type.
     """
     names = tuple(takes) or kind.__struct_encode_fields__
     if isinstance(params, list):
         if len(params) > len(names):
             msg = f"there are {len(params)} parameters, and the method takes {len(names)}"
-            raise InvalidParamsError(msg, hint=_known(names))
+            raise InvalidArgumentsError(msg, hint=_known(names))
         params = dict(zip(names, params, strict=False))
     try:
         return parse(with_snake_case(params), kind, names, **fixed)
     except InvalidArgumentsError as error:
-        raise InvalidParamsError(str(error), hint=_known(names)) from error
+        raise InvalidArgumentsError(str(error), hint=_known(names)) from error
 
 
 def with_snake_case(value: dict[str, Any]) -> dict[str, Any]:

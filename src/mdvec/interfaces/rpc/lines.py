@@ -5,20 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
 from functools import partial
-from types import FrameType
-from typing import TYPE_CHECKING
 
 from mdvec.interfaces.errors import bug_listener
-from mdvec.interfaces.exit import EXIT_CODES, exit_soon
 from mdvec.interfaces.rpc.dispatcher import RpcClient
 from mdvec.interfaces.rpc.methods import all_methods
-from mdvec.interfaces.streams import private_streams, read_lines, write_all
-
-if TYPE_CHECKING:
-    from mdvec.workspace import Workspace
-
+from mdvec.interfaces.streams import EXIT_CODES, exit_soon, private_streams, read_lines, write_all
+from mdvec.workspace import Workspace
 
 # What was sent before the end of the input is answered, however long the model takes to load.
 _LAST_ANSWERS_S = 30.0
@@ -37,12 +30,12 @@ def serve_rpc_stdio(workspace: Workspace, *, verbose: bool = False) -> int:
     codes: list[int] = []  # the first one counts
     ended = threading.Event()
 
-    def end(code: int = 0) -> None:
+    def end(code: int = 0, *_: object) -> None:
         codes.append(code)
         ended.set()
 
     for number, code_after in EXIT_CODES.items():
-        signal.signal(number, partial(_end_at_signal, end, code_after))
+        signal.signal(number, partial(end, code_after))
     with private_streams() as (wire_in, wire_out):
 
         def send(message: bytes) -> None:
@@ -69,7 +62,3 @@ def serve_rpc_stdio(workspace: Workspace, *, verbose: bool = False) -> int:
         exit_soon(code)
         client.close()
     return code
-
-
-def _end_at_signal(end: Callable[[int], None], code: int, _number: int, _frame: FrameType | None) -> None:
-    end(code)

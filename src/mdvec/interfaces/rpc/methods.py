@@ -9,23 +9,22 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
+from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces import operations
-from mdvec.interfaces.encoding import JsonObject, to_json
+from mdvec.interfaces.answers import JsonObject, to_json
 from mdvec.interfaces.errors import hint_for_client
 from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.requests import NoArguments, SearchRequest
-from mdvec.interfaces.rpc.dispatcher import PREFIX, InvalidParamsError, Method
+from mdvec.interfaces.rpc.dispatcher import PREFIX, Method
 from mdvec.types.hit import SCORE_DIGITS
 from mdvec.types.query import Expansion
 from mdvec.types.section import FoundSection, IndexedSection
-
-if TYPE_CHECKING:
-    from mdvec.workspace import Workspace
+from mdvec.workspace import Workspace
 
 _Depth = Annotated[int, Meta(ge=0, le=3)]
 _Limit = Annotated[int, Meta(ge=1, le=1000)]
@@ -193,7 +192,7 @@ def _milliseconds(moment: _Moment) -> int:
     """Return a time in milliseconds since 1970: ISO 8601, or milliseconds as JavaScript has them.
 
     Raises:
-        InvalidParamsError: If it is neither.
+        InvalidArgumentsError: If it is neither.
     """
     if moment is None:
         return 0
@@ -206,7 +205,7 @@ def _milliseconds(moment: _Moment) -> int:
         return int(moment)
     except (ValueError, OverflowError, OSError) as error:
         msg = f"not a time: {str(moment)[:100]!r}"
-        raise InvalidParamsError(
+        raise InvalidArgumentsError(
             msg, hint="Write 2026-05-01T09:30:00Z, or milliseconds since 1970."
         ) from error
 

@@ -7,13 +7,13 @@ import html
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from mdvec.errors import MdvecError
 from mdvec.text.folding import fold_characters
 from mdvec.text.links import DOCUMENT_SUFFIXES
 from mdvec.types.page import ANCHOR_PREFIX
+from mdvec.workspace import Workspace
 
 FILES = "mdvec-files"
 """The folder of images and other files, below the public files of the site."""
@@ -89,9 +89,7 @@ def file_name(name: str) -> str:
 def unused(name: str, taken: Collection[str]) -> str:
     """Return a name, with a number if VitePress would take another one for it.
 
-    Args:
-        name: Of a page.
-        taken: The names that are used, as :func:`flat` returns them.
+    The names that are taken are as :func:`flat` returns them.
     """
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
     return next(each for each in (name, *numbered) if flat(each) not in taken)
@@ -123,9 +121,6 @@ def _safe_part(part: str) -> str:
 def _cut(part: str, size: int) -> str:
     return part.encode()[:size].decode(errors="ignore").rstrip(" .") or "-"
 
-
-if TYPE_CHECKING:
-    from mdvec.workspace import Workspace
 
 _HASH_CHARS = 12
 # Opened by themselves, these would run their scripts with the rights of the site: links lead to their text.

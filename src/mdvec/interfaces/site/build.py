@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -19,14 +18,12 @@ from mdvec.errors import ListenError, SiteError, UsageError
 from mdvec.interfaces.http.options import Authority
 from mdvec.interfaces.http.server import bind, serve
 from mdvec.interfaces.site.node import Node, find_node
-from mdvec.interfaces.site.output import Output
+from mdvec.interfaces.site.output import Output, explained
 from mdvec.interfaces.site.pages import WORDS
 from mdvec.interfaces.site.projects import SETTINGS, Project, SiteReport, encoded, packages
 from mdvec.text.scripts import holds_unspaced
 from mdvec.types.page import PageEntry
-
-if TYPE_CHECKING:
-    from mdvec.workspace import Workspace
+from mdvec.workspace import Workspace
 
 BUILT = "dist"
 """The folder of the finished site."""
@@ -52,15 +49,8 @@ def build_site(
 ) -> SiteReport:
     """Build a site, or write the project that VitePress builds it from.
 
-    Args:
-        workspace: Holds the collection.
-        collection: Its name.
-        folder: Of the site or the project: empty, or one that an earlier build wrote.
-        base: The path of the site on its host.
-        language: Of the site's own words: ``en`` or ``ja``; that of most titles when None.
-        project_only: Whether to write the project, and leave Node alone.
-        note: Shows a line of progress.
-        custom: A folder of the user's with files to add to the project. Its programs run.
+    The folder is empty, or one that an earlier build wrote. Without a language, that of most titles is taken.
+    Programs in the user's ``custom`` folder run. With ``project_only`` Node is left alone.
 
     Raises:
         CollectionNotFoundError: If there is no such collection.
@@ -107,14 +97,9 @@ def _build(
     with node.project(packages()) as project:
         for place, content in files:
             path = project / PurePosixPath(place)
-            try:
+            with explained(path, "written", "Free some space, or set XDG_CACHE_HOME to another folder."):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
-            except OSError as error:
-                msg = f"{path} cannot be written: {error.strerror or error}"
-                raise SiteError(
-                    msg, hint="Free some space, or set XDG_CACHE_HOME to another folder."
-                ) from error
         note(f"building the site of {report.pages} pages")
         built = node.build(project)
         for path in sorted(built.rglob("*")):
@@ -141,11 +126,9 @@ def _with_own(files: Iterator[tuple[str, bytes]], custom: Path | None) -> Iterat
         if place.casefold() in taken:
             msg = f"{path} would replace a file of mdvec's"
             raise SiteError(msg, hint="Rename it.")
-        try:
-            yield place, path.read_bytes()
-        except OSError as error:
-            msg = f"{path} cannot be read: {error.strerror or error}"
-            raise SiteError(msg) from error
+        with explained(path, "read"):
+            content = path.read_bytes()
+        yield place, content
 
 
 def checked_base(base: str) -> str:
@@ -176,10 +159,7 @@ _HOST = "127.0.0.1"
 def preview_site(folder: Path, port: int, *, note: Callable[[str], None]) -> int:
     """Serve the built site of a project until SIGTERM or Ctrl-C.
 
-    Args:
-        folder: The project.
-        port: Where on loopback.
-        note: Receives its address as soon as it is served.
+    ``note`` receives its address as soon as it is served.
 
     Returns:
         The exit code: 0, or 130 after Ctrl-C.

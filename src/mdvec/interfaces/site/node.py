@@ -10,12 +10,14 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.trust import only_one
 from mdvec.errors import SiteError
+from mdvec.interfaces.site.output import explained
 from mdvec.registry import install_command
 
 _MIN_MAJOR = 20
@@ -33,8 +35,7 @@ _MAX_SHOWN_CHARS = 2_000
 _KEY_CHARS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A Node that can build the site.
 
     Attributes:
@@ -51,24 +52,20 @@ class Node:
 
         It is in the user's cache: tools read settings of all folders above, and none of these is another's.
 
-        Args:
-            packages: The files that name the packages, by name; their versions are installed once.
+        ``packages`` are the files that name the packages; their versions are installed once.
 
         Raises:
             SiteError: If the packages cannot be installed; without a network, for example.
         """
         key = hashlib.sha256(repr(sorted(packages.items())).encode()).hexdigest()
         home = default_cache_dir() / "site" / key[:_KEY_CHARS]
-        try:
+        with explained(home, "written", "Set XDG_CACHE_HOME to a folder that can be written."):
             with only_one(home / "lock"):
                 if not (home / "node_modules" / ".package-lock.json").exists():
                     for name, content in packages.items():
                         (home / name).write_bytes(content)
                     self._run([*self.npm, *_INSTALL], home, "npm could not install VitePress")
             made = tempfile.TemporaryDirectory(prefix="build-", dir=home, ignore_cleanup_errors=True)
-        except OSError as error:
-            msg = f"{home} cannot be written: {error.strerror or error}"
-            raise SiteError(msg, hint="Set XDG_CACHE_HOME to a folder that can be written.") from error
         with made as place:
             yield Path(place)
 
@@ -84,7 +81,13 @@ class Node:
 
     def _run(self, command: list[str], project: Path, failure: str) -> None:
         done = subprocess.run(  # noqa: S603 - our own words
-            command, cwd=project, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            cwd=project,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",  # whatever the system's is
+            errors="replace",
         )
         if done.returncode:
             said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout).strip()[-_MAX_SHOWN_CHARS:]
@@ -113,7 +116,7 @@ def find_node() -> Node:
 
 def _major(node: str) -> int:
     done = subprocess.run(  # noqa: S603 - found on the PATH
-        [node, "--version"], check=False, capture_output=True, text=True
+        [node, "--version"], check=False, capture_output=True, encoding="utf-8", errors="replace"
     )
     match = re.match(r"v(\d+)\.", done.stdout)
     return int(match[1]) if match else 0

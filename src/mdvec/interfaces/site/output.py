@@ -7,6 +7,7 @@ import json
 import os
 import re
 import secrets
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Self
@@ -17,6 +18,20 @@ from mdvec.errors import SiteError
 
 _MARK = ".mdvec-site"
 _MARK_TEXT = re.compile(r"[0-9a-f]{32}")
+
+
+@contextlib.contextmanager
+def explained(path: Path, done: str, hint: str | None = None) -> Iterator[None]:
+    """Name a file or folder that cannot be read or written.
+
+    Raises:
+        SiteError: If it cannot.
+    """
+    try:
+        yield
+    except OSError as error:
+        msg = f"{path} cannot be {done}: {error.strerror or error}"
+        raise SiteError(msg, hint=hint) from error
 
 
 class Output:
@@ -77,14 +92,11 @@ class Output:
         """
         self._now.add(place)
         path = self._path(place)
-        try:
+        with explained(path, "written", "Choose another folder with -o."):
             if path.is_file() and path.read_bytes() == content:
                 return
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        except OSError as error:
-            msg = f"{path} cannot be written: {error.strerror or error}"
-            raise SiteError(msg, hint="Choose another folder with -o.") from error
         self.written += 1
 
     def _path(self, place: str) -> Path:

@@ -6,19 +6,17 @@ import datetime as dt
 import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
-from mdvec.interfaces.site.addresses import TAGS, address
+from msgspec import Struct
+
+from mdvec.interfaces.site.addresses import TAGS, SiteAddresses, address
 from mdvec.text.links import converter_of, names_other_file
 from mdvec.text.templates import Templates, html_templates
 from mdvec.types.page import Page, PageEntry
-
-if TYPE_CHECKING:
-    from mdvec.interfaces.site.addresses import SiteAddresses
 
 WORDS = {
     "en": {
@@ -53,8 +51,7 @@ _CREATED = ("created", "date")
 _UPDATED = ("updated", "modified", "lastmod")
 
 
-@dataclass(frozen=True, slots=True)
-class SitePage:
+class SitePage(Struct, frozen=True):
     """A page of the site.
 
     Attributes:
@@ -189,10 +186,6 @@ _ZERO_WIDTH_SPACE = "\u200b"
 
 def sections(page: SitePage, address: str) -> Iterator[dict[str, Any]]:
     """Yield the sections of a page as VitePress searches and shows them.
-
-    Args:
-        page: The page.
-        address: Its address.
 
     Yields:
         Address, title, titles of the sections around it, and text. VitePress takes the titles for HTML.

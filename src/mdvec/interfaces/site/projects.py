@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
+
+from msgspec import Struct, field
 
 from mdvec.interfaces.site.addresses import NOTES, PAGES, TAGS, Anchors, SiteAddresses, address, page_names
 from mdvec.interfaces.site.pages import (
@@ -24,9 +25,7 @@ from mdvec.interfaces.site.pages import (
 from mdvec.text.folding import fold_characters, nfc
 from mdvec.types.links import LinkState
 from mdvec.types.page import Page, PageEntry
-
-if TYPE_CHECKING:
-    from mdvec.workspace import Workspace
+from mdvec.workspace import Workspace
 
 SETTINGS = ".vitepress/site.json"
 """The file of what VitePress and the preview need to know."""
@@ -38,8 +37,7 @@ _STUB = (
 )
 
 
-@dataclass(slots=True)
-class SiteReport:
+class SiteReport(Struct):
     """The outcome of a build.
 
     Attributes:
@@ -70,8 +68,7 @@ def packages() -> dict[str, bytes]:
     return {name: _program(name) for name in _PACKAGES}
 
 
-@dataclass(slots=True)
-class Project:
+class Project(Struct):
     """The project of a site.
 
     Attributes:

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
@@ -19,8 +20,9 @@ from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.interfaces.requests import parse_lines
 from mdvec.interfaces.web.frame import Site, document_url
 from mdvec.interfaces.web.search_page import Form
+from mdvec.text.folding import spelled
 from mdvec.text.links import converter_of
-from mdvec.text.undecodable import spelled
+from mdvec.types.links import Backlink
 from mdvec.types.page import IMAGE_TYPES, ORIGINAL_TYPES, PASSAGE_ANCHOR, Marked, Page
 
 # An image is only an image: opened by itself, an SVG file runs and requests nothing either.
@@ -72,7 +74,7 @@ class DocumentPage:
             passage_anchor=PASSAGE_ANCHOR,
             properties=_properties(page),
             updated_ms=page.updated_ns // 1_000_000 or None,
-            backlinks=list({each.path: each for each in page.links.backlinks}.values()),
+            backlinks=_named({each.path: each for each in page.links.backlinks}),
             file=file,
             original=_original_url(page),
             line=line,
@@ -128,6 +130,13 @@ def _marked(lines: str, query: str) -> Marked | None:
     except UsageError:
         return None
     return Marked(first or 1, last or sys.maxsize, query)
+
+
+def _named(backlinks: Mapping[str, Backlink]) -> list[tuple[str, Backlink]]:
+    """Return links with the names of their files, of those that have the same name with their paths."""
+    names = {path: PurePosixPath(path).stem or path for path in backlinks}
+    occurring = Counter(names.values())
+    return [(name if occurring[name] == 1 else path, backlinks[path]) for path, name in names.items()]
 
 
 def _properties(page: Page) -> list[tuple[str, list[tuple[str, str]]]]:

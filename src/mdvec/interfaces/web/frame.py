@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hmac
+import json
 import posixpath
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from importlib import resources
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 from anyio import CapacityLimiter, to_thread
@@ -25,9 +27,7 @@ from mdvec.interfaces.present import moment
 from mdvec.interfaces.web.strings import NO_PAGE, OLD_PAGE, preferred_language, shown_failure, words_of
 from mdvec.text.templates import html_templates
 from mdvec.types.page import Marked, Page
-
-if TYPE_CHECKING:
-    from mdvec.workspace import Workspace
+from mdvec.workspace import Workspace
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -47,6 +47,27 @@ _MAX_CALLS = 16
 # Rendering takes a core, and up to a second of it: it must not take the threads of the rest.
 _MAX_RENDERINGS = 2
 _UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def obsidian_vaults() -> list[str]:
+    """Return the folders that Obsidian on this machine has as vaults, to be offered where one is added."""
+    import platformdirs
+
+    place = platformdirs.user_config_path("obsidian", appauthor=False, roaming=True) / "obsidian.json"
+    try:
+        entries = [*json.loads(place.read_text(encoding="utf-8"))["vaults"].values()]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # a file of another program
+        return []
+    return sorted(filter(None, map(_vault_of, entries)))
+
+
+def _vault_of(entry: Any) -> str:
+    """Return the folder of an entry; empty if there is none, or it cannot be looked at."""
+    try:
+        path = str(entry["path"])
+        return path if Path(path).is_dir() else ""
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
 
 
 class Site:
@@ -87,6 +108,12 @@ class Site:
         return await self.call(
             lambda: pages.read(path, collection, PageAddresses(), marked), limiter=self._renderings
         )
+
+    async def vaults(self) -> list[str]:
+        """Return the folders to offer in the form that adds one; a thread looks, as they may be far away."""
+        if not (self.workspace.may_write and self.options.address.is_loopback):
+            return []
+        return await to_thread.run_sync(obsidian_vaults, limiter=self._limiter)
 
     def text(self, request: Request, template: str, **values: Any) -> str:
         """Return a template in the language of a request, filled in."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.datastructures import FormData
@@ -21,9 +20,7 @@ from mdvec.interfaces.web.document_page import DocumentPage
 from mdvec.interfaces.web.frame import Site, static_file
 from mdvec.interfaces.web.search_page import SearchPage
 from mdvec.interfaces.web.status_page import StatusPage
-
-if TYPE_CHECKING:
-    from mdvec.workspace import Workspace
+from mdvec.workspace import Workspace
 
 
 class _DocumentPath(PathConvertor):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Self
 
+from msgspec import Struct
+from msgspec.structs import asdict
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,7 +18,8 @@ from mdvec.interfaces import operations
 from mdvec.interfaces.errors import translate_logged
 from mdvec.interfaces.excerpt import best_passage
 from mdvec.interfaces.present import about_line, trail
-from mdvec.interfaces.requests import SearchRequest, parse_since, search_query
+from mdvec.interfaces.requests import SearchRequest, search_query
+from mdvec.interfaces.times import parse_since
 from mdvec.interfaces.web.frame import Site, document_url
 from mdvec.text.matches import match_spans
 from mdvec.types.hit import SearchHit, SearchResult
@@ -43,8 +45,7 @@ _MAX_DIGITS = 10
 _WILDCARD = re.compile(r"[*?\[]")
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """The search form: what is in the address of the page.
 
     Attributes:
@@ -134,7 +135,8 @@ class SearchPage:
         form = Form.of(request.query_params)
         workspace = self._site.workspace
         if not await self._site.call(lambda: workspace.collections(include_disabled=True)):
-            return self._site.page(request, "welcome.html", failure=None, form={})
+            vaults = await self._site.vaults()
+            return self._site.page(request, "welcome.html", failure=None, form={}, vaults=vaults)
         found = await self._results(request, form)
         facets = await self._facets(form)
         mode = await self._site.call(self._typing_mode)

@@ -12,12 +12,12 @@ import unicodedata
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import anyio
+from msgspec import Struct
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
@@ -58,9 +58,8 @@ class StatusPage:
         maps = [
             (kind, width, height, treemap(tags[:most], width, height)) for kind, width, height, most in _MAPS
         ]
-        return self._site.page(
-            request, "status.html", maps=maps if tags else (), failure=None, form={}, **values
-        )
+        values |= {"maps": maps if tags else (), "vaults": await self._site.vaults()}
+        return self._site.page(request, "status.html", failure=None, form={}, **values)
 
     async def files(self, request: Request) -> Response:
         """Return the files of one collection, by their state."""
@@ -100,8 +99,9 @@ class StatusPage:
             )
         except MdvecError as error:
             values = {"folder": folder, "name": name, "description": description}
+            failure, vaults = translate_logged(error), await self._site.vaults()
             return self._site.page(
-                request, "welcome.html", HTTPStatus.BAD_REQUEST, failure=translate_logged(error), form=values
+                request, "welcome.html", HTTPStatus.BAD_REQUEST, failure=failure, form=values, vaults=vaults
             )
         self._start(name)
         return RedirectResponse("/status", HTTPStatus.SEE_OTHER)
@@ -129,13 +129,14 @@ class StatusPage:
         self._imports.setdefault(name, BackgroundImport(lambda: self._import(name))).start()
 
     async def _changes(self, request: Request) -> AsyncIterator[str]:
-        last, quiet_s, generation = "", 0.0, -1
+        last, quiet_s, generation, at_work = "", 0.0, -1, False
         while True:
             with suppress(MdvecError):  # the store is away; it is asked again
                 now = await self._site.call(self._site.workspace.generation)
-                if now != generation or any(each.running for each in self._imports.values()) or last == "":
+                # Work ends without a change of the store, after its last commit.
+                if now != generation or at_work or last == "":
                     values = await self._site.call(self._values)
-                    generation = now
+                    generation, at_work = now, any(each["stage"] for each in values["collections"])
                     text = self._site.text(request, "_collections.html", **values)
                     if text != last:
                         last, quiet_s = text, 0.0
@@ -240,8 +241,7 @@ _CHAR_WIDTH = 0.62
 _MIN_FONT, _MAX_FONT = 10, 22
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """A tag on the map.
 
     Attributes:
@@ -266,10 +266,7 @@ class Cell:
 def treemap(tags: Sequence[TagCount], full_width: int, full_height: int) -> list[Cell]:
     """Lay tags out as nearly square rectangles, row by row.
 
-    Args:
-        tags: The tags, most documents first.
-        full_width: Of the map, in units of its own.
-        full_height: Of the map.
+    The tags come with most documents first; the map has units of its own.
 
     Returns:
         Cells that fill the map, in the same order.

@@ -64,7 +64,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "mode_lexical": ("by words", "キーワードで検索"),
     "mode_dense": ("by meaning", "意味で検索"),
     "enter_for_meaning": ("Enter also searches by meaning", "Enter で意味でも検索"),
-    "confidence_high": ("Very likely answers this", "答えが含まれている見込みが高いです"),
+    "confidence_high": ("Very likely answers this", "答えが含まれている可能性が高いです"),
     "confidence_medium": ("Likely answers this", "答えが含まれていそうです"),
     "confidence_low": ("May not answer this", "答えが含まれていないかもしれません"),
     "confidence_none": (

@@ -57,7 +57,7 @@ def test_parts_of_a_response_are_sent_at_once() -> None:
 def test_a_thread_that_does_not_end_is_not_waited_for() -> None:
     """A process that is to end ends with its exit code, whatever its threads do."""
     code = (
-        "import threading; from mdvec.interfaces.exit import exit_soon;"
+        "import threading; from mdvec.interfaces.streams import exit_soon;"
         "exit_soon(7); threading.Thread(target=threading.Event().wait).start()"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 7

@@ -16,7 +16,7 @@ from tests.waiting import HANG_S
 
 from mdvec.config import Config
 from mdvec.errors import StoreError
-from mdvec.interfaces.mcp import changes
+from mdvec.interfaces.mcp import application
 from mdvec.interfaces.mcp.application import build_server
 from mdvec.interfaces.mcp.places import STATUS
 from mdvec.types.collection import Collection
@@ -30,7 +30,7 @@ TOOLS, RESOURCES = ToolsListChanged(), ResourcesListChanged()
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for changes all the time."""
     for name in ("_MAX_WAIT_S", "_RETRY_S"):
-        monkeypatch.setattr(changes, name, 0.01)
+        monkeypatch.setattr(application, name, 0.01)
 
 
 async def looked(workspace: FakeWorkspace) -> None:
@@ -187,7 +187,7 @@ def test_a_database_that_fails_for_a_while_does_not_end_the_watch(workspace: Fak
 
 def test_an_idle_model_is_freed(workspace: FakeWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """The workspace is asked now and then; a bug in it does not end the server."""
-    monkeypatch.setattr(changes, "_LOOK_FOR_IDLE_MODEL_EVERY_S", 0.01)
+    monkeypatch.setattr(application, "_LOOK_FOR_IDLE_MODEL_EVERY_S", 0.01)
     calls: list[None] = []
     bugs: list[Exception] = []
 

@@ -33,7 +33,7 @@ def test_the_prompt_asks_the_question_and_for_citations(workspace: FakeWorkspace
         ("answer_with_citation", {"question": "x"}, f"did you mean `{NAME}`"),
         (NAME, {}, "`question` is missing"),
         (NAME, {"question": " "}, "`question` is missing"),
-        (NAME, {"question": "x", "qestion": "y"}, "unknown argument 'qestion'; did you mean `question`"),
+        (NAME, {"question": "x", "qestion": "y"}, "unknown argument `qestion`; did you mean `question`"),
     ],
 )
 def test_what_is_wrong_with_a_prompt_is_told(

@@ -28,9 +28,9 @@ from mdvec.errors import (
 )
 from mdvec.interfaces.mcp.application import build_server
 from mdvec.interfaces.mcp.definitions import GENERAL_TOOLS, output_schema
-from mdvec.interfaces.mcp.fence import NOTICE
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.interfaces.mcp.tools import Tools
+from mdvec.interfaces.mcp.wording import NOTICE
 from mdvec.run import Stage
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.hit import Confidence

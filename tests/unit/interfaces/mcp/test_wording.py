@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT
 
+from mdvec.interfaces.answers import Reading, Tags
 from mdvec.interfaces.errors import text_for_client
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.printing import one_line
-from mdvec.interfaces.wire import Reading
 from mdvec.types.hit import Confidence
 from mdvec.types.report import (
     CollectionCounts,
@@ -39,7 +39,7 @@ def test_an_answer_says_all_an_agent_needs() -> None:
         "```\n"
         "\n"
         "index: 40 chunks, none pending, last indexed 2026-05-01T09:30:00Z\n"
-        'next: get_doc with the path of hit 1, collection="notes", lines="1:34"'
+        'next: for what is around hit 1, get_doc with its path, collection="notes", lines="1:34"'
     )
 
 
@@ -49,7 +49,7 @@ def test_an_answer_says_what_it_leaves_out() -> None:
     text = wording.search_text(result)
     assert "```\nand 59 like it\n\n2. " in text
     assert "```\nand 1 like it\n\n3. " in text
-    assert "```\n\n4 weaker passages left out (search with min_score=0 shows them)\n\nindex: " in text
+    assert "```\n\n4 weaker passages left out (shown with min_score=0)\n\nindex: " in text
     assert "\n1 weaker passage left out (" in wording.search_text(replace(result, weaker=1))
     assert "weaker" not in wording.search_text(replace(result, weaker=0))
 
@@ -118,12 +118,12 @@ def test_a_part_of_a_document_says_where_the_rest_is() -> None:
 
 def test_tags_are_one_a_line() -> None:
     """With the number of documents; no tags are told as such."""
-    tags = [TagCount("旅行", 12), TagCount("x", 3)]
+    tags = Tags((TagCount("旅行", 12), TagCount("x", 3)))
     assert (
         wording.tags_text(tags)
         == f"2 tags. {MARK}\n```\n12 旅行\n3 x\n```\nnext: search or list_docs with one of them in `tags`"
     )
-    assert wording.tags_text([]) == "0 tags"
+    assert wording.tags_text(Tags(())) == "0 tags"
 
 
 def test_a_reindex_is_one_line_a_collection() -> None:

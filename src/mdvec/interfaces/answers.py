@@ -1,24 +1,31 @@
-"""The shapes of answers that are no values of :mod:`mdvec.types`."""
+"""The shapes of answers that are no values of :mod:`mdvec.types`, and all answers as JSON and JSON Schema.
+
+Every door shows its own fields of the same classes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from mdvec.interfaces.encoding import JsonObject, iso_time
-from mdvec.types.fields import doc
+from mdvec.text.folding import spelled
+from mdvec.types import collection as collections
+from mdvec.types import report as reports
+from mdvec.types.fields import DIGITS, DOOR, HIDDEN, TIME, Door, doc
 from mdvec.types.folder_context import FolderContext, shown_contexts
 from mdvec.types.hit import SCORE_DIGITS
 from mdvec.types.links import Backlink, NearDocument, OutgoingLink
 from mdvec.types.outline import OutlineSection
 from mdvec.types.report import ChangeProgress, FileStatus, ImportReport, ListedDocument, Passage, TagCount
+from mdvec.types.store_report import PublishedVersion
 
-if TYPE_CHECKING:
-    from mdvec.types import collection as collections
-    from mdvec.types import report as reports
+JsonObject = dict[str, Any]
 
 _Kind = TypeVar("_Kind", bound=Struct)
 
@@ -41,6 +48,8 @@ class Documents(Struct, frozen=True):
 
     documents: tuple[Listed, ...]
     more: Annotated[bool, doc("there are others")] = False
+    hint: Annotated[str, HIDDEN] = ""
+    """What helps if there are none."""
 
 
 class RelatedDocument(Struct, frozen=True):
@@ -72,9 +81,9 @@ class Tags(Struct, frozen=True):
     more: Annotated[int, doc("tags that are left out")] = 0
 
 
-def documents(values: Sequence[ListedDocument], limit: int) -> Documents:
+def documents(values: Sequence[ListedDocument], limit: int, hint: str = "") -> Documents:
     """Return the shape of a list of documents, which has one more than the limit if there are others."""
-    return Documents(tuple(map(_listed, values[:limit])), len(values) > limit)
+    return Documents(tuple(map(_listed, values[:limit])), len(values) > limit, hint)
 
 
 def _listed(value: ListedDocument) -> Listed:
@@ -119,9 +128,7 @@ class Reindexed(Struct, frozen=True):
 def import_report(value: ImportReport, *, error: str | None = None) -> ImportReport:
     """Return an import's outcome as it is shown: a failure is the last of its warnings.
 
-    Args:
-        value: The outcome.
-        error: Why the collection is not up to date; None if it is.
+    ``error`` is why the collection is not up to date.
     """
     failure = () if value.failure is None else (str(value.failure),)
     return msgspec.structs.replace(value, warnings=(*value.warnings, *failure), error=error)
@@ -132,11 +139,7 @@ def reindexed(
 ) -> Reindexed:
     """Return the shape of the outcome of several imports.
 
-    Args:
-        values: Of the collections whose documents were read.
-        errors: Collections that are not up to date, with the reason; a collection without a report has
-            zero counts.
-        warnings: Warnings of all of them.
+    A collection that has an error and no report has zero counts.
     """
     done = [import_report(each, error=errors.get(each.collection)) for each in values]
     known = {each.collection for each in done}
@@ -203,20 +206,13 @@ class CollectionState(RegisteredCollection, frozen=True):
     folder_contexts: Annotated[tuple[FolderContext, ...], doc("what folders hold")]
 
 
-class Published(Struct, frozen=True):
-    """A version of a published workspace."""
-
-    version: int
-    time: Annotated[str | None, doc("when it was published")]
-
-
 class Status(Struct, frozen=True):
     """The state of a database."""
 
     database: str
     size_bytes: int
     model: str
-    published: Annotated[Published | None, doc("the version that is searched of a published workspace")]
+    published: Annotated[PublishedVersion | None, doc("the version that is searched")]
     watcher: Annotated[str | None, doc("processes that keep it up to date", "programs")]
     warnings: tuple[str, ...]
     collections: tuple[CollectionState, ...]
@@ -233,9 +229,6 @@ def status(value: reports.WorkspaceStatus) -> Status:
         Status,
         value,
         watcher="; ".join(map(str, value.watchers)) or None,
-        published=None
-        if (version := value.published) is None
-        else Published(version.number, iso_time(version.published_ms)),
         collections=tuple(map(_collection_status, value.collections)),
     )
 
@@ -281,3 +274,89 @@ def _taken(kind: type[_Kind], value: object, **others: object) -> _Kind:
     """Make a shape of the attributes of a value that have the same names, and of others."""
     same = {name: getattr(value, name) for name in kind.__struct_fields__ if name not in others}
     return kind(**same, **others)
+
+
+# --- as JSON ------------------------------------------------------------------------------------------
+
+
+def to_json(value: object, door: Door = "programs") -> Any:
+    """Return a value as JSON has it: objects, lists, text, numbers, true, false and null.
+
+    Fields of other doors are left out.
+    """
+    match value:
+        case Enum():
+            return value.value
+        case str():
+            return spelled(value)
+        case Struct():
+            shown = _fields_of(type(value), door)
+            return {key: to_json(written(getattr(value, name)), door) for name, key, written in shown}
+        case Mapping():
+            return {key: to_json(each, door) for key, each in value.items()}
+        case list() | tuple():
+            return [to_json(each, door) for each in value]
+        case None | bool() | int() | float():
+            return value
+        case _:
+            return to_json(msgspec.to_builtins(value), door)
+
+
+def schema_of(kind: type[Struct], door: Door) -> JsonObject:
+    """Return the JSON Schema of a class in one piece, without the fields of other doors."""
+    [found], parts = msgspec.json.schema_components(
+        [kind], ref_template="{name}", schema_hook=lambda _: {"type": "object"}
+    )
+    return _whole(found, parts, door)
+
+
+def iso_time(moment_ms: int | None) -> str | None:
+    """Write milliseconds since 1970 as ISO 8601 in UTC, to the second."""
+    if moment_ms is None:
+        return None
+    return datetime.fromtimestamp(moment_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
+
+
+@cache
+def _fields_of(kind: type[Struct], door: Door) -> tuple[tuple[str, str, Callable[[Any], Any]], ...]:
+    """Return attribute, key and way of writing of the fields that a door shows."""
+    return tuple(
+        (field.name, field.encode_name, _writing(field.type))
+        for field in msgspec.structs.fields(kind)
+        if _said(field.type, DOOR) in (None, door)
+    )
+
+
+def _said(kind: object, key: str) -> Any:
+    metas = (each.extra_json_schema or {} for each in get_args(kind) if isinstance(each, Meta))
+    return next((each[key] for each in metas if key in each), None)
+
+
+def _writing(kind: object) -> Callable[[Any], Any]:
+    """Return what makes the shown value of a field from its own."""
+    if _said(kind, TIME):
+        return iso_time
+    digits = _said(kind, DIGITS)
+    return lambda value: round(value, digits) if digits and value is not None else value
+
+
+def _whole(node: JsonObject, parts: Mapping[str, JsonObject], door: Door) -> JsonObject:
+    """Put the parts of a schema in their places."""
+    if "$ref" in node:
+        # The docstring of a class is for programmers.
+        part = {key: each for key, each in parts[node["$ref"]].items() if key != "description"}
+        return _whole({**part, **{key: node[key] for key in node if key != "$ref"}}, parts, door)
+    whole = {key: node[key] for key in node if key not in ("title", DOOR, DIGITS, TIME)}
+    if "properties" in node:
+        shown = {name: each for name, each in node["properties"].items() if each.get(DOOR, door) == door}
+        whole["properties"] = {name: _whole(each, parts, door) for name, each in shown.items()}
+        whole["required"] = [name for name in node.get("required", ()) if name in shown]
+    if TIME in node and "type" in node:
+        whole["type"] = "string"
+    elif TIME in node:
+        whole["anyOf"] = [{"type": "string"}, {"type": "null"}]
+    elif "anyOf" in node:
+        whole["anyOf"] = [_whole(each, parts, door) for each in node["anyOf"]]
+    if isinstance(node.get("items"), dict):
+        whole["items"] = _whole(node["items"], parts, door)
+    return whole
