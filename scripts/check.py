@@ -17,8 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = [sys.executable, "-m"]
 PYTEST = ["pytest", "-q"]
+# One process more than there are cores: many tests wait for a server, a browser or a lock.
+PROCESSES = min(4, (os.cpu_count() or 1) + 1)
 # A file stays in one process: its tests share servers and databases. Files of many quick tests come last.
-PARALLEL = ["-n", "logical", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
+PARALLEL = ["-n", str(PROCESSES), "--dist", "loadfile", "--no-loadscope-reorder"]
 STEPS = {
     "format": [*PYTHON, "ruff", "format", "--check", "."],
     "lint": [*PYTHON, "ruff", "check", "."],

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Builds what is published, installs it in clean environments, and searches with it.
 
-    python scripts/check_install.py                  # with this Python, by uv
-    python scripts/check_install.py 3.12 3.13        # with others, too, where uv finds them
+    python scripts/check_install.py                  # by uv, with this Python and each other one that is here
+    python scripts/check_install.py 3.12 3.13        # with these, too, which uv may download
     python scripts/check_install.py --ways           # also by pip, pipx, uv tool and uvx
 
 It takes ``pip install -e '.[release]'`` and the registry. Files are left in ``dist/``.
@@ -31,6 +31,7 @@ NOTES = {
 }
 QUESTION = "水道の蛇口から水が漏れている"  # shares no word with its answer: only the model finds it
 ANSWER = "tap.md"
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 SCRIPTS = "Scripts" if os.name == "nt" else "bin"
 
 
@@ -46,7 +47,7 @@ def main(arguments: list[str]) -> int:
         for name, text in NOTES.items():
             (work / "notes").mkdir(exist_ok=True)
             (work / "notes" / name).write_text(text, encoding="utf-8")
-        for python in [sys.executable, *chosen.pythons]:
+        for python in [sys.executable, *pythons_here(), *chosen.pythons]:
             environment = work / "environment"
             run(*UV, "venv", "--clear", "--python", python, environment)
             run(*UV, "pip", "install", "--python", environment, *wheels)
@@ -55,6 +56,19 @@ def main(arguments: list[str]) -> int:
         if chosen.ways:
             ways(work, wheels)
     return 0
+
+
+def pythons_here() -> list[str]:
+    """Return the supported Pythons of this machine besides the one that runs this."""
+    others = [each for each in PYTHONS if each != f"{sys.version_info.major}.{sys.version_info.minor}"]
+    command = [*UV, "python", "find", "--system", "--no-python-downloads"]
+    found = [
+        each
+        for each in others
+        if not subprocess.run([*command, each], capture_output=True, check=False).returncode
+    ]
+    print(f"other Pythons here: {', '.join(found) or 'none'}", flush=True)
+    return found
 
 
 def build() -> list[Path]:

@@ -52,7 +52,7 @@ def main() -> int:
             (FOLDER / "build.txt", ["-", "--python-version", "3.11", *same]),
         ):
             done = [*command, *chosen, "--output-file", str(target)]
-            subprocess.run(done, cwd=ROOT, input=build, text=True, check=True)
+            subprocess.run(done, cwd=ROOT, input=build, encoding="utf-8", check=True)
     finally:
         overrides.unlink()
     return 0

@@ -82,7 +82,7 @@ def resolved(platform: str, python: str, dropped: str) -> set[str] | None:
             env=ENVIRONMENT,
             input="\n".join(REQUIRED),
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             check=False,
         )
     return None if done.returncode else {line.partition("==")[0] for line in done.stdout.splitlines()}

@@ -3,13 +3,15 @@
 
 Writes the version wherever a file of the tree names it, and gives what is new in the changelog its heading.
 With ``--check`` it fails unless all of them have the version; with ``--notes`` it prints the part of the
-changelog that is about the version.
+changelog that is about the version; with ``--packaging`` it writes the formula for Homebrew and the manifests
+for winget to ``extra/``, with the digests of the files in ``dist/``.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import hashlib
 import re
 import sys
 from pathlib import Path
@@ -17,13 +19,23 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CHANGELOG = ROOT / "CHANGELOG.md"
 VERSION = r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?"
+DIGESTS = {
+    "SDIST_SHA256": "mdvec-*.tar.gz",
+    "MODEL_SHA256": "mdvec_e5-*.whl",
+    "WINDOWS_SHA256": "mdvec-*-windows-x64.zip",
+}
+WINGET = ("", ".installer", ".locale.en-US")
 # A file and the text around the version; the first decides what the version is.
 PLACES = (
     ("src/mdvec/__init__.py", r'(__version__ = ")({})(")'),
     ("server.json", r'("version": ")({})(")'),
     ("packaging/mcpb/manifest.json", r'("version": ")({})(")'),
     ("packaging/mcpb/pyproject.toml", r'(version = "|mdvec==)({})(")'),
-    ("packaging/homebrew/mdvec.rb", r"(/v|/mdvec-)({})(/|\.tar)"),
+    *(
+        (f"packaging/winget/mdvec.mdvec{kind}.yaml", r"(PackageVersion: |/v|/mdvec-)({})(\n|(?=/)|-windows)")
+        for kind in WINGET
+    ),
+    ("packaging/homebrew/mdvec.rb", r"(/v|/mdvec-)({})((?=/)|\.tar)"),
 )
 
 
@@ -33,6 +45,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("version", help="such as 1.0.0rc1; with --check and --notes a tag such as v1.0.0rc1")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--notes", action="store_true")
+    parser.add_argument(
+        "--packaging", action="store_true", help="write the formula and the manifests, with digests"
+    )
     chosen = parser.parse_args(arguments)
     version = chosen.version.removeprefix("v")
     if not re.fullmatch(VERSION, version):
@@ -44,6 +59,9 @@ def main(arguments: list[str]) -> int:
     if chosen.notes:
         print(notes(CHANGELOG.read_text(encoding="utf-8"), version))
         return 0
+    if chosen.packaging:
+        write_packaging(ROOT / "dist", ROOT / "extra")
+        return 0
     for name, pattern in PLACES:
         path = ROOT / name
         text = path.read_text(encoding="utf-8")
@@ -52,6 +70,20 @@ def main(arguments: list[str]) -> int:
     CHANGELOG.write_text(cut(CHANGELOG.read_text(encoding="utf-8"), version, today), encoding="utf-8")
     print(f"next: git commit -am 'Release {version}' && git tag v{version} && git push --follow-tags")
     return 0
+
+
+def write_packaging(dist: Path, extra: Path) -> None:
+    """Write what package managers read, with the digests of the files that are published."""
+    digests = {}
+    for word, pattern in DIGESTS.items():
+        [file] = dist.glob(pattern)
+        digests[word] = hashlib.sha256(file.read_bytes()).hexdigest()
+    (extra / "winget").mkdir(parents=True, exist_ok=True)  # alone: winget reads whole folders
+    for path in (ROOT / "packaging" / "homebrew" / "mdvec.rb", *(ROOT / "packaging" / "winget").iterdir()):
+        text = path.read_text(encoding="utf-8")
+        for word, digest in digests.items():
+            text = text.replace(word, digest)
+        (extra / ("winget" if path.suffix == ".yaml" else "") / path.name).write_text(text, encoding="utf-8")
 
 
 def versions() -> list[tuple[str, str]]:
