@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
+from email import message_from_bytes, policy
+from email.message import EmailMessage
 from io import BytesIO
 from typing import Any
 
@@ -104,28 +106,44 @@ def scanned_pdf(pages: int = 2) -> bytes:
     return written.getvalue()
 
 
-def docx() -> bytes:
-    """Return a Word document with headings, a table, a list and a link."""
+def docx(run: str = "") -> bytes:
+    """Return a Word document with headings, tables and a list.
+
+    Args:
+        run: XML in the first paragraph.
+    """
     import docx as word
+    from docx.oxml import parse_xml
+    from docx.oxml.ns import nsdecls
 
     document = word.Document()
     document.core_properties.title = "Minutes of March"
     document.core_properties.author = "Mia Keel"
     document.add_heading("Minutes of the board", 1)
-    document.add_paragraph("We decided to paint the crane green.")
+    paragraph = document.add_paragraph("We decided to paint the crane green.")
+    paragraph._p.append(parse_xml(f"<w:r {nsdecls('w')}>{run}</w:r>"))
     document.add_heading("Budget", 2)
     table = document.add_table(2, 2)
     for at, text in enumerate(("item", "cost", "paint", "300")):
         table.cell(at // 2, at % 2).text = text
+    table = document.add_table(2, 2)
+    table.cell(0, 0).merge(table.cell(1, 0)).text = "order"
+    table.cell(0, 1).text, table.cell(1, 1).text = "paint", "brush"
     document.add_paragraph("order the paint", style="List Bullet")
     written = BytesIO()
     document.save(written)
     return written.getvalue()
 
 
-def pptx() -> bytes:
-    """Return two slides with texts, a table and notes."""
+def pptx(chart: Mapping[str, Sequence[float | None]] | None = None) -> bytes:
+    """Return two slides with texts, a table and notes.
+
+    Args:
+        chart: Numbers of May and June by their name, for a chart on a third slide.
+    """
     from pptx import Presentation
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
     from pptx.util import Inches
 
     slides = Presentation()
@@ -137,13 +155,26 @@ def pptx() -> bytes:
     shape = second.shapes.add_table(2, 2, Inches(1), Inches(1), Inches(4), Inches(1))
     for at, text in enumerate(("month", "ships", "May", "12")):
         shape.table.cell(at // 2, at % 2).text = text
+    if chart:
+        data = CategoryChartData()  # type: ignore[no-untyped-call]
+        data.categories = ["May", "June"]
+        for name, numbers in chart.items():
+            data.add_series(name, numbers)  # type: ignore[no-untyped-call]
+        third = slides.slides.add_slide(slides.slide_layouts[6])
+        frame = third.shapes.add_chart(XL_CHART_TYPE.LINE, 0, 0, Inches(4), Inches(3), data)
+        frame.chart.chart_title.text_frame.text = "Arrivals"
     written = BytesIO()
     slides.save(written)
     return written.getvalue()
 
 
-def xlsx(sheets: Mapping[str, Sequence[Sequence[object]]]) -> bytes:
-    """Return a spreadsheet."""
+def xlsx(sheets: Mapping[str, Sequence[Sequence[object]]], merged: Sequence[str] = ()) -> bytes:
+    """Return a spreadsheet.
+
+    Args:
+        sheets: The rows of each sheet.
+        merged: Ranges of cells in the last sheet, such as ``A1:A2``, that are one cell.
+    """
     from openpyxl import Workbook  # type: ignore[import-untyped]
 
     workbook = Workbook()
@@ -152,15 +183,25 @@ def xlsx(sheets: Mapping[str, Sequence[Sequence[object]]]) -> bytes:
         sheet = workbook.create_sheet(name)
         for row in rows:
             sheet.append(list(row))
+    for cells in merged:
+        sheet.merge_cells(cells)
     written = BytesIO()
     workbook.save(written)
     return written.getvalue()
 
 
-def epub(chapters: Sequence[str], **metadata: str) -> bytes:
-    """Return a book of chapters in HTML."""
+def epub(chapters: Sequence[str], gone: str = "", **metadata: str) -> bytes:
+    """Return a book of chapters in HTML.
+
+    Args:
+        chapters: The chapters.
+        gone: Further items in the order of reading; ``out`` is one outside of the folder, ``End.``.
+        metadata: Title and creator.
+    """
     described = "".join(f"<dc:{name}>{value}</dc:{name}>" for name, value in metadata.items())
-    items = "".join(f'<item id="c{at}" href="c{at}.xhtml"/>' for at in range(len(chapters)))
+    items = '<item id="out" href="../out.xhtml"/>' + "".join(
+        f'<item id="c{at}" href="c{at}.xhtml"/>' for at in range(len(chapters))
+    )
     spine = "".join(f'<itemref idref="c{at}"/>' for at in range(len(chapters)))
     return archive(
         {
@@ -169,13 +210,60 @@ def epub(chapters: Sequence[str], **metadata: str) -> bytes:
             '<rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles></container>',
             "OPS/book.opf": '<package xmlns="http://www.idpf.org/2007/opf" '
             'xmlns:dc="http://purl.org/dc/elements/1.1/">'
-            f"<metadata>{described}</metadata><manifest>{items}</manifest><spine>{spine}</spine></package>",
+            f"<metadata>{described}</metadata><manifest>{items}</manifest><spine>{spine}{gone}</spine></package>",
+            "out.xhtml": "<p>End.</p>",
             **{
                 f"OPS/c{at}.xhtml": f"<html><body>{chapter}</body></html>"
                 for at, chapter in enumerate(chapters)
             },
         }
     )
+
+
+def opendocument(body: str, *, title: str = "Minutes", encrypted: bool = False) -> bytes:
+    """Return a text or slides of OpenDocument.
+
+    Args:
+        body: XML of its text, with the prefixes that LibreOffice takes.
+        title: Its title.
+        encrypted: Whether its list of files says so.
+    """
+    oasis = "urn:oasis:names:tc:opendocument:xmlns:"
+    names = ("office", "text", "table", "drawing", "presentation", "meta")
+    spaces = " ".join(f'xmlns:{"draw" if name == "drawing" else name}="{oasis}{name}:1.0"' for name in names)
+    other = 'xmlns:xlink="http://www.w3.org/1999/xlink" xmlns:dc="http://purl.org/dc/elements/1.1/"'
+    root = f"<office:document {spaces} {other}>"
+    return archive(
+        {
+            "META-INF/manifest.xml": "<encryption-data/>" if encrypted else "<manifest/>",
+            "content.xml": f"{root}<office:body>{body}</office:body></office:document>",
+            "meta.xml": f"{root}<office:meta><dc:title>{title}</dc:title></office:meta></office:document>",
+        }
+    )
+
+
+def mail(parts: Sequence[tuple[str, str | bytes]], *, subject: str = "Tides") -> bytes:
+    """Return a message.
+
+    Args:
+        parts: Its text as ``text/plain`` or ``text/html``, or files by their names.
+        subject: Its subject.
+    """
+    message = EmailMessage()
+    message["Subject"] = subject
+    message["From"] = "三浦 <mia@example.com>"
+    message["Date"] = "Mon, 02 Mar 2026 10:00:00 +0900"
+    for name, content in parts:
+        raw = content.encode() if isinstance(content, str) else content
+        if name == "text/plain":
+            message.set_content(raw.decode())
+        elif name == "text/html":
+            message.add_alternative(raw.decode(), subtype="html")
+        elif name == "message":
+            message.add_attachment(message_from_bytes(raw, policy=policy.default))
+        else:
+            message.add_attachment(raw, "application", "octet-stream", filename=name)
+    return message.as_bytes()
 
 
 def archive(members: Mapping[str, str | bytes]) -> bytes:

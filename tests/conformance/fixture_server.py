@@ -13,8 +13,7 @@ from mdvec.config import Config, load_config
 from mdvec.interfaces.app import serve_http
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.mcp import http
-from mdvec.interfaces.mcp.application import build_server
-from mdvec.interfaces.mcp.changes import AnnouncingServer
+from mdvec.interfaces.mcp.application import AnnouncingServer, build_server
 from mdvec.workspace import Workspace, open_workspace
 
 

@@ -11,7 +11,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.subscriptions import PromptsListChanged, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
-from mdvec.interfaces.mcp.changes import AnnouncingServer
+from mdvec.interfaces.mcp.application import AnnouncingServer
 
 Context = ServerRequestContext[Any]
 Result = types.CallToolResult | types.InputRequiredResult

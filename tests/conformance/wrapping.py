@@ -10,7 +10,7 @@ from mcp.server.lowlevel.server import RequestHandler
 from pydantic import BaseModel
 from tests.conformance import fixtures
 
-from mdvec.interfaces.mcp.changes import AnnouncingServer
+from mdvec.interfaces.mcp.application import AnnouncingServer
 
 Context = ServerRequestContext[Any]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks import ablations, agents, calibration, scale
+from benchmarks import ablations, agents, beside, calibration, scale
 from benchmarks.harness import applied
 from benchmarks.quality import markdown_table
 from benchmarks.speed import PAGE, README, README_JA, RECORD, short_table, table
@@ -42,6 +42,17 @@ def test_the_japanese_summary_has_the_same_figures() -> None:
     page = (ROOT / "README.ja.md").read_text(encoding="utf-8")
     for row in rows:
         assert row.split("|", 2)[2] in page
+
+
+def test_the_table_of_other_tools_is_the_recorded_one() -> None:
+    """``python -m benchmarks.beside --markdown`` prints it; the Japanese one has the same figures."""
+    record = json.loads((ROOT / "benchmarks/results/beside.json").read_text(encoding="utf-8"))
+    printed = beside.table(record["result"])
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"<!-- beside -->\n\n{printed}\n\n<!-- /beside -->" in readme
+    japanese = (ROOT / "README.ja.md").read_text(encoding="utf-8")
+    for row in printed.replace(" of ", " / ").replace("none", "なし").splitlines()[2:]:
+        assert row.split("|", 2)[2] in japanese
 
 
 def test_the_table_of_scores_is_the_recorded_one() -> None:

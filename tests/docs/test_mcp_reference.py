@@ -11,8 +11,8 @@ import pytest
 from mcp_types import Tool
 
 from mdvec.interfaces.mcp.definitions import ANSWER, GENERAL_TOOLS, output_schema, tool_definitions
-from mdvec.interfaces.mcp.fence import NOTICE_KEY
 from mdvec.interfaces.mcp.places import STATUS, TEMPLATE
+from mdvec.interfaces.mcp.wording import NOTICE_KEY
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "mcp.md"
 TOOLS = {tool.name: tool for tool in tool_definitions([], limit=5, collection_tools=True)}

@@ -16,10 +16,10 @@ from tests.unit.interfaces.fake_workspace import CHANGE, COLLECTION, ESTIMATE, M
 
 from mdvec.config import Config, LoadedConfig
 from mdvec.config.load import every_setting
-from mdvec.interfaces import wire
+from mdvec.interfaces import answers
+from mdvec.interfaces.answers import to_json
 from mdvec.interfaces.cli.commands import cli
 from mdvec.interfaces.cli.common_options import CommonOption
-from mdvec.interfaces.encoding import to_json
 from mdvec.interfaces.rpc.dispatcher import with_snake_case
 from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.settings import BucketSettings
@@ -186,9 +186,9 @@ def test_json_shapes_are_documented() -> None:
     status = CollectionStatus(collection, workspace.statuses[0].counts, files, check, change=change)
     printed: dict[str, object] = {
         "search --format json": replace(RESULT, hits=tuple(hits)),
-        "import --format json": wire.import_report(workspace.report),
-        "tool ls --format json": [wire.collection(COLLECTION)],
-        "status --format json": wire.status(WorkspaceStatus("", 0, "", (status,))),
+        "import --format json": answers.import_report(workspace.report),
+        "tool ls --format json": [answers.collection(COLLECTION)],
+        "status --format json": answers.status(WorkspaceStatus("", 0, "", (status,))),
         "import --estimate --format json": ESTIMATE,
         "model ls --format json": [MODEL],
         "model use --format json": CHANGE,

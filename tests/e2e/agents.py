@@ -23,8 +23,11 @@ _Result = TypeVar("_Result")
 Target = StdioServerParameters | str
 """A command to start, or the URL of a server."""
 
-ERAS = ("auto", "legacy")
-"""The protocol of 2026-07-28, as a client finds out, and the one that begins with a handshake."""
+CLIENTS = ("stdio auto", "http legacy")
+"""Each transport once, and each era: ``auto`` finds out the newest, ``legacy`` begins with a handshake.
+
+The other two pairs are ``test_http_serving.py``, and ``test_mcp_processes.py`` without a client library.
+"""
 
 _POLL_S = 0.05
 
@@ -141,7 +144,7 @@ def connected(target: Target, era: str) -> Iterator[Agent]:
 
     Args:
         target: What to connect to.
-        era: One of :data:`ERAS`, or a protocol version.
+        era: ``auto``, ``legacy``, or a protocol version.
     """
     heard: list[str] = []
 
@@ -201,11 +204,10 @@ def json_of(contents: types.TextResourceContents) -> Any:
 
 @contextmanager
 def all_connected(environment: Mapping[str, str], folder: Path) -> Iterator[dict[str, Agent]]:
-    """Connect a client for each transport and era, to two servers over stdio and one over HTTP."""
+    """Connect each of :data:`CLIENTS` to a server of its own, and give them by their names."""
     with ExitStack() as stack:
         url = stack.enter_context(over_http(environment, folder / "http.log"))
         yield {
-            f"{transport} {era}": stack.enter_context(connected(target, era))
-            for transport, target in (("stdio", over_stdio(environment)), ("http", url))
-            for era in ERAS
+            "stdio auto": stack.enter_context(connected(over_stdio(environment), "auto")),
+            "http legacy": stack.enter_context(connected(url, "legacy")),
         }

@@ -11,10 +11,9 @@ from urllib.parse import quote, unquote
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
-from tests.e2e.agents import Agent, all_connected, read_text, resources_of
+from tests.e2e.agents import CLIENTS, Agent, all_connected, read_text, resources_of
 from tests.e2e.conftest import Shell
 
-CLIENTS = [f"{transport} {era}" for transport in ("stdio", "http") for era in ("auto", "legacy")]
 NOTES = 230
 JAPANESE = "旅行/京都 二日目.md"
 SECRET = "nobody may read this"
@@ -26,7 +25,7 @@ class World:
 
     Attributes:
         shell: Where the person works.
-        agents: A client of each kind, by transport and era.
+        agents: The clients, by transport and era.
     """
 
     shell: Shell

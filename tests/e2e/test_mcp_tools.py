@@ -17,7 +17,7 @@ import anyio
 import mcp_types as types
 import pytest
 from jsonschema import Draft202012Validator
-from tests.e2e.agents import Agent, all_connected, connected, over_stdio, text_of
+from tests.e2e.agents import CLIENTS, Agent, all_connected, connected, over_stdio, text_of
 from tests.e2e.conftest import Shell
 from tests.waiting import HANG_S
 
@@ -26,7 +26,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 GENERAL_TOOLS = ["search", "get_doc", "list_docs", "get_outline", "list_tags", "reindex", "status"]
-CLIENTS = [f"{transport} {era}" for transport in ("stdio", "http") for era in ("auto", "legacy")]
 # So many notes of so many words take the model a second or more.
 MANY_NOTES = 160
 MANY_WORDS = 40
@@ -38,7 +37,7 @@ class World:
 
     Attributes:
         shell: Where the person works.
-        agents: A client of each kind, by transport and era.
+        agents: The clients, by transport and era.
     """
 
     shell: Shell
@@ -255,7 +254,6 @@ def test_a_change_is_seen_and_reindexed(world: World, agent: Agent) -> None:
     assert agent.data("reindex")["deleted"] == 1
 
 
-@pytest.mark.parametrize("agent", ["stdio auto", "http legacy"], indirect=True)
 def test_progress_and_cancellation(world: World, agent: Agent) -> None:
     """A long reindex says how far it is; cancelled, it keeps what is written and frees the database."""
     number = next(numbers)

@@ -18,7 +18,7 @@ from mdvec.text.tokens import estimate_token_count
 pytestmark = pytest.mark.skipif(not available(), reason="the builtin model is not installed here")
 
 TREE = Path(__file__).parents[1] / "data" / "astro_docs" / "tree"
-PAGES = 6  # of each language
+PAGES = 3  # of each language
 QUESTION = "エンドポイントで JSON を返す"
 
 

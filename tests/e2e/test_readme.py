@@ -32,6 +32,8 @@ def test_the_demonstration_is_real(shell: Shell, docs: Path, readme: str) -> Non
     text = (ROOT / readme).read_text(encoding="utf-8")
     demonstration = re.findall(r"```console\n(.*?)```", text, re.DOTALL)[0]
     (shell.cwd / "docs").symlink_to(docs)
+    shell.env["HOME"] = str(docs.parent)  # an index made under another one is foreign
+    del shell.env["MDVEC_DATABASE_PATH"]
     commands = re.findall(r"^\$ mdvec (.*)\n((?:(?!\$ ).*\n)+)", demonstration, re.MULTILINE)
     assert len(commands) == 2
     for arguments, expected in commands:

@@ -54,6 +54,15 @@ def test_a_choice_holds_until_another_is_made(docs: Path, tmp_path: Path) -> Non
     assert found(docs, embedder, FolderChoice(exclude=("a.*",))) == ["b.txt"]
 
 
+def test_it_is_searched_beside_what_programs_write(docs: Path) -> None:
+    """Its documents are found even while another choice of files makes it due for an import."""
+    embedder = HashingEmbedder()
+    with open_workspace(docs_dir=docs, embedder=embedder) as workspace:
+        workspace.import_collection("docs")
+        workspace.add_collection("pushed", "Pushed", "push:")
+    assert found(docs, embedder, FolderChoice(include=("*.md", "*.txt"))) == ["a.md", "b.txt"]
+
+
 def test_a_preset_and_a_chunker_cut_again(docs: Path, tmp_path: Path) -> None:
     """A preset sets all that it has; a chunker that is in use already keeps its sizes."""
     embedder = HashingEmbedder()

@@ -363,12 +363,6 @@ def test_passing_failures_are_survived(service: Service, failure: Answer) -> Non
     assert len(service.server.asked) == 2
 
 
-def test_a_slow_service_is_asked_again(service: Service) -> None:
-    """Silence beyond the time-out counts as a failure that passes."""
-    service.server.failures.append(Answer(200, {}, delay_s=4))
-    assert embed_all(service.embedder(timeout_s=2), TEXTS).shape[0] == len(TEXTS)
-
-
 def test_a_service_that_stays_away_is_named(service: Service) -> None:
     """After the last attempt the error says what the service said; a later import may succeed."""
     service.server.failures.extend([Answer(503, {"error": {"message": "overloaded"}}, AT_ONCE)] * 2)

@@ -171,7 +171,11 @@ def test_a_set_is_measured(shell: Shell) -> None:
 
 
 def with_reranker(shell: Shell, server: VllmServer, *args: str) -> Any:
-    """Measure the set with a reranker in the user's own configuration."""
+    """Measure the set with a reranker in the user's own configuration.
+
+    Two documents answer the first question: one alone is not sent.
+    """
+    shell.write("set/tree/en/beach.md", "# About beaches\n\nThe sun is hot, the water cold.\n")
     shell.write(
         "own.toml",
         f"[search]\nrerank = 'vllm:{server.MODEL}'\n[rerank]\ntimeout_s = 20\n"

@@ -401,13 +401,7 @@ def test_a_port_in_use_is_told(server: Server, home: Path) -> None:
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "example.com:0"])
 def test_other_machines_are_not_let_in_by_mistake(home: Path, address: str) -> None:
     """Without a token such an address is refused before anything is opened."""
-    done = subprocess.run(
-        [*MDVEC, "serve", "--http", address],
-        env=environment(home),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_here(["serve", "--http", address], cwd=home, env=environment(home))
     assert (done.returncode, done.stdout) == (2, "")
     assert "--token-file" in done.stderr
 

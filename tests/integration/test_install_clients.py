@@ -1,4 +1,4 @@
-"""What is written into a client's file starts a server that answers, as that client would start it."""
+"""What is written into a client's file is a command that starts a server, as that client would start it."""
 
 from __future__ import annotations
 
@@ -36,15 +36,16 @@ READERS: dict[str, Callable[[str], Any]] = {
 }
 
 
-@pytest.mark.parametrize("client", BEFORE)
-def test_the_written_command_serves_the_folder(client: str, tmp_path: Path) -> None:
-    """A reader that is not ours reads the file, and the official client gets the tools with what is in it.
+def command_of(notes: Path) -> tuple[str, list[str]]:
+    """Return the program and the arguments that every client is to start for a folder."""
+    return sys.executable, ["-P", "-m", "mdvec", "serve", "--docs-dir", str(notes)]
 
-    It starts elsewhere and without PATH. ``uninstall`` leaves what was there.
-    """
+
+@pytest.mark.parametrize("client", BEFORE)
+def test_each_file_has_the_command(client: str, tmp_path: Path) -> None:
+    """A reader that is not ours finds it in the form of the client; ``uninstall`` leaves what was there."""
     notes = tmp_path / "私の notes"
     notes.mkdir()
-    (notes / "retry.md").write_text("# Retry\n\nFive attempts, then give up.\n", encoding="utf-8")
     text, key = BEFORE[client]
     file = tmp_path / "client-file"
     file.write_text(text, encoding="utf-8")
@@ -55,20 +56,24 @@ def test_the_written_command_serves_the_folder(client: str, tmp_path: Path) -> N
     after = READERS[client](file.read_text(encoding="utf-8"))
     entry = after[key].pop("mdvec")
     assert after == {**before, key: before.get(key, {})}
+    assert (entry["command"], entry["args"]) == command_of(notes)
 
+    assert run(["uninstall", client, "--file", str(file)], env={}, cwd=tmp_path) == 0
+    assert READERS[client](file.read_text(encoding="utf-8")) == {**before, key: before.get(key, {})}
+
+
+def test_the_command_serves_the_folder(tmp_path: Path) -> None:
+    """Started elsewhere and without PATH, it gives the official client the tools."""
+    notes = tmp_path / "私の notes"
+    notes.mkdir()
+    (notes / "retry.md").write_text("# Retry\n\nFive attempts, then give up.\n", encoding="utf-8")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     # A folder to start in that would break Python, if it looked for its modules there.
     (elsewhere / "json.py").write_text("raise SystemExit(1)\n")
+    command, args = command_of(notes)
     environment = {"PATH": "", "HOME": str(tmp_path)}
-    assert Path(entry["command"]) == Path(sys.executable)
-    anyio.run(
-        _use,
-        StdioServerParameters(command=entry["command"], args=entry["args"], env=environment, cwd=elsewhere),
-    )
-
-    assert run(["uninstall", client, "--file", str(file)], env={}, cwd=tmp_path) == 0
-    assert READERS[client](file.read_text(encoding="utf-8")) == {**before, key: before.get(key, {})}
+    anyio.run(_use, StdioServerParameters(command=command, args=args, env=environment, cwd=elsewhere))
 
 
 async def _use(server: StdioServerParameters) -> None:

@@ -135,7 +135,7 @@ def test_old_versions_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """Every write makes a version; there are never many more than are kept."""
     from mdvec.stores.vectors import lancedb
 
-    monkeypatch.setattr(lancedb, "_KEPT", timedelta(milliseconds=1))
+    monkeypatch.setattr(lancedb, "_MIN_AGE", timedelta(milliseconds=1))
     index = open_index(tmp_path)
     since = None
     for number in range(30):
@@ -157,6 +157,18 @@ def shorten(path: Path) -> None:
         each.write_bytes(each.read_bytes()[: each.stat().st_size // 2])
 
 
+def newest_version(path: Path) -> Path:
+    """Return the file of the newest version of a table: Lance counts their names down."""
+    return min((path / "_versions").glob("*.manifest"))
+
+
+def overwrite_length(path: Path) -> None:
+    file = newest_version(path)
+    raw = file.read_bytes()
+    start = int.from_bytes(raw[-16:-8], "little")
+    file.write_bytes(raw[:start] + b"\xef" * 4 + raw[start + 4 :])
+
+
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "folder deleted": shutil.rmtree,
     "table deleted": lambda path: shutil.rmtree(path / "sections.lance"),
@@ -165,6 +177,8 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "rows spoiled": lambda path: spoil(path / "sections.lance" / "data"),
     "rows shortened": lambda path: shorten(path / "sections.lance" / "data"),
     "versions spoiled": lambda path: spoil(path / "sections.lance" / "_versions"),
+    "newest version deleted": lambda path: newest_version(path / "sections.lance").unlink(),
+    "length spoiled": lambda path: overwrite_length(path / "mdvec_spaces.lance"),
     "spaces shortened": lambda path: shorten(path / "mdvec_spaces.lance" / "data"),
 }
 
@@ -187,6 +201,24 @@ def test_damage(filled: Path, damage: str, *, is_open: bool) -> None:
     if index.applied(TEXTS) is None:
         assert index.apply(TEXTS, step(None, "1", [entry(1, queries(1)[0])]))
     assert index.nearest(TEXTS, queries(1)[0], 1, None)[0][0] == 1
+
+
+def test_an_index_of_another_version_is_made_again(filled: Path) -> None:
+    """Its list of spaces has other columns, which is damage: the folder is emptied, and can be filled."""
+    import lancedb
+
+    database = lancedb.connect(str(filled))
+    spaces = database.open_table("mdvec_spaces").to_arrow().drop_columns(["version"])
+    database.create_table("mdvec_spaces", spaces, mode="overwrite")
+    index = open_index(filled)
+    with pytest.raises(StoreError, match="another version of mdvec"):
+        index.applied(TEXTS)
+    assert index.nearest(TEXTS, queries(1)[0], 1, None) == []
+    assert index.apply(TEXTS, step(None, "2", [entry(7, queries(1)[0])]))
+    assert index.applied(TEXTS) == "2"
+    assert [owner for owner, _ in index.nearest(TEXTS, queries(1)[0], 5, None)] == [7]
+    index.drop(TEXTS)
+    assert index.applied(TEXTS) is None
 
 
 def test_folders_of_others_are_not_touched(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ from mdvec.documents import conversion
 from mdvec.documents.conversion import convert
 from mdvec.documents.encodings import Decoded
 from mdvec.errors import DocumentNotFoundError, UnreadableFileError
+from mdvec.interfaces.answers import to_json
 from mdvec.interfaces.app import build_app
-from mdvec.interfaces.encoding import to_json
 from mdvec.interfaces.http.options import server_options
 from mdvec.settings import BucketSettings
 from mdvec.sources import selection
@@ -58,6 +58,7 @@ def docs(tmp_path: Path) -> Path:
         "tides.html": b"<title>Tides</title><h1>Tides</h1><p>High water at noon."
         b"<h2 id=sea>Waves</h2><p>The rough sea.",
         "book.epub": files.epub(["<h1>Storm</h1><p>A gale in October.</p>"], title="Winds"),
+        "reply.eml": files.mail([("text/plain", "Yes."), ("list.xlsx", files.xlsx({"A": [["sluices", 3]]}))]),
         "notes.ipynb": files.ipynb([{"cell_type": "markdown", "source": "# Gulls\nThey nest on roofs."}]),
         "plain.md": b"# Plain\n\nA plain note.",
     }
@@ -89,6 +90,7 @@ def client_of(workspace: Workspace) -> TestClient:
         ("high water", "tides.html", ""),
         ("gale in October", "book.epub", "part 1"),
         ("gulls nest", "notes.ipynb", "cell 1"),
+        ("sluices", "reply.eml", "attachment list.xlsx"),
     ],
 )
 def test_every_file_is_found_with_its_place(workspace: Workspace, query: str, path: str, place: str) -> None:
@@ -245,9 +247,9 @@ def test_without_the_extra_files_are_left_out(
         notes = [each.message for each in opened.doctor() if each.subject == "docs"]
     assert [each.path for each in found if each.state is DocumentState.READY] == ["notes.ipynb", "plain.md"]
     assert {each.reason for each in found if each.state is DocumentState.EXCLUDED} == {NEEDS_FILES}
-    assert first.warnings == (f"book.epub and 7 more: {NEEDS_FILES}",)
+    assert first.warnings == (f"book.epub and 8 more: {NEEDS_FILES}",)
     assert second.warnings == ()
-    assert f"8 files not searched: {NEEDS_FILES}" in notes
+    assert f"9 files not searched: {NEEDS_FILES}" in notes
 
 
 def _with_entities(raw: bytes, member: str) -> bytes:
@@ -290,6 +292,8 @@ def test_bombs_of_markup_say_that_they_are_damaged(path: str, raw: bytes) -> Non
         ("a.html", b"<title>T</title><nav>x</nav><table><tr><td>1</table><p>" + SENTENCE.encode() * 5),
         ("a.epub", files.epub(["<h1>Storm</h1><p>A gale.</p>"], title="Winds")),
         ("a.ipynb", files.ipynb([{"cell_type": "code", "source": "1", "outputs": [{"text": "1"}]}])),
+        ("a.odt", files.opendocument(f"<office:text><text:p>{SENTENCE * 5}</text:p></office:text>")),
+        ("a.eml", files.mail([("text/plain", SENTENCE), ("a.xlsx", files.xlsx({"A": [["a", 1]]}))])),
         ("a.org", b"#+TITLE: T\n* Tides :sea:\n#+BEGIN_SRC c\nx\n#+END_SRC\n" + SENTENCE.encode() * 40),
         ("a.rst", b"Tides\n=====\n\n.. code:: c\n\n   x\n\n`a <b>`_ " + SENTENCE.encode() * 40),
         ("a.adoc", b"= Tides\n:author: Mia\n\n[source,c]\n----\nx\n----\n" + SENTENCE.encode() * 40),

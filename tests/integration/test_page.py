@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
+import platformdirs
 import pytest
 from starlette.testclient import TestClient
+from tests.events import heard
 from tests.waiting import HANG_S, wait_until
 from tests.workspaces import workspace_of, written
 
@@ -24,6 +28,7 @@ from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.http.rights import COOKIE
 from mdvec.interfaces.present import moment
 from mdvec.interfaces.web.frame import static_file
+from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.report import ImportOptions
 from mdvec.workspace.pages import Pages
@@ -294,7 +299,8 @@ def test_a_document_is_read_with_what_surrounds_it(page: TestClient) -> None:
     assert '<a href="#note-limits">Limits</a>' in answer.text
     assert 'href="/?n=notes&amp;tag=ops"' in answer.text
     assert "owner Mori" in " ".join(text_of(answer).split())
-    assert 'href="/doc/notes/%E6%97%85%E8%A1%8C/%E4%BA%AC%E9%83%BD.md' in answer.text
+    linked = '<a href="/doc/notes/%E6%97%85%E8%A1%8C/%E4%BA%AC%E9%83%BD.md[^>]* title="旅行/京都.md">京都</a>'
+    assert re.search(linked, answer.text)
     assert "obsidian://open?path=" in answer.text
     assert re.search(r'href="vscode://file/.*/retry\.md:9"', answer.text)
     assert re.search(r'class="passage"[^>]*>Five <mark class="word">retries</mark>', answer.text)
@@ -334,6 +340,20 @@ def test_properties_lead_to_notes_and_addresses(workspace: Workspace, tmp_path: 
         shown = browser.get("/doc/notes/a.md").text
     assert '<a href="/doc/notes/b.md">Bo</a>, nobody, <a href="https://x.example/a?b=c"' in shown
     assert f"<dd>{moment(1_777_636_800_000)}</dd>" in shown
+
+
+def test_a_link_is_read_as_its_program_means_it(workspace: Workspace, tmp_path: Path) -> None:
+    """Dendron writes the text of a link first: the page leads where the index does, and shows that text."""
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    (folder / "a.md").write_text("---\nid: x\ndesc: ''\n---\n[[The plan|proj.plan]] #a/\n", "utf-8")
+    (folder / "proj.plan.md").write_text("---\nid: y\ndesc: ''\n---\nThe plan is this.\n", "utf-8")
+    workspace.add_collection("vault", "A vault", folder)
+    workspace.import_collection("vault")
+    with client_of(workspace) as browser:
+        shown = browser.get("/doc/vault/a.md").text
+    links = dict(re.findall(r'<a class="(?:internal|tag)" href="([^"]*)"[^>]*>([^<]*)</a>', shown))
+    assert links == {"/doc/vault/proj.plan.md": "The plan", "/?n=vault&amp;tag=a": "#a/"}
 
 
 def test_images_are_shown_by_a_path_that_leads_upwards(page: TestClient) -> None:
@@ -460,6 +480,34 @@ def test_an_empty_workspace_explains_itself(workspace: Workspace) -> None:
         assert "Search what you have written" in answer.text
 
 
+@pytest.mark.parametrize("text", [None, "{", "[]", '{"vaults": 1}', '{"vaults": {"a": {}}}'])
+def test_vaults_of_obsidian_are_offered(
+    text: str | None, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that Obsidian knows on this machine and that can be looked at; a list of another form is none."""
+    for variable in ("HOME", "XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(variable, str(tmp_path / "home"))
+    place = platformdirs.user_config_path("obsidian", appauthor=False, roaming=True)
+    place.mkdir(parents=True)
+    (tmp_path / "家 & work").mkdir()
+    paths = (tmp_path / "家 & work", tmp_path / "gone", tmp_path / ("long" * 100))
+    vaults = {"odd": 1, **{str(at): {"path": str(path), "ts": 1} for at, path in enumerate(paths)}}
+    (place / "obsidian.json").write_text(text or json.dumps({"vaults": vaults}), encoding="utf-8")
+    with client_of(workspace) as client:
+        offered = re.findall(r'<option value="(/[^"]*)">', client.get("/").text)
+    assert offered == ([] if text else [str(tmp_path / "家 &amp; work")])
+
+
+def test_links_from_notes_of_one_name_are_told_apart(workspace: Workspace, tmp_path: Path) -> None:
+    """They have their paths where another has the same file name; one alone has its name."""
+    files = {"a/log.md": "[[plan]]", "b/log.md": "[[plan]]", "c/idea.md": "[[plan]]", "plan.md": "Plan"}
+    workspace.add_collection("links", "Links", str(written(tmp_path / "links", files)))
+    workspace.import_collection("links")
+    with client_of(workspace) as client:
+        shown = re.findall(r'title="[^"]*">([^<]*)</a></li>', client.get("/doc/links/plan.md").text)
+    assert shown == ["a/log.md", "b/log.md", "idea"]
+
+
 def test_a_folder_is_added_and_indexed(workspace: Workspace, notes: Path) -> None:
     """The form registers it under a name made of the path, and the import begins by itself."""
     with client_of(workspace) as client:
@@ -501,6 +549,24 @@ def test_status_names_collections_files_and_reasons(page: TestClient) -> None:
     assert "images/map.png" in files.text
     assert "retry.md" not in files.text
     assert page.get("/status/nowhere").status_code == 404
+
+
+def test_work_that_ends_without_a_change_is_seen_to_end(workspace: Workspace, notes: Path) -> None:
+    """The stream shows the work of another process, and its end, though nothing was written since."""
+    workspace.add_collection("notes", "Notes", str(notes))
+    elsewhere = SqliteStore(Path(workspace.status().database))
+    work = ExitStack()
+
+    def enough(text: str) -> bool:
+        if "<progress" in text:
+            work.close()
+        return "Bring up to date" in text
+
+    with closing(elsewhere), client_of(workspace) as browser:
+        (collection,) = workspace.collections()
+        work.enter_context(elsewhere.claim(collection, "importing notes", wait_s=0))
+        events = heard(browser, enough=enough)
+    assert events.index("<progress") < events.index("Bring up to date")
 
 
 @pytest.mark.parametrize("sent", [None, "", "wrong", "x" * 100, "日本"])

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.fakes.vector_index import MemoryVectorIndex
 from tests.postgres_server import new_schema, open_postgres, shared_server
 
 from mdvec import Workspace, open_workspace
@@ -22,7 +23,6 @@ from mdvec.errors import (
     StoreError,
 )
 from mdvec.testing.embedder import HashingEmbedder
-from mdvec.testing.vectors import MemoryVectorIndex
 from mdvec.types.collection import ChunkingSpec
 from mdvec.types.query import SearchMode, SearchQuery
 

@@ -15,7 +15,7 @@ import pytest
 from tests.commands import run_here
 from tests.postgres_server import open_postgres
 from tests.waiting import HANG_S, wait_until
-from tests.workspaces import workspace_of
+from tests.workspaces import workspace_of, written
 
 from mdvec.config.schema import Config
 from mdvec.errors import (
@@ -34,7 +34,9 @@ from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchQuery
 from mdvec.types.report import ImportOptions
 from mdvec.workspace import Workspace, open_workspace
+from mdvec.workspace.collections import PUBLISH_AGAIN
 from mdvec.workspace.database import open_store
+from mdvec.workspace.serving import RestrictedWorkspace
 
 EMBEDDER = HashingEmbedder()
 UPDATE = ImportOptions()
@@ -125,6 +127,19 @@ def test_it_is_searched_without_its_folder(workspace: Workspace, folder: Path, t
             ) as caught:
                 write()
             assert "mdvec publish" in caught.value.hint
+
+
+def test_whoever_may_read_a_part_is_not_told_to_import(workspace: Workspace, tmp_path: Path) -> None:
+    """An answer without vectors is completed where it is published, for restricted clients, too."""
+    bare = written(tmp_path / "bare", {"a.md": "# Retry\n\nNever.\n"})
+    workspace.add_collection("bare", "Bare", str(bare))
+    workspace.import_collection("bare", ImportOptions(embed=False))
+    workspace.stores.publish(str(tmp_path / "published"))
+    with open_workspace(settings(tmp_path), database=tmp_path / "published", embedder=EMBEDDER) as published:
+        for each in (published, RestrictedWorkspace(published, ["bare"])):
+            said = " ".join(each.search(SearchQuery("retry", collections=("bare",))).warnings)
+            assert PUBLISH_AGAIN in said
+            assert "mdvec import" not in said
 
 
 PRIVATE = [
@@ -347,7 +362,7 @@ def test_other_stores_are_published_too(tmp_path: Path, folder: Path) -> None:
 
         copy_store(opened._collections.store(), store, wait_s=0)
         opened._collections.store().close()
-        opened._collections.database._store = store
+        opened._collections._store = store
         report = opened.stores.publish(str(tmp_path / "published"))
         assert not opened.stores.publish(str(tmp_path / "published")).changed
     published = follow(tmp_path / "published", tmp_path)

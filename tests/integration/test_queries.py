@@ -107,6 +107,16 @@ def test_a_query_without_an_answer_is_named(workspace: Workspace) -> None:
     assert (result.confidence, places(result.hits)) == (alone.confidence, places(alone.hits))
 
 
+def test_words_of_a_date_are_not_missed_where_it_was_found(workspace: Workspace) -> None:
+    """A note named after a day has no name of a month; where no note is of the day, its words are missed."""
+    docs = Path(workspace.collection("docs").source.location)
+    (docs / "2026-11-21.md").write_text("Dentist at nine.\n", encoding="utf-8")
+    workspace.import_collection("docs")
+    found = workspace.search(SearchQuery("zeppelin on 21 November"))
+    assert (found.hits[0].path, found.unknown_words) == ("2026-11-21.md", ("zeppelin",))
+    assert "November" in workspace.search(SearchQuery("zeppelin on 22 November")).unknown_words
+
+
 def test_five_queries_are_the_most(workspace: Workspace) -> None:
     """And each of them has words."""
     assert workspace.search(SearchQuery("a", queries=("b", "c", "d", "boiler"))).hits

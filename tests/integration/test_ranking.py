@@ -163,7 +163,7 @@ def test_an_answer_in_the_other_language_is_not_called_none(tmp_path: Path, mode
         right = workspace.search(SearchQuery("静的ファイルの配信"))
         assert right.hits[0].path == "static.md"
         assert right.confidence != "none"
-        assert workspace.search(SearchQuery("味噌汁の作り方")).confidence == "none"
+        assert workspace.search(SearchQuery("味噌汁の作り方")).confidence in ("none", "low")
 
 
 def test_a_threshold_that_hides_everything_says_so(tmp_path: Path, model_cache: Path) -> None:

@@ -31,7 +31,7 @@ from mdvec.types.report import Severity
 
 # Four answer "harbour lamp" more or less.
 NOTES = {
-    "lamps.md": "# Lamps\n\nA lamp at the harbour, another lamp, and a lamp of oil.\n",
+    "lamps.md": "# Lamps\n\nA lamp of oil at the harbour.\n",
     "keeper.md": "# Keeper\n\nThe keeper of the harbour lights the red lamp.\n",
     "pier.md": "# Pier\n\nThe lamp on the pier is red, the harbour is quiet.\n",
     "ships.md": "# Ships\n\nShips see the lamp of the harbour at night.\n",
@@ -269,4 +269,4 @@ def test_agents(workspace: Workspace, voyage: VoyageServer) -> None:
     found, warned = asyncio.run(ask())
     assert "reranked" not in found
     assert "not reranked" in warned
-    assert found.index("Ships see") < found.index("A lamp at")
+    assert found.index("Ships see") < found.index("A lamp of oil")

@@ -361,8 +361,9 @@ def test_two_projects_do_not_mix(environment: dict[str, str], tmp_path: Path) ->
         process = start(environment, tmp_path / place)
         assert ask(process, method="getStats")["result"]["totalSections"] == before
         ask(process, method="addSections", params={"sections": SECTIONS, "waitS": 0})
-        found = ask(process, method="search", params={"query": "delay"})["result"]["results"]
-        assert {each["document_path"] for each in found} == {"guide/retry.md"}
+        answer = ask(process, method="search", params={"query": "delay"})["result"]
+        assert {each["document_path"] for each in answer["results"]} == {"guide/retry.md"}
+        assert not any("not imported" in each for each in answer["warnings"])
         process.communicate()
     assert (tmp_path / "one" / ".mdvec" / "index.sqlite").is_file()
 

@@ -32,9 +32,9 @@ from mdvec.errors import (
 )
 from mdvec.run import Stage
 from mdvec.stores.collection_tables import CollectionTables
+from mdvec.stores.document_tables import ChunkTables
 from mdvec.stores.records import StoredChunk
-from mdvec.stores.snapshot import Snapshot
-from mdvec.stores.sqlite.documents import SqliteChunks
+from mdvec.stores.word_tables import WordTables
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import ChunkId
@@ -181,20 +181,22 @@ def test_only_the_text_of_what_is_shown_is_read(
     sections = "\n\n".join(f"## Part {part}\n\n{f'tomatoes {part} ' * 40}" for part in range(300))
     (docs / "long.md").write_text(f"# Long\n\n{sections}\n", encoding="utf-8")
     assert workspace.import_collection(NAME).total_chunks > 300
-    real = SqliteChunks.get
+    real = ChunkTables.get
     loaded: list[ChunkId] = []
 
-    def load_chunks(view: SqliteChunks, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
+    def load_chunks(view: ChunkTables, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
         loaded.extend(ids)
         return real(view, ids)
 
-    monkeypatch.setattr(SqliteChunks, "get", load_chunks)
+    monkeypatch.setattr(ChunkTables, "get", load_chunks)
     assert len(workspace.search(SearchQuery("tomatoes", mode=mode, min_score=0)).hits) == 5
     # Once more with a greater depth; passages of three chunks, three for each hit.
     assert len(loaded) <= 2 * 60 + 3 * 5 * 3 + 10 * 3
 
 
-def test_another_thread_may_forget_what_is_counted(workspace: Workspace) -> None:
+def test_another_thread_may_forget_what_is_counted(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Document frequencies are remembered for all threads; one that finds too many of them clears them."""
 
     class Forgetful(dict[str, int]):
@@ -202,9 +204,9 @@ def test_another_thread_may_forget_what_is_counted(workspace: Workspace) -> None
             self.clear()
 
     workspace.import_collection(NAME)
+    counted = Forgetful()
+    monkeypatch.setattr(WordTables, "_counted", lambda _: counted)
     with closing(open_store(workspace.database)) as store, store.read() as view:
-        assert isinstance(view, Snapshot)
-        view.tables.memorized("document frequencies", Forgetful)
         assert view.words.frequencies(["tomato", "nowhere"]).of_term == {"tomato": 1}
 
 
@@ -235,16 +237,16 @@ def test_a_hit_whose_document_is_replaced_meanwhile(
 ) -> None:
     """A search sees one snapshot: the text around a chunk is never of another version of its document."""
     workspace.import_collection(NAME)
-    real = SqliteChunks.get
+    real = ChunkTables.get
 
-    def import_then_chunks(view: SqliteChunks, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
-        monkeypatch.setattr(SqliteChunks, "get", real)
+    def import_then_chunks(view: ChunkTables, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
+        monkeypatch.setattr(ChunkTables, "get", real)
         (docs / "a.md").write_text("Something else entirely, and longer than before.", encoding="utf-8")
         with open_workspace(database=workspace.database, embedder=HashingEmbedder()) as other:
             other.import_collection(NAME)
         return real(view, ids)
 
-    monkeypatch.setattr(SqliteChunks, "get", import_then_chunks)
+    monkeypatch.setattr(ChunkTables, "get", import_then_chunks)
     (hit,) = workspace.search(SearchQuery("tomatoes", expand=expansion)).hits
     whole = expansion is Expansion.DOCUMENT
     assert hit.text == ("# A\n\nTomatoes need sun.\n" if whole else "# A\n\nTomatoes need sun.")

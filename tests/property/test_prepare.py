@@ -12,7 +12,7 @@ from mdvec.documents import PARSER_VERSION
 from mdvec.documents.parse import parse_document
 from mdvec.indexing.prepare import Prepared, prepare
 from mdvec.indexing.work import Recipe
-from mdvec.stores.columns import storable
+from mdvec.stores.tables import storable
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.document import with_comments

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from tests.contract.store_world import NAMES, World, read, unit_vectors, vector_of
 from tests.oracle import Oracle, Place, Scope
 
-from mdvec.stores.columns import fold_label, prefix_end
+from mdvec.stores.columns import fold_label
 from mdvec.stores.interface import View
 from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.stores.tables import prefix_end
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Filters, TagMatch, Where
 

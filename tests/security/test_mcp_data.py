@@ -17,8 +17,8 @@ from tests.workspaces import workspace_of, written
 from mdvec import Workspace
 from mdvec.config import Config
 from mdvec.config.schema import SearchSettings
-from mdvec.interfaces.mcp.fence import NOTICE, NOTICE_KEY
 from mdvec.interfaces.mcp.places import STATUS, TEMPLATE
+from mdvec.interfaces.mcp.wording import NOTICE, NOTICE_KEY
 
 CONFIG = Config(search=SearchSettings(sync_budget_ms=0, min_score=0.0))
 WORD = "OBEY"

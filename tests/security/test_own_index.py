@@ -22,6 +22,7 @@ def test_a_folder_with_an_index_is_searched_from_inside(mdvec: Mdvec, folder: Pa
         assert f"using the index in {folder}" in outcome.err
         assert "Run make install" in mdvec("get", "a.md", cwd=cwd).out
         assert "docs" in mdvec("status", cwd=cwd).out
+        assert f"'mdvec import --docs-dir {folder}' updates the index here" in mdvec("import", cwd=cwd).err
 
 
 def test_what_is_named_is_used_instead(mdvec: Mdvec, folder: Path, tmp_path: Path) -> None:
@@ -37,6 +38,8 @@ def test_what_is_named_is_used_instead(mdvec: Mdvec, folder: Path, tmp_path: Pat
         outcome = mdvec(*QUERY, *named)
         assert outcome.out.endswith("o.md\n"), outcome.err
         assert "using the index" not in outcome.err
+    assert mdvec(*QUERY, "-n", "docs").out.endswith("a.md\n")
+    assert "no collection 'docs'" in mdvec(*QUERY, "-n", "docs", "-n", "other").err
 
 
 def test_an_index_that_came_with_a_folder_is_not_used(mdvec: Mdvec, folder: Path, home: Path) -> None:

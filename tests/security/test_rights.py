@@ -7,17 +7,17 @@ import json
 import os
 import platform
 import re
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 from starlette.responses import Response
 from starlette.testclient import TestClient
+from tests.events import heard
 from tests.unit.interfaces.mcp.agent import talk
 from tests.waiting import HANG_S
 from tests.workspaces import workspace_of, written
@@ -30,6 +30,7 @@ from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.http.rights import COOKIE, start_session
 from mdvec.interfaces.rpc.methods import all_methods
+from mdvec.interfaces.web.frame import PageAddresses
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.hit import Correction
@@ -178,6 +179,18 @@ def test_a_path_of_the_server_is_no_reference(narrow: Workspace, whole: Workspac
             assert whole.read(reference).path == "plan.md"
             with pytest.raises(DocumentNotFoundError):
                 narrow.read(reference)
+
+
+def test_no_answer_says_where_a_file_is(narrow: Workspace, whole: Workspace) -> None:
+    """A hit, a document in a list and a page lead to a file of the server for its owner alone."""
+    for workspace, shows in ((whole, True), (narrow, False)):
+        places = [
+            *(each.file for each in workspace.search(SearchQuery("launch")).hits),
+            *(each.file for each in workspace.browse.newest(Filters())),
+            workspace.pages.read("plan.md", "handbook", PageAddresses()).file,
+        ]
+        assert len(places) > 2
+        assert {each is not None for each in places} == {shows}
 
 
 def test_a_right_to_nothing_shows_nothing(whole: Workspace) -> None:
@@ -500,57 +513,13 @@ def over_http(http: TestClient, _: Workspace, token: str, step: int = 1) -> Answ
     for path, more in [] if step > 1 else FORMS:
         answers[f"POST {path}"] = http.post(path, data={**form, **more}, headers=bearer(token))
     texts = {each: f"{answer.status_code} {answer.text}" for each, answer in answers.items()}
-    return texts | {"/events": first_event(http, token)}
-
-
-def first_event(http: TestClient, token: str) -> str:
-    """Return what a stream of events begins with: the collections as they are now."""
-    scope = {
-        "type": "http",
-        "http_version": "1.1",
-        "method": "GET",
-        "scheme": "http",
-        "path": "/events",
-        "raw_path": b"/events",
-        "query_string": b"",
-        "root_path": "",
-        "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", PORT),
-        "headers": [
-            (b"host", f"127.0.0.1:{PORT}".encode()),
-            (b"authorization", f"Bearer {token}".encode()),
-        ],
-    }
-    request: list[dict[str, Any]] = [{"type": "http.request", "body": b"", "more_body": False}]
-    sent: list[dict[str, Any]] = []
-
-    async def listen() -> None:
-        heard = anyio.Event()
-
-        async def receive() -> dict[str, Any]:
-            if request:
-                return request.pop()
-            await heard.wait()
-            return {"type": "http.disconnect"}
-
-        async def send(message: MutableMapping[str, Any]) -> None:
-            sent.append(dict(message))
-            if message.get("body"):
-                heard.set()
-
-        with anyio.fail_after(HANG_S):
-            await http.app(scope, receive, send)
-
-    assert http.portal is not None
-    http.portal.call(listen)
-    body = b"".join(each.get("body", b"") for each in sent).decode()
-    return f"{sent[0]['status']} {body}"
+    return texts | {"/events": heard(http, token)}
 
 
 def test_events_are_of_what_may_be_read(http: TestClient) -> None:
     """The stream of a narrow token holds its collection, and that of the server's own token both."""
     for token, seen in ((OWN, {"handbook", "secretplace"}), (NARROW, {"handbook"}), (OTHER, {"secretplace"})):
-        event = first_event(http, token)
+        event = heard(http, token)
         assert event.startswith("200 data: ")
         assert {name for name in ("handbook", "secretplace") if name in event} == seen
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -11,17 +12,23 @@ from statistics import median
 ROOT = Path(__file__).resolve().parents[2]
 MAX_LINES = 500
 # Of all modules; what the source is worth is in docs/decisions/size.md.
-MAX_CODE_LINES = 41_100
+MAX_CODE_LINES = 41_050
 MIN_MEDIAN_LINES = 130
 MAX_MODULES = 25
 # All doors call it, so its modules are listed in its docstring; in folders below it they would be hidden.
 MAX_MODULES_OF = {"workspace": 12}
-MIN_LINES_FOR_ONE_USER = 30
+MIN_LINES_FOR_ONE_USER = 50
 # Methods of the port of the stores, in all and in one of its parts.
 MAX_PORT = 90  # with all that only some stores can do, which was asked by isinstance and not counted
 MAX_PART = 14
 STORES = ROOT / "src" / "mdvec" / "stores"
 MODULES = [path for path in (ROOT / "src").rglob("*.py") if path.name not in ("__init__.py", "__main__.py")]
+
+
+@cache
+def parsed(module: Path) -> ast.Module:
+    """Return the tree of a module."""
+    return ast.parse(module.read_text(encoding="utf-8"))
 
 
 def test_modules_stay_short() -> None:
@@ -39,7 +46,7 @@ def test_every_test_says_what_it_proves() -> None:
     silent = [
         f"{path.relative_to(ROOT)}::{node.name}"
         for path in (ROOT / "tests").rglob("test_*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not ast.get_docstring(node)
     ]
     assert silent == []
@@ -50,7 +57,7 @@ def test_no_name_of_a_class_occurs_twice() -> None:
     names = Counter(
         node.name
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert [name for name, count in names.items() if count > 1] == []
@@ -79,12 +86,6 @@ def test_no_name_of_a_module_occurs_twice_in_a_layer() -> None:
         if path.stem != "__init__" and path.parent != ROOT / "src" / "mdvec" / "stores" / "postgres"
     )
     assert [name for name, count in names.items() if count > 1] == []
-
-
-@cache
-def parsed(module: Path) -> ast.Module:
-    """Return the tree of a module."""
-    return ast.parse(module.read_text(encoding="utf-8"))
 
 
 def code_lines(module: Path) -> int:
@@ -118,6 +119,17 @@ def test_a_folder_can_be_surveyed() -> None:
     assert many == {}
 
 
+def test_a_folder_says_where_to_begin() -> None:
+    """Its docstring names the module to read first, and every module that it names is there."""
+    for folder in {each.parent for each in MODULES}:
+        modules = {path.name for path in folder.glob("*.py")} - {"__init__.py", "__main__.py"}
+        text = ast.get_docstring(parsed(folder / "__init__.py")) or ""
+        named = re.findall(r"``(\w+\.py)``", text)
+        assert modules.issuperset(named), folder
+        if len(modules) > 1 and folder.name != "mdvec":
+            assert re.search(r"\bRead ``\w+\.py``.{,30}\bfirst\b", text), folder
+
+
 def imported(module: Path) -> set[str]:
     """Return the names that a module imports, each with and without what it takes from there."""
     names: set[str] = set()
@@ -137,3 +149,18 @@ def test_a_small_module_has_several_users() -> None:
         if len(module.read_text(encoding="utf-8").splitlines()) < MIN_LINES_FOR_ONE_USER
     }
     assert [name for name in names if users[name] < 2 and f"{name}:" not in by_name] == []
+
+
+def test_text_of_programs_has_an_encoding() -> None:
+    """The system's own would be cp932 or cp1252 on Windows; ruff knows no rule for it outside its preview."""
+    modules = [*MODULES, *(ROOT / "scripts").glob("*.py"), *(ROOT / "packages").rglob("*.py")]
+    without = [
+        f"{module.name}:{node.lineno}"
+        for module in modules
+        for node in ast.walk(parsed(module))
+        if isinstance(node, ast.Call)
+        and (given := {each.arg for each in node.keywords}) & {"text", "universal_newlines"}
+        and "encoding" not in given
+        and ast.unparse(node.func).startswith("subprocess.")
+    ]
+    assert without == []

@@ -144,6 +144,7 @@ def test_a_recognised_config_yaml_counts_in_the_folder_that_is_served(tmp_path: 
         ("search: {default_top_k: 7}\nlogging: {level: debug}\n", True),
         ("embeding: {output_dimensionality: 768}\nsearch: {default_top_k: 7}\n", True),
         ("search: {k: 7}\n", False),
+        ("search: {k: 7}\nchromadb: {collection_name: notes}\nstore: {vectors: sqlite-vec}\n", True),
         ("embedding: {model: bge, batch_size: 8}\nsearch: {k: 7}\nllm: {model: x}\n", False),
         ("", False),
         ("- a\n", False),
@@ -177,10 +178,13 @@ def test_every_setting_has_a_fate_and_unknown_ones_are_named(tmp_path: Path) -> 
         ("embedding: {batch_size: 8}\n", "embedding.batch_size has no effect: mdvec sends as many"),
         (
             "retry: {base_delay: 3, backoff_factor: 4}\n",
-            "retry.base_delay, retry.backoff_factor has no effect",
+            "retry.base_delay, retry.backoff_factor have no effect",
         ),
         ("chromadb: {hnsw_M: 16}\n", ""),
-        ("chromadb: {hnsw_M: 32}\n", 'chromadb.hnsw_M has no effect without [store] vectors = "chroma"'),
+        (
+            "chromadb: {hnsw_M: 32, hnsw_search_ef: 50}\n",
+            'chromadb.hnsw_M, chromadb.hnsw_search_ef have no effect without [store] vectors = "chroma"',
+        ),
     ],
 )
 def test_what_has_no_effect_is_a_warning(tmp_path: Path, text: str, said: str) -> None:

@@ -63,10 +63,6 @@ def test_mean_and_spread_of_other_subjects() -> None:
     assert (measured.spaced.mean, measured.spaced.spread) == pytest.approx((0.2, 0.1))
     assert measured.unspaced.mean == pytest.approx(0.5)
     assert model.calls == [2 * HALF, 2 * HALF]
-    assert (measured.written(unspaced=False), measured.written(unspaced=True)) == (
-        measured.spaced,
-        measured.unspaced,
-    )
 
 
 def test_a_model_that_finds_all_texts_alike_still_has_a_spread() -> None:

@@ -49,7 +49,7 @@ def test_other_extensions_are_named(name: str, rule: str) -> None:
     "name",
     [
         *(".git", "node_modules", "__pycache__", ".venv", ".mdvec", ".obsidian", ".trash", ".vscode"),
-        *(".Trash-1000", ".dropbox.cache", "#recycle", "@eaDir"),
+        *(".Trash-1000", ".dropbox.cache", "#recycle", "@eaDir", ".tmp.driveupload"),
     ],
 )
 def test_folders_of_programs_are_not_entered(name: str) -> None:

@@ -70,6 +70,15 @@ def test_a_section_is_named_as_the_document_has_it(wanted: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("wanted", "first"), [("C%2B%2B", 1), ("C++", 3), ("Encode a space as %20", 5), ("C++%20notes", 7)]
+)
+def test_a_percent_sign_in_a_heading_is_one(wanted: str, first: int) -> None:
+    """An encoded name is decoded only where no section has it as it is."""
+    body = "# C%2B%2B\n\n# C++\n\n# Encode a space as %20\n\n# C++ notes\n"
+    assert lines_of_section(_stored(body), wanted) == (first, first)
+
+
+@pytest.mark.parametrize(
     ("wanted", "lines"), [("^boards", (5, 6)), ("^one", (8, 8)), ("^two", (9, 10)), ("^quote", (12, 12))]
 )
 def test_a_block_is_named_by_its_id(wanted: str, lines: tuple[int, int]) -> None:
