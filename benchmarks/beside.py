@@ -1,4 +1,4 @@
-"""mdvec beside other programs: the same folders and the same questions, in one run.
+"""Compares mdvec with other programs: the same folders and the same questions, in one run.
 
     python -m benchmarks.beside SETS_DIR [--qmd PROGRAM] [--vault-mcp PROGRAM] [--basic-memory PROGRAM]
     python -m benchmarks.beside --markdown         prints the table of the recorded figures
@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,17 +77,20 @@ class Program(Struct, frozen=True):
 def programs(options: argparse.Namespace) -> Iterator[Program]:
     """Yield mdvec and those of the others that are there."""
     mdvec = (sys.executable, "-P", "-m", "mdvec")
-    yield Program(
-        "mdvec (meaning and words)",
-        (
-            (*mdvec, "tool", "add", "-n", "docs", "-d", "Documents", "-s", "DOCS"),
-            (*mdvec, "import", "-n", "docs"),
-        ),
-        (*mdvec, "serve"),
-        "search_docs",
-        lambda question: {"query": question, "limit": LIMIT},
-        lambda content: [hit["path"] for hit in content["hits"]],
-    )
+    ways = ("meaning and words", "hybrid", ()), ("keywords", "lexical", ("--no-embed",))
+    for way, mode, without in ways:
+        yield Program(
+            f"mdvec ({way})",
+            (
+                (*mdvec, "tool", "add", "-n", "docs", "-d", "Documents", "-s", "DOCS"),
+                (*mdvec, "import", "-n", "docs", *without),
+            ),
+            (*mdvec, "serve"),
+            "search",
+            partial(_asked_in, mode),
+            lambda content: [hit["path"] for hit in content["hits"]],
+            {"MDVEC_WATCH_ENABLED": "false"},  # or it would embed while it answers by words
+        )
     if options.qmd:
         qmd = (options.qmd,)
         yield Program(
@@ -126,6 +130,10 @@ def programs(options: argparse.Namespace) -> Iterator[Program]:
             lambda content: [hit["file_path"] for hit in content["result"]["results"]],
             {"BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED": "false"},
         )
+
+
+def _asked_in(mode: str, question: str) -> dict[str, Any]:
+    return {"query": question, "limit": LIMIT, "mode": mode}
 
 
 def measure(program: Program, docs: Path, questions: Sequence[Question]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Measures what scores mean: whether hits with a score of .3 are right in three cases of ten.
 
     python -m benchmarks.calibration SETS_DIR --embed-cache DIR      measures, writes JSON
-    python -m benchmarks.calibration SETS_DIR --embed-cache DIR --fit    fits the weights anew, prints them
+    python -m benchmarks.calibration SETS_DIR --embed-cache DIR --fit    fits the weights for all modes anew
     python -m benchmarks.calibration --markdown                      prints the table of that JSON
 
 Four kinds of questions are asked in every set: its own; those of other subjects, which nothing answers; its
@@ -36,7 +36,7 @@ from mdvec.evaluation.judgements import JudgedSet, Question
 from mdvec.evaluation.runner import scope_filters
 from mdvec.search import probability, search
 from mdvec.search.filters import narrowed
-from mdvec.search.probability import Evidence
+from mdvec.search.probability import WEIGHTS, Evidence, Judged
 from mdvec.text.hashing import text_hash
 from mdvec.text.terms import is_unspaced_query
 from mdvec.text.tokens import estimate_token_count
@@ -60,9 +60,14 @@ _SAME_SUBJECT = ("docs_astro", "vault_obsidian_help", "vault_jzhao", "ja_", "xl_
 _UNJUDGED = frozenset({"docs_astro", "docs_astro_commit", "vault_obsidian_help", "docs_tldr_xl"})
 
 
-# The weight of the folders of tests/sense in the fit, relative to a set. Few of their later hits are judged.
-_FOLDERS_WEIGH = {True: 4.0, False: 0.25}
 _FOLDERS = "sense"
+
+# The weight of the first hits in the folders of tests/sense in the fit, relative to a set. Too few of their
+# later hits are judged.
+_FOLDERS_WEIGH = 7.0
+
+# The weight of a mode in the fit.
+_MODES_WEIGH = {SearchMode.HYBRID: 5.0, SearchMode.DENSE: 1.0, SearchMode.LEXICAL: 1.0}
 
 
 class Kind(StrEnum):
@@ -80,23 +85,27 @@ class Hit(Struct, frozen=True):
     Attributes:
         set: Name of the set.
         kind: How the question was asked.
+        mode: How it was searched.
         question: Its text.
         language: ``ja`` or ``en``, that of the question.
         rank: From 0.
         score: Its score.
         is_right: Whether its document answers.
         tokens: Estimated number of tokens of its text.
+        judged: The way it was judged.
         evidence: What its score was computed from.
     """
 
     set: str
     kind: Kind
+    mode: SearchMode
     question: str
     language: str
     rank: int
     score: float
     is_right: bool
     tokens: int
+    judged: Judged
     evidence: Evidence
 
 
@@ -138,15 +147,15 @@ def collect_folders(mode: SearchMode) -> Iterator[Hit]:
                     good = [*(question.get("first") or ()), *(question.get("among") or ())]
                     wrong = question.get("not") or ()
                     query = SearchQuery(str(question["ask"]), mode=mode, min_score=0.0)
-                    for hit, evidence in _searched(query, workspace):
+                    for hit, known in _searched(query, workspace):
                         right = is_one_of(hit.path, good)
                         if right or not good or is_one_of(hit.path, wrong):
-                            yield _judged(_FOLDERS, Kind.OWN, query.text, hit, evidence, is_right=right)
+                            yield _judged(_FOLDERS, Kind.OWN, query, hit, known, is_right=right)
 
 
-def _searched(query: SearchQuery, workspace: Workspace) -> list[tuple[SearchHit, Evidence]]:
+def _searched(query: SearchQuery, workspace: Workspace) -> list[tuple[SearchHit, tuple[Judged, Evidence]]]:
     """Return hits, each with what its score was computed from."""
-    seen: list[Evidence] = []
+    seen: list[tuple[Judged, Evidence]] = []
 
     def remember(passages: Any, candidates: Any, words: Any) -> list[float]:
         seen[:] = probability.evidence_of(passages, candidates, words)
@@ -158,11 +167,19 @@ def _searched(query: SearchQuery, workspace: Workspace) -> list[tuple[SearchHit,
 
 
 def _judged(
-    name: str, kind: Kind, question: str, hit: SearchHit, evidence: Evidence, *, is_right: bool
+    name: str,
+    kind: Kind,
+    query: SearchQuery,
+    hit: SearchHit,
+    known: tuple[Judged, Evidence],
+    *,
+    is_right: bool,
 ) -> Hit:
-    language = "ja" if is_unspaced_query(question) else "en"
+    language = "ja" if is_unspaced_query(query.text) else "en"
     tokens = estimate_token_count(hit.text)
-    return Hit(name, kind, question, language, hit.rank - 1, hit.score, is_right, tokens, evidence)
+    return Hit(
+        name, kind, query.mode, query.text, language, hit.rank - 1, hit.score, is_right, tokens, *known
+    )
 
 
 class _Asking:
@@ -192,10 +209,10 @@ class _Asking:
         )
         with applied((Patch(search, "narrowed", inside),)):
             found = _searched(query, self._corpus.workspace)
-        for hit, evidence in found:
+        for hit, known in found:
             if hit.path not in located.exclude:
                 is_right = kind is not Kind.OTHER and hit.path in right
-                yield _judged(self._name, kind, question.text, hit, evidence, is_right=is_right)
+                yield _judged(self._name, kind, query, hit, known, is_right=is_right)
 
 
 def _first(questions: Sequence[Question]) -> list[Question]:
@@ -262,20 +279,25 @@ def figures(hits: Sequence[Hit]) -> dict[str, Any]:
 
 def _shown(hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits of an answer that are shown by default."""
-    left = [hit for hit in hits if probability.probability(hit.evidence) >= MIN_SCORE]
+    left = [hit for hit in hits if probability.probability(hit.evidence, hit.judged) >= MIN_SCORE]
     is_none = probability.level_of(hits[0].score).value == "none"
     return left[:1] if is_none else left
 
 
-def fitted(hits: Sequence[Hit], *, first: bool) -> NDArray[np.float64]:
+def fitted(hits: Sequence[Hit], judged: Judged) -> NDArray[np.float64]:
     """Return the weights of a logistic regression, each set and kind with the same weight in all."""
-    chosen = [hit for hit in hits if hit.evidence.is_first is first]
+    chosen = [
+        hit
+        for hit in hits
+        if hit.judged == judged and (not hit.rank if judged.is_first else hit.set != _FOLDERS)
+    ]
     counts: dict[tuple[str, Kind], int] = {}
     for hit in chosen:
         counts[hit.set, hit.kind] = counts.get((hit.set, hit.kind), 0) + 1
     weight = np.array([len(chosen) / len(counts) / counts[hit.set, hit.kind] for hit in chosen])
-    weight *= [_FOLDERS_WEIGH[first] if hit.set == _FOLDERS else 1.0 for hit in chosen]
-    rows = np.array([_row(hit.evidence) for hit in chosen])
+    weight *= [_MODES_WEIGH[hit.mode] * (_FOLDERS_WEIGH if hit.set == _FOLDERS else 1.0) for hit in chosen]
+    used = np.flatnonzero((1.0, *WEIGHTS[judged][1]))
+    rows = np.array([(1.0, *hit.evidence) for hit in chosen])[:, used]
     right = np.array([hit.is_right for hit in chosen], np.float64)
     found = np.zeros(rows.shape[1])
     penalty = np.diag([1e-6, *(1.0 for _ in found[1:])])
@@ -285,10 +307,6 @@ def fitted(hits: Sequence[Hit], *, first: bool) -> NDArray[np.float64]:
         curvature = (rows * (weight * expected * (1 - expected))[:, np.newaxis]).T @ rows + penalty
         found = found - np.linalg.solve(curvature, gradient)
     return found
-
-
-def _row(evidence: Evidence) -> list[float]:
-    return [1.0, evidence.nearness or 0.0, evidence.coverage or 0.0, evidence.lead, evidence.crowd]
 
 
 def table(result: Mapping[str, Any]) -> str:
@@ -325,17 +343,20 @@ def main() -> None:
         return
     sets = [each for each in find_sets(arguments.folder, [], MIN_GRADES) if each.set.name not in _UNJUDGED]
     hits: list[Hit] = []
+    modes = [*SearchMode] if arguments.fit else [arguments.mode]
     for judged in sets:
         if arguments.only_set and judged.set.name not in arguments.only_set:
             continue
         languages = {is_unspaced_query(each.text) for each in _first(judged.set.questions)}
         others = of_other_subjects(judged.set.name, sets, languages)
-        hits += collect(judged, others, arguments.embed_cache, arguments.mode)
+        for mode in modes:
+            hits += collect(judged, others, arguments.embed_cache, mode)
         print(judged.set.name, len(hits), file=sys.stderr, flush=True)
     if arguments.fit:
-        hits += collect_folders(arguments.mode)
-        for first in (True, False):
-            print("first" if first else "later", *(f"{each:.2f}" for each in fitted(hits, first=first)))
+        for mode in modes:
+            hits += collect_folders(mode)
+        for judged_as in WEIGHTS:
+            print(judged_as, *(f"{each:.2f}" for each in fitted(hits, judged_as)))
         return
     result = figures(hits)
     write_result("calibration", result, arguments.output)

@@ -13,8 +13,8 @@ from functools import partial
 
 from mdvec.evaluation.baselines import BM25, GREP, RRF_60, Text, baselines, ranking, texts_of
 from mdvec.evaluation.judgements import Question, Ranker
+from mdvec.text.folding import spelled
 from mdvec.text.scripts import HAN, HANGUL, HIRAGANA, KATAKANA
-from mdvec.text.undecodable import spelled
 from mdvec.workspace import Workspace
 
 FTS5_WORDS = "fts5-words"

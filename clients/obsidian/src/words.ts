@@ -5,7 +5,7 @@ const WORDS = {
   search: ["Search by meaning and words", "意味とキーワードで検索"],
   related: ["Related notes", "関連ノート"],
   enterForMeaning: ["Press Enter to search by meaning, too", "Enter で意味でも検索"],
-  high: ["Very likely answers this", "答えが含まれている見込みが高いです"],
+  high: ["Very likely answers this", "答えが含まれている可能性が高いです"],
   medium: ["Likely answers this", "答えが含まれていそうです"],
   low: ["May not answer this", "答えが含まれていないかもしれません"],
   none: ["Probably no answer here; this comes closest", "おそらく答えはありません。近い箇所を示します"],
