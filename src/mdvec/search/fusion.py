@@ -92,7 +92,7 @@ def fuse(candidates: Candidates, words: Words) -> NDArray[np.float64]:
     if candidates.other_language.any():
         share = np.maximum(share, _cross_language_credit(candidates, share))
     is_stub = np.array([place.token_count <= _STUB_TOKENS for place in candidates.places], np.bool_)
-    stub_loss = _STUB_LOSS if is_stub.mean() <= _FEW_STUBS else 0.0
+    stub_loss = _STUB_LOSS if is_stub.sum() <= _FEW_STUBS * len(is_stub) else 0.0
     evidence: NDArray[np.float64] = (
         np.where(known, z, average)
         + most_by_words(words) * share

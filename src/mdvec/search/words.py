@@ -50,6 +50,7 @@ class Words(Struct, frozen=True):
         max_score: The largest BM25 score that a chunk could reach; 0 if no term is known.
         matched_weight: The share of the query's weight in terms that some chunk contains, 0..1.
         all_known: Whether each query term, function words aside, occurs in some chunk.
+        holding: Those of the chunks that hold every word of the query.
     """
 
     are_used: bool = False
@@ -57,6 +58,7 @@ class Words(Struct, frozen=True):
     max_score: float = 0.0
     matched_weight: float = 0.0
     all_known: bool = True
+    holding: frozenset[ChunkId] = frozenset()
 
 
 class QueryTerm(Struct, frozen=True):
@@ -110,6 +112,7 @@ def find_by_words(
         if terms and where.chunks is not None:
             found = _with_required(found, where.chunks, limit, view)
         found, gains = _with_gains(terms, found, frequencies, frozenset(sample), view)
+        holding = _holding_all(text, query, found, view)
         details.update(terms=len(terms), found=len(found))
     informative = {each.term for each in wanted}
     weights = {
@@ -127,7 +130,25 @@ def find_by_words(
         max_score=(BM25_K1 + 1) * known,
         matched_weight=matched / (known + missing) if known else 0.0,
         all_known=not unknown,
+        holding=holding,
     )
+
+
+def _holding_all(
+    text: str, query: QueryTerms, found: Sequence[tuple[ChunkId, float]], view: View
+) -> frozenset[ChunkId]:
+    """Return the chunks that hold every word of a query, in whichever spelling."""
+    if not (query.words or query.bigrams):
+        return frozenset()
+    whole = {
+        term: word_terms(word)
+        for word, parts in whole_words(text).items()
+        for part in parts
+        for term in word_terms(part)
+    }
+    groups = [(term, *whole.get(term, ())) for term in (*query.words, *query.bigrams)]
+    inside = Where(tuple(each.id for each in view.collections.all()), chunks=frozenset(dict(found)))
+    return frozenset(view.words.holding(groups, inside))
 
 
 def _ranked(
