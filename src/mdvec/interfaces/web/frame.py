@@ -92,21 +92,21 @@ class Site:
         self._templates.globals.update(document_url=document_url, search_url=search_url)
 
     async def call(
-        self, function: Callable[[], _Answer], *, limiter: CapacityLimiter | None = None
+        self, function: Callable[[Workspace], _Answer], *, limiter: CapacityLimiter | None = None
     ) -> _Answer:
-        """Call a function of the workspace in a thread; damage of the database is named as such."""
+        """Call a function with the workspace in a thread; damage of the database is named as such."""
 
         def explained() -> _Answer:
             with self.workspace.explaining():
-                return function()
+                return function(self.workspace)
 
         return await to_thread.run_sync(explained, limiter=limiter or self._limiter)
 
     async def read(self, path: str, collection: str, marked: Marked | None = None) -> Page:
         """Return a document, rendered in one of the few threads for that."""
-        pages = self.workspace.pages
         return await self.call(
-            lambda: pages.read(path, collection, PageAddresses(), marked), limiter=self._renderings
+            lambda workspace: workspace.pages.read(path, collection, PageAddresses(), marked),
+            limiter=self._renderings,
         )
 
     async def vaults(self) -> list[str]:

@@ -29,7 +29,7 @@ from mdvec.interfaces.web.search_page import number_of
 from mdvec.run import Stage
 from mdvec.types.document import DocumentState
 from mdvec.types.report import Activity, CollectionStatus, ImportReport, TagCount
-from mdvec.workspace import BackgroundImport
+from mdvec.workspace import BackgroundImport, Workspace
 
 _LOOK_EVERY_S = 0.5
 _KEEP_ALIVE_S = 15.0
@@ -54,7 +54,7 @@ class StatusPage:
     async def show(self, request: Request) -> Response:
         """Return the whole page."""
         values = await self._site.call(self._values)
-        tags = await self._site.call(self._site.workspace.tags)
+        tags = await self._site.call(lambda workspace: workspace.tags())
         maps = [
             (kind, width, height, treemap(tags[:most], width, height)) for kind, width, height, most in _MAPS
         ]
@@ -65,8 +65,8 @@ class StatusPage:
         """Return the files of one collection, by their state."""
         name = request.path_params["collection"]
         chosen = request.query_params.get("state", "")
-        workspace = self._site.workspace
-        status = (await self._site.call(lambda: workspace.status(name, files=True))).collections[0]
+        whole = await self._site.call(lambda workspace: workspace.status(name, files=True))
+        [status] = whole.collections
         counts = Counter(each.state for each in status.files)
         files = [each for each in status.files if chosen in ("", each.state.value)]
         first = number_of(request.query_params.get("from", ""), most=len(files))
@@ -92,10 +92,10 @@ class StatusPage:
         name = str(form.get("name", "")).strip()
         try:
             if not name:
-                known = await self._site.call(lambda: self._site.workspace.collections(include_disabled=True))
+                known = await self._site.call(lambda workspace: workspace.collections(include_disabled=True))
                 name = _free_name(folder, {each.name for each in known})
             await self._site.call(
-                lambda: self._site.workspace.add_collection(name, description or _title_of(folder), folder)
+                lambda workspace: workspace.add_collection(name, description or _title_of(folder), folder)
             )
         except MdvecError as error:
             values = {"folder": folder, "name": name, "description": description}
@@ -109,7 +109,7 @@ class StatusPage:
     async def start(self, request: Request, _: FormData) -> Response:
         """Bring a collection up to date."""
         name = request.path_params["collection"]
-        await self._site.call(lambda: self._site.workspace.collection(name))
+        await self._site.call(lambda workspace: workspace.collection(name))
         self._start(name)
         return RedirectResponse("/status", HTTPStatus.SEE_OTHER)
 
@@ -132,7 +132,7 @@ class StatusPage:
         last, quiet_s, generation, at_work = "", 0.0, -1, False
         while True:
             with suppress(MdvecError):  # the store is away; it is asked again
-                now = await self._site.call(self._site.workspace.generation)
+                now = await self._site.call(lambda workspace: workspace.generation())
                 # Work ends without a change of the store, after its last commit.
                 if now != generation or at_work or last == "":
                     values = await self._site.call(self._values)
@@ -152,10 +152,10 @@ class StatusPage:
         with workspace.explaining():
             return workspace.import_collection(name)
 
-    def _values(self) -> dict[str, Any]:
+    def _values(self, workspace: Workspace) -> dict[str, Any]:
         import psutil
 
-        status = self._site.workspace.status()
+        status = workspace.status()
         folder = Path(status.database).parent
         shown = [self._shown(each) for each in status.collections]
         self._speeds.forget(each["key"] for each in shown if each["key"])
