@@ -35,7 +35,6 @@ from mdvec.text.addresses import without_password
 
 if TYPE_CHECKING:
     from mdvec.config import Config
-    from mdvec.interfaces.daemon.place import DaemonPlace
 
 _LAST_LINES = 20
 _ANY_PORT = "127.0.0.1:0"
@@ -59,7 +58,7 @@ def daemon() -> None:
 def start(session: Session, address: str | None, token_file: Path | None) -> None:
     """Start it, unless it is already running."""
     from mdvec.interfaces.daemon import control
-    from mdvec.interfaces.daemon.place import DaemonError, why_not
+    from mdvec.interfaces.daemon.place import OUTPUT, DaemonError, why_not
 
     place = _place(session)
     with control.one_at_a_time(place):
@@ -78,7 +77,7 @@ def start(session: Session, address: str | None, token_file: Path | None) -> Non
         command = _command(session, address, token_file)
         info = control.start(place, command, cwd=session.cwd, env=session.env)
         if info is None:
-            note(place.output.read_text("utf-8", "replace").rstrip("\n"))
+            note((place / OUTPUT).read_text("utf-8", "replace").rstrip("\n"))
             msg = "the daemon did not start"
             raise DaemonError(msg, hint="Its output is above; 'mdvec daemon run' shows more.")
     note(f"started: process {info.pid}, {info.url}")
@@ -90,9 +89,10 @@ def start(session: Session, address: str | None, token_file: Path | None) -> Non
 def run(session: Session, address: str | None, token_file: Path | None) -> int:
     """Run it in the foreground, for a service manager."""
     from mdvec.interfaces.cli.served import commands
+    from mdvec.interfaces.daemon.place import LOG
 
     place = _place(session)
-    with opened_for_http(session, address or USUAL_ADDRESS, token_file=token_file, log_file=place.log) as (
+    with opened_for_http(session, address or USUAL_ADDRESS, token_file=token_file, log_file=place / LOG) as (
         workspace,
         config,
         options,
@@ -175,9 +175,11 @@ def status(session: Session) -> int:
 @click.option("-f", "--follow", is_flag=True, help="Follow the log until Ctrl-C.")
 def logs(session: Session, lines: int, follow: bool) -> None:
     """Print the end of its log."""
+    from mdvec.interfaces.daemon.place import OUTPUT
+
     place = _place(session)
     log = _log(place, session.load_config().config)
-    log = log if log.exists() else place.output
+    log = log if log.exists() else place / OUTPUT
     if not log.exists():
         note("there is no log yet")
         return
@@ -254,12 +256,14 @@ def open_(session: Session, /, query: tuple[str, ...], address: str | None, no_b
         return serve_over_http(session, _ANY_PORT, visit=visit)
 
 
-def _log(place: DaemonPlace, config: Config) -> Path:
+def _log(place: Path, config: Config) -> Path:
     """Return the file of a daemon's log."""
-    return place.log if config.log.file is None else Path(config.log.file)
+    from mdvec.interfaces.daemon.place import LOG
+
+    return Path(config.log.file or place / LOG)
 
 
-def _place(session: Session) -> DaemonPlace:
+def _place(session: Session) -> Path:
     from mdvec.interfaces.daemon.place import place_of
 
     return place_of(session.database_place(session.load_config().config))

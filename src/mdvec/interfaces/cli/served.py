@@ -103,7 +103,7 @@ class ServedSession(Session):
             raise NotServedError
         if self.data_dir is not None and self.docs_dir is None:  # an error
             raise NotServedError
-        place = place_of(self.database_place(config)).folder.name
+        place = place_of(self.database_place(config)).name
         if place != self.place:
             raise NotServedError(place)
         if settings_id(config, self.docs_dir) != self.settings:

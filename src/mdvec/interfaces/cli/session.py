@@ -181,10 +181,10 @@ class Session:
 
     def _note_other_daemon(self, config: Config) -> None:
         """Warn if the daemon of the database runs another version, or has other settings."""
-        from mdvec.interfaces.daemon.place import place_of, settings_id, why_not
+        from mdvec.interfaces.daemon.place import place_of, read_info, settings_id, why_not
 
         place = place_of(self.database_place(config))
-        info = place.read()
+        info = read_info(place)
         problem = "" if info is None else why_not(info, settings_id(config, self.docs_dir))
         if not problem:
             return

@@ -16,7 +16,7 @@ import psutil
 from msgspec import Struct
 
 from mdvec.config.trust import make_private_folder
-from mdvec.interfaces.daemon.place import DaemonError, DaemonInfo, DaemonPlace
+from mdvec.interfaces.daemon.place import LOCK, LOG, OUTPUT, DaemonError, DaemonInfo, read_info
 from mdvec.locks import locked
 from mdvec.text.addresses import without_password
 
@@ -29,31 +29,29 @@ _DETACHED = 0x8 if sys.platform == "win32" else 0  # subprocess.DETACHED_PROCESS
 _Found = TypeVar("_Found")
 
 
-def running(place: DaemonPlace) -> DaemonInfo | None:
+def running(place: Path) -> DaemonInfo | None:
     """Return what the daemon says that holds the lock; None when none does."""
-    if not place.lock.exists():
+    if not (place / LOCK).exists():
         return None
-    with locked(place.lock, wait_s=0) as free:
-        return None if free else place.read()
+    with locked(place / LOCK, wait_s=0) as free:
+        return None if free else read_info(place)
 
 
 @contextmanager
-def one_at_a_time(place: DaemonPlace) -> Iterator[None]:
+def one_at_a_time(place: Path) -> Iterator[None]:
     """Let no other command start this daemon meanwhile: the second one would report a failure.
 
     After a minute it goes on regardless.
     """
-    make_private_folder(place.folder)
-    with locked(place.start_lock, wait_s=_START_WAIT_S):
+    make_private_folder(place)
+    with locked(place / "start.lock", wait_s=_START_WAIT_S):
         yield
 
 
-def start(
-    place: DaemonPlace, command: Sequence[str], *, cwd: Path, env: Mapping[str, str]
-) -> DaemonInfo | None:
+def start(place: Path, command: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> DaemonInfo | None:
     """Start a daemon, and wait until it is ready.
 
-    Its folder must exist. What it prints is written to ``place.output``.
+    Its folder must exist. What it prints is written to :data:`OUTPUT` there.
 
     Returns:
         Its description of itself; None if it ended.
@@ -61,7 +59,7 @@ def start(
     Raises:
         DaemonError: If it was not ready in time.
     """
-    with os.fdopen(os.open(place.output, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as output:
+    with os.fdopen(os.open(place / OUTPUT, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as output:
         process = subprocess.Popen(  # noqa: S603 - this program itself
             command,
             cwd=cwd,
@@ -75,11 +73,11 @@ def start(
     info = _wait_for(lambda: _answering(place, process.pid), process)
     if info is None and process.poll() is None:
         msg = f"the daemon is not ready after {_START_WAIT_S:.0f} seconds: process {process.pid}"
-        raise DaemonError(msg, hint=f"It may still become ready. What it does is in {place.log}.")
+        raise DaemonError(msg, hint=f"It may still become ready. What it does is in {place / LOG}.")
     return info
 
 
-def stop(place: DaemonPlace, info: DaemonInfo) -> None:
+def stop(place: Path, info: DaemonInfo) -> None:
     """End a daemon, by force if it does not end by itself.
 
     Raises:
@@ -94,8 +92,8 @@ def stop(place: DaemonPlace, info: DaemonInfo) -> None:
     raise DaemonError(msg, hint="It may wait for a disk; end the process yourself.")
 
 
-def _answering(place: DaemonPlace, pid: int) -> DaemonInfo | None:
-    info = place.read()
+def _answering(place: Path, pid: int) -> DaemonInfo | None:
+    info = read_info(place)
     return info if info is not None and info.pid == pid else None
 
 
@@ -140,7 +138,7 @@ class Unit(Struct, frozen=True):
 
 
 def unit_for(
-    place: DaemonPlace,
+    place: Path,
     command: Sequence[str],
     *,
     cwd: Path,
@@ -163,7 +161,7 @@ def unit_for(
     if secret is not None:
         msg = f"{secret} contains a password, which the unit's file would contain, too"
         raise DaemonError(msg, hint="Leave the password to ~/.pgpass, or set [store] location.")
-    name = f"{_LABEL}-{place.folder.name}"
+    name = f"{_LABEL}-{place.name}"
     if platform == "linux":
         path = Path(
             env.get("XDG_CONFIG_HOME") or Path.home() / ".config", "systemd", "user", f"{name}.service"

@@ -6,7 +6,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
@@ -20,11 +20,19 @@ from starlette.routing import Route
 from mdvec import __version__
 from mdvec.clock import now_ms
 from mdvec.config import Config
-from mdvec.config.trust import make_private_folder
+from mdvec.config.trust import make_private_folder, write_private
 from mdvec.errors import ListenError
 from mdvec.interfaces.app import build_app, url_of
 from mdvec.interfaces.daemon.client import COMMAND_PATH
-from mdvec.interfaces.daemon.place import DaemonError, DaemonInfo, DaemonPlace, settings_id, socket_path
+from mdvec.interfaces.daemon.place import (
+    INFO,
+    LOCK,
+    DaemonError,
+    DaemonInfo,
+    read_info,
+    settings_id,
+    socket_path,
+)
 from mdvec.interfaces.errors import bug_listener
 from mdvec.interfaces.http.guard import MAX_REQUESTS, WebDoor, problem
 from mdvec.interfaces.http.options import Authority, ServerOptions
@@ -44,7 +52,7 @@ def run_daemon(
     workspace: Workspace,
     config: Config,
     options: ServerOptions,
-    place: DaemonPlace,
+    place: Path,
     commands: Callable[[Workspace, str, str], RunCommand],
     *,
     docs_dir: Path | None,
@@ -73,7 +81,7 @@ def run_daemon(
         token = secrets.token_urlsafe(32)
         if options.rights:  # programs of its user on this machine need none of the tokens for others
             options = replace(options, rights=(*options.rights, *rights_of(token, ())))
-        door = _command_door(commands(workspace, place.folder.name, settings), token)
+        door = _command_door(commands(workspace, place.name, settings), token)
         app = build_app(workspace, config, options, port, on_bug=on_bug, more=[door])
         with _unix_listener(socket_path(place, env)) as (path, unix_listeners):
             info = DaemonInfo(
@@ -88,13 +96,13 @@ def run_daemon(
             )
 
             def ready() -> None:
-                place.write(info)
+                write_private(place / INFO, msgspec.json.encode(info))
                 show(f"the daemon serves {info.database} at {' and '.join(filter(None, (info.url, path)))}")
 
             try:
                 return serve(app, listener, *unix_listeners, ready=ready)
             finally:
-                place.clear()  # before the sockets close, so that no client uses them
+                _forget(place)  # before the sockets close, so that no client uses them
 
 
 def _command_door(run: RunCommand, token: str) -> WebDoor:
@@ -115,20 +123,26 @@ def _command_door(run: RunCommand, token: str) -> WebDoor:
 
 
 @contextmanager
-def _only_daemon(place: DaemonPlace) -> Iterator[None]:
+def _only_daemon(place: Path) -> Iterator[None]:
     """Keep other daemons away from a database, and remove what one that was killed has left.
 
     Raises:
         DaemonError: If there is one already.
     """
-    make_private_folder(place.folder)
-    with locked(place.lock, wait_s=_LOCK_WAIT_S) as held:
+    make_private_folder(place)
+    with locked(place / LOCK, wait_s=_LOCK_WAIT_S) as held:
         if not held:
-            info = place.read()
+            info = read_info(place)
             msg = "the daemon of this database is already running" + (f": process {info.pid}" if info else "")
             raise DaemonError(msg, hint="Run 'mdvec daemon status' to see it.")
-        place.clear()
+        _forget(place)
         yield
+
+
+def _forget(place: Path) -> None:
+    """Remove the daemon's description of itself."""
+    with suppress(OSError):
+        (place / INFO).unlink()
 
 
 def _bind(address: Authority, *, any_port: bool) -> socket.socket:
