@@ -368,17 +368,13 @@ class TwoCollections(FakeWorkspace):
         super().__init__()
         self.known = [COLLECTION, replace(COLLECTION, id=CollectionId(2), name="work")]
 
-    def import_collection(
-        self,
-        name: str,
-        options: ImportOptions = ImportOptions(),  # noqa: B008 - frozen
-        **_: Any,
-    ) -> ImportReport:
+    def import_collection(self, name: str, *options: Any, **_: Any) -> ImportReport:
         """Fail for one."""
         if name == "work":
             msg = "/mnt/work is not there"
             raise SourceMissingError(msg)
-        return super().import_collection(name, options)
+        imported: ImportReport = super().import_collection(name, *options)
+        return imported
 
 
 def test_reindex_updates_all_enabled_collections() -> None:
