@@ -34,11 +34,11 @@ def main() -> int:
     )
     http.build_server = build_with_fixtures  # type: ignore[attr-defined]  # it imports it
     with open_workspace(config) as workspace:
-        return serve_http(workspace, config, options, show=_show, verbose=True)
+        return serve_http(workspace, config, options, ready=_show, verbose=True)
 
 
-def _show(words: str) -> None:
-    sys.stderr.write(f"{words}\n")
+def _show(url: str) -> None:
+    sys.stderr.write(f"{url}/mcp\n")
     sys.stderr.flush()
 
 

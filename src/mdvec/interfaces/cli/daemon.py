@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import click
 
-from mdvec.errors import ListenError, UsageError
+from mdvec.errors import UsageError
 from mdvec.interfaces.cli.common_options import (
     CommandGroup,
     WholeNumber,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from mdvec.config import Config
 
 _LAST_LINES = 20
-_ANY_PORT = "127.0.0.1:0"
 
 _http_option = click.option(
     "--http",
@@ -248,12 +247,7 @@ def open_(session: Session, /, query: tuple[str, ...], address: str | None, no_b
         note(f"the daemon serves the page at {info.url}{page}")
         browse(info.url + page)
         return 0
-    try:
-        return serve_over_http(session, address or USUAL_ADDRESS, visit=visit)
-    except ListenError:
-        if address is not None:
-            raise
-        return serve_over_http(session, _ANY_PORT, visit=visit)
+    return serve_over_http(session, address or USUAL_ADDRESS, visit=visit, any_port=address is None)
 
 
 def _log(place: Path, config: Config) -> Path:

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.http.guard import WebDoor
 from mdvec.interfaces.http.options import ServerOptions
-from mdvec.interfaces.http.rights import LOGIN_PATH, right_of_token, start_session
+from mdvec.interfaces.http.rights import LOGIN_PATH, end_session, right_of_token, start_session
 from mdvec.interfaces.web import document_page, search_page
 from mdvec.interfaces.web.frame import Handler, Site, static_file
 from mdvec.interfaces.web.status_page import StatusPage
@@ -100,8 +100,7 @@ async def _sign_in(site: Site, request: Request) -> Response:
 async def _sign_out(site: Site, request: Request, _: FormData) -> Response:
     """End the session."""
     response = RedirectResponse("/login", HTTPStatus.SEE_OTHER)
-    options = site.options
-    options.ended.end(request.headers.get("cookie", ""), options.rights, response)
+    end_session(response, request.headers.get("cookie", ""), site.options.rights, site.options.ended)
     return response
 
 
