@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.config import Config
-from mdvec.errors import did_you_mean, sentences
+from mdvec.errors import did_you_mean
 from mdvec.interfaces import answers, operations, requests
 from mdvec.interfaces.errors import OnBug, hint_for_client, text_for_client
 from mdvec.interfaces.mcp import wording
@@ -182,13 +182,10 @@ class Tools:
         def begin(part: int) -> None:
             progress.part = part
 
-        reports, failures = operations.reindex(self._workspace, names, on_part=begin)
-        errors = {
-            name: note_lines([sentences(error, hint_for_client(error.hint))])[0]
-            for name, error in failures.items()
-        }
-        warnings = note_lines([f"{each.collection}: {text}" for each in reports for text in each.warnings])
-        return answers.reindexed(reports, errors, warnings), wording.reindex_text(reports, errors)
+        found = operations.reindex(self._workspace, names, hint_for_client, on_part=begin)
+        done = (replace(each, error=each.error and note_lines([each.error])[0]) for each in found.collections)
+        found = replace(found, collections=tuple(done), warnings=note_lines(found.warnings))
+        return found, wording.reindex_text(found)
 
     def _failure(self, error: Exception, arguments: Arguments) -> types.CallToolResult:
         text = wording.failure_text(wording.failure_for_client(error, self._on_bug, arguments.values()))
