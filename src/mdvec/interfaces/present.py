@@ -50,7 +50,7 @@ NO_ANSWER = "the documents probably do not answer the question"
 _MAX_WORD_CHARS = 60
 _SHOWN_TAGS = 6
 
-_STEP_WORDS: Final = {
+STEP_WORDS: Final = {
     Stage.WAIT: "waiting for another process",
     Stage.LIMIT: "waiting for a service, seconds left",
     Stage.SCAN: "listing files",
@@ -61,6 +61,8 @@ _STEP_WORDS: Final = {
     Stage.INDEX: "filling the vector index",
     Stage.PUBLISH: "publishing, megabytes",
 }
+"""The names of steps, in small letters."""
+
 # Published figures by column of the table: for Japanese, and for many languages.
 _BENCHMARKS = {
     "JMTEB": ("JMTEB retrieval, 11 sets",),
@@ -81,15 +83,10 @@ _TARGET_ESCAPES = {ord(char): f"%{ord(char):02X}" for char in "\n<>#?%"}
 def progress_line(stage: Stage, done: int, total: int, detail: str = "") -> str:
     """Return the progress of a step in words; the arguments are those of a progress listener."""
     if stage is Stage.WAIT:
-        return f"waiting: {detail}" if detail else step_words(stage)
+        return f"waiting: {detail}" if detail else STEP_WORDS[stage]
     if total:
-        return f"{step_words(stage)}: {done:,} of {total:,}"
-    return f"{step_words(stage)}: {done:,}"
-
-
-def step_words(stage: Stage) -> str:
-    """Return the name of a step, in small letters."""
-    return _STEP_WORDS[stage]
+        return f"{STEP_WORDS[stage]}: {done:,} of {total:,}"
+    return f"{STEP_WORDS[stage]}: {done:,}"
 
 
 def revision_line(collection: Collection) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -77,7 +76,7 @@ def import_(
     failed = False
     with (
         session.open(makes=session.docs_dir is not None) as (workspace, _),
-        _embedding_on(cluster, workspace, session),
+        workspace.models.embedding_on(cluster, shows_output=session.verbose),
     ):
         names = tuple(dict.fromkeys(names)) or tuple(each.name for each in workspace.collections())
         if not names:
@@ -117,14 +116,6 @@ def _import_one(
     if report.failure is not None:
         _print_missing_vectors(report.failure, f"{embedded_so_far(report)}. Run {resume} to resume.")
     return not (report.failed or report.failure)
-
-
-def _embedding_on(
-    cluster: str | None, workspace: Workspace, session: Session
-) -> AbstractContextManager[None]:
-    if cluster is None:
-        return nullcontext()
-    return workspace.models.embedding_on(cluster, shows_output=session.verbose)
 
 
 def _print_report(report: ImportReport, session: Session) -> None:

@@ -64,14 +64,14 @@ class TerminalProgress:
 
     def __call__(self, stage: Stage, done: int, total: int, detail: str = "", /) -> None:
         """Move the bar; a new step replaces the one before. A wait is a line of text without a bar."""
-        from mdvec.interfaces.present import progress_line, step_words
+        from mdvec.interfaces.present import STEP_WORDS, progress_line
 
         with self._guard, suppress(OSError, ValueError):  # a terminal that is closed stops no import
             if self._bar is None or stage is not self._stage:
                 self.hide()
                 self._bar, self._stage = _bar(stage), stage
                 self._bar.start()
-            text = progress_line(stage, done, total, detail) if stage is Stage.WAIT else step_words(stage)
+            text = progress_line(stage, done, total, detail) if stage is Stage.WAIT else STEP_WORDS[stage]
             self._bar.update(
                 self._bar.task_ids[0],
                 description=visible(text[:1].upper() + text[1:]),

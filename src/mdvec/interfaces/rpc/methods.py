@@ -19,15 +19,13 @@ from mdvec.interfaces import operations
 from mdvec.interfaces.answers import JsonObject, to_json
 from mdvec.interfaces.errors import hint_for_client
 from mdvec.interfaces.operations import OPERATIONS, Operation
-from mdvec.interfaces.requests import NoArguments, SearchRequest
+from mdvec.interfaces.requests import Depth, Limit, NoArguments, SearchRequest
 from mdvec.interfaces.rpc.dispatcher import PREFIX, Method
 from mdvec.types.hit import SCORE_DIGITS
 from mdvec.types.query import Expansion
 from mdvec.types.section import FoundSection, IndexedSection
 from mdvec.workspace import Workspace
 
-_Depth = Annotated[int, Meta(ge=0, le=3)]
-_Limit = Annotated[int, Meta(ge=1, le=1000)]
 _Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _WaitSeconds = Annotated[float, Meta(ge=0, le=3600)]
 _Moment = str | float | None
@@ -46,7 +44,7 @@ class GivenSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     content: str
     id: str = ""
     heading: str = ""
-    depth: _Depth = 0
+    depth: Depth = 0
     token_count: _Count = 0
     parent_id: str | None = None
     order: _Count = 0
@@ -84,15 +82,15 @@ class SearchParams(Struct, frozen=True, kw_only=True):
     """``search``."""
 
     query: str
-    limit: _Limit = 10
-    depth: _Depth | tuple[_Depth, ...] | None = None
+    limit: Limit = 10
+    depth: Depth | tuple[Depth, ...] | None = None
     include_clean_only: bool = False
 
 
 class LimitParams(Struct, frozen=True, kw_only=True):
     """``getDirtySections``."""
 
-    limit: _Limit = 100
+    limit: Limit = 100
 
 
 def all_methods(workspace: Workspace) -> dict[str, Method]:
