@@ -27,7 +27,7 @@ from mdvec.interfaces.http.guard import (
 )
 from mdvec.interfaces.http.options import Authority, ServerOptions
 from mdvec.interfaces.http.server import bind, serve
-from mdvec.interfaces.mcp.http import mcp_routes
+from mdvec.interfaces.mcp.application import mcp_routes
 from mdvec.interfaces.rpc.dispatcher import RpcClient
 from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.interfaces.streams import MAX_LINE_BYTES

@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from mdvec.types.report import CollectionStatus, ImportReport
     from mdvec.types.store_report import PublishedVersion
 
-MODEL_COLUMNS = (
-    "model",
-    "dimension",
-    "languages",
-    "MB",
-    "USD/1M",
-    "offline",
-    "JMTEB",
-    "others / en",
-    "here",
-    "used by",
-)
-"""The columns of :func:`model_row`."""
-
 LIKE_IT = "and {n} like it"
 """Said after a hit with like texts folded into it."""
 
@@ -262,19 +248,22 @@ def _hit_markdown(hit: SearchHit) -> Iterator[str]:
 # --- models ------------------------------------------------------------------------------------------
 
 
-def model_row(model: ListedModel) -> tuple[str, ...]:
-    """Return the cells of a model; unknown ones are empty."""
-    return (
-        model.spec,
-        ", ".join(map(str, model.dimensions)),
-        model.languages,
-        "" if model.size_mb is None else str(model.size_mb),
-        "" if model.price is None else f"{model.price.usd_per_million_tokens:g}",
-        "yes" if model.offline else "no",
-        *(" / ".join(map(str, values)) for values in _figures(model)),
-        "no" if model.problem else "yes",
-        ", ".join(model.collections),
-    )
+def model_cells(model: ListedModel) -> dict[str, str]:
+    """Return the cells of a model by their columns; unknown ones are empty."""
+    return {
+        "model": model.spec,
+        "dimension": ", ".join(map(str, model.dimensions)),
+        "languages": model.languages,
+        "MB": "" if model.size_mb is None else str(model.size_mb),
+        "USD/1M": "" if model.price is None else f"{model.price.usd_per_million_tokens:g}",
+        "offline": "yes" if model.offline else "no",
+        **{
+            column: " / ".join(map(str, values))
+            for column, values in zip(_BENCHMARKS, _figures(model), strict=True)
+        },
+        "here": "no" if model.problem else "yes",
+        "used by": ", ".join(model.collections),
+    }
 
 
 def _figures(model: ListedModel) -> Iterator[list[float]]:

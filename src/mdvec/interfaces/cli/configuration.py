@@ -224,7 +224,8 @@ def list_models(session: Session) -> None:
         models = workspace.models.known()
     if session.wrote_json(models):
         return
-    write_table(present.MODEL_COLUMNS, [present.model_row(each) for each in models])
+    rows = [present.model_cells(each) for each in models]
+    write_table([*rows[0]], [[*row.values()] for row in rows])
     for line in present.model_notes(models):
         note(line)
 

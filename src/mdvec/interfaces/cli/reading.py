@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, assert_never
+from typing import Any
 
 import click
 
@@ -155,17 +155,7 @@ def _outgoing(link: OutgoingLink) -> str:
 
 
 def _end(link: OutgoingLink) -> str:
-    match link.state:
-        case LinkState.DOCUMENT:
-            return link.path or ""
-        case LinkState.FILE:
-            return "a file, not a document"
-        case LinkState.OUTSIDE:
-            return "outside"
-        case LinkState.UNRESOLVED:
-            return "unresolved"
-        case _:
-            assert_never(link.state)
+    return link.path or ("a file, not a document" if link.state is LinkState.FILE else link.state.value)
 
 
 def _backlink(link: Backlink) -> str:
@@ -175,15 +165,9 @@ def _backlink(link: Backlink) -> str:
 
 def _written(kind: LinkKind, target: str, fragment: str, text: str) -> str:
     address = f"{target}#{fragment}" if fragment else target
-    match kind:
-        case LinkKind.MARKDOWN:
-            return f"[{text}]({address})"
-        case LinkKind.EMBED:
-            return f"![[{address}{'|' + text if text else ''}]]"
-        case LinkKind.WIKI | LinkKind.PREVIOUS:
-            return f"[[{address}{'|' + text if text else ''}]]"
-        case _:
-            assert_never(kind)
+    if kind is LinkKind.MARKDOWN:
+        return f"[{text}]({address})"
+    return f"{'!' * (kind is LinkKind.EMBED)}[[{address}{'|' + text if text else ''}]]"
 
 
 @command()

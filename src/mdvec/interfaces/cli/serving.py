@@ -117,7 +117,7 @@ def rpc(session: Session) -> int:
             session.docs_dir = folder_of(loaded.path)
     with _opened_for_stdio(session, "a JSON-RPC client") as (workspace, _):
         with lasting_imports():
-            from mdvec.interfaces.rpc.lines import serve_rpc_stdio
+            from mdvec.interfaces.rpc.methods import serve_rpc_stdio
         return serve_rpc_stdio(workspace, verbose=session.verbose)
 
 

@@ -70,7 +70,12 @@ def start(place: Path, command: Sequence[str], *, cwd: Path, env: Mapping[str, s
             start_new_session=True,
             creationflags=_DETACHED,
         )
-    info = _wait_for(lambda: _answering(place, process.pid), process)
+
+    def answering() -> DaemonInfo | None:
+        info = read_info(place)
+        return info if info is not None and info.pid == process.pid else None
+
+    info = _wait_for(answering, process)
     if info is None and process.poll() is None:
         msg = f"the daemon is not ready after {_START_WAIT_S:.0f} seconds: process {process.pid}"
         raise DaemonError(msg, hint=f"It may still become ready. What it does is in {place / LOG}.")
@@ -90,11 +95,6 @@ def stop(place: Path, info: DaemonInfo) -> None:
             return
     msg = f"the daemon did not stop: process {info.pid}"
     raise DaemonError(msg, hint="It may wait for a disk; end the process yourself.")
-
-
-def _answering(place: Path, pid: int) -> DaemonInfo | None:
-    info = read_info(place)
-    return info if info is not None and info.pid == pid else None
 
 
 def _wait_for(

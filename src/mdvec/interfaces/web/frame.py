@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import posixpath
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from importlib import resources
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -58,16 +58,9 @@ def obsidian_vaults() -> list[str]:
         entries = [*json.loads(place.read_text(encoding="utf-8"))["vaults"].values()]
     except (OSError, ValueError, LookupError, TypeError, AttributeError):  # a file of another program
         return []
-    return sorted(filter(None, map(_vault_of, entries)))
-
-
-def _vault_of(entry: Any) -> str:
-    """Return the folder of an entry; empty if there is none, or it cannot be looked at."""
-    try:
-        path = str(entry["path"])
-        return path if Path(path).is_dir() else ""
-    except (OSError, ValueError, LookupError, TypeError):
-        return ""
+    paths = [each.get("path") for each in entries if isinstance(each, dict)]
+    # A folder that cannot be looked at is none, which pathlib would raise as an error.
+    return sorted(each for each in paths if isinstance(each, str) and os.path.isdir(each))  # noqa: PTH112
 
 
 class Site:
