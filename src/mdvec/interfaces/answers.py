@@ -83,13 +83,19 @@ class Tags(Struct, frozen=True):
 
 def documents(values: Sequence[ListedDocument], limit: int, hint: str = "") -> Documents:
     """Return the shape of a list of documents, which has one more than the limit if there are others."""
-    return Documents(tuple(map(_listed, values[:limit])), len(values) > limit, hint)
-
-
-def _listed(value: ListedDocument) -> Listed:
-    # A repository has no times.
-    updated = iso_time(value.changed_ns // 1_000_000 or None) or ""
-    return Listed(value.collection, value.path, value.title, updated, value.size, value.file)
+    listed = (
+        # A repository has no times.
+        Listed(
+            each.collection,
+            each.path,
+            each.title,
+            iso_time(each.changed_ns // 10**6 or None) or "",
+            each.size,
+            each.file,
+        )
+        for each in values[:limit]
+    )
+    return Documents(tuple(listed), len(values) > limit, hint)
 
 
 class Unread(Struct, frozen=True):

@@ -168,15 +168,8 @@ def hits_markdown(result: SearchResult) -> str:
 
 def confidence_line(confidence: Confidence) -> str:
     """Return how likely an answer is right, for people."""
-    match confidence:
-        case Confidence.HIGH | Confidence.MEDIUM:
-            return f"confidence: {confidence.value}"
-        case Confidence.LOW:
-            return "confidence: low; these passages may not answer the question"
-        case Confidence.NONE:
-            return f"confidence: none; {NO_ANSWER}"
-        case _:
-            assert_never(confidence)
+    more = {Confidence.LOW: "; these passages may not answer the question", Confidence.NONE: f"; {NO_ANSWER}"}
+    return f"confidence: {confidence.value}{more.get(confidence, '')}"
 
 
 def spelling_lines(result: SearchResult) -> list[str]:
@@ -250,6 +243,7 @@ def _hit_markdown(hit: SearchHit) -> Iterator[str]:
 
 def model_cells(model: ListedModel) -> dict[str, str]:
     """Return the cells of a model by their columns; unknown ones are empty."""
+    figures = {each.name: str(each.value) for each in model.benchmarks}
     return {
         "model": model.spec,
         "dimension": ", ".join(map(str, model.dimensions)),
@@ -258,19 +252,12 @@ def model_cells(model: ListedModel) -> dict[str, str]:
         "USD/1M": "" if model.price is None else f"{model.price.usd_per_million_tokens:g}",
         "offline": "yes" if model.offline else "no",
         **{
-            column: " / ".join(map(str, values))
-            for column, values in zip(_BENCHMARKS, _figures(model), strict=True)
+            column: " / ".join(figures[name] for name in names if name in figures)
+            for column, names in _BENCHMARKS.items()
         },
         "here": "no" if model.problem else "yes",
         "used by": ", ".join(model.collections),
     }
-
-
-def _figures(model: ListedModel) -> Iterator[list[float]]:
-    """Yield the published figures of a model for each column of them."""
-    known = {each.name: each.value for each in model.benchmarks}
-    for names in _BENCHMARKS.values():
-        yield [known[name] for name in names if name in known]
 
 
 def model_notes(models: Sequence[ListedModel]) -> Iterator[str]:

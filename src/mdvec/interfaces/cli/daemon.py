@@ -30,6 +30,8 @@ from mdvec.interfaces.cli.serving import (
 )
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
+from mdvec.interfaces.daemon import control
+from mdvec.interfaces.daemon.place import LOG, OUTPUT, DaemonError, place_of, settings_id, why_not
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.text.addresses import without_password
 
@@ -56,9 +58,6 @@ def daemon() -> None:
 @token_option
 def start(session: Session, address: str | None, token_file: Path | None) -> None:
     """Start it, unless it is already running."""
-    from mdvec.interfaces.daemon import control
-    from mdvec.interfaces.daemon.place import OUTPUT, DaemonError, why_not
-
     place = _place(session)
     with control.one_at_a_time(place):
         info = control.running(place)
@@ -88,7 +87,6 @@ def start(session: Session, address: str | None, token_file: Path | None) -> Non
 def run(session: Session, address: str | None, token_file: Path | None) -> int:
     """Run it in the foreground, for a service manager."""
     from mdvec.interfaces.cli.served import commands
-    from mdvec.interfaces.daemon.place import LOG
 
     place = _place(session)
     with opened_for_http(session, address or USUAL_ADDRESS, token_file=token_file, log_file=place / LOG) as (
@@ -115,8 +113,6 @@ def run(session: Session, address: str | None, token_file: Path | None) -> int:
 @daemon.command()
 def stop(session: Session) -> None:
     """Stop it."""
-    from mdvec.interfaces.daemon import control
-
     place = _place(session)
     info = control.running(place)
     if info is None:
@@ -132,8 +128,6 @@ def status(session: Session) -> int:
     """Show whether it is running, and where; exit with 1 if it is not."""
     import msgspec
 
-    from mdvec.interfaces.daemon import control
-    from mdvec.interfaces.daemon.place import settings_id, why_not
     from mdvec.interfaces.present import moment
 
     config = session.load_config().config
@@ -174,8 +168,6 @@ def status(session: Session) -> int:
 @click.option("-f", "--follow", is_flag=True, help="Follow the log until Ctrl-C.")
 def logs(session: Session, lines: int, follow: bool) -> None:
     """Print the end of its log."""
-    from mdvec.interfaces.daemon.place import OUTPUT
-
     place = _place(session)
     log = _log(place, session.load_config().config)
     log = log if log.exists() else place / OUTPUT
@@ -197,10 +189,8 @@ def install(session: Session, address: str | None, token_file: Path | None) -> N
 
     It is a systemd user unit, or a launchd agent.
     """
-    from mdvec.interfaces.daemon.control import unit_for
-
     command = _command(session, address, token_file)
-    unit = unit_for(_place(session), command, cwd=session.cwd, env=session.env, platform=sys.platform)
+    unit = control.unit_for(_place(session), command, cwd=session.cwd, env=session.env, platform=sys.platform)
     # The folder is shared with other programs, so its mode stays; the variables are the user's alone.
     unit.path.parent.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(unit.path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
@@ -212,9 +202,7 @@ def install(session: Session, address: str | None, token_file: Path | None) -> N
 @daemon.command()
 def uninstall(session: Session) -> None:
     """Remove the file that 'mdvec daemon install' wrote."""
-    from mdvec.interfaces.daemon.control import unit_for
-
-    unit = unit_for(_place(session), (), cwd=session.cwd, env=session.env, platform=sys.platform)
+    unit = control.unit_for(_place(session), (), cwd=session.cwd, env=session.env, platform=sys.platform)
     if not unit.path.exists():
         note("nothing is installed for this database")
         return
@@ -233,8 +221,6 @@ def open_(session: Session, /, query: tuple[str, ...], address: str | None, no_b
     Opens the page of the daemon if it is running, else serves it until Ctrl-C. Words after the command are
     searched at once.
     """
-    from mdvec.interfaces.daemon import control
-
     browse: Callable[[str], object] = str if no_browser else webbrowser.open
     page = "/?" + urlencode({"q": " ".join(query)}) if query else "/"
 
@@ -252,14 +238,10 @@ def open_(session: Session, /, query: tuple[str, ...], address: str | None, no_b
 
 def _log(place: Path, config: Config) -> Path:
     """Return the file of a daemon's log."""
-    from mdvec.interfaces.daemon.place import LOG
-
     return Path(config.log.file or place / LOG)
 
 
 def _place(session: Session) -> Path:
-    from mdvec.interfaces.daemon.place import place_of
-
     return place_of(session.database_place(session.load_config().config))
 
 

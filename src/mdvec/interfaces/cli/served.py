@@ -99,9 +99,8 @@ class ServedSession(Session):
             NotServedError: If another one is meant, or how it would be opened matters.
         """
         config = config or self.load_config().config
-        if self.workspace is None or self.verbose or self.no_daemon or self.choice or serves:
-            raise NotServedError
-        if self.data_dir is not None and self.docs_dir is None:  # an error
+        is_wrong = self.data_dir is not None and self.docs_dir is None
+        if self.workspace is None or self.verbose or self.no_daemon or self.choice or serves or is_wrong:
             raise NotServedError
         place = place_of(self.database_place(config)).name
         if place != self.place:

@@ -269,7 +269,7 @@ class Session:
         Raises:
             UsageError: If there is no ``--docs-dir``, or no such preset.
         """
-        given = self.choice
+        given = {**self.choice}
         if not given:
             return None
         if self.docs_dir is None:
@@ -279,16 +279,12 @@ class Session:
         from mdvec.types.collection import parse_embedding_spec
         from mdvec.workspace import FolderChoice
 
-        globs = {
-            name: tuple(filter(None, given[name])) if name in given else None
-            for name in ("include", "exclude")
-        }
-        return FolderChoice(
-            **globs,
-            chunker=given.get("chunker", ""),
-            embedding=parse_embedding_spec(given["embedder"]) if "embedder" in given else None,
-            preset=load_preset(given["preset"], cwd=self.cwd) if "preset" in given else None,
-        )
+        given |= {name: tuple(filter(None, given[name])) for name in ("include", "exclude") if name in given}
+        if "embedder" in given:
+            given["embedding"] = parse_embedding_spec(given.pop("embedder"))
+        if "preset" in given:
+            given["preset"] = load_preset(given["preset"], cwd=self.cwd)
+        return FolderChoice(**given)
 
     def use_index_here(self, *names: str) -> None:
         """Use the index of the folder that the working directory is in, unless another one is named.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import plistlib
 import subprocess
 import sys
 import time
@@ -12,7 +11,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-import psutil
 from msgspec import Struct
 
 from mdvec.config.trust import make_private_folder
@@ -88,6 +86,8 @@ def stop(place: Path, info: DaemonInfo) -> None:
     Raises:
         DaemonError: If it runs on.
     """
+    import psutil  # the page and mdvec --help do without
+
     for end in (psutil.Process.terminate, psutil.Process.kill):
         with suppress(psutil.NoSuchProcess):
             end(psutil.Process(info.pid))
@@ -173,6 +173,8 @@ def unit_for(
             f"systemctl --user disable --now {path.name}",
         )
     if platform == "darwin":
+        import plistlib
+
         path = Path.home() / "Library" / "LaunchAgents" / f"{name}.plist"
         agent = {
             "Label": name,

@@ -55,18 +55,18 @@ def rights_of(token: str | None, access: Sequence[AccessToken]) -> tuple[Right, 
     # Who can read the hash must not be able to sign a session. With a token of its own, sessions hold at
     # every server of that token and after a restart.
     secret = secrets.token_bytes(32) if token is None else token.encode()
-    for each in access:
-        key = hmac.digest(secret, f"sessions of {each.hash}".encode(), "sha256")
-        rights.append(Right(bytes.fromhex(each.hash), key, frozenset(each.collections)))
-    entries: dict[bytes, int] = {} if token is None else {digest_of(token): 0}
+    entries = {each.digest: 0 for each in rights}
     for entry, each in enumerate(access, 1):
-        first = entries.setdefault(bytes.fromhex(each.hash), entry)
+        digest = bytes.fromhex(each.hash)
+        first = entries.setdefault(digest, entry)
         if not first:
             msg = f"entry {entry} of access.tokens is the token of the server"
             raise UsageError(msg, hint="Delete the entry: that token may read everything.")
         if first != entry:
             msg = f"entries {first} and {entry} of access.tokens are the same token"
             raise UsageError(msg, hint="Put its collections into one [[access.tokens]].")
+        key = hmac.digest(secret, f"sessions of {each.hash}".encode(), "sha256")
+        rights.append(Right(digest, key, frozenset(each.collections)))
     return tuple(rights)
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -227,20 +228,16 @@ async def _look(
     now = await threads.call(workspace.collections)
     if seen is not None:
         await server.announce(subscriptions.ResourceUpdated(STATUS))
-        if _as_tools(seen[1]) != _as_tools(now):
+        if _parts(seen[1], "name", "description") != _parts(now, "name", "description"):
             await server.announce(subscriptions.ToolsListChanged())
-        if _as_resources(seen[1]) != _as_resources(now):
+        # Imports alone change documents.
+        if _parts(seen[1], "name", "last_indexed_ms") != _parts(now, "name", "last_indexed_ms"):
             await server.announce(subscriptions.ResourcesListChanged())
     return generation, now
 
 
-def _as_tools(collections: list[Collection]) -> list[tuple[str, str]]:
-    return [(each.name, each.description) for each in collections]
-
-
-def _as_resources(collections: list[Collection]) -> list[tuple[str, int | None]]:
-    """Return what resources depend on: names, and times of imports, which alone change documents."""
-    return [(each.name, each.last_indexed_ms) for each in collections]
+def _parts(collections: list[Collection], *fields: str) -> list[object]:
+    return [attrgetter(*fields)(each) for each in collections]
 
 
 async def _notify(session: ServerSession, change: Change) -> None:

@@ -36,16 +36,16 @@ _Row = TypeVar("_Row", bound=Struct)
 
 def described(status: WorkspaceStatus) -> WorkspaceStatus:
     """Return a status with descriptions and folders on one line each, cut when they are long."""
-    collections = (replace(each, collection=_described(each.collection)) for each in status.collections)
+
+    def shown(collection: Collection) -> Collection:
+        return replace(
+            collection,
+            description=one_line(collection.description, MAX_DESCRIPTION_CHARS),
+            folder_contexts=tuple(map(named, collection.folder_contexts)),
+        )
+
+    collections = (replace(each, collection=shown(each.collection)) for each in status.collections)
     return replace(status, collections=tuple(collections))
-
-
-def _described(collection: Collection) -> Collection:
-    return replace(
-        collection,
-        description=one_line(collection.description, MAX_DESCRIPTION_CHARS),
-        folder_contexts=tuple(map(named, collection.folder_contexts)),
-    )
 
 
 def fitted(result: SearchResult, most_tokens: int) -> SearchResult:

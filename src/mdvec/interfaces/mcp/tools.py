@@ -26,7 +26,6 @@ from mdvec.interfaces.passages import READ_TOKENS, read_documents
 from mdvec.interfaces.printing import shown
 from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchHit
-from mdvec.types.query import SearchQuery
 from mdvec.workspace import Workspace
 
 Arguments = Mapping[str, Any]
@@ -119,10 +118,12 @@ class Tools:
         return types.CallToolResult(content=_content(text), structured_content=marked_json(data))
 
     def _search(self, request: requests.SearchRequest) -> Answer:
-        query = _limited(requests.search_query(request, self._workspace.search_settings(request.collections)))
+        query = requests.search_query(request, self._workspace.search_settings(request.collections))
         most_tokens = min(self._config.mcp.max_tokens, query.max_tokens or _SEARCH_TOKENS)
-        # What does not fit becomes an excerpt here, so the search leaves no hit out.
-        query = replace(query, max_tokens=None, expand_tokens=min(query.expand_tokens, most_tokens // 2 or 1))
+        # No more hits than an agent can read, whatever is configured. What does not fit becomes an excerpt
+        # here, so the search leaves no hit out.
+        limit, around = min(query.limit, requests.MAX_HITS), min(query.expand_tokens, most_tokens // 2 or 1)
+        query = replace(query, limit=limit, max_tokens=None, expand_tokens=around)
         result = fitted(self._workspace.search(query, wait_for_vectors=False), most_tokens)
         new = self._never_indexed(request.collections) if result.last_indexed_ms is None else ()
         return result, wording.search_text(result, never_indexed=new)
@@ -194,11 +195,6 @@ class Tools:
 
 def _by_name(tools: Sequence[types.Tool]) -> dict[str, types.Tool]:
     return {tool.name: tool for tool in tools}
-
-
-def _limited(query: SearchQuery) -> SearchQuery:
-    """Return a query for no more hits than an agent can read, whatever is configured."""
-    return replace(query, limit=min(query.limit, requests.MAX_HITS))
 
 
 def _names(request: requests.CollectionRequest) -> tuple[str, ...]:

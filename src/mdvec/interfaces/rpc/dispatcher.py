@@ -161,7 +161,7 @@ class RpcClient:
 
     def notify(self, method: str, params: object) -> None:
         """Send a notification."""
-        self._send(_encode({"jsonrpc": "2.0", "method": method, "params": params}))
+        self._send(msgspec.json.encode({"jsonrpc": "2.0", "method": method, "params": params}))
 
     def _begin(self, item: object, answer: Callable[[Id, bytes | None], None]) -> None:
         """Begin one request; ``answer`` receives its id and the response, or None when it gets none."""
@@ -221,7 +221,7 @@ class RpcClient:
             arguments = read_params(params, method.params, method.takes, **method.fixed)
             with bound(run), self._around():
                 result = method.call(arguments)
-            return _encode({"jsonrpc": "2.0", "id": number, "result": result})
+            return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "result": result})
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
             failure = translate_for_client(error, self._on_bug)
             match error:
@@ -242,7 +242,7 @@ class RpcClient:
         run = self._runs.get(wanted.id)
         if run is not None:
             run.cancel()
-        return _encode({"jsonrpc": "2.0", "id": number, "result": {"cancelled": run is not None}})
+        return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "result": {"cancelled": run is not None}})
 
     def _progress_of(self, number: Id) -> ProgressListener:
         last_s = -_REPORT_EVERY_S
@@ -290,16 +290,12 @@ class _Batch:
         self._send(b"[" + b",".join(self._responses) + b"]")
 
 
-def _encode(message: object) -> bytes:
-    return msgspec.json.encode(message)
-
-
 def _failed(
     number: Id, code: int, message: str, *, name: str = "", hint: str = "", retry: bool = False
 ) -> bytes:
     data = {"code": name or _NAMES[code], "hint": hint, "retry": retry}
     error = {"code": code, "message": message[:_MAX_MESSAGE_CHARS], "data": data}
-    return _encode({"jsonrpc": "2.0", "id": number, "error": error})
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "error": error})
 
 
 def _id_of(item: object) -> Id:
@@ -334,17 +330,13 @@ def read_params(
         raise InvalidArgumentsError(str(error), hint=_known(names)) from error
 
 
-def with_snake_case(value: dict[str, Any]) -> dict[str, Any]:
-    """Return a mapping with its keys in snake_case, and those of the mappings in it."""
-    return {_HUMP.sub(r"_\1", key).lower(): _nested(each) for key, each in value.items()}
-
-
-def _nested(value: object) -> object:
+def with_snake_case(value: Any) -> Any:
+    """Return JSON with the keys of its objects in snake_case."""
     match value:
         case dict():
-            return with_snake_case(value)
+            return {_HUMP.sub(r"_\1", key).lower(): with_snake_case(each) for key, each in value.items()}
         case list():
-            return [_nested(each) for each in value]
+            return [with_snake_case(each) for each in value]
         case _:
             return value
 
