@@ -221,12 +221,6 @@ def import_summary(report: ImportReport) -> str:
     )
 
 
-def embedded_so_far(report: ImportReport) -> str:
-    """Return the share of a collection that has vectors, after an import that could not make all."""
-    done = report.total_chunks - report.pending_chunks
-    return f"{done:,} of {report.total_chunks:,} chunks are embedded"
-
-
 def _hit_markdown(hit: SearchHit) -> Iterator[str]:
     label = trail(hit).translate(_LABEL_ESCAPES)
     target = (hit.file or f"{hit.collection}/{hit.path}").translate(_TARGET_ESCAPES)

@@ -31,7 +31,7 @@ from mdvec.interfaces.cli.serving import (
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
 from mdvec.interfaces.daemon import control
-from mdvec.interfaces.daemon.place import LOG, OUTPUT, DaemonError, place_of, settings_id, why_not
+from mdvec.interfaces.daemon.place import LOG, OUTPUT, DaemonError, place_of, running, settings_id, why_not
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.text.addresses import without_password
 
@@ -60,14 +60,14 @@ def start(session: Session, address: str | None, token_file: Path | None) -> Non
     """Start it, unless it is already running."""
     place = _place(session)
     with control.one_at_a_time(place):
-        info = control.running(place)
+        info = running(place)
         problem = "" if info is None else why_not(info, info.settings)
         if info is not None and not problem:
-            running = f"the daemon is already running: process {info.pid}, {info.url}"
+            told = f"the daemon is already running: process {info.pid}, {info.url}"
             if address is not None or token_file is not None:
                 again = session.command("daemon", "stop")
-                raise DaemonError(running, hint=f"To start it with these options, first run: {again}")
-            note(running)
+                raise DaemonError(told, hint=f"To start it with these options, first run: {again}")
+            note(told)
             return
         if info is not None:
             note(f"{problem}: restarting it")
@@ -114,7 +114,7 @@ def run(session: Session, address: str | None, token_file: Path | None) -> int:
 def stop(session: Session) -> None:
     """Stop it."""
     place = _place(session)
-    info = control.running(place)
+    info = running(place)
     if info is None:
         note("the daemon is not running")
         return
@@ -133,7 +133,7 @@ def status(session: Session) -> int:
     config = session.load_config().config
     place = _place(session)
     log = _log(place, config)
-    info = control.running(place)
+    info = running(place)
     problem = "" if info is None else why_not(info, settings_id(config, session.docs_dir))
     if session.output == "json":
         shown = {"running": info is not None, "used": info is not None and not problem, "log": str(log)}
@@ -228,7 +228,7 @@ def open_(session: Session, /, query: tuple[str, ...], address: str | None, no_b
         # A browser in the terminal returns when it is closed.
         threading.Thread(target=browse, args=(url + page,), daemon=True).start()
 
-    info = control.running(_place(session)) if address is None else None
+    info = running(_place(session)) if address is None else None
     if info is not None:
         note(f"the daemon serves the page at {info.url}{page}")
         browse(info.url + page)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -44,13 +43,8 @@ def presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
 def _found(ctx: click.Context, start: str, names_in: Callable[[Workspace], list[str]]) -> list[str]:
     """Return names in the workspace that start so; none where there is no index, or it cannot be read."""
     session: Session = ctx.obj
-    with suppress(MdvecError):
-        config = session.load_config().config
-        place = session.database_place(config)
-        if isinstance(place, Path) and not place.exists():
-            return []
-        with session.open(config) as (workspace, _):
-            return [name for name in names_in(workspace) if name.casefold().startswith(start.casefold())]
+    with suppress(MdvecError), session.open() as (workspace, _):
+        return [name for name in names_in(workspace) if name.casefold().startswith(start.casefold())]
     return []
 
 

@@ -128,7 +128,7 @@ def install(
     if not changed:
         note(f"{path} already has this entry: nothing to do")
     if url is None and (changed or dry_run):
-        needs = {_configured_provider(session)} if dry_run else _providers(session)
+        needs = {session.load_config().config.embedding.provider} if dry_run else _providers(session)
         _note_missing_keys(session, needs, {*env, *references}, can_refer=client.passes_variables)
     if not changed or dry_run:
         return
@@ -210,13 +210,9 @@ def _check_only_url(session: Session, env: Mapping[str, str], references: tuple[
         raise UsageError(msg, hint="Give them to 'mdvec serve --http', and only the URL here.")
 
 
-def _configured_provider(session: Session) -> str:
-    return session.load_config().config.embedding.provider
-
-
 def _providers(session: Session) -> set[str]:
     """Return the providers of models and the kinds of sources. Opening the database may write to it."""
-    found = {_configured_provider(session)}
+    found = {session.load_config().config.embedding.provider}
     # A database that cannot be read is reported by other commands.
     with suppress(MdvecError), session.open() as (workspace, _):
         for each in workspace.collections(include_disabled=True):

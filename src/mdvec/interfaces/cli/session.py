@@ -200,16 +200,11 @@ class Session:
 
     def _note_other_daemon(self, config: Config) -> None:
         """Warn if the daemon of the database runs another version, or has other settings."""
-        from mdvec.interfaces.daemon.place import place_of, read_info, settings_id, why_not
+        from mdvec.interfaces.daemon.place import place_of, running, settings_id, why_not
 
-        place = place_of(self.database_place(config))
-        info = read_info(place)
+        info = running(place_of(self.database_place(config)))
         problem = "" if info is None else why_not(info, settings_id(config, self.docs_dir))
-        if not problem:
-            return
-        from mdvec.interfaces.daemon import control
-
-        if control.running(place) is not None:  # the description of one that was killed stays
+        if problem:
             note(f"note: {problem}; for details run '{self.command('daemon', 'status')}'")
 
     @contextmanager

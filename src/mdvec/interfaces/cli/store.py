@@ -202,14 +202,13 @@ def publish(session: Session, target: str, names: tuple[str, ...], keep: int | N
     )
 
 
-_DEFAULT_FOLDER = Path("mdvec-site")
 _MAX_DEAD_LINKS = 10
 
 _output_option = click.option(
     "-o",
     "--output",
     type=FOLDER,
-    default=_DEFAULT_FOLDER,
+    default=Path("mdvec-site"),
     show_default=True,
     metavar="DIR",
     help="The folder of the site.",

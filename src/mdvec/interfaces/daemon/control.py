@@ -14,7 +14,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from mdvec.config.trust import make_private_folder
-from mdvec.interfaces.daemon.place import LOCK, LOG, OUTPUT, DaemonError, DaemonInfo, read_info
+from mdvec.interfaces.daemon.place import LOG, OUTPUT, DaemonError, DaemonInfo, read_info, running
 from mdvec.locks import locked
 from mdvec.text.addresses import without_password
 
@@ -25,14 +25,6 @@ _LOOK_EVERY_S = 0.05
 _DETACHED = 0x8 if sys.platform == "win32" else 0  # subprocess.DETACHED_PROCESS, which only Windows has
 
 _Found = TypeVar("_Found")
-
-
-def running(place: Path) -> DaemonInfo | None:
-    """Return what the daemon says that holds the lock; None when none does."""
-    if not (place / LOCK).exists():
-        return None
-    with locked(place / LOCK, wait_s=0) as free:
-        return None if free else read_info(place)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from msgspec import Struct
 from mdvec import __version__
 from mdvec.errors import MdvecError
 from mdvec.interfaces.daemon.client import daemons_folder, shared_environment
+from mdvec.locks import locked
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
@@ -73,6 +74,14 @@ def read_info(place: Path) -> DaemonInfo | None:
         return msgspec.json.decode((place / INFO).read_bytes(), type=DaemonInfo)
     except (OSError, msgspec.DecodeError):
         return None
+
+
+def running(place: Path) -> DaemonInfo | None:
+    """Return what the daemon says that holds the lock; None when none does."""
+    if not (place / LOCK).exists():
+        return None
+    with locked(place / LOCK, wait_s=0) as free:
+        return None if free else read_info(place)
 
 
 def place_of(database: Path | str) -> Path:

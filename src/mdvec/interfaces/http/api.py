@@ -130,11 +130,7 @@ def _decoded(body: bytes) -> Mapping[str, object]:
     Raises:
         InvalidArgumentsError: If it is not an object of JSON.
     """
-    try:
-        given = decode_json(body)
-    except (ValueError, RecursionError) as error:
-        msg = f"not JSON: {error}"
-        raise InvalidArgumentsError(msg) from error
+    given = decode_json(body)
     if isinstance(given, dict):
         return given
     msg = "the arguments are an object"

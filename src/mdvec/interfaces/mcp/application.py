@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mdvec import __version__
 from mdvec.config import Config
-from mdvec.errors import MdvecError
+from mdvec.errors import InvalidArgumentsError, MdvecError
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.mcp.definitions import INSTRUCTIONS, get_prompt, list_prompts
 from mdvec.interfaces.mcp.places import STATUS
@@ -278,8 +278,8 @@ def mcp_routes(workspace: Workspace, config: Config, on_bug: OnBug) -> WebDoor:
             if scope["method"] == "POST":
                 try:
                     message = decode_json(await Request(scope, receive).body(), from_json)
-                except (ValueError, RecursionError) as error:
-                    failure = {"code": PARSE_ERROR, "message": f"not JSON: {error}"}
+                except InvalidArgumentsError as error:
+                    failure = {"code": PARSE_ERROR, "message": str(error)}
                     answer = JSONResponse({"jsonrpc": "2.0", "id": None, "error": failure}, 400)
                     await answer(scope, receive, send)
                     return

@@ -28,7 +28,6 @@ from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchHit
 from mdvec.workspace import Workspace
 
-Arguments = Mapping[str, Any]
 Answer = tuple[Struct, str]
 """An answer as data, and as text."""
 
@@ -79,7 +78,9 @@ class Tools:
                 takes = [*tools[name].input_schema["properties"]]
                 return await self._run(ctx.session, name, arguments, takes)
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
-            return self._failure(error, arguments)
+            failure = wording.failure_for_client(error, self._on_bug, arguments.values())
+            content = types.TextContent(type="text", text=wording.failure_text(failure))
+            return types.CallToolResult(content=[content], is_error=True)
         known = ", ".join(f"`{each}`" for each in tools)
         near = did_you_mean(params.name.lower(), tools) or f"; there are {known}"
         msg = f"there is no tool {shown(params.name)}{near}"
@@ -97,7 +98,7 @@ class Tools:
         )
 
     async def _run(
-        self, session: ServerSession, name: str, given: Arguments, takes: Sequence[str]
+        self, session: ServerSession, name: str, given: Mapping[str, Any], takes: Sequence[str]
     ) -> types.CallToolResult:
         """Call a tool.
 
@@ -115,7 +116,9 @@ class Tools:
             data, text = await self._threads.call(lambda: answer(request))
         else:
             data, text = await self._threads.call_long(session, lambda _: self._search(request))
-        return types.CallToolResult(content=_content(text), structured_content=marked_json(data))
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=text)], structured_content=marked_json(data)
+        )
 
     def _search(self, request: requests.SearchRequest) -> Answer:
         query = requests.search_query(request, self._workspace.search_settings(request.collections))
@@ -188,10 +191,6 @@ class Tools:
         found = replace(found, collections=tuple(done), warnings=note_lines(found.warnings))
         return found, wording.reindex_text(found)
 
-    def _failure(self, error: Exception, arguments: Arguments) -> types.CallToolResult:
-        text = wording.failure_text(wording.failure_for_client(error, self._on_bug, arguments.values()))
-        return types.CallToolResult(content=_content(text), is_error=True)
-
 
 def _by_name(tools: Sequence[types.Tool]) -> dict[str, types.Tool]:
     return {tool.name: tool for tool in tools}
@@ -199,7 +198,3 @@ def _by_name(tools: Sequence[types.Tool]) -> dict[str, types.Tool]:
 
 def _names(request: requests.CollectionRequest) -> tuple[str, ...]:
     return () if request.collection is None else (request.collection,)
-
-
-def _content(text: str) -> list[types.ContentBlock]:
-    return [types.TextContent(type="text", text=text)]

@@ -132,8 +132,8 @@ class RpcClient:
         """Begin the requests of a message; each answer is sent when it is ready."""
         try:
             decoded = decode_json(message)
-        except (ValueError, RecursionError) as error:
-            self._send(_failed(None, PARSE_ERROR, f"not JSON: {error}"))
+        except InvalidArgumentsError as error:
+            self._send(_failed(None, PARSE_ERROR, str(error)))
             return
         if not isinstance(decoded, list):
             self._begin(decoded, self._send_some)
@@ -143,9 +143,9 @@ class RpcClient:
             problem = f"a batch holds at most {MAX_IN_FLIGHT:,} requests, not {len(decoded):,}"
             self._send(_failed(None, INVALID_REQUEST, problem, hint="Send several batches."))
         else:
-            batch = _Batch(len(decoded), self._send)
+            answer = _batch(len(decoded), self._send)
             for each in decoded:
-                self._begin(each, batch.add)
+                self._begin(each, answer)
 
     def wait(self, most_s: float | None = None) -> bool:
         """Wait until everything is answered, for at most that many seconds; return whether it is."""
@@ -266,28 +266,27 @@ class RpcClient:
             self._send_now(message)
 
 
-class _Batch:
-    """The responses to a batch, sent as one message when they are complete; none if there are none."""
+def _batch(count: int, send: Send) -> Callable[[Id, bytes | None], None]:
+    """Return what receives the responses to a batch, and sends them as one message when they are complete."""
+    left, free_bytes = count, MAX_BATCH_ANSWER_BYTES
+    guard = threading.Lock()
+    responses: list[bytes] = []
 
-    def __init__(self, count: int, send: Send) -> None:
-        self._left = count
-        self._free_bytes = MAX_BATCH_ANSWER_BYTES
-        self._send = send
-        self._guard = threading.Lock()
-        self._responses: list[bytes] = []
-
-    def add(self, number: Id, response: bytes | None) -> None:
-        with self._guard:
-            self._left -= 1
+    def add(number: Id, response: bytes | None) -> None:
+        nonlocal left, free_bytes
+        with guard:
+            left -= 1
             if response is not None:
-                if len(response) > self._free_bytes:
+                if len(response) > free_bytes:
                     message = "the responses to this batch are too large together"
                     response = _failed(number, FAILED, message, name="too_large", hint="Send it by itself.")
-                self._free_bytes -= len(response)
-                self._responses.append(response)
-            if self._left or not self._responses:
+                free_bytes -= len(response)
+                responses.append(response)
+            if left or not responses:
                 return
-        self._send(b"[" + b",".join(self._responses) + b"]")
+        send(b"[" + b",".join(responses) + b"]")
+
+    return add
 
 
 def _failed(

@@ -116,6 +116,7 @@ def project_files(
         yield from files_of(name, page)
     report.tags, report.files = len(tagged), len(addresses.files)
     words = WORDS[language]
+    icon = resources.files("mdvec.interfaces.web") / "static" / "icon.svg"  # that of the page
     site = {
         "base": base,
         "language": language,
@@ -126,7 +127,7 @@ def project_files(
             *([{"text": words["tags"], "link": f"/{TAGS}/"}] if tagged else []),
         ],
         "sidebarAddress": addresses.add_file("sidebar.json", _json(sidebar(names, titles))),
-        "iconAddress": addresses.add_file("icon.svg", _icon()),
+        "iconAddress": addresses.add_file("icon.svg", icon.read_bytes()),
     }
     yield from ((f"pages/public/{place}", content) for place, content in addresses.files.items())
     yield ".vitepress/search.json", _json(searched)
@@ -173,8 +174,3 @@ def encoded(text: str) -> bytes:
 
 def _program(name: str) -> bytes:
     return resources.files("mdvec.interfaces.site").joinpath("project", *name.split("/")).read_bytes()
-
-
-def _icon() -> bytes:
-    """Return the icon of the page, which is that of the site."""
-    return resources.files("mdvec.interfaces.web").joinpath("static", "icon.svg").read_bytes()

@@ -7,7 +7,9 @@ import json
 import os
 import posixpath
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from http import HTTPStatus
 from importlib import resources
 from typing import Any, TypeVar
@@ -27,7 +29,7 @@ from mdvec.interfaces.present import moment
 from mdvec.interfaces.web.strings import NO_PAGE, OLD_PAGE, preferred_language, shown_failure, words_of
 from mdvec.text.templates import html_templates
 from mdvec.types.page import Marked, Page
-from mdvec.workspace import Workspace
+from mdvec.workspace import BackgroundImport, Workspace
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -46,6 +48,9 @@ _HEADERS = {"content-security-policy": _POLICY, "referrer-policy": "same-origin"
 _MAX_CALLS = 16
 # Rendering takes a core, and up to a second of it: it must not take the threads of the rest.
 _MAX_RENDERINGS = 2
+# A speed is measured over this long: enough to even out batches, short enough to follow a change.
+_WINDOW_S = 20.0
+_MIN_S = 1.0
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -63,6 +68,31 @@ def obsidian_vaults() -> list[str]:
     return sorted(each for each in paths if isinstance(each, str) and os.path.isdir(each))  # noqa: PTH112
 
 
+class Speeds:
+    """The rates of steps, measured from what the page sees of them."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seen: dict[tuple[str, str], deque[tuple[float, int]]] = {}
+
+    def of(self, key: tuple[str, str], done: int) -> float | None:
+        """Return the units a second of a step, after adding how far it is; None when that is not known."""
+        seen = self._seen.setdefault(key, deque())
+        now = self._clock()
+        if seen and done < seen[-1][1]:  # it has begun anew
+            seen.clear()
+        seen.append((now, done))
+        while now - seen[0][0] > _WINDOW_S:
+            seen.popleft()
+        elapsed_s = now - seen[0][0]
+        return (done - seen[0][1]) / elapsed_s if elapsed_s >= _MIN_S and done > seen[0][1] else None
+
+    def forget(self, kept: Iterable[tuple[str, str]]) -> None:
+        """Forget all steps but some."""
+        current = set(kept)
+        self._seen = {key: value for key, value in self._seen.items() if key in current}
+
+
 class Site:
     """The page of one server.
 
@@ -71,6 +101,8 @@ class Site:
         options: Where the server listens, and its token.
         on_bug: Receives unexpected exceptions.
         csrf: What a form has to carry to change anything; new for each process.
+        imports: Those that the page has started, by their collections.
+        speeds: Of the steps that it shows.
     """
 
     def __init__(self, workspace: Workspace, options: ServerOptions, on_bug: OnBug) -> None:
@@ -78,10 +110,16 @@ class Site:
         self.options = options
         self.csrf = secrets.token_urlsafe(24)
         self.on_bug = on_bug
+        self.imports: dict[str, BackgroundImport] = {}
+        self.speeds = Speeds()
         self._limiter = CapacityLimiter(_MAX_CALLS)
         self._renderings = CapacityLimiter(_MAX_RENDERINGS)
         self._templates = html_templates("mdvec.interfaces.web")
-        self._templates.filters.update(bytes=_bytes, moment=_moment, shown=shown_failure)
+        self._templates.filters.update(
+            bytes=_bytes,
+            moment=lambda moment_ms: "" if moment_ms is None else moment(moment_ms),
+            shown=shown_failure,
+        )
         self._templates.globals.update(document_url=document_url, search_url=search_url)
 
     async def call(
@@ -179,10 +217,6 @@ def _bytes(number: int) -> str:
     """Write a number of bytes for people."""
     power = min((len(str(number)) - 1) // 3, len(_UNITS) - 1)
     return f"{number / 1000**power:.{0 if power < 2 else 1}f} {_UNITS[power]}"
-
-
-def _moment(moment_ms: int | None) -> str:
-    return "" if moment_ms is None else moment(moment_ms)
 
 
 def static_file(name: str) -> bytes | None:

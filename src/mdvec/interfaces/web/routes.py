@@ -17,9 +17,8 @@ from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.http.guard import WebDoor
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.http.rights import LOGIN_PATH, end_session, right_of_token, start_session
-from mdvec.interfaces.web import document_page, search_page
+from mdvec.interfaces.web import document_page, search_page, status_page
 from mdvec.interfaces.web.frame import Handler, Site, static_file
-from mdvec.interfaces.web.status_page import StatusPage
 from mdvec.workspace import Workspace
 
 
@@ -37,10 +36,12 @@ _STATIC_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/sv
 def page_routes(workspace: Workspace, options: ServerOptions, on_bug: OnBug) -> WebDoor:
     """Return the page as a part of the HTTP server."""
     site = Site(workspace, options, on_bug)
-    status = StatusPage(site)
 
     def shown(page: Callable[[Site, Request], Awaitable[Response]]) -> Handler:
         return site.handler(partial(page, site))
+
+    def changing(form: Callable[[Site, Request, FormData], Awaitable[Response]]) -> Handler:
+        return site.changing(partial(form, site))
 
     routes = [
         Route("/", shown(search_page.show)),
@@ -50,15 +51,15 @@ def page_routes(workspace: Workspace, options: ServerOptions, on_bug: OnBug) -> 
         Route("/doc/{collection}/{path:document}", shown(document_page.show)),
         Route("/file/{collection}/{path:document}", shown(document_page.image)),
         Route("/original/{collection}/{path:document}", shown(document_page.original)),
-        Route("/status", site.handler(status.show)),
-        Route("/status/{collection}", site.handler(status.files)),
-        Route("/events", site.handler(status.events)),
+        Route("/status", shown(status_page.show)),
+        Route("/status/{collection}", shown(status_page.files)),
+        Route("/events", shown(status_page.events)),
         Route("/login", shown(_sign_in), methods=["GET", "POST"]),
         Route("/logout", site.sent(partial(_sign_out, site)), methods=["POST"]),
-        Route("/collections", site.changing(status.add), methods=["POST"]),
-        Route("/collections/{collection}/import", site.changing(status.start), methods=["POST"]),
-        Route("/collections/{collection}/cancel", site.changing(status.cancel), methods=["POST"]),
-        Route("/reveal", site.changing(partial(document_page.reveal, site)), methods=["POST"]),
+        Route("/collections", changing(status_page.add), methods=["POST"]),
+        Route("/collections/{collection}/import", changing(status_page.start), methods=["POST"]),
+        Route("/collections/{collection}/cancel", changing(status_page.cancel), methods=["POST"]),
+        Route("/reveal", changing(document_page.reveal), methods=["POST"]),
         Route("/static/{name}", _static),
         Route("/favicon.ico", _static),
     ]
@@ -68,7 +69,7 @@ def page_routes(workspace: Workspace, options: ServerOptions, on_bug: OnBug) -> 
         try:
             yield
         finally:
-            status.cancel_all()
+            status_page.cancel_all(site)
 
     open_paths = frozenset({LOGIN_PATH, "/static/", "/favicon.ico"})
     return WebDoor(routes, lifespan, open_paths=open_paths, refuse=site.refuse)
@@ -110,5 +111,4 @@ def _form(site: Site, request: Request, wanted: str, status: HTTPStatus) -> Resp
 
 def _own_address(text: str) -> str:
     r"""Return an address of this server; the start page for any other (browsers read ``\`` as ``/``)."""
-    is_own = text.startswith("/") and text[1:2] not in {"/", "\\"}
-    return text if is_own else "/"
+    return text if text.startswith("/") and text[1:2] not in {"/", "\\"} else "/"
