@@ -239,6 +239,13 @@ class FakeWorkspace(Workspace):
         if self.error is not None:
             raise self.error
 
+    @property
+    def query(self) -> SearchQuery:
+        """The query of the one search."""
+        [query] = [details["query"] for name, details in self.calls if name == "search"]
+        assert isinstance(query, SearchQuery)
+        return query
+
     @contextmanager
     def explaining(self) -> Iterator[None]:
         """Explain nothing."""
