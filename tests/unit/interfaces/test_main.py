@@ -45,7 +45,7 @@ def test_config_option_names_the_file(mdvec: Mdvec, workspace: FakeWorkspace, tm
     """``--config`` is relative to the working directory and its settings reach the workspace."""
     (tmp_path / "other.toml").write_text("[search]\nk = 3\n")
     mdvec("tool", "ls", "--config", "other.toml")
-    assert workspace.opened["config"].search.k == 3  # type: ignore[attr-defined]
+    assert workspace.opened["config"].search.k == 3
 
 
 def test_a_wrong_configuration_is_a_usage_error(mdvec: Mdvec, tmp_path: Path) -> None:

@@ -137,8 +137,8 @@ def test_a_table_keeps_all_of_a_long_cell() -> None:
 @pytest.mark.parametrize("width", [60, 80])
 def test_tables_fit_a_terminal(width: int) -> None:
     """No word is broken: the widest column is wrapped, or each row becomes a paragraph."""
-    rows = [present.model_row(replace(MODEL, spec="sentence-transformers:cl-nagoya/ruri-v3-30m"))] * 2
-    many = table_text(present.MODEL_COLUMNS, rows, width)
+    cells = present.model_cells(replace(MODEL, spec="sentence-transformers:cl-nagoya/ruri-v3-30m"))
+    many = table_text([*cells], [[*cells.values()]] * 2, width)
     described = table_text(("name", "description"), [("notes", "words " * 30)], width)
     for text in (many, described):
         assert max(map(len, text.splitlines())) <= width

@@ -114,12 +114,11 @@ def _settings(settings: ChunkingSpec | SearchDefaults, layout: str) -> str:
     """Return the settings that were chosen for a collection, laid out; empty without any."""
     chosen = {key: value for key, value in msgspec.structs.asdict(settings).items() if value is not None}
     chosen.pop("strategy", None)
-    parts = (f"{key} {_value(value)}" for key, value in chosen.items())
+    parts = (
+        f"{key} {' '.join(map(str, value)) if isinstance(value, tuple) else value}"
+        for key, value in chosen.items()
+    )
     return layout.format(", ".join(parts)) if chosen else ""
-
-
-def _value(value: float | tuple[int, ...]) -> str:
-    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _print_details(status: CollectionStatus) -> None:

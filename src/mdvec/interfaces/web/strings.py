@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import NamedTuple
 
 from mdvec.interfaces.errors import Failure
@@ -11,6 +12,9 @@ from mdvec.interfaces.present import LIKE_IT, ONE_WEAKER, WEAKER
 
 LANGUAGES = ("en", "ja")
 """The languages of the page; the first is that of browsers that want another."""
+
+# A language and its weight in an Accept-Language header.
+_ACCEPTED = re.compile(r"(?:^|,)\s*([a-z]+)(?:-[\w-]*)?\s*(?:;\s*q=(\d(?:\.\d*)?)\s*)?(?=,|$)")
 
 _WORDS: Mapping[str, tuple[str, str]] = {
     # --- around everything
@@ -224,17 +228,12 @@ def words_of(language: str) -> dict[str, str]:
 
 def preferred_language(accepted: str) -> str:
     """Return the language of the page that an Accept-Language header wants most."""
-    best, best_quality = LANGUAGES[0], 0.0
-    for part in accepted.split(","):
-        name, _, weight = part.strip().partition(";")
-        language = name.strip().lower().partition("-")[0]
-        try:
-            quality = float(weight.strip().removeprefix("q=")) if weight else 1.0
-        except ValueError:
-            continue
-        if language in LANGUAGES and quality > best_quality:
-            best, best_quality = language, quality
-    return best
+    known = (
+        (float(weight or 1), name)
+        for name, weight in _ACCEPTED.findall(accepted.lower())
+        if name in LANGUAGES
+    )
+    return max((each for each in known if each[0]), default=(0, LANGUAGES[0]), key=itemgetter(0))[1]
 
 
 # --- errors, with a step that someone at a browser can take

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError, SourceEmptyError, UsageError
 from mdvec.interfaces.errors import translate
 from mdvec.interfaces.excerpt import best_passage
-from mdvec.interfaces.web.status_page import Speeds, treemap
+from mdvec.interfaces.web.frame import Speeds
+from mdvec.interfaces.web.status_page import treemap
 from mdvec.interfaces.web.strings import LANGUAGES, shown_failure, words_of
 from mdvec.run import Stage
 from mdvec.types.document import DocumentState
