@@ -83,12 +83,7 @@ class VaultChunker:
         return CutDocument(writer.chunks, self._warnings(too_long, document))
 
     def _context(
-        self,
-        document: Document,
-        sections: Sequence[Section],
-        ruler: TokenRuler,
-        piece: _Piece,
-        previous: str,
+        self, document: Document, sections: Sequence[Section], ruler: TokenRuler, piece: _Piece, previous: str
     ) -> tuple[str, int]:
         """Return the context, and the number of its tokens with the text if above the limit, else 0.
 
