@@ -87,6 +87,19 @@ def test_unknown_commands_are_usage_errors(mdvec: Mdvec, args: tuple[str, ...], 
     assert outcome.err.startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("args", "said", "where"),
+    [
+        (("search", "rent", "-n"), "`-n` needs a value", "mdvec search"),
+        (("status", "--check=yes"), "`--check` takes no value", "mdvec status"),
+        (("tool", "add", "-n"), "`-n` needs a value", "mdvec tool add"),
+    ],
+)
+def test_an_option_without_its_value(mdvec: Mdvec, args: tuple[str, ...], said: str, where: str) -> None:
+    """The error is in the words of the others, and its hint names the command that has the option."""
+    assert mdvec(*args).err == f"error: {said}\nhint: Run '{where} --help' to see its options.\n"
+
+
 def test_no_command_shows_the_help(mdvec: Mdvec) -> None:
     """``mdvec`` alone shows what there is on stderr, as a usage error."""
     outcome = mdvec()

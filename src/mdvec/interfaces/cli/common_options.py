@@ -106,6 +106,14 @@ class Command(click.Command):
         super().__init__(*arguments, **settings)
         self.params += _common_options()
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options; click's own error about one without its value does not know the command."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options in two lists."""
         own: list[tuple[str, str]] = []
