@@ -66,9 +66,14 @@ def test_data_dir_needs_docs_dir(mdvec: Mdvec) -> None:
     assert "--docs-dir" in outcome.err
 
 
-def test_docs_dir_must_be_there(mdvec: Mdvec) -> None:
-    """A folder that does not exist is a usage error."""
-    assert mdvec("search", "x", "--docs-dir", "nope").code == 2
+@pytest.mark.parametrize("folder", ["nope", "a file.md", ""])
+def test_docs_dir_must_be_there(mdvec: Mdvec, tmp_path: Path, folder: str) -> None:
+    """A folder that does not exist is a usage error, in the words of other wrong values."""
+    (tmp_path / "a file.md").touch()
+    outcome = mdvec("search", "x", "--docs-dir", folder)
+    assert outcome.code == 2
+    said = f"error: `--docs-dir` must be a folder that can be read, not {folder!r}\n"
+    assert outcome.err.startswith(said)
 
 
 @pytest.mark.parametrize(

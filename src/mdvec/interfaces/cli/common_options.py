@@ -24,10 +24,13 @@ class PathFromHere(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return an absolute path; no text at all would be the folder itself."""
-        if not str(value):
-            self.fail("the path is empty", param, ctx)
         here = ctx.obj.cwd if ctx is not None and isinstance(ctx.obj, Session) else Path()
-        return Path(os.fsdecode(super().convert(here / value, param, ctx)))
+        with suppress(click.BadParameter):
+            if str(value):
+                return Path(os.fsdecode(super().convert(here / value, param, ctx)))
+        name, kind = name_of(param) if param else self.name, "a file" if self.file_okay else "a folder"
+        msg = f"`{name}` must be {kind} that can be read, not {str(value)!r}"
+        raise click.UsageError(msg, ctx)
 
 
 FILE = PathFromHere(dir_okay=False)
