@@ -20,6 +20,7 @@ from mdvec.errors import (
     StoreError,
     UnreadableFileError,
 )
+from mdvec.indexing.imports import named_documents
 from mdvec.indexing.plan import known_without_text, make_plan
 from mdvec.indexing.prepare import text_or_rule
 from mdvec.indexing.work import Recipe
@@ -104,10 +105,13 @@ def _describe(
 
 def _first_of(odd: Sequence[FileStatus], command: str) -> tuple[str, ...]:
     """Return what is said of the first files, those that failed before others; the command shows all."""
-    ordered = sorted(odd, key=lambda each: each.state is not DocumentState.FAILED)
-    named = tuple(f"{each.path}: {each.reason}" for each in ordered[:_MAX_REASONS])
-    more = len(ordered) - len(named)
-    return (*named, f"and {quantity(more, 'more file')}: {command}") if more else named
+    grouped: dict[str, list[str]] = {}
+    for each in sorted(odd, key=lambda each: each.state is not DocumentState.FAILED):
+        grouped.setdefault(each.reason, []).append(each.path)
+    named = (f"{named_documents(paths)}: {reason}" for reason, paths in grouped.items())
+    more = sum(map(len, [*grouped.values()][_MAX_REASONS:]))
+    left = (f"and {quantity(more, 'more file')}: {command}",) if more else ()
+    return (*itertools.islice(named, _MAX_REASONS), *left)
 
 
 def _checked(status: CollectionStatus, collections: Collections, stages: Stages) -> CollectionStatus:
