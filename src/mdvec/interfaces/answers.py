@@ -158,6 +158,7 @@ class RegisteredCollection(Struct, frozen=True):
     enabled: bool
     created: Annotated[str | None, doc("when it was registered", "programs")]
     updated: Annotated[str | None, doc("when its registration last changed", "programs")]
+    app_version: Annotated[str | None, doc("of mdvec, by which it last changed", "programs")]
     last_indexed: str | None
     revision: Annotated[str | None, doc("commit that was imported, or a digest of a bucket", "programs")]
     preset: Annotated[str | None, doc(door="programs")]
@@ -258,6 +259,7 @@ def _registered(value: collections.Collection) -> JsonObject:
         "enabled": value.enabled,
         "created": iso_time(value.created_ms),
         "updated": iso_time(value.updated_ms),
+        "app_version": value.app_version or None,
         "last_indexed": iso_time(value.last_indexed_ms),
         "revision": value.revision or None,
         "preset": value.preset or None,

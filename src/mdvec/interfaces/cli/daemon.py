@@ -125,7 +125,7 @@ def stop(session: Session) -> None:
 @daemon.command()
 @format_option("text", "json")
 def status(session: Session) -> int:
-    """Show whether it is running, and where; exit with 1 if it is not."""
+    """Show whether and where it is running; exit with 1 if not."""
     import msgspec
 
     from mdvec.interfaces.present import moment

@@ -89,6 +89,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "Try other words, a whole question, or fewer filters.",
         "ほかの言葉や質問文で試すか、絞り込みを減らしてください。",
     ),
+    "without_quotes": ("Search without the quotation marks", "引用符を外して検索"),
     "pending_n": (
         "{n} of {total} passages are found by words only so far",
         "{total} 件中 {n} 件は、まだキーワードでしか見つかりません",
@@ -145,7 +146,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     # --- status
     "index": ("Index", "索引"),
     "size": ("Size", "サイズ"),
-    "free": ("free on the disk", "ディスクの空き"),
+    "free": ("Free on the disk", "ディスクの空き"),
     "memory": ("Memory of this process", "このプロセスのメモリ"),
     "model": ("Model", "モデル"),
     "documents": ("documents", "文書"),
@@ -337,5 +338,7 @@ def shown_failure(failure: Failure, language: str) -> ShownFailure:
     words = _KNOWN.get(failure.code, _ANY)
     hint = "" if _COMMAND.search(failure.hint) else failure.hint
     if language == "ja":
-        return ShownFailure(words.sentence_ja, words.step_ja, f"{failure.message} {hint}".strip())
+        # What the page itself refuses is said in full.
+        detail = "" if failure in (NO_PAGE, OLD_PAGE) else f"{failure.message} {hint}".strip()
+        return ShownFailure(words.sentence_ja, words.step_ja, detail)
     return ShownFailure(failure.message, f"{hint} {words.step}".strip(), "")

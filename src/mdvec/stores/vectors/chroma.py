@@ -252,7 +252,8 @@ class ChromaVectorIndex:
                     ids=[_id(space.kind, each) for each in batch],
                     embeddings=np.stack([each.vector for each in batch]),
                     documents=[
-                        each.text if space.kind is VectorKind.TEXT else each.heading for each in batch
+                        each.section.content if space.kind is VectorKind.TEXT else each.heading
+                        for each in batch
                     ],
                     metadatas=[_metadata(each) for each in batch],
                 )
@@ -322,14 +323,14 @@ def _digest(space: IndexedSpace) -> str:
 
 
 def _id(kind: VectorKind, entry: VectorEntry) -> str:
-    part = f"chunk_{entry.ordinal}" if kind is VectorKind.TEXT else f"name_{entry.id}"
-    return f"{entry.path}::{part}"
+    part = f"chunk_{entry.section.order}" if kind is VectorKind.TEXT else f"name_{entry.id}"
+    return f"{entry.section.document_path}::{part}"
 
 
 def _metadata(entry: VectorEntry) -> dict[str, str | int]:
     return {
-        "file_path": entry.path,
-        "chunk_index": entry.ordinal,
+        "file_path": entry.section.document_path,
+        "chunk_index": entry.section.order,
         "heading": entry.heading,
         "entry": entry.id,
         "owner": entry.owner,

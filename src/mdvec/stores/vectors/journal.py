@@ -13,9 +13,11 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
 from mdvec.types.ids import SpaceId
+from mdvec.types.section import IndexedSection, saved_sections
 
 BATCH = 2048
 """About how many entries are applied at a time."""
@@ -40,16 +42,19 @@ _STATE = """SELECT (SELECT value FROM meta WHERE key = 'vector_index'),
 _END_OF_VECTORS = "SELECT id FROM vectors WHERE +space_id = ? AND id > ? ORDER BY id LIMIT 1 OFFSET ?"
 _END = "SELECT id FROM {table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?"
 
-# The fields of VectorEntry, in order; the heading path as JSON.
+# What an entry is made of; the heading path as JSON.
 _ENTRIES = {
-    VectorKind.TEXT: """o.id, o.id, {vector}, d.collection_id, d.path, o.ordinal, o.depth, o.heading_path,
-        (SELECT p.id FROM chunks p WHERE p.document_id = o.document_id AND p.ordinal = o.parent),
-        o.token_count, d.sha256,
+    VectorKind.TEXT: """o.id, o.id, {vector}, d.collection_id, d.path, o.heading_path, o.depth,
         (SELECT substr(b.body, o.start + 1, o.stop - o.start) FROM contents b
-            WHERE b.document_id = o.document_id)""",
-    VectorKind.NAME: """o.id, o.document_id, {vector}, d.collection_id, d.path, 0, 0, o.text,
-        NULL, 0, d.sha256, ''""",
+            WHERE b.document_id = o.document_id),
+        o.token_count,
+        (SELECT p.id FROM chunks p WHERE p.document_id = o.document_id AND p.ordinal = o.parent),
+        o.ordinal, d.dirty_since_ms, d.sha256, d.indexed_at_ms, d.mtime_ns,
+        CASE WHEN substr(d.fingerprint, 1, 4) = 'push' THEN d.id ELSE 0 END""",
+    VectorKind.NAME: """o.id, o.document_id, {vector}, d.collection_id, d.path, o.text, 0, '', 0,
+        NULL, 0, NULL, d.sha256, 0, 0, 0""",
 }
+_FRONTMATTER = "SELECT frontmatter FROM contents WHERE document_id = ?"
 _COUNT = """SELECT count(*) FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.text_hash
     WHERE v.space_id = ?"""
 # Owners that are new.
@@ -204,15 +209,46 @@ class ChangeJournal(Struct, frozen=True, dict=True):
 
         columns = _ENTRIES[kind].format(vector=self.dialect.vector)
         entries = []
-        for entry_id, owner, stored, collection_id, path, ordinal, depth, heading, *rest in self.rows(
-            template.format(entry=columns, table=TABLES[kind]), *arguments
-        ):
+        written: dict[int, list[IndexedSection]] = {0: []}
+        for (
+            entry_id,
+            owner,
+            stored,
+            collection_id,
+            path,
+            heading,
+            depth,
+            text,
+            tokens,
+            parent,
+            *rest,
+        ) in self.rows(template.format(entry=columns, table=TABLES[kind]), *arguments):
+            order, dirty_since, digest, created_ms, mtime_ns, pushed = rest
             vector = np.frombuffer(stored, self.dialect.dtype).astype(np.float32)
-            shown = " > ".join(json.loads(heading)) if kind is VectorKind.TEXT else heading
-            entries.append(
-                VectorEntry(entry_id, owner, vector, collection_id, path, ordinal, depth, shown, *rest)
-            )
+            headings = json.loads(heading) if kind is VectorKind.TEXT else [heading]
+            if pushed not in written:
+                written[pushed] = self._pushed(pushed)
+            dirty, document_hash = dirty_since is not None, bytes(digest).hex()
+            if pushed not in written:
+                written[pushed] = self._pushed(pushed)
+            if order < len(written[pushed]):
+                saved = written[pushed][order]
+                section = replace(saved, document_path=path, content=text, is_dirty=dirty)
+                section = replace(section, document_hash=saved.document_hash or document_hash)
+            else:
+                chunk = (str(entry_id), path, headings[-1] if headings else "", depth, text, tokens)
+                place = (None if parent is None else str(parent), order, dirty, document_hash)
+                section = IndexedSection(*chunk, *place, created_ms, mtime_ns // 1_000_000)
+            entries.append(VectorEntry(entry_id, owner, vector, collection_id, " > ".join(headings), section))
         return entries
+
+    def _pushed(self, document_id: int) -> list[IndexedSection]:
+        """Return the sections of a pushed document without their texts; none if they are damaged."""
+        try:
+            [(frontmatter,)] = self.rows(_FRONTMATTER, document_id)
+            return [section for _, _, section in saved_sections(json.loads(frontmatter)) or ()]
+        except (ValueError, TypeError):
+            return []
 
     def _number(self, sql: str, *arguments: int) -> int:
         """Return the only value of the only row; 0 without a row."""
