@@ -20,7 +20,7 @@ from mdvec.stores.records import ChunkPlace, StoredChunk
 from mdvec.text.folding import fold_name
 from mdvec.text.matches import is_heading, phrase_finder
 from mdvec.text.scripts import HAN, KATAKANA, UNSPACED, holds_unspaced
-from mdvec.text.terms import phrase_terms
+from mdvec.text.terms import in_other_kana, kana_words, phrase_terms
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Where
 
@@ -110,7 +110,7 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
     with run.current().step("exact") as details:
         if called := view.documents.called(fold_name(text), where):
             return Exact(_in_few(view.chunks.places_in(called, where, _MAX_HOLDERS), _FEW))
-        holds = phrase_finder(text)
+        holds = _finder(text)
         if holds is None or not words.scores:
             return Exact()
         chunks = [*view.chunks.get([*words.scores][:_READ]).values()]
@@ -134,6 +134,13 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             parts = [*headed, *valued, *filed] or _with_identifiers(text, chunks)
         details.update(read=len(chunks), whole=len(whole), parts=len(parts))
     return Exact(_in_few(whole, _FEW), _in_few(parts, _FEW if date is None else _DAYS_OF_MONTH))
+
+
+def _finder(text: str) -> Callable[[str], bool] | None:
+    """Return a predicate: True for a text that holds the query; a single word may be in the other kana."""
+    written = [text, *(in_other_kana(text) for word in kana_words(text) if word == text)]
+    finders = [*filter(None, map(phrase_finder, written))]
+    return (lambda each: any(holds(each) for holds in finders)) if finders else None
 
 
 def _in_few(found: Sequence[_Named], most: int) -> frozenset[ChunkId]:

@@ -102,7 +102,7 @@ def probabilities(passages: Sequence[RankedPassage], candidates: Candidates, wor
 
 
 def _bounded(probability: float, passage: RankedPassage, words: Words) -> float:
-    """Return a probability within bounds: a passage with every word is shown, however sure the first hit is."""
+    """Bound a probability: a passage with every word is shown, however sure the first hit is."""
     has_subject = not words.max_score or words.matched_weight or not words.all_known
     holds_all = any(each.id in words.holding for each in passage.chunks)
     least = MIN_SCORE if holds_all else 1 - _SUREST

@@ -6,11 +6,19 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.stores.interface import View
 from mdvec.stores.records import BM25_K1, DocumentFrequencies
-from mdvec.text.terms import QueryTerms, is_unspaced_query, query_terms, whole_words, word_terms
+from mdvec.text.terms import (
+    QueryTerms,
+    in_other_kana,
+    is_unspaced_query,
+    query_terms,
+    whole_words,
+    word_terms,
+)
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
 
@@ -94,11 +102,15 @@ def find_by_words(
     """
     with run.current().step("lexical") as details:
         query = query_terms(text, limit=_MAX_TERMS)
-        frequencies = view.words.frequencies(_informative(query) or query.particles)
+        kana = [term for word in query.kana for term in word]
+        frequencies = view.words.frequencies([*(_informative(query) or query.particles), *kana])
         has_bigrams = bool(query.bigrams or query.pairs)
         times = _WORD_AMONG_BIGRAMS if has_bigrams and is_unspaced_query(text) else 1
         parts = _parts_of_known(text, frequencies)
         wanted = [each for each in _expanded(query, times) if each.term not in parts]
+        # One of its bigrams alone is part of other words.
+        written = [word for word in query.kana if all(term in frequencies.of_term for term in word)]
+        wanted += [QueryTerm(term, times, _MINOR_REACH) for word in written for term in word]
         indexed = [each for each in wanted if each.term in frequencies.of_term]
         if not indexed:
             # Half of all chunks may contain such a term, and counting them is slow: only as a last resort.
@@ -112,7 +124,8 @@ def find_by_words(
         if terms and where.chunks is not None:
             found = _with_required(found, where.chunks, limit, view)
         found, gains = _with_gains(terms, found, frequencies, frozenset(sample), view)
-        holding = _holding_all(text, query, found, view)
+        inside = replace(where, chunks=frozenset(chunk for chunk, _ in found))
+        holding = frozenset(view.words.holding(_groups(text, query), inside))
         details.update(terms=len(terms), found=len(found))
     informative = {each.term for each in wanted}
     weights = {
@@ -120,8 +133,10 @@ def find_by_words(
     }
     known = sum(weights.values())
     matched = sum(weight for term, weight in weights.items() if term in informative)
-    # Another spelling of a word, which no text has, is not missing.
-    lacking = informative.difference(frequencies.of_term, query.spellings)
+    # Another spelling of a word, which no text has, is not missing; nor is a word that texts have in the other
+    # kana.
+    elsewhere = [in_other_kana(term) for word in written for term in word]
+    lacking = informative.difference(frequencies.of_term, query.spellings, elsewhere)
     unknown = sum(each.weight for each in wanted if each.term in lacking)
     missing = unknown * frequencies.largest_idf
     return Words(
@@ -134,21 +149,16 @@ def find_by_words(
     )
 
 
-def _holding_all(
-    text: str, query: QueryTerms, found: Sequence[tuple[ChunkId, float]], view: View
-) -> frozenset[ChunkId]:
-    """Return the chunks that hold every word of a query, in whichever spelling."""
-    if not (query.words or query.bigrams):
-        return frozenset()
-    whole = {
+def _groups(text: str, query: QueryTerms) -> list[tuple[str, ...]]:
+    """Return the terms of each word of a query, in whichever spelling."""
+    others = {
         term: word_terms(word)
         for word, parts in whole_words(text).items()
         for part in parts
         for term in word_terms(part)
     }
-    groups = [(term, *whole.get(term, ())) for term in (*query.words, *query.bigrams)]
-    inside = Where(tuple(each.id for each in view.collections.all()), chunks=frozenset(dict(found)))
-    return frozenset(view.words.holding(groups, inside))
+    others |= {in_other_kana(term): (term,) for word in query.kana for term in word}
+    return [(term, *others.get(term, ())) for term in (*query.words, *query.bigrams)]
 
 
 def _ranked(

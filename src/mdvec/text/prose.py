@@ -86,7 +86,7 @@ class Prose(NamedTuple):
 
     text: str
     addresses: Sequence[str]
-    spellings: Sequence[str]
+    spellings: Sequence[str] = ()
 
 
 def without_styles(text: str) -> str:
