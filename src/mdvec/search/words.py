@@ -102,15 +102,18 @@ def find_by_words(
     """
     with run.current().step("lexical") as details:
         query = query_terms(text, limit=_MAX_TERMS)
-        kana = [term for word in query.kana for term in word]
+        kana = [term for word in query.kana for each in word for term in (each, in_other_kana(each))]
         frequencies = view.words.frequencies([*(_informative(query) or query.particles), *kana])
         has_bigrams = bool(query.bigrams or query.pairs)
         times = _WORD_AMONG_BIGRAMS if has_bigrams and is_unspaced_query(text) else 1
         parts = _parts_of_known(text, frequencies)
         wanted = [each for each in _expanded(query, times) if each.term not in parts]
-        # One of its bigrams alone is part of other words.
-        written = [word for word in query.kana if all(term in frequencies.of_term for term in word)]
-        wanted += [QueryTerm(term, times, _MINOR_REACH) for word in written for term in word]
+        known = frequencies.of_term.keys()
+        # Pairs of hiragana are parts of many words, so all of a word must be known, and not as it was typed.
+        written = [
+            word for word in query.kana if known >= {*word} and not known >= {*map(in_other_kana, word)}
+        ]
+        wanted += [QueryTerm(term, reach=_MINOR_REACH) for word in written for term in word]
         indexed = [each for each in wanted if each.term in frequencies.of_term]
         if not indexed:
             # Half of all chunks may contain such a term, and counting them is slow: only as a last resort.
@@ -125,7 +128,8 @@ def find_by_words(
             found = _with_required(found, where.chunks, limit, view)
         found, gains = _with_gains(terms, found, frequencies, frozenset(sample), view)
         inside = replace(where, chunks=frozenset(chunk for chunk, _ in found))
-        holding = frozenset(view.words.holding(_groups(text, query), inside))
+        groups = _groups(text, query)
+        holding = frozenset(view.words.holding(groups, inside) if found and groups else ())
         details.update(terms=len(terms), found=len(found))
     informative = {each.term for each in wanted}
     weights = {
@@ -133,8 +137,7 @@ def find_by_words(
     }
     known = sum(weights.values())
     matched = sum(weight for term, weight in weights.items() if term in informative)
-    # Another spelling of a word, which no text has, is not missing; nor is a word that texts have in the other
-    # kana.
+    # Another spelling of a word, which no text has, is not missing; nor is what texts have in the other kana.
     elsewhere = [in_other_kana(term) for word in written for term in word]
     lacking = informative.difference(frequencies.of_term, query.spellings, elsewhere)
     unknown = sum(each.weight for each in wanted if each.term in lacking)

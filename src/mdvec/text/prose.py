@@ -80,8 +80,9 @@ class Prose(NamedTuple):
 
     Attributes:
         text: The text, with a space in place of each address and link target.
-        addresses: Words that find it without being words of it: the addresses and link targets, in order.
-        spellings: Other spellings of its words, such as "email" for "e-mail".
+        addresses: Words that find it without being words of it: the addresses and link targets, in order, and
+            other spellings of its Japanese words, whose bigrams are parts of more words than one.
+        spellings: Other spellings of its other words, such as "email" for "e-mail".
     """
 
     text: str
@@ -129,7 +130,9 @@ def part_addresses(text: str) -> Prose:
     if "|" in text and seen is not text:
         shown = {*_BEFORE_BAR.findall(seen)}
         addresses += (each for each in _BEFORE_BAR.findall(text) if each not in shown)
-    return Prose(seen, addresses, other_spellings(seen))
+    spellings = other_spellings(seen)
+    addresses += filter(holds_unspaced, spellings)
+    return Prose(seen, addresses, [each for each in spellings if not holds_unspaced(each)])
 
 
 def without_marks(text: str) -> str:

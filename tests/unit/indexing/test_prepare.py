@@ -48,3 +48,11 @@ def test_names_that_are_indexed_with_each_chunk_are_bounded() -> None:
     assert terms_of_names([f"name{number}" for number in range(30)]) == 30
     assert terms_of_names([f"name{number}" for number in range(3_000)]) == 30  # title and file are names, too
     assert terms_of_names(["long " * 10_000]) == 40
+
+
+def test_the_names_of_its_folders_find_a_document() -> None:
+    """A folder says what its notes are about; many notes do not repeat it."""
+    recipe = Recipe(parse_document, PARSER_VERSION, SectionChunker(token_ends=estimate_token_ends))
+    prepared = prepare(SourceEntry("economics/案件/l1.md", "l1.md", 1, 9), b"# One\n\ntext\n", recipe)
+    assert isinstance(prepared, Prepared)
+    assert {"econom", "案件"} <= {*prepared.record.terms[0].main.split()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,6 +80,7 @@ def candidates(
     )
 
 
-def words(*, max_score: float = MAX_SCORE, matched: float = 1.0) -> Words:
+def words(*, max_score: float = MAX_SCORE, matched: float = 1.0, holding: Iterable[int] = ()) -> Words:
     """Return evidence of words; candidates hold the scores of chunks."""
-    return Words(are_used=True, max_score=max_score, matched_weight=matched)
+    every = frozenset(map(ChunkId, holding))
+    return Words(are_used=True, max_score=max_score, matched_weight=matched, holding=every)

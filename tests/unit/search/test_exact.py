@@ -39,6 +39,8 @@ NOTES: Mapping[str, str] = {
     "errors.md": "# Errors\n\nThe error E142 means a full disk; read_file raises it.",
     "more.md": "# More errors\n\nThe error E143 means that read file failed.",
     "parts.md": "".join(f"## Part {number}\n\nScrews {'and bolts ' * 25}\n\n" for number in range(38, 43)),
+    "Letters/北山書店/delivery.md": "# Delivery\n\nTwelve boxes on Monday.",
+    "Letters/boxes.md": "# Boxes\n\nOf cardboard.",
     "film.md": "---\n公開年: 1954\n---\n# 七人の侍\n\n七人の侍が村を守る映画。",
     "film 2.md": "---\n公開年: 1961\n---\n# 用心棒\n\n用心棒の映画。19541年。",
 }
@@ -94,6 +96,9 @@ def noted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         ("which screws does Part 4 need", set()),
         ("1954年公開の映画", {"film.md"}),
         ("195年公開の映画", set()),
+        ("letters", {"Letters/北山書店/delivery.md", "Letters/boxes.md"}),
+        ("letters on cardboard", set()),
+        ("北山書店の納品", {"Letters/北山書店/delivery.md"}),
         ("nothing of the kind", set()),
         ("---", set()),
         ("", set()),

@@ -108,6 +108,11 @@ def test_a_stub_comes_after_texts_with_equal_evidence() -> None:
         tokens = {1: stub_tokens}
         assert order(candidates({1: 2.5, 2: 2.0}, {1: 0.5, 2: 0.5}, tokens=tokens)) == [2, 1]
         assert order(candidates({1: 2.0, 2: 2.0}, tokens=tokens)) == [2, 1]
+    assert order(candidates({1: 2.5, 2: 2.0, 3: 0.0}, tokens={1: 3, 3: 3})) == [
+        1,
+        2,
+        3,
+    ]  # most are that short
     stub, text = (fused(candidates({1: 2.0}, exact=[1], tokens={1: each})) for each in (0, 100))
     assert stub == text
 

@@ -85,9 +85,9 @@ def test_function_words_make_nothing_sure() -> None:
 
 
 def test_each_passage_on_the_words_of_the_query_is_shown() -> None:
-    """However sure the first one is; a passage with few of the words leaves room for doubt."""
-    found = candidates({1: 4.0, 2: 1.0, 3: 1.0}, {1: 1.0, 2: 0.45, 3: 0.1}, exact=[1], above_unrelated=None)
-    first, second, third = probabilities(passages(found, [9.0, 3.0, 2.0]), found, words())
+    """However sure the first one is; a passage without one of the words is not."""
+    found = candidates({1: 4.0, 2: 1.0, 3: 1.0}, {1: 1.0, 2: 0.1, 3: 0.45}, exact=[1], above_unrelated=None)
+    first, second, third = probabilities(passages(found, [9.0, 3.0, 2.0]), found, words(holding=[100, 200]))
     assert level_of(first) is Confidence.HIGH
     assert third < MIN_SCORE <= second < first
 

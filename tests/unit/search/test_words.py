@@ -25,6 +25,7 @@ class Recorder:
     def __init__(self, known: Mapping[str, int], chunks: int = 10_000, *, found: int = 10_000) -> None:
         self.calls: list[tuple[list[str], list[str]]] = []
         self.counted: list[str] = []
+        self.groups: Sequence[Sequence[str]] = ()
         self._known = known
         self._chunks = chunks
         self._found = found
@@ -38,6 +39,10 @@ class Recorder:
         self.counted += terms
         of_term = {term: self._known[term] for term in terms if term in self._known}
         return DocumentFrequencies(self._chunks, of_term)
+
+    def holding(self, groups: Sequence[Sequence[str]], _where: Where) -> list[ChunkId]:
+        self.groups = groups
+        return []
 
     def bm25(
         self, terms: Sequence[str], _where: Where, limit: int, *, must: Sequence[str] = ()
@@ -209,3 +214,29 @@ def test_a_word_with_hyphens_is_looked_for_as_texts_write_it() -> None:
     assert set(looked_for("an e-mail", email)) == {"email"}
     assert find("an e-mail", Recorder(email)).all_known
     assert set(looked_for("an e-mail", email | {"mail": RARE})) == {"email", "mail"}
+
+
+@pytest.mark.parametrize(
+    ("query", "known", "groups"),
+    [
+        ("news of the retry", ["news"], [("news",), ("retri",)]),
+        ("an e-mail", ["email"], [("e", "email", "=email"), ("mail", "email", "=email")]),
+        ("オムツ替え", ["オム"], [("オム", "おむ"), ("ムツ", "むつ"), ("ツ替",)]),
+        ("的を射る", ["的"], []),
+    ],
+)
+def test_a_passage_with_every_word_may_have_it_in_another_spelling(
+    query: str, known: list[str], groups: list[tuple[str, ...]]
+) -> None:
+    """Function words, and pairs of letters with hiragana, are not looked for."""
+    recorder = Recorder(dict.fromkeys(known, RARE))
+    find(query, recorder)
+    assert [*recorder.groups] == groups
+
+
+def test_a_word_in_the_other_kana_counts_if_all_of_it_is_known() -> None:
+    """One pair of its letters is a part of other words; a word that texts have in the other kana is known."""
+    assert not find("オムツ", Recorder({"おむ": RARE})).all_known
+    recorder = Recorder({"おむ": RARE, "むつ": RARE})
+    assert find("オムツ", recorder).all_known
+    assert recorder.calls[0][0] == ["おむ", "むつ"]

@@ -11,6 +11,7 @@ from mdvec.text.properties import MAX_VALUE_CHARS, property_text
     ("frontmatter", "text"),
     [
         ({"tags": ["garden", "soil/clay"], "tag": "summer"}, "garden\nsoil/clay\nsummer"),
+        ({"季節": "冬", "rank": "C"}, "冬\nC"),
         ({"isbn": 9780262033848, "year": 1998, "rating": 4, "no": "12-3"}, "9780262033848\n1998"),
         ({"title": "T title", "aliases": ["other name"], "alias": "third"}, ""),
         ({"mdvec-context": "words of its own"}, ""),

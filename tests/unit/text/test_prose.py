@@ -136,11 +136,11 @@ def test_markup_inside_a_word_is_no_part_of_it(text: str, seen: str) -> None:
 def test_both_words_of_a_wikilink_are_found(link: str) -> None:
     """Next to Japanese a reader sees the second alone; the first finds the text as an address does."""
     first, second = link.strip("[]").split("|")
-    assert part_addresses(f"日本{link}の話") == (f"日本{second}の話", [first])
+    assert part_addresses(f"日本{link}の話")[:2] == (f"日本{second}の話", [first])
     terms = index_terms(f"日本{link}の話")
     for word in (first, second):
         assert {*index_terms(word).main.split()} <= {*f"{terms.main} {terms.minor}".split()}
-    assert part_addresses(f"see {link} there") == (f"see {link} there", [])
+    assert part_addresses(f"see {link} there")[:2] == (f"see {link} there", [])
 
 
 def test_words_of_addresses_are_minor() -> None:

@@ -49,15 +49,17 @@ def test_a_word_is_found_in_its_other_spellings(text: str, query: str) -> None:
     terms = index_terms(text)
     asked = query_terms(query, limit=9)
     held = {*terms.main.split(), *terms.minor.split()}
-    assert held & {*asked.words[:1], *asked.bigrams, *asked.spellings, *asked.particles}
+    kana = {term for word in asked.kana for term in word}
+    assert held & {*asked.words[:1], *asked.bigrams, *asked.spellings, *asked.particles, *kana}
 
 
-def test_kana_find_each_other_only_where_nothing_else_is_known() -> None:
-    """Terms of hiragana alone are a last resort: most of them are particles."""
+def test_two_letters_find_the_other_kana_only_where_nothing_else_is_known() -> None:
+    """Most pairs of hiragana are particles or parts of words; longer words are looked for in both kana."""
     asked = query_terms("ネコ", limit=9)
-    assert asked.bigrams == ("ネコ",)
-    assert asked.spellings == ()
-    assert asked.particles == ("ねこ",)
+    assert (asked.bigrams, asked.spellings, asked.particles, asked.kana) == (("ネコ",), (), ("ねこ",), ())
+    assert query_terms("オムツ", limit=9).kana == (("おむ", "むつ"),)
+    assert query_terms("かれー", limit=9).kana == (("カレ", "レー"),)
+    assert query_terms("おむつとインターネット", limit=9).kana == ()
 
 
 @pytest.mark.parametrize(
