@@ -138,9 +138,11 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
 
 def _finder(text: str) -> Callable[[str], bool] | None:
     """Return a predicate: True for a text that holds the query; a single word may be in the other kana."""
-    written = [text, *(in_other_kana(text) for word in kana_words(text) if word == text)]
-    finders = [*filter(None, map(phrase_finder, written))]
-    return (lambda each: any(holds(each) for holds in finders)) if finders else None
+    holds = phrase_finder(text)
+    if kana_words(text) != [text]:
+        return holds
+    in_other = phrase_finder(in_other_kana(text))
+    return lambda each: any(finder is not None and finder(each) for finder in (holds, in_other))
 
 
 def _in_few(found: Sequence[_Named], most: int) -> frozenset[ChunkId]:

@@ -109,9 +109,12 @@ def find_by_words(
         parts = _parts_of_known(text, frequencies)
         wanted = [each for each in _expanded(query, times) if each.term not in parts]
         known = frequencies.of_term.keys()
-        # Pairs of hiragana are parts of many words, so all of a word must be known, and not as it was typed.
+        # Pairs of hiragana are parts of many words, unless one is ー: so all of a word must be known there, and
+        # not as it was typed.
         written = [
-            word for word in query.kana if known >= {*word} and not known >= {*map(in_other_kana, word)}
+            word
+            for word in query.kana
+            if known >= {*word} and ("ー" in "".join(word) or not known >= {*map(in_other_kana, word)})
         ]
         wanted += [QueryTerm(term, reach=_MINOR_REACH) for word in written for term in word]
         indexed = [each for each in wanted if each.term in frequencies.of_term]
@@ -161,7 +164,8 @@ def _groups(text: str, query: QueryTerms) -> list[tuple[str, ...]]:
         for term in word_terms(part)
     }
     others |= {in_other_kana(term): (term,) for word in query.kana for term in word}
-    return [(term, *others.get(term, ())) for term in (*query.words, *query.bigrams)]
+    typed = map(in_other_kana, (term for word in query.kana for term in word))
+    return [(term, *others.get(term, ())) for term in dict.fromkeys((*query.words, *query.bigrams, *typed))]
 
 
 def _ranked(

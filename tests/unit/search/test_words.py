@@ -223,6 +223,7 @@ def test_a_word_with_hyphens_is_looked_for_as_texts_write_it() -> None:
         ("an e-mail", ["email"], [("e", "email", "=email"), ("mail", "email", "=email")]),
         ("オムツ替え", ["オム"], [("オム", "おむ"), ("ムツ", "むつ"), ("ツ替",)]),
         ("的を射る", ["的"], []),
+        ("かれー", [], [("かれ", "カレ"), ("れー", "レー")]),
     ],
 )
 def test_a_passage_with_every_word_may_have_it_in_another_spelling(
