@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from mdvec.stores.document_tables import ChunkTables
 from mdvec.stores.interface import VectorWriter
@@ -16,7 +16,7 @@ from mdvec.stores.records import ChunkPlace
 from mdvec.stores.tables import NEW_EPOCH, Sql, Tables, memorized
 from mdvec.stores.vectors.follower import AttachedIndex, IndexFollower, NearestQuery
 from mdvec.stores.vectors.index import VectorKind
-from mdvec.stores.vectors.journal import TABLES, ChangeJournal, Dialect
+from mdvec.stores.vectors.journal import TABLES
 from mdvec.stores.where_tables import BY_PLACE, NarrowedPart, WhereTables
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.query import Where
@@ -173,7 +173,6 @@ class VectorTables(NarrowedPart, VectorWriter):
 
     Attributes:
         tables: The transaction.
-        dialect: How vectors are read.
         index: The vector index of the store, as it follows the transaction; None without one.
 
     Args:
@@ -184,8 +183,6 @@ class VectorTables(NarrowedPart, VectorWriter):
         matrices: Those of the store; None inside a transaction that writes, whose rows no other may see.
         index: The vector index of the store, if it has one.
     """
-
-    dialect: ClassVar[Dialect]
 
     def __init__(
         self,
@@ -201,10 +198,7 @@ class VectorTables(NarrowedPart, VectorWriter):
         self._spaces = spaces
         self._matrices = matrices
         self._products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
-        self._index: IndexFollower | None = None
-        if index is not None:
-            journal = ChangeJournal(tables.rows, self.dialect, tables.version, index.current_version)
-            self._index = IndexFollower(index, journal)
+        self._index = None if index is None else IndexFollower(index, tables)
         self.index = self._index if tables.readable is None else None
 
     def nearest_chunks(
@@ -245,8 +239,8 @@ class VectorTables(NarrowedPart, VectorWriter):
         from mdvec.stores.matrix import rows_of, widened
 
         self._where.require_everything()
-        found = self.tables.rows(_PAGE.format(vector=self.dialect.vector), space_id, after, limit)
-        rows = rows_of([row[1] for row in found], self.dialect.dtype, self._spaces.dimension(space_id))
+        found = self.tables.rows(_PAGE.format(vector=self.tables.vector), space_id, after, limit)
+        rows = rows_of([row[1] for row in found], self.tables.vector_dtype, self._spaces.dimension(space_id))
         return [TextHash(row[0]) for row in found], widened(rows)
 
     def drop_unused(self, *, keep: int = 0) -> int:
@@ -400,12 +394,12 @@ class VectorTables(NarrowedPart, VectorWriter):
         ((count,),) = self.tables.rows(_COUNT.format(space_id=space), space_id, after)
         dimension = matrix.blocks[0].rows.shape[1]
         ids, rows = np.empty(count, np.int64), np.empty((count, dimension), np.float16)
-        sql = _NEW_VECTORS.format(vector=self.dialect.vector, unindexed=self._where.unindexed)
+        sql = _NEW_VECTORS.format(vector=self.tables.vector, unindexed=self._where.unindexed)
         for start in range(0, count, _BATCH_ROWS):
             found = self.tables.rows(sql, space_id, after, _BATCH_ROWS)
             some = slice(start, start + len(found))
             ids[some] = [row[0] for row in found]
-            rows[some] = rows_of([row[1] for row in found], self.dialect.dtype, dimension)
+            rows[some] = rows_of([row[1] for row in found], self.tables.vector_dtype, dimension)
             after = found[-1][0]
         return VectorBlock(ids, rows)
 

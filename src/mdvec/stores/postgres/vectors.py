@@ -21,12 +21,7 @@ from mdvec.stores.tables import Tables, memorized
 from mdvec.stores.vector_tables import VectorTables
 from mdvec.stores.vectors.follower import NearestQuery
 from mdvec.stores.vectors.index import VectorKind
-from mdvec.stores.vectors.journal import Dialect
 from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
-
-STORED = "substring(halfvec_send(v.vector) FROM 5)"
-"""The numbers of a vector, in SQL."""
-
 
 _MAX_DIMENSIONS = 4000  # of an index; longer vectors are compared one by one
 _MEMORY_MB = 512  # at most, to make an index: enough for 300,000 vectors of 384 numbers; with more it is slow
@@ -64,7 +59,7 @@ _SIMILARITIES = {
         FROM names n JOIN vectors v ON v.text_hash = n.text_hash
         WHERE v.space_id = %s AND n.document_id = ANY(%s::bigint[]) GROUP BY n.document_id""",
 }
-_VECTORS = f"""SELECT c.id, {STORED} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
+_VECTORS = f"""SELECT c.id, {PostgresTables.vector} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
     WHERE v.space_id = %s AND c.id = ANY(%s::bigint[])"""
 _NAME_OF_INDEX = "vectors_{kind}_{space}"
 
@@ -101,12 +96,11 @@ class PostgresVectors(VectorTables):
     """The vectors of a transaction, searched by the server where a space is large, and else in memory."""
 
     tables: PostgresTables
-    dialect = Dialect(STORED, ">f2")
     _ef_search = EF_SEARCH
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         rows = self.tables.connection.execute(
-            f"""SELECT c.id, {STORED} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
+            f"""SELECT c.id, {PostgresTables.vector} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
             WHERE v.space_id = %s AND c.id = ANY(%s)""",
             (space_id, list(ids)),
             binary=True,
@@ -299,7 +293,7 @@ def _by_owner(rows: Sequence[tuple[int, float]]) -> tuple[NDArray[np.int64], NDA
 
 
 def decode(vectors: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
-    """Return vectors as the server sends them (``STORED``), shape (n, dim)."""
+    """Return vectors as the server sends them (``PostgresTables.vector``), shape (n, dim)."""
     numbers = np.frombuffer(b"".join(vectors), ">f2").astype(np.float32)
     return numbers.reshape(len(vectors), dimension)
 

@@ -10,11 +10,10 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from mdvec.stores.records import DamagedRows, PendingText
-from mdvec.stores.sqlite.checksums import BODY, VECTOR, discard
+from mdvec.stores.sqlite.checksums import BODY, discard
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import SqliteTables
 from mdvec.stores.vector_tables import VectorTables, removed
-from mdvec.stores.vectors.journal import Dialect
 from mdvec.types.ids import CollectionId, SpaceId, TextHash
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
@@ -40,7 +39,6 @@ class SqliteVectors(VectorTables):
     """The vectors of a transaction, searched in memory."""
 
     tables: SqliteTables
-    dialect = Dialect(VECTOR, "<f2")
 
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         self._where.require_everything()

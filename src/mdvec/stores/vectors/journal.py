@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from enum import Enum, auto
-from functools import cached_property
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from mdvec.stores.tables import Tables
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
 from mdvec.types.ids import SpaceId
 
@@ -94,129 +93,113 @@ class Applied(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     owner: int = 0
     removed: int = 0
 
-    def serves(self, now: Applied) -> bool:
-        """Return True if an index with this mark holds all that a snapshot shows."""
-        # After more removals, some that the snapshot still shows may be gone.
-        is_same = (self.store, self.removed) == (now.store, now.removed)
-        return is_same and self.vector >= now.vector and self.owner >= now.owner
 
-
-class Dialect(Struct, frozen=True):
-    """The differences between stores.
+class SpaceJournal(Struct, frozen=True):
+    """The changes of a space up to a snapshot of its store.
 
     Attributes:
-        vector: SQL for the bytes of the vector of a row ``v``.
-        dtype: What they are to numpy.
-    """
-
-    vector: str
-    dtype: str
-
-
-class ChangeJournal(Struct, frozen=True, dict=True):
-    """The changes of a store up to a snapshot.
-
-    Attributes:
-        rows: Runs a query in the snapshot (:meth:`mdvec.stores.tables.Tables.rows`).
-        dialect: What differs from store to store.
-        version: The version of the snapshot.
+        space_id: The space.
+        space: What the index calls it.
+        now: What an index has to have applied to serve the snapshot.
+        tables: The snapshot.
         current_version: Reads the version that the store has now.
     """
 
-    rows: Callable[..., list[tuple[Any, ...]]]
-    dialect: Dialect
-    version: int
+    space_id: SpaceId
+    space: IndexedSpace
+    now: Applied
+    tables: Tables
     current_version: Callable[[], int]
 
-    @cached_property
-    def spaces(self) -> dict[tuple[SpaceId, VectorKind], IndexedSpace]:
-        """The spaces of the store, those that were dropped included, once for each kind of text."""
-        rows = self.rows("SELECT id, key, dimension FROM spaces ORDER BY id")
-        return {
-            (SpaceId(space_id), kind): IndexedSpace(key, dimension, kind)
-            for space_id, key, dimension in rows
-            for kind in VectorKind
-        }
-
-    def progress(self, space_id: SpaceId, kind: VectorKind, mark: Mark) -> Progress:
+    def progress(self, mark: Mark | None) -> Progress:
         """Return the state of an index with this mark, compared with the snapshot."""
-        applied, now = _decode(mark), self._now(kind)
+        if mark is None:
+            return Progress.BEHIND
+        applied, now = _decode(mark), self.now
         # A backup was put back when the mark is of a later version than the store has.
         if applied is None or (applied.version > now.version and applied.version > self.current_version()):
             return Progress.LOST
-        if applied.serves(now):
-            return Progress.CURRENT
         if applied.store != now.store:
             return Progress.LOST
+        # After more removals, some that the snapshot still shows may be gone.
+        is_same = applied.removed == now.removed
+        if is_same and applied.vector >= now.vector and applied.owner >= now.owner:
+            return Progress.CURRENT
         if applied.version > now.version:
             return Progress.AHEAD
-        removals = self._removals(applied, now)
+        removals = self._removals(applied)
         is_complete = len(removals) == now.removed - applied.removed
-        return Progress.BEHIND if is_complete and (SPACE, space_id) not in removals else Progress.LOST
+        return Progress.BEHIND if is_complete and (SPACE, self.space_id) not in removals else Progress.LOST
 
-    def changes(self, space_id: SpaceId, kind: VectorKind, since: Mark | None) -> VectorChanges:
+    def changes(self, since: Mark | None) -> VectorChanges:
         """Return the next step toward the snapshot: everything, or about ``BATCH`` entries.
 
         Args:
-            space_id: The space.
-            kind: The kind of its vectors.
             since: A mark that is behind; None to start from nothing.
         """
-        now = self._now(kind)
+        now, table = self.now, TABLES[self.space.kind]
         # From nothing there are no owners yet that wait for vectors.
         start = Applied(now.store, now.version, vector=now.vector, removed=now.removed)
         at = start if since is None else _decode(since) or start
-        removed = [owner for of, owner in self._removals(at, now) if of == kind]
+        removed = [owner for kind, owner in self._removals(at) if kind == self.space.kind]
         added: list[VectorEntry] = []
         vector, owner = max(at.vector, now.vector), at.owner
         # First the owners that are known: those after them get all their vectors at once.
         if at.vector < now.vector:
-            vector = self._number(_END_OF_VECTORS, space_id, at.vector, BATCH - 1) or now.vector
-            added += self._entries(_OLD, kind, space_id, at.vector, vector, owner)
+            vector = self._number(_END_OF_VECTORS, self.space_id, at.vector, BATCH - 1) or now.vector
+            added += self._entries(_OLD, at.vector, vector, owner)
         if vector >= now.vector and len(added) < BATCH and owner < now.owner:
-            owner = self._number(_END.format(table=TABLES[kind]), at.owner, BATCH - 1) or now.owner
-            added += self._entries(_NEW, kind, space_id, at.owner, owner)
+            owner = self._number(_END.format(table=table), at.owner, BATCH - 1) or now.owner
+            added += self._entries(_NEW, at.owner, owner)
         until = Applied(now.store, now.version, vector, owner, now.removed)
         return VectorChanges(since, Mark(msgspec.json.encode(until).decode()), removed, added)
 
-    def dropped_spaces(self, kind: VectorKind, since: Mark) -> list[IndexedSpace]:
+    def dropped_spaces(self, since: Mark) -> list[SpaceId]:
         """Return the spaces that were dropped since a mark that is behind."""
-        applied = _decode(since)
-        removals = [] if applied is None else self._removals(applied, self._now(kind))
-        return [self.spaces[SpaceId(owner), kind] for of, owner in removals if of == SPACE]
+        applied = _decode(since) or self.now
+        return [SpaceId(owner) for kind, owner in self._removals(applied) if kind == SPACE]
 
-    def count_entries(self, space_id: SpaceId, kind: VectorKind) -> int:
-        """Count the texts or names that have a vector in a space."""
-        return self._number(_COUNT.format(table=TABLES[kind]), space_id)
+    def count_entries(self) -> int:
+        """Count the texts or names that have a vector in the space."""
+        return self._number(_COUNT.format(table=TABLES[self.space.kind]), self.space_id)
 
-    def _now(self, kind: VectorKind) -> Applied:
-        """Return what an index has to have applied to serve the snapshot."""
-        ((store, *newest),) = self.rows(_STATE.format(table=TABLES[kind]))
-        return Applied(store, self.version, *(each or 0 for each in newest))
-
-    def _removals(self, since: Applied, now: Applied) -> list[tuple[str, int]]:
+    def _removals(self, since: Applied) -> list[tuple[str, int]]:
         """Return kind and id of what was removed since a mark, as far as it is still known."""
         sql = "SELECT kind, owner_id FROM removed_owners WHERE id > ? AND id <= ? ORDER BY id"
-        return [(kind, owner) for kind, owner in self.rows(sql, since.removed, now.removed)]
+        return [(kind, owner) for kind, owner in self.tables.rows(sql, since.removed, self.now.removed)]
 
-    def _entries(self, template: str, kind: VectorKind, *arguments: int) -> list[VectorEntry]:
+    def _entries(self, template: str, *arguments: int) -> list[VectorEntry]:
         import numpy as np  # not loaded where only the names of the tables are needed
 
-        columns = _ENTRIES[kind].format(vector=self.dialect.vector)
+        kind = self.space.kind
+        sql = template.format(entry=_ENTRIES[kind].format(vector=self.tables.vector), table=TABLES[kind])
         entries = []
-        for entry_id, owner, stored, collection_id, path, ordinal, depth, heading, *rest in self.rows(
-            template.format(entry=columns, table=TABLES[kind]), *arguments
+        for key, owner, stored, collection_id, path, ordinal, depth, heading, *rest in self.tables.rows(
+            sql, self.space_id, *arguments
         ):
-            vector = np.frombuffer(stored, self.dialect.dtype).astype(np.float32)
+            vector = np.frombuffer(stored, self.tables.vector_dtype).astype(np.float32)
             shown = " > ".join(json.loads(heading)) if kind is VectorKind.TEXT else heading
-            entries.append(
-                VectorEntry(entry_id, owner, vector, collection_id, path, ordinal, depth, shown, *rest)
-            )
+            entries.append(VectorEntry(key, owner, vector, collection_id, path, ordinal, depth, shown, *rest))
         return entries
 
     def _number(self, sql: str, *arguments: int) -> int:
         """Return the only value of the only row; 0 without a row."""
-        return next((int(number) for (number,) in self.rows(sql, *arguments)), 0)
+        return next((int(number) for (number,) in self.tables.rows(sql, *arguments)), 0)
+
+
+def read_journals(
+    tables: Tables, current_version: Callable[[], int]
+) -> dict[tuple[SpaceId, VectorKind], SpaceJournal]:
+    """Return the changes of every space up to a snapshot, those of dropped ones included."""
+    found = {}
+    spaces = tables.rows("SELECT id, key, dimension FROM spaces ORDER BY id")
+    for kind, table in TABLES.items():
+        ((store, *newest),) = tables.rows(_STATE.format(table=table))
+        now = Applied(store, tables.version, *(each or 0 for each in newest))
+        for space_id, key, dimension in spaces:
+            space = IndexedSpace(key, dimension, kind)
+            found[space_id, kind] = SpaceJournal(space_id, space, now, tables, current_version)
+    return found
 
 
 def _decode(mark: Mark) -> Applied | None:
