@@ -1,8 +1,7 @@
-"""The port of a vector index next to a store: a copy of its vectors that answers faster or in less memory.
+"""The port of a vector index next to a store, which keeps every vector: an index can be deleted at any time.
 
-The store keeps every vector. An index can be deleted at any time: before a search uses it, the store compares
-the index's mark with its own state and applies what is missing. The index proposes ids; the store leaves out
-what must not be found and computes the similarities that are returned.
+Before a search uses it, the store compares its mark with its own state and applies what is missing. The index
+proposes ids; the store leaves out what must not be found and computes the similarities that are returned.
 """
 
 from __future__ import annotations
@@ -109,16 +108,12 @@ class VectorChanges(Struct, frozen=True):
 class VectorIndex(Protocol):
     """A rebuildable index of vectors. Safe to use from several threads and several processes.
 
-    Removing, adding and the mark are one method, :meth:`apply`: between two calls, another process could
-    apply a later step or empty the space, and the mark would promise what is not there.
-
     An index that finds its data damaged deletes them and continues empty. Every method may raise
     :class:`mdvec.errors.StoreError` when the index cannot be used now; searches then use the store's own
     vectors.
 
     A factory receives its place, a path or an address, and its settings as keyword arguments (see
-    :mod:`mdvec.settings`). Where the configuration names no place, it is the store's location, a dot and
-    the name of the index.
+    :mod:`mdvec.settings`).
     """
 
     @property
@@ -132,8 +127,7 @@ class VectorIndex(Protocol):
         """Apply changes, all or nothing or so that applying them again repairs what a crash left.
 
         Returns:
-            False, without having changed anything, if :meth:`applied` is not ``changes.since`` any more:
-            another thread or process was faster.
+            False, and no mark, if :meth:`applied` is not ``changes.since`` any more: another was faster.
         """
 
     def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> Neighbours:
