@@ -20,6 +20,7 @@ from tests.contract.store_world import (
     put,
     unit_vectors,
     vector_of,
+    vectors_in,
 )
 
 from mdvec.stores import matrix, vector_tables
@@ -138,12 +139,12 @@ def test_chunks_that_are_gone_leave_memory(bench: Bench, monkeypatch: pytest.Mon
         monkeypatch.setattr(vector_tables, "_FEW_CHUNKS", few)
         monkeypatch.setattr(vector_tables, "_MAX_OWNERS", 2.0)
         with bench.store.read() as view:
-            space = view.vectors.load_matrix(bench.space_id)
+            space = vectors_in(view).load_matrix(bench.space_id)
         sizes = [len(space.matrix.owners[VectorKind.TEXT].ids)]
         for path in ("b.md", "c.md"):
             bench.remove(path)
             with bench.store.read() as view:
-                space = view.vectors.update_matrix(bench.space_id, space)
+                space = vectors_in(view).update_matrix(bench.space_id, space)
             sizes.append(len(space.matrix.owners[VectorKind.TEXT].ids))
         assert sizes == expected
         bench.put("b.md", ["b one", "b two"])
@@ -153,7 +154,7 @@ def test_chunks_that_are_gone_leave_memory(bench: Bench, monkeypatch: pytest.Mon
 def test_a_chunk_takes_sixteen_bytes(bench: Bench) -> None:
     """And its vector two for each number; so does a name."""
     with bench.store.read() as view:
-        found = view.vectors.load_matrix(bench.space_id).matrix
+        found = vectors_in(view).load_matrix(bench.space_id).matrix
     chunks, names = found.owners[VectorKind.TEXT], found.owners[VectorKind.NAME]
     assert chunks.ids.nbytes + chunks.rows.nbytes == 6 * 16
     assert names.ids.nbytes + names.rows.nbytes == 3 * 16

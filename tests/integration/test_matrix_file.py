@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.contract.store_world import SPACE, World, connection_of, unit_vectors, vector_of
+from tests.contract.store_world import SPACE, World, connection_of, unit_vectors, vector_of, vectors_in
 
 from mdvec.stores import vector_tables
 from mdvec.stores.matrix import NO_OWNERS, Matrix, Owners, VectorBlock
@@ -229,7 +229,7 @@ def test_what_another_process_has_just_written_is_mapped(notes: Notes) -> None:
         written = notes.file.stat().st_mtime_ns
         with other.read() as view:
             assert len(view.vectors.nearest_chunks(notes.space_id, QUERY, notes.where(), 999)) == 100
-            space = view.vectors.load_matrix(notes.space_id)
+            space = vectors_in(view).load_matrix(notes.space_id)
         assert [each.codes is not None for each in space.matrix.blocks] == [True]
         assert notes.file.stat().st_mtime_ns == written
 
@@ -237,13 +237,13 @@ def test_what_another_process_has_just_written_is_mapped(notes: Notes) -> None:
 def test_ids_that_the_database_never_gave_are_noticed(notes: Notes) -> None:
     """As in a backup that has had many commits, but fewer rows."""
     with notes.store.read() as view:
-        file = MatrixFile(notes.store.path, notes.space_id, view.tables.rows)
-        space = file.read(view.version, view.tables.vector_epoch)
+        file = MatrixFile(notes.store.path, notes.space_id, vectors_in(view).tables.rows)
+        space = file.read(view.version, vectors_in(view).tables.vector_epoch)
         assert space is not None
         for table in space.last_ids:
             changed = replace(space, last_ids={**space.last_ids, table: 10_000})
             assert write_matrix(file.path, None, changed)
-            assert file.read(view.version, view.tables.vector_epoch) is None
+            assert file.read(view.version, vectors_in(view).tables.vector_epoch) is None
 
 
 def test_a_search_does_not_wait_for_a_file(notes: Notes) -> None:

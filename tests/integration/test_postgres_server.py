@@ -14,7 +14,15 @@ import numpy as np
 import psycopg
 import pytest
 from msgspec.structs import replace
-from tests.contract.store_world import SPACE, add_collection, make_document, put, searched_in, unit_vectors
+from tests.contract.store_world import (
+    SPACE,
+    add_collection,
+    make_document,
+    put,
+    searched_in,
+    unit_vectors,
+    vectors_in,
+)
 from tests.postgres_server import new_schema, open_postgres, shared_server
 
 from mdvec.errors import (
@@ -415,7 +423,7 @@ def test_a_large_space_is_searched_by_its_index(monkeypatch: pytest.MonkeyPatch,
     with store.read() as view:
         (hit,) = view.vectors.nearest_chunks(space_id, vectors[7], Where((notes.id,)), 1)
         index = f"vectors_text_{space_id}"
-        used = view.tables.rows("SELECT pg_stat_get_xact_numscans(to_regclass(?))", index)
+        used = vectors_in(view).tables.rows("SELECT pg_stat_get_xact_numscans(to_regclass(?))", index)
         assert used == [(1,)]
     store.close()
     assert hit[1] == pytest.approx(1, abs=1e-3)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec import Struct
+
 from mdvec.stores.records import (
     ChunkPlace,
     DocumentFacts,
@@ -255,37 +257,25 @@ class VectorView(Protocol):
         """Return how many names :meth:`pending_names` would return without a limit."""
 
 
-class View(Protocol):
-    """One consistent snapshot of a store, for one thread, until its context ends."""
+class View(Struct, frozen=True):
+    """One consistent snapshot of a store, for one thread, until its context ends.
 
-    @property
-    def version(self) -> int:
-        """A number that grows with every commit of any process that changed something."""
+    Attributes:
+        version: Grows with every commit of any process that changed something.
+        restricted: True if it shows some collections only, and no place on this machine.
+        collections: The collections, with their counts and states.
+        documents: The documents, with what they are called and where their links lead.
+        chunks: The chunks.
+        words: Searches by words.
+        spaces: The embedding spaces.
+        vectors: The vectors, searches in them, and the texts that have none yet.
+    """
 
-    @property
-    def restricted(self) -> bool:
-        """True if it shows some collections only, and no place on this machine."""
-
-    @property
-    def collections(self) -> CollectionView:
-        """The collections of a snapshot."""
-
-    @property
-    def documents(self) -> DocumentView:
-        """The documents of a snapshot, with what they are called and where their links lead."""
-
-    @property
-    def chunks(self) -> ChunkView:
-        """The chunks of a snapshot."""
-
-    @property
-    def words(self) -> WordView:
-        """Searches by words."""
-
-    @property
-    def spaces(self) -> SpaceView:
-        """The embedding spaces of a snapshot."""
-
-    @property
-    def vectors(self) -> VectorView:
-        """The vectors of a snapshot, searches in them, and the texts that have none yet."""
+    version: int
+    restricted: bool
+    collections: CollectionView
+    documents: DocumentView
+    chunks: ChunkView
+    words: WordView
+    spaces: SpaceView
+    vectors: VectorView
