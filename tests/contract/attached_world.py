@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tests.fakes.vector_index import MemoryVectorIndex
 from tests.postgres_server import shared_server
 
-from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
+from mdvec.stores.records import ChunkTerms, DocumentRecord, VectorKind, first_names
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.vectors.index import (
     MAX_NEAREST,
@@ -26,7 +26,6 @@ from mdvec.stores.vectors.index import (
     VectorChanges,
     VectorEntry,
     VectorIndex,
-    VectorKind,
 )
 from mdvec.stores.vectors.sqlite_vec import SqliteVecIndex
 from mdvec.text.hashing import content_hash, text_hash
@@ -222,8 +221,8 @@ class World:
             space_id = writer.spaces.open(space)
             for collection in self.collections:
                 pending = [
-                    *writer.vectors.pending(collection, space_id, most),
-                    *writer.vectors.pending_names(collection, space_id, most),
+                    *writer.vectors.pending(VectorKind.TEXT, collection, space_id, most),
+                    *writer.vectors.pending(VectorKind.NAME, collection, space_id, most),
                 ]
                 hashes = [each.text_hash for each in pending]
                 writer.vectors.put(space_id, hashes, vectors_of(hashes, space.dimension))

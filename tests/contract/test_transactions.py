@@ -23,6 +23,7 @@ from tests.waiting import HANG_S
 from mdvec import run
 from mdvec.errors import ImportStoppedError, StoreError
 from mdvec.stores.interface import Store, View
+from mdvec.stores.records import VectorKind
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.collection import Collection
@@ -90,10 +91,9 @@ def observed(world: World, view: View) -> dict[str, object]:
         "chunk_vectors": view.vectors.of_chunks(space, ids).tobytes(),
         "name_similarities": view.vectors.name_similarities(space, QUERY.reshape(1, -1), documents).tobytes(),
         "sampled_chunks": view.vectors.sample(space, 9),
-        "skeletons": view.chunks.skeletons(ids),
         "cached": view.vectors.known(space, hashes),
-        "pending": view.vectors.pending(first, space, 9),
-        "pending_names": view.vectors.pending_names(first, space, 9),
+        "pending": view.vectors.pending(VectorKind.TEXT, first, space, 9),
+        "pending_names": view.vectors.pending(VectorKind.NAME, first, space, 9),
         "count_pending_names": view.vectors.count_pending_names(first, space),
     }
 
@@ -187,9 +187,10 @@ def test_a_failed_transaction_leaves_nothing(filled: World) -> None:
             writer.vectors.put(filled.space_id, [text_hash("new")], QUERY[None])
             assert writer.vectors.nearest_chunks(filled.space_id, QUERY, filled.where(), 1)[0][1] > 0.999
             assert len(writer.words.bm25(["new"], filled.where(), 9)) == 1
-            assert [each.text for each in writer.vectors.pending(filled.first.id, filled.space_id, 9)] == [
-                "three"
-            ]
+            assert [
+                each.text
+                for each in writer.vectors.pending(VectorKind.TEXT, filled.first.id, filled.space_id, 9)
+            ] == ["three"]
             assert len(writer.documents.called("same", filled.where())) == 2
             assert writer.collections.counts(filled.first.id, filled.space_id).pending_chunks == 1
             writer.collections.delete(filled.second.id)

@@ -24,8 +24,8 @@ from tests.contract.store_world import (
 )
 
 from mdvec.stores import matrix, vector_tables
+from mdvec.stores.records import VectorKind
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.stores.vectors.index import VectorKind
 from mdvec.text.hashing import text_hash
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where

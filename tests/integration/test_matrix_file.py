@@ -19,8 +19,8 @@ from tests.contract.store_world import SPACE, World, connection_of, unit_vectors
 from mdvec.stores import vector_tables
 from mdvec.stores.matrix import NO_OWNERS, Matrix, Owners, VectorBlock
 from mdvec.stores.matrix_file import MatrixFile, SpaceMatrix, map_matrix, write_matrix
+from mdvec.stores.records import VectorKind
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.query import Where
 
 QUERY = unit_vectors(1, seed=4)[0]

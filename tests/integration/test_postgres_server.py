@@ -38,6 +38,7 @@ from mdvec.search.search import find
 from mdvec.stores.postgres import opening
 from mdvec.stores.postgres import vectors as postgres_vectors
 from mdvec.stores.postgres.postings import ENTRY_BYTES
+from mdvec.stores.records import VectorKind
 from mdvec.text.hashing import text_hash
 from mdvec.types.query import SearchQuery, Where
 
@@ -385,7 +386,7 @@ def test_a_warm_search_is_one_transaction_and_few_statements(monkeypatch: pytest
         for number, text in enumerate(texts):
             put(writer, notes.id, *make_document(f"{number}.md", [text, f"{text} more"]))
         hashes = [text_hash(text) for text in [*texts, *(f"{text} more" for text in texts)]]
-        hashes += [each.text_hash for each in writer.vectors.pending_names(notes.id, space_id, 99)]
+        hashes += [each.text_hash for each in writer.vectors.pending(VectorKind.NAME, notes.id, space_id, 99)]
         writer.vectors.put(space_id, hashes, unit_vectors(len(hashes)))
     seen: list[str] = []
     execute = psycopg.Cursor.execute

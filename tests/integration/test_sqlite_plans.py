@@ -20,11 +20,10 @@ from tests.contract.store_world import (
 )
 
 from mdvec.stores.interface import View, Writer
-from mdvec.stores.records import FEW_CHUNKS
+from mdvec.stores.records import FEW_CHUNKS, VectorKind
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.vector_tables import _OLD_OWNERS, _OWNERS
-from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.journal import TABLES
 from mdvec.text.hashing import text_hash
 from mdvec.types.ids import DocumentId
@@ -287,7 +286,9 @@ def test_plan_of_dropping_vectors(filled: Filled) -> None:
 
 def test_plan_of_pending_names(filled: Filled) -> None:
     """Whether any is missing is seen by merging two indexes; which ones, in order of id without sorting."""
-    plans = filled.plans(lambda view: view.vectors.pending_names(filled.notes, filled.space_id, 10))
+    plans = filled.plans(
+        lambda view: view.vectors.pending(VectorKind.NAME, filled.notes, filled.space_id, 10)
+    )
     merging = only(plans, "EXCEPT")
     assert "MERGE (EXCEPT)" in merging
     assert "SCAN names USING COVERING INDEX names_hash" in merging
@@ -304,13 +305,13 @@ def test_names_that_have_vectors_are_not_looked_at_one_by_one(filled: Filled) ->
     with filled.store.write() as writer:
         space_id = writer.spaces.open(replace(SPACE, revision="names"))
         for collection in filled.collections:
-            names = writer.vectors.pending_names(collection, space_id, 2 * DOCUMENTS)
+            names = writer.vectors.pending(VectorKind.NAME, collection, space_id, 2 * DOCUMENTS)
             vectors = unit_vectors(len(names))
             writer.vectors.put(space_id, [each.text_hash for each in names], vectors)
 
     def twice(view: View) -> None:
         for _ in range(2):
-            assert view.vectors.pending_names(filled.notes, space_id, 10) == []
+            assert view.vectors.pending(VectorKind.NAME, filled.notes, space_id, 10) == []
 
     queries = filled.queries(twice)
     assert [bindings for sql, bindings in queries if "NOT EXISTS" in sql] == [
@@ -354,7 +355,6 @@ def test_no_search_walks_through_a_table(filled: Filled, name: str) -> None:
             space_id, QUERY.reshape(1, -1), [place.document_id for place in places]
         )
         view.vectors.sample(space_id, 512)
-        view.chunks.skeletons([place.id for place in places])
         chunks = view.chunks.get([*nearest, *found])
         for chunk in list(chunks.values())[:1]:
             view.chunks.of_document(chunk.document_id)
@@ -367,7 +367,7 @@ def test_plan_of_pending(filled: Filled) -> None:
     """Pending texts are found in order of id without sorting, each by one look at the index."""
     with filled.store.write() as writer:
         space_id = writer.spaces.open(replace(SPACE, revision="empty"))
-    plans = filled.plans(lambda view: view.vectors.pending(filled.notes, space_id, 10))
+    plans = filled.plans(lambda view: view.vectors.pending(VectorKind.TEXT, filled.notes, space_id, 10))
     pending = only(plans, "CORRELATED")
     assert pending.startswith("SEARCH c USING INTEGER PRIMARY KEY (rowid>?)")
     assert "SEARCH v USING COVERING INDEX" in pending
@@ -380,7 +380,7 @@ def test_pending_does_not_start_again(filled: Filled) -> None:
 
     def twice(view: View) -> None:
         for _ in range(2):
-            assert view.vectors.pending(filled.notes, filled.space_id, 10) == []
+            assert view.vectors.pending(VectorKind.TEXT, filled.notes, filled.space_id, 10) == []
 
     starts = [bindings for sql, bindings in filled.queries(twice) if "NOT EXISTS" in sql]
     assert starts == [(CHUNKS, filled.notes, filled.space_id)]

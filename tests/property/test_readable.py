@@ -23,6 +23,7 @@ from tests.property.test_store import GLOBS, PATHS, documents
 
 from mdvec.errors import NotAllowedError
 from mdvec.stores.interface import View
+from mdvec.stores.records import VectorKind
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.view import ChunkView, CollectionView, DocumentView, SpaceView, VectorView, WordView
 from mdvec.text.hashing import text_hash
@@ -114,9 +115,10 @@ class Reader:
                 },
             ),
             "chunks.of_document": sorted(self.chunks.values()),
-            "chunks.places": self.placed(each.id for each in view.chunks.places(chunks)),
+            "chunks.places": sorted(
+                (self.chunks[each.id], each.skeleton or b"") for each in view.chunks.places(chunks)
+            ),
             "chunks.places_in": self.placed(each.id for each in view.chunks.places_in(ids, where, MANY)),
-            "chunks.skeletons": _by(self.chunks, view.chunks.skeletons(chunks)),
             "chunks.contexts": [view.chunks.contexts(first, path) for path in PATHS],
             "words.holds_few": view.words.holds_few(where),
             "words.frequencies": sorted(view.words.frequencies([*"abcdef", "zebra"]).of_term),
@@ -129,8 +131,9 @@ class Reader:
             "vectors.of_chunks": vectors.of_chunks(space, best).tolist(),
             "vectors.name_similarities": vectors.name_similarities(space, QUERIES, named).tolist(),
             "vectors.sample": self.placed(each.id for each in vectors.sample(space, 3)),
-            "vectors.pending": [each.text for each in vectors.pending(first, space, MANY)],
-            "vectors.pending_names": [each.text for each in vectors.pending_names(first, space, MANY)],
+            "vectors.pending": [
+                each.text for kind in VectorKind for each in vectors.pending(kind, first, space, MANY)
+            ],
             "vectors.count_pending_names": vectors.count_pending_names(first, space),
         }
 
@@ -153,8 +156,8 @@ def fill(store: SqliteStore, files: list[tuple[str, dict[str, Any]]], *, second:
         missing = [
             each.text
             for name in world.collections
-            for find in (view.vectors.pending, view.vectors.pending_names)
-            for each in find(name, world.space_id, MANY)
+            for kind in VectorKind
+            for each in view.vectors.pending(kind, name, world.space_id, MANY)
         ]
     world.embed({text: vector_of(text, alike=0.5) for text in missing if text_hash(text)[0] % 4})
     with store.write() as writer:

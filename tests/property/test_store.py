@@ -16,6 +16,7 @@ from tests.oracle import Oracle, Place, Scope
 
 from mdvec.stores.columns import fold_label
 from mdvec.stores.interface import View
+from mdvec.stores.records import VectorKind
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.tables import prefix_end
 from mdvec.types.ids import ChunkId, DocumentId
@@ -120,10 +121,10 @@ def _check(world: World, scope: Scope, limit: int, terms: Sequence[str], must: S
         assert sorted(map(str, places)) == sorted(map(str, oracle.places(scope)))
         assert [(each.tag, each.documents) for each in view.documents.tags(where)] == oracle.tags(scope)
         for name, key in numbers.items():
-            assert [each.text for each in view.vectors.pending(key, space, limit)] == oracle.pending(name)[
-                :limit
-            ]
-            names = [each.text for each in view.vectors.pending_names(key, space, limit)]
+            assert [
+                each.text for each in view.vectors.pending(VectorKind.TEXT, key, space, limit)
+            ] == oracle.pending(name)[:limit]
+            names = [each.text for each in view.vectors.pending(VectorKind.NAME, key, space, limit)]
             assert names == oracle.pending_names(name)[:limit]
             held = [len(record.chunks) for (of, _), record in oracle.documents.items() if of == name]
             counts = view.collections.counts(key, space)
@@ -238,9 +239,9 @@ def test_texts_come_back_as_they_went_in(texts: list[str]) -> None:
         stored = read(store, lambda view: view.chunks.get(ids))
         assert [stored[chunk_id].text for chunk_id in ids] == texts
         with store.read() as view:
-            pending = view.vectors.pending(world.first.id, world.space_id, 100)
+            pending = view.vectors.pending(VectorKind.TEXT, world.first.id, world.space_id, 100)
         assert [each.text for each in pending] == list(dict.fromkeys(texts))
         world.embed({each.text: vector_of(each.text) for each in pending})
         with store.read() as view:
-            assert view.vectors.pending(world.first.id, world.space_id, 100) == []
+            assert view.vectors.pending(VectorKind.TEXT, world.first.id, world.space_id, 100) == []
         store.close()

@@ -149,7 +149,7 @@ def _measure_in(
     """Return how near chunks of a space are to the query, compared with the backgrounds of collections."""
     import numpy as np
 
-    ids, documents, collections, _, unspaced, _, before, after = zip(*places, strict=True)
+    ids, documents, collections, _, unspaced, _, _, before, after = zip(*places, strict=True)
     other = np.array(unspaced, np.bool_) != space.unspaced
     unrelated = space.unrelated
     # Also the mean vector of unrelated passages.

@@ -154,7 +154,7 @@ class Team(Protocol):
     """
 
     def take_texts(self, claim: Claim, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
-        """Take texts to embed; ``pending`` and ``pending_names`` leave them out from now on.
+        """Take texts to embed; ``pending`` leaves them out from now on.
 
         They are given back with their vectors, or with the claim.
 

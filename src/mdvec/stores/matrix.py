@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from mdvec.errors import DamagedDatabaseError
-from mdvec.stores.vectors.index import VectorKind
+from mdvec.stores.records import VectorKind
 from mdvec.types.ids import ChunkId
 
 try:

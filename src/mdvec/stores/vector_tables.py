@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from mdvec.stores.document_tables import ChunkTables
 from mdvec.stores.interface import VectorWriter
-from mdvec.stores.records import ChunkPlace
+from mdvec.stores.records import ChunkPlace, VectorKind
 from mdvec.stores.tables import NEW_EPOCH, Sql, Tables, memorized
 from mdvec.stores.vectors.follower import AttachedIndex, IndexFollower, NearestQuery
-from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.journal import TABLES
 from mdvec.stores.where_tables import BY_PLACE, NarrowedPart, WhereTables
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
@@ -267,11 +266,13 @@ class VectorTables(NarrowedPart, VectorWriter):
         of_text: dict[bytes, ChunkId] = {}
         for text_hash, key in rows:
             of_text.setdefault(text_hash, ChunkId(key))
-        skeletons = self._chunks.skeletons([*of_text.values()])
+        places = self._chunks.places([*of_text.values()])
+        by_id = {place.id: place for place in places}
         different: dict[bytes | ChunkId, ChunkId] = {}
         for each in of_text.values():
-            different.setdefault(skeletons.get(each, each), each)
-        return self._chunks.places([*different.values()])
+            different.setdefault(by_id[each].skeleton or each, each)
+        sampled = {*different.values()}
+        return [place for place in places if place.id in sampled]
 
     def _query(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int

@@ -14,6 +14,7 @@ from mdvec.stores.records import (
     PendingText,
     StoredChunk,
     StoredDocument,
+    VectorKind,
 )
 from mdvec.types.change import KnownDocument
 from mdvec.types.collection import Collection
@@ -114,9 +115,6 @@ class ChunkView(Protocol):
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
-
-    def skeletons(self, ids: Sequence[ChunkId]) -> dict[ChunkId, bytes]:
-        """Return the skeletons of the chunks that have one; like texts have equal ones."""
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
         """Return the context of each chunk of a document, in order; empty if there is no such document."""
@@ -247,14 +245,13 @@ class VectorView(Protocol):
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return the hashes that have a vector."""
 
-    def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
-        """Return chunk texts without a vector in the space, oldest chunk first, each hash once."""
-
-    def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
-        """Return names without a vector in the space, oldest first, each hash once."""
+    def pending(
+        self, kind: VectorKind, collection_id: CollectionId, space_id: SpaceId, limit: int
+    ) -> list[PendingText]:
+        """Return texts of a kind without a vector in the space, the oldest first, each hash once."""
 
     def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
-        """Return how many names :meth:`pending_names` would return without a limit."""
+        """Return how many names have no vector in the space, those included that are taken."""
 
 
 class View(Struct, frozen=True):

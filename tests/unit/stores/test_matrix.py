@@ -19,7 +19,7 @@ from mdvec.stores.matrix import (
     rows_of,
     widened,
 )
-from mdvec.stores.vectors.index import VectorKind
+from mdvec.stores.records import VectorKind
 from mdvec.types.ids import ChunkId
 
 

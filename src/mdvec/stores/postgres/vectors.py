@@ -16,11 +16,10 @@ from mdvec.stores.postgres.claims import IS_ALIVE
 from mdvec.stores.postgres.connection import Binary, Connection, ids_text
 from mdvec.stores.postgres.database import PostgresTables
 from mdvec.stores.postgres.opening import EF_SEARCH
-from mdvec.stores.records import ChunkPlace, DamagedRows, PendingText
+from mdvec.stores.records import ChunkPlace, DamagedRows, PendingText, VectorKind
 from mdvec.stores.tables import Tables, memorized
 from mdvec.stores.vector_tables import VectorTables
 from mdvec.stores.vectors.follower import NearestQuery
-from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
 
 _MAX_DIMENSIONS = 4000  # of an index; longer vectors are compared one by one
@@ -76,6 +75,11 @@ _PENDING_CHUNKS = f"""WITH missing AS (
 _MISSING_NAMES = """FROM names n JOIN documents d ON d.id = n.document_id
     WHERE d.collection_id = %s AND NOT d.superseded AND NOT EXISTS(
         SELECT 1 FROM vectors v WHERE v.space_id = %s AND v.text_hash = n.text_hash)"""
+_PENDING = {
+    VectorKind.TEXT: _PENDING_CHUNKS,
+    VectorKind.NAME: f"""SELECT n.text_hash, min(n.text) {_MISSING_NAMES} {_NOT_TAKEN.format("n")}
+    GROUP BY n.text_hash ORDER BY min(n.id) LIMIT %s""",
+}
 
 _COUNT = "SELECT count(*) FROM vectors WHERE space_id = %s"
 _TYPE = "SELECT 'halfvec'::regtype::oid"
@@ -116,9 +120,13 @@ class PostgresVectors(VectorTables):
         )
         return {TextHash(row[0]) for row in rows}
 
-    def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
+    def pending(
+        self, kind: VectorKind, collection_id: CollectionId, space_id: SpaceId, limit: int
+    ) -> list[PendingText]:
         arguments = (collection_id, space_id, space_id, _live_tokens(self.tables), limit)
-        rows = self.tables.connection.execute(_PENDING_CHUNKS, arguments).fetchall()
+        rows = self.tables.connection.execute(_PENDING[kind], arguments).fetchall()
+        if kind is VectorKind.NAME:
+            return [PendingText(TextHash(text_hash), text) for text_hash, text in rows]
         bodies = self._chunks.texts(list({row[1] for row in rows})) if rows else {}
         found: list[PendingText] = []
         for text_hash, document_id, start, stop, context, title in rows:
@@ -126,14 +134,6 @@ class PostgresVectors(VectorTables):
             text = f"{above}{bodies[document_id][start:stop]}"
             found.append(PendingText(TextHash(text_hash), text, title, len(above)))
         return found
-
-    def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
-        rows = self.tables.connection.execute(
-            f"""SELECT n.text_hash, min(n.text) {_MISSING_NAMES} {_NOT_TAKEN.format("n")}
-            GROUP BY n.text_hash ORDER BY min(n.id) LIMIT %s""",
-            (collection_id, space_id, space_id, _live_tokens(self.tables), limit),
-        )
-        return [PendingText(TextHash(text_hash), text) for text_hash, text in rows]
 
     def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
         return self._number(f"SELECT count(DISTINCT n.text_hash) {_MISSING_NAMES}", (collection_id, space_id))

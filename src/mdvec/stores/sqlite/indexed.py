@@ -21,10 +21,10 @@ from mdvec.stores.matrix import (
     in_order_of,
     in_rows_of,
 )
+from mdvec.stores.records import VectorKind
 from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.vectors import SqliteVectors
 from mdvec.stores.vectors.follower import NearestQuery
-from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, SpaceId
 
 _BATCH_ROWS = 4096

@@ -21,6 +21,7 @@ from msgspec import Meta
 
 from mdvec.errors import StoreError
 from mdvec.settings import Count, SettingsSection
+from mdvec.stores.records import VectorKind
 from mdvec.stores.vectors.folders import IndexFolder, cannot_be_used, free_name
 from mdvec.stores.vectors.index import (
     IndexedSpace,
@@ -29,7 +30,6 @@ from mdvec.stores.vectors.index import (
     Neighbours,
     VectorChanges,
     VectorEntry,
-    VectorKind,
 )
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from msgspec import Struct, field
 
 from mdvec import run
 from mdvec.errors import StoreError
+from mdvec.stores.records import VectorKind
 from mdvec.stores.tables import Tables
-from mdvec.stores.vectors.index import MAX_NEAREST, IndexedSpace, VectorIndex, VectorKind
+from mdvec.stores.vectors.index import MAX_NEAREST, IndexedSpace, VectorIndex
 from mdvec.stores.vectors.journal import Progress, SpaceJournal, read_journals
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.query import Where

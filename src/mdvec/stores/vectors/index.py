@@ -7,11 +7,11 @@ proposes ids; the store leaves out what must not be found and computes the simil
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, NewType, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from mdvec.stores.records import VectorKind
 from mdvec.types.ids import CollectionId
 
 if TYPE_CHECKING:
@@ -31,15 +31,6 @@ Neighbours: TypeAlias = list[tuple[int, float]]
 
 MAX_NEAREST = 4_096
 """Most entries that an index is asked for; vec0 returns no more. Of more, the store looks at all vectors."""
-
-
-class VectorKind(StrEnum):
-    """The kinds of text that have vectors."""
-
-    TEXT = "text"
-    """The text of a chunk; its owner is the chunk."""
-    NAME = "name"
-    """A name of a document; its owner is the document, which may have several."""
 
 
 class IndexedSpace(Struct, frozen=True):

@@ -12,8 +12,9 @@ from enum import Enum, auto
 import msgspec
 from msgspec import Struct
 
+from mdvec.stores.records import VectorKind
 from mdvec.stores.tables import Tables
-from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
+from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry
 from mdvec.types.ids import SpaceId
 
 BATCH = 2048

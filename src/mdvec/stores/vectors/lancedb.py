@@ -16,6 +16,7 @@ from lancedb.index import HnswSq
 
 from mdvec.errors import StoreError
 from mdvec.settings import BucketSettings, Count
+from mdvec.stores.records import VectorKind
 from mdvec.stores.vectors.folders import IndexFolder, cannot_be_used, free_name
 from mdvec.stores.vectors.index import (
     IndexedSpace,
@@ -24,7 +25,6 @@ from mdvec.stores.vectors.index import (
     Neighbours,
     VectorChanges,
     VectorEntry,
-    VectorKind,
 )
 
 if TYPE_CHECKING:
