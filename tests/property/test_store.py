@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contract.store_world import NAMES, World, read, unit_vectors, vector_of
-from tests.oracle import Oracle, Place, Scope
+from tests.oracle import Place, Scope
 
 from mdvec.stores.columns import fold_label
 from mdvec.stores.interface import View
@@ -60,11 +60,8 @@ QUERY = unit_vectors(1, seed=3, alike=0.5)[0]
 
 def _texts(world: World) -> list[str]:
     """Return all texts and names without a vector, in an order that has nothing to do with the documents."""
-    return sorted({each for name in NAMES for pending in _pending(world.oracle) for each in pending(name)})
-
-
-def _pending(oracle: Oracle) -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]]:
-    return oracle.pending, oracle.pending_names
+    pending = world.oracle.pending
+    return sorted({each for name in NAMES for kind in VectorKind for each in pending(kind, name)})
 
 
 def _step(world: World, kind: str, one: Any, two: Any) -> None:
@@ -118,14 +115,12 @@ def _check(world: World, scope: Scope, limit: int, terms: Sequence[str], must: S
         places = [
             Place(*keys[each.document_id], each.ordinal) for each in view.chunks.places_in([*keys], where, 99)
         ]
-        assert sorted(map(str, places)) == sorted(map(str, oracle.places(scope)))
+        assert sorted(places) == sorted(oracle.places(scope))
         assert [(each.tag, each.documents) for each in view.documents.tags(where)] == oracle.tags(scope)
         for name, key in numbers.items():
-            assert [
-                each.text for each in view.vectors.pending(VectorKind.TEXT, key, space, limit)
-            ] == oracle.pending(name)[:limit]
-            names = [each.text for each in view.vectors.pending(VectorKind.NAME, key, space, limit)]
-            assert names == oracle.pending_names(name)[:limit]
+            for kind in VectorKind:
+                pending = [each.text for each in view.vectors.pending(kind, key, space, limit)]
+                assert pending == oracle.pending(kind, name)[:limit]
             held = [len(record.chunks) for (of, _), record in oracle.documents.items() if of == name]
             counts = view.collections.counts(key, space)
             assert (counts.documents, counts.chunks) == (len(held), sum(held))
