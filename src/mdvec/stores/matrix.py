@@ -67,11 +67,6 @@ def encode(vectors: Floats) -> list[bytes]:
     return [row.tobytes() for row in np.ascontiguousarray(vectors, STORED)]
 
 
-def decode(stored: Sequence[bytes], dimension: int) -> Floats:
-    """Return vectors that :func:`encode` made, shape (n, dim)."""
-    return np.frombuffer(b"".join(stored), STORED).reshape(len(stored), dimension).astype(np.float32)
-
-
 def rows_of(stored: Sequence[bytes], dtype: str, dimension: int) -> NDArray[np.float16]:
     """Return vectors from a database as rows of a matrix, shape (n, dim).
 

@@ -235,15 +235,18 @@ class VectorTables(NarrowedPart, VectorWriter):
     def page(
         self, space_id: SpaceId, *, after: bytes, limit: int
     ) -> tuple[list[TextHash], NDArray[np.float32]]:
-        from mdvec.stores.matrix import rows_of, widened
-
         self._where.require_everything()
         found = self.tables.rows(_PAGE.format(vector=self.tables.vector), space_id, after, limit)
-        rows = rows_of([row[1] for row in found], self.tables.vector_dtype, self._spaces.dimension(space_id))
-        return [TextHash(row[0]) for row in found], widened(rows)
+        return [TextHash(row[0]) for row in found], self._decoded(space_id, [row[1] for row in found])
 
     def drop_unused(self, *, keep: int = 0) -> int:
         return removed(self.tables, self.tables.change(_DROP_UNUSED, keep))
+
+    def _decoded(self, space_id: SpaceId, stored: Sequence[bytes]) -> NDArray[np.float32]:
+        """Return vectors as they are stored, shape (n, dim)."""
+        from mdvec.stores.matrix import rows_of, widened
+
+        return widened(rows_of(stored, self.tables.vector_dtype, self._spaces.dimension(space_id)))
 
     def _check_shape(self, shape: tuple[int, ...], hashes: int, space_id: SpaceId) -> None:
         """Refuse an array that is not one vector for each hash.

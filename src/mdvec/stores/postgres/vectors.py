@@ -103,14 +103,9 @@ class PostgresVectors(VectorTables):
     _ef_search = EF_SEARCH
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
-        rows = self.tables.connection.execute(
-            f"""SELECT c.id, {PostgresTables.vector} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
-            WHERE v.space_id = %s AND c.id = ANY(%s)""",
-            (space_id, list(ids)),
-            binary=True,
-        ).fetchall()
-        matrix = decode([row[1] for row in rows], self._spaces.dimension(space_id))
-        return in_rows_of(ids, [row[0] for row in rows], matrix)
+        rows = self.tables.connection.execute(_VECTORS, (space_id, list(ids)), binary=True).fetchall()
+        vectors = self._decoded(space_id, [row[1] for row in rows])
+        return in_rows_of(ids, [row[0] for row in rows], vectors)
 
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         self._where.require_everything()
@@ -290,12 +285,6 @@ def _by_owner(rows: Sequence[tuple[int, float]]) -> tuple[NDArray[np.int64], NDA
     """Return owners, ascending, with their similarities as every store shows them, shape (1, n)."""
     ids, products = zip(*sorted(rows), strict=True) if rows else ((), ())
     return np.array(ids, np.int64), as_similarities(np.array([products], np.float64))
-
-
-def decode(vectors: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
-    """Return vectors as the server sends them (``PostgresTables.vector``), shape (n, dim)."""
-    numbers = np.frombuffer(b"".join(vectors), ">f2").astype(np.float32)
-    return numbers.reshape(len(vectors), dimension)
 
 
 def as_halfvec(vector: NDArray[np.float32]) -> Binary:

@@ -16,7 +16,6 @@ from mdvec.stores.matrix import (
     Owners,
     best_allowed,
     best_first,
-    decode,
     exact_products,
     in_order_of,
     in_rows_of,
@@ -52,7 +51,7 @@ class SqliteIndexedVectors(SqliteVectors):
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         rows = list(self.tables.connection.execute(_TEXTS_OF, (json.dumps(ids), space_id)))
-        vectors = decode([row[1] for row in rows], self._spaces.dimension(space_id))
+        vectors = self._decoded(space_id, [row[1] for row in rows])
         return in_rows_of(ids, [row[0] for row in rows], vectors)
 
     def _nearest_of_all(self, query: NearestQuery) -> list[tuple[int, float]]:
