@@ -203,16 +203,12 @@ class VectorTables(NarrowedPart, VectorWriter):
     def nearest_chunks(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
     ) -> list[tuple[ChunkId, float]]:
-        asked, index = self._query(VectorKind.TEXT, space_id, query, where, limit), self._index
-        found = self._nearest_of_all(asked) if index is None else self._nearest_by(index, asked)
-        return self._where.first_by_place(VectorKind.TEXT, found, limit)
+        return self._nearest(VectorKind.TEXT, space_id, query, where, limit)
 
     def nearest_documents(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
     ) -> list[tuple[DocumentId, float]]:
-        asked, index = self._query(VectorKind.NAME, space_id, query, where, limit), self._index
-        found = self._nearest_of_all(asked) if index is None else self._nearest_by(index, asked)
-        return self._where.first_by_place(VectorKind.NAME, found, limit)
+        return self._nearest(VectorKind.NAME, space_id, query, where, limit)
 
     def chunk_similarities(
         self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
@@ -277,17 +273,17 @@ class VectorTables(NarrowedPart, VectorWriter):
         sampled = {*different.values()}
         return [place for place in places if place.id in sampled]
 
-    def _query(
+    def _nearest(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> NearestQuery:
+    ) -> list[tuple[Any, float]]:
         nothing = limit <= 0 or not where.collections
         few = (frozenset(), frozenset()) if nothing else self._where.few_inside(where)
-        chunks, documents = few or (None, None)
-        if kind is VectorKind.TEXT:
-            inside = self._where.chunk_filter(where)
-            return NearestQuery(kind, space_id, query, where, limit, chunks, inside)
-        inside = self._where.document_filter(where)
-        return NearestQuery(kind, space_id, query, where, limit, documents, inside)
+        is_text = kind is VectorKind.TEXT
+        inside = self._where.chunk_filter(where) if is_text else self._where.document_filter(where)
+        owners = None if few is None else few[0 if is_text else 1]
+        asked = NearestQuery(kind, space_id, query, where, limit, owners, inside)
+        found = self._nearest_of_all(asked) if self._index is None else self._nearest_by(self._index, asked)
+        return self._where.first_by_place(kind, found, limit)
 
     def _nearest_by(self, index: IndexFollower, query: NearestQuery) -> list[tuple[Any, float]]:
         """Return the nearest of the owners inside, through an index if it can be used."""
