@@ -201,6 +201,19 @@ def test_damage(filled: Path, damage: str, *, is_open: bool) -> None:
     assert index.nearest(TEXTS, queries(1)[0], 1, None)[0][0] == 1
 
 
+def test_a_table_of_another_version_is_made_again(filled: Path) -> None:
+    """It says of no space that it is its table; in a folder of ours its name is free."""
+    import lancedb
+
+    lancedb.connect(str(filled)).create_table("sections", [{"id": "1", "vector": [1.0]}], mode="overwrite")
+    index = open_index(filled)
+    assert index.applied(TEXTS) is None
+    assert index.nearest(TEXTS, queries(1)[0], 1, None) == []
+    assert index.apply(TEXTS, step(None, "2", [entry(7, queries(1)[0])]))
+    assert len(read(filled)) == 1
+    assert [owner for owner, _ in index.nearest(TEXTS, queries(1)[0], 5, None)] == [7]
+
+
 def test_folders_of_others_are_not_touched(tmp_path: Path) -> None:
     """A folder with tables or files of others is refused."""
     import lancedb

@@ -89,7 +89,7 @@ class LanceVectorIndex:
             if database is None or _mark(table) != changes.since:
                 return False
             if changes.since is None:
-                table = _begun(database, space)
+                table = self._begun(database, space)
             _write(table, changes, space.dimension)
             if _mark(table) != changes.since:
                 return False
@@ -140,6 +140,13 @@ class LanceVectorIndex:
 
     def close(self) -> None:
         """Do nothing: nothing is open between two calls."""
+
+    def _begun(self, database: Any, space: IndexedSpace) -> Any:
+        """Return an empty table of a space: its own, one that was dropped, or a new one."""
+        # What is in a folder of ours is ours; in a bucket the tables of others keep their names.
+        usable = (space.key, "") if self._folder.path is None else (space.key, "", None)
+        taken = [each.name for each in _tables(database, space.kind) if _about(each, _SPACE) not in usable]
+        return _empty(database, free_name(TABLES[space.kind], taken), space.dimension, space.key)
 
     @contextmanager
     def _opened(self, *, writing: bool = False) -> Iterator[Any]:
@@ -218,13 +225,6 @@ def _about(table: Any, name: str) -> str | None:
 def _mark(table: Any) -> Mark | None:
     mark = None if table is None else _about(table, _MARK)
     return None if mark is None else Mark(mark)
-
-
-def _begun(database: Any, space: IndexedSpace) -> Any:
-    """Return an empty table of a space: its own, one that was dropped, or a new one."""
-    usable = (space.key, "")
-    taken = [each.name for each in _tables(database, space.kind) if _about(each, _SPACE) not in usable]
-    return _empty(database, free_name(TABLES[space.kind], taken), space.dimension, space.key)
 
 
 def _empty(database: Any, name: str, dimension: int, key: str) -> Any:
