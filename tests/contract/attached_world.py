@@ -340,8 +340,8 @@ def nearest(
     space_id = world.space_id(space)
     with store.read() as view:
         if kind is VectorKind.NAME:
-            return view.vectors.nearest_documents(space_id, query, world.where(filters), limit)
-        return view.vectors.nearest_chunks(space_id, query, world.where(filters), limit)
+            return view.vectors.nearest(VectorKind.NAME, space_id, query, world.where(filters), limit)
+        return view.vectors.nearest(VectorKind.TEXT, space_id, query, world.where(filters), limit)
 
 
 def assert_equal(found: Hits, expected: Hits) -> None:

@@ -23,7 +23,7 @@ from tests.contract.store_world import (
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError, NotAllowedError
 from mdvec.stores.interface import Store
-from mdvec.stores.records import ChunkPlace, DocumentFacts, StoredDocument
+from mdvec.stores.records import ChunkPlace, DocumentFacts, StoredDocument, VectorKind
 from mdvec.text.folding import fold_name
 from mdvec.text.hashing import text_hash
 from mdvec.text.links import file_key
@@ -208,7 +208,7 @@ def test_moving_writes_another_place_and_nothing_else(store: Store, notes: Colle
         inside = Where((notes.id,), Filters(path="new/**"))
         assert [found for found, _ in view.words.bm25(["dog"], inside, 5)] == ids[1:]
         assert view.words.bm25(["dog"], replace(inside, filters=Filters(path="old/**")), 5) == []
-        assert len(view.vectors.nearest_chunks(space_id, unit_vectors(1)[0], inside, 5)) == 2
+        assert len(view.vectors.nearest(VectorKind.TEXT, space_id, unit_vectors(1)[0], inside, 5)) == 2
         assert view.documents.called(fold_name("Alias"), inside) == [after.id]
         assert view.documents.tags(inside) == [TagCount("t", 1)]
         assert [each.link for each in view.documents.links_of([after.id])] == [link]
@@ -672,7 +672,9 @@ def test_a_snapshot_of_some_collections_leaves_the_others_out(world: World) -> N
         assert len(view.words.bm25(["cat"], where, 9)) == len(view.words.holding([["cat"]], where)) == 2
     with world.store.read(frozenset({"first"})) as view:
         found = [key for key, _ in view.words.bm25(["cat"], where, 9)]
-        near = [key for key, _ in view.vectors.nearest_chunks(world.space_id, vector_of("x"), where, 9)]
+        near = [
+            key for key, _ in view.vectors.nearest(VectorKind.TEXT, world.space_id, vector_of("x"), where, 9)
+        ]
         assert found == near == view.words.holding([["cat"]], where)
         assert [each.path for each in view.chunks.get(found).values()] == ["a.md"]
         assert [each.path for each in view.documents.newest(where, limit=9)] == ["a.md"]

@@ -71,7 +71,7 @@ class Bench(World):
         """Search for everything in a snapshot."""
         connection_of(view).exec_trace = self._note
         try:
-            found = view.vectors.nearest_chunks(self.space_id, QUERY, self.where(), 99)
+            found = view.vectors.nearest(VectorKind.TEXT, self.space_id, QUERY, self.where(), 99)
         finally:
             connection_of(view).exec_trace = None
         return {key for key, _ in found}
@@ -176,7 +176,9 @@ def test_an_older_snapshot_finds_what_it_shows(
         found = bench.found_in(old)
         assert found >= set(second)
         assert not found & set(third)
-        assert (old.vectors.chunk_similarities(bench.space_id, QUERY.reshape(1, -1), second) > -1).all()
+        assert (
+            old.vectors.similarities(VectorKind.TEXT, bench.space_id, QUERY.reshape(1, -1), second) > -1
+        ).all()
     assert bench.found() >= set(third)
     assert len(bench.found()) == len(everything) - 1
 
@@ -200,7 +202,9 @@ def test_what_is_read_halfway_is_forgotten(bench: Bench, monkeypatch: pytest.Mon
     with pytest.raises(KeyboardInterrupt):
         bench.found()
     with bench.store.read() as view:
-        found = [key for key, _ in view.vectors.nearest_chunks(bench.space_id, QUERY, bench.where(), 99)]
+        found = [
+            key for key, _ in view.vectors.nearest(VectorKind.TEXT, bench.space_id, QUERY, bench.where(), 99)
+        ]
     assert sorted(found) == sorted({*before, *new})
 
 
@@ -249,13 +253,13 @@ def test_recall(store: SqliteStore, monkeypatch: pytest.MonkeyPatch, *, numkong:
         assert space_id is not None
         for query in queries:
             cosines = vectors @ query
-            found = view.vectors.nearest_chunks(space_id, query, where, 10)
+            found = view.vectors.nearest(VectorKind.TEXT, space_id, query, where, 10)
             chunks = view.chunks.get([key for key, _ in found])
             ordinals = [chunks[key].ordinal for key, _ in found]
             same += len(set(ordinals) & set(np.argsort(-cosines)[:10].tolist()))
             assert [near for _, near in found] == pytest.approx(cosines[ordinals], abs=2e-4)
             sampled = [place.id for place in view.vectors.sample(space_id, 512)]
-            sample = view.vectors.chunk_similarities(space_id, query[np.newaxis], sampled)
+            sample = view.vectors.similarities(VectorKind.TEXT, space_id, query[np.newaxis], sampled)
             assert sample.mean() == pytest.approx(cosines.mean(), abs=0.01)
             assert sample.std() == pytest.approx(cosines.std(), rel=0.2)
     assert same >= 990

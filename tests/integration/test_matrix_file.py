@@ -71,7 +71,8 @@ def search(path: Path, *, read_only: bool = False) -> tuple[dict[int, float], in
             space_id = view.spaces.find(SPACE)
             assert space_id is not None
             return {
-                int(key): near for key, near in view.vectors.nearest_chunks(space_id, QUERY, where, 999)
+                int(key): near
+                for key, near in view.vectors.nearest(VectorKind.TEXT, space_id, QUERY, where, 999)
             }, read
         finally:
             connection_of(view).row_trace = None
@@ -222,13 +223,15 @@ def test_what_another_process_has_just_written_is_mapped(notes: Notes) -> None:
     """A process that had fewer rows, and catches up after another one has, does not write the same again."""
     with closing(SqliteStore(notes.store.path)) as other:
         with other.read() as view:
-            view.vectors.nearest_chunks(notes.space_id, QUERY, notes.where(), 9)
+            view.vectors.nearest(VectorKind.TEXT, notes.space_id, QUERY, notes.where(), 9)
         for number in range(40, 60):
             notes.put(f"{number}.md", [f"{number} one"])
         search(notes.store.path)
         written = notes.file.stat().st_mtime_ns
         with other.read() as view:
-            assert len(view.vectors.nearest_chunks(notes.space_id, QUERY, notes.where(), 999)) == 100
+            assert (
+                len(view.vectors.nearest(VectorKind.TEXT, notes.space_id, QUERY, notes.where(), 999)) == 100
+            )
             space = vectors_in(view).load_matrix(notes.space_id)
         assert [each.codes is not None for each in space.matrix.blocks] == [True]
         assert notes.file.stat().st_mtime_ns == written

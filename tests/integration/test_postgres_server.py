@@ -361,7 +361,7 @@ def test_nothing_is_left_on_a_connection(sql: Any) -> None:
         writer.vectors.put(space_id, [text_hash(text) for text in texts], unit_vectors(5))
     for _ in range(8):
         with store.read() as view:
-            view.vectors.nearest_chunks(space_id, unit_vectors(1)[0], Where((notes.id,)), 3)
+            view.vectors.nearest(VectorKind.TEXT, space_id, unit_vectors(1)[0], Where((notes.id,)), 3)
             view.words.bm25(["text"], Where((notes.id,)), 3)
     with store._database.outside_transactions() as connection:
         changed = connection.execute(
@@ -422,7 +422,7 @@ def test_a_large_space_is_searched_by_its_index(monkeypatch: pytest.MonkeyPatch,
         writer.vectors.put(space_id, hashes, vectors)
     sql.execute(f"ANALYZE {schema}.vectors")
     with store.read() as view:
-        (hit,) = view.vectors.nearest_chunks(space_id, vectors[7], Where((notes.id,)), 1)
+        (hit,) = view.vectors.nearest(VectorKind.TEXT, space_id, vectors[7], Where((notes.id,)), 1)
         index = f"vectors_text_{space_id}"
         used = vectors_in(view).tables.rows("SELECT pg_stat_get_xact_numscans(to_regclass(?))", index)
         assert used == [(1,)]

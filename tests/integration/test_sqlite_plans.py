@@ -133,7 +133,9 @@ def test_filters_give_all_hits_there_are(filled: Filled, name: str) -> None:
         where = filled.where(filters)
         with filled.store.read() as view:
             assert len(view.words.bm25(["word", "w1"], where, k)) == min(k, matching)
-            assert len(view.vectors.nearest_chunks(filled.space_id, QUERY, where, k)) == min(k, matching)
+            assert len(view.vectors.nearest(VectorKind.TEXT, filled.space_id, QUERY, where, k)) == min(
+                k, matching
+            )
 
 
 @pytest.mark.parametrize("k", [10, 50])
@@ -150,7 +152,9 @@ def test_documents_that_are_named_or_hidden_give_all_hits_there_are(filled: Fill
     ):
         with filled.store.read() as view:
             assert len(view.words.bm25(["word"], where, k)) == min(k, matching)
-            assert len(view.vectors.nearest_chunks(filled.space_id, QUERY, where, k)) == min(k, matching)
+            assert len(view.vectors.nearest(VectorKind.TEXT, filled.space_id, QUERY, where, k)) == min(
+                k, matching
+            )
 
 
 def test_plan_of_documents_that_are_named(filled: Filled) -> None:
@@ -167,7 +171,7 @@ def test_plan_of_hidden_documents(filled: Filled) -> None:
     where = replace(filled.where(), hidden=frozenset([DocumentId(5)]))
     for action in (
         lambda view: view.words.bm25(["word"], where, 5),
-        lambda view: view.vectors.nearest_chunks(filled.space_id, QUERY, where, 5),
+        lambda view: view.vectors.nearest(VectorKind.TEXT, filled.space_id, QUERY, where, 5),
     ):
         plans = filled.plans(action)
         testing = [each for each in plans if each.startswith("SCAN j VIRTUAL TABLE")]
@@ -232,7 +236,7 @@ def test_plan_of_wide_filters(filled: Filled) -> None:
     assert 3 * CHUNKS // 10 > FEW_CHUNKS
     for action in (
         lambda view: view.words.bm25(["word"], filled.where(COMMON), 5),
-        lambda view: view.vectors.nearest_chunks(filled.space_id, QUERY, filled.where(COMMON), 5),
+        lambda view: view.vectors.nearest(VectorKind.TEXT, filled.space_id, QUERY, filled.where(COMMON), 5),
     ):
         plans = filled.plans(action)
         tests = [each for each in plans if each.startswith("SCAN j") and "labels_document" in each]
@@ -245,7 +249,9 @@ def test_plan_of_wide_filters(filled: Filled) -> None:
 
 def test_plan_of_vectors(filled: Filled) -> None:
     """Vectors and what they belong to load in order of id without sorting; candidates are found by id."""
-    plans = filled.plans(lambda view: view.vectors.nearest_chunks(filled.space_id, QUERY, filled.where(), 5))
+    plans = filled.plans(
+        lambda view: view.vectors.nearest(VectorKind.TEXT, filled.space_id, QUERY, filled.where(), 5)
+    )
     assert "SEARCH v USING INTEGER PRIMARY KEY (rowid>?)" in plans
     places = [each for each in plans if each.startswith("SEARCH o USING INTEGER PRIMARY KEY (rowid>?)")]
     assert len(places) == 2  # of chunks and of names
@@ -345,14 +351,18 @@ def test_no_search_walks_through_a_table(filled: Filled, name: str) -> None:
         space_id = view.spaces.find(SPACE)
         assert space_id is not None
         called = view.documents.called("alias 7", where)
-        near = [document for document, _ in view.vectors.nearest_documents(space_id, QUERY, where, 50)]
+        near = [document for document, _ in view.vectors.nearest(VectorKind.NAME, space_id, QUERY, where, 50)]
         named = [place.id for place in view.chunks.places_in([*called, *near], where, 200)]
-        nearest = [chunk_id for chunk_id, _ in view.vectors.nearest_chunks(space_id, QUERY, where, 200)]
+        nearest = [
+            chunk_id for chunk_id, _ in view.vectors.nearest(VectorKind.TEXT, space_id, QUERY, where, 200)
+        ]
         found = [chunk_id for chunk_id, _ in view.words.bm25(["word", "w1"], where, 200, must=["w1"])]
         places = view.chunks.places([*named, *nearest, *found])
-        view.vectors.chunk_similarities(space_id, QUERY.reshape(1, -1), [place.id for place in places])
-        view.vectors.name_similarities(
-            space_id, QUERY.reshape(1, -1), [place.document_id for place in places]
+        view.vectors.similarities(
+            VectorKind.TEXT, space_id, QUERY.reshape(1, -1), [place.id for place in places]
+        )
+        view.vectors.similarities(
+            VectorKind.NAME, space_id, QUERY.reshape(1, -1), [place.document_id for place in places]
         )
         view.vectors.sample(space_id, 512)
         chunks = view.chunks.get([*nearest, *found])

@@ -78,8 +78,8 @@ class Reader:
         view, first, space, where = self.view, self.first, self.space, self.where
         ids, chunks = [*self.documents], [*self.chunks]
         collections, documents, vectors = view.collections, view.documents, view.vectors
-        near = vectors.nearest_chunks(space, QUERY, where, MANY)
-        nearest = vectors.nearest_documents(space, QUERY, where, MANY)
+        near = vectors.nearest(VectorKind.TEXT, space, QUERY, where, MANY)
+        nearest = vectors.nearest(VectorKind.NAME, space, QUERY, where, MANY)
         best = [key for key, _ in near]
         named = sorted((key for key, _ in nearest), key=self.documents.__getitem__)
         return {
@@ -125,11 +125,15 @@ class Reader:
             "words.bm25": self.placed(key for key, _ in view.words.bm25([*"abz"], where, MANY)),
             "words.holding": self.placed(view.words.holding([["a", "z*"]], where)),
             "spaces.find": view.spaces.find(SPACE) is not None,
-            "vectors.nearest_chunks": [(self.chunks[key], cosine) for key, cosine in near],
-            "vectors.nearest_documents": sorted((self.documents[key], cosine) for key, cosine in nearest),
-            "vectors.chunk_similarities": vectors.chunk_similarities(space, QUERIES, best).tolist(),
+            "vectors.nearest": (
+                [(self.chunks[key], cosine) for key, cosine in near],
+                sorted((self.documents[key], cosine) for key, cosine in nearest),
+            ),
+            "vectors.similarities": [
+                vectors.similarities(kind, space, QUERIES, owners).tolist()
+                for kind, owners in ((VectorKind.TEXT, best), (VectorKind.NAME, named))
+            ],
             "vectors.of_chunks": vectors.of_chunks(space, best).tolist(),
-            "vectors.name_similarities": vectors.name_similarities(space, QUERIES, named).tolist(),
             "vectors.sample": self.placed(each.id for each in vectors.sample(space, 3)),
             "vectors.pending": [
                 each.text for kind in VectorKind for each in vectors.pending(kind, first, space, MANY)
@@ -184,7 +188,7 @@ def test_a_reader_of_some_collections_sees_what_a_store_without_the_others_has(
         where = Where(worlds[0].collections, filters)
         with whole.read() as everything, whole.read(FIRST) as some, alone.read() as none_else:
             everything.words.bm25([*"abz"], where, MANY)  # what others have asked is no answer
-            everything.vectors.nearest_chunks(worlds[0].space_id, QUERY, where, MANY)
+            everything.vectors.nearest(VectorKind.TEXT, worlds[0].space_id, QUERY, where, MANY)
             first, space = worlds[0].first.id, worlds[0].space_id
             seen = Reader(some, first, space, where).answers()
             wanted = Reader(none_else, worlds[1].first.id, worlds[1].space_id, replace(where)).answers()

@@ -101,14 +101,18 @@ def _check(world: World, scope: Scope, limit: int, terms: Sequence[str], must: S
         assert view.words.frequencies(terms).of_term == {
             term: count for term, count in oracle.frequencies(terms).items() if count
         }
-        chunks = view.vectors.nearest_chunks(space, QUERY, where, limit)
+        chunks = view.vectors.nearest(VectorKind.TEXT, space, QUERY, where, limit)
         _agree(_placed(world, chunks), oracle.nearest_chunks(QUERY, scope, limit))
-        documents = view.vectors.nearest_documents(space, QUERY, where, limit)
+        documents = view.vectors.nearest(VectorKind.NAME, space, QUERY, where, limit)
         _agree([(keys[key], near) for key, near in documents], oracle.nearest_documents(QUERY, scope, limit))
         query = QUERY.reshape(1, -1)
-        same = view.vectors.chunk_similarities(space, query, [key for key, _ in chunks])[0].tolist()
+        same = view.vectors.similarities(VectorKind.TEXT, space, query, [key for key, _ in chunks])[
+            0
+        ].tolist()
         assert same == [near for _, near in chunks]
-        same = view.vectors.name_similarities(space, query, [key for key, _ in documents])[0].tolist()
+        same = view.vectors.similarities(VectorKind.NAME, space, query, [key for key, _ in documents])[
+            0
+        ].tolist()
         assert same == [near for _, near in documents]
         for name in ("cat", "猫", "x md"):
             assert [keys[key] for key in view.documents.called(name, where)] == oracle.called(name, scope)
@@ -129,7 +133,9 @@ def _check(world: World, scope: Scope, limit: int, terms: Sequence[str], must: S
 def _check_sample(world: World) -> None:
     with world.store.read() as view:
         ids = [each.id for each in view.vectors.sample(world.space_id, 5)]
-        near = view.vectors.chunk_similarities(world.space_id, QUERY.reshape(1, -1), ids)[0].tolist()
+        near = view.vectors.similarities(VectorKind.TEXT, world.space_id, QUERY.reshape(1, -1), ids)[
+            0
+        ].tolist()
     assert near == pytest.approx(world.oracle.sample(QUERY, 5), abs=2e-6)
 
 

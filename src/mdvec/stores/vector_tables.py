@@ -17,7 +17,7 @@ from mdvec.stores.tables import NEW_EPOCH, Sql, Tables, memorized
 from mdvec.stores.vectors.follower import AttachedIndex, IndexFollower, NearestQuery
 from mdvec.stores.vectors.journal import TABLES
 from mdvec.stores.where_tables import BY_PLACE, NarrowedPart, WhereTables
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
 from mdvec.types.query import Where
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
 
@@ -200,28 +200,25 @@ class VectorTables(NarrowedPart, VectorWriter):
         self._index = None if index is None else IndexFollower(index, tables)
         self.index = self._index if tables.readable is None else None
 
-    def nearest_chunks(
-        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[ChunkId, float]]:
-        return self._nearest(VectorKind.TEXT, space_id, query, where, limit)
+    def nearest(
+        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[Any, float]]:
+        nothing = limit <= 0 or not where.collections
+        few = (frozenset(), frozenset()) if nothing else self._where.few_inside(where)
+        is_text = kind is VectorKind.TEXT
+        inside = self._where.chunk_filter(where) if is_text else self._where.document_filter(where)
+        owners = None if few is None else few[0 if is_text else 1]
+        asked = NearestQuery(kind, space_id, query, where, limit, owners, inside)
+        found = self._nearest_of_all(asked) if self._index is None else self._nearest_by(self._index, asked)
+        return self._where.first_by_place(kind, found, limit)
 
-    def nearest_documents(
-        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[DocumentId, float]]:
-        return self._nearest(VectorKind.NAME, space_id, query, where, limit)
-
-    def chunk_similarities(
-        self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
+    def similarities(
+        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], owners: Sequence[int]
     ) -> NDArray[np.float64]:
-        return self._similarities(VectorKind.TEXT, space_id, queries, ids)
+        return self._matrix(space_id).similarities(kind, owners, queries)
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         return self._matrix(space_id).vectors(ids)
-
-    def name_similarities(
-        self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
-    ) -> NDArray[np.float64]:
-        return self._similarities(VectorKind.NAME, space_id, queries, documents)
 
     def count(self, space_id: SpaceId) -> int:
         self._where.require_everything()
@@ -273,18 +270,6 @@ class VectorTables(NarrowedPart, VectorWriter):
         sampled = {*different.values()}
         return [place for place in places if place.id in sampled]
 
-    def _nearest(
-        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[Any, float]]:
-        nothing = limit <= 0 or not where.collections
-        few = (frozenset(), frozenset()) if nothing else self._where.few_inside(where)
-        is_text = kind is VectorKind.TEXT
-        inside = self._where.chunk_filter(where) if is_text else self._where.document_filter(where)
-        owners = None if few is None else few[0 if is_text else 1]
-        asked = NearestQuery(kind, space_id, query, where, limit, owners, inside)
-        found = self._nearest_of_all(asked) if self._index is None else self._nearest_by(self._index, asked)
-        return self._where.first_by_place(kind, found, limit)
-
     def _nearest_by(self, index: IndexFollower, query: NearestQuery) -> list[tuple[Any, float]]:
         """Return the nearest of the owners inside, through an index if it can be used."""
         from mdvec.stores.matrix import best_first
@@ -296,7 +281,7 @@ class VectorTables(NarrowedPart, VectorWriter):
             owners = [*query.few]
         if owners is None:
             return self._nearest_of_all(query)
-        near = self._similarities(query.kind, query.space_id, query.vector.reshape(1, -1), owners)
+        near = self.similarities(query.kind, query.space_id, query.vector.reshape(1, -1), owners)
         return best_first(owners, near[0], query.limit)
 
     def _nearest_of_all(self, query: NearestQuery) -> list[tuple[Any, float]]:
@@ -307,12 +292,6 @@ class VectorTables(NarrowedPart, VectorWriter):
             self._products = known if self._matrices is not None else None
         allowed = query.inside if query.few is None else query.few
         return matrix.nearest(query.kind, known[2], query.vector, query.limit, allowed)
-
-    def _similarities(
-        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
-    ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of owners; NaN for those without a vector."""
-        return self._matrix(space_id).similarities(kind, ids, queries)
 
     @memorized
     def _matrix(self, space_id: SpaceId) -> Matrix:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
@@ -180,46 +180,33 @@ class VectorView(Protocol):
 
     index: IndexFollower | None
 
-    def nearest_chunks(
-        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[ChunkId, float]]:
-        """Return the chunks whose texts are nearest to a query, by plain cosine similarity.
+    def nearest(
+        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[Any, float]]:
+        """Return the chunks whose texts, or the documents whose names, are nearest by cosine similarity.
 
         Args:
+            kind: Texts of chunks, or names of documents. A document is as near as the nearest of its names.
             space_id: The space of the query.
             query: Shape (dim,), unit length.
-            where: Which chunks may be found.
-            limit: Most chunks to return.
+            where: What may be found. Every document that holds a chunk inside counts as inside.
+            limit: Most owners to return.
 
         Returns:
-            ``min(limit, chunks inside where that have a vector)`` of them, best first; ties as in
+            The ids of ``min(limit, owners inside that have a vector)``, best first; ties as in
             :meth:`WordView.bm25`.
         """
 
-    def nearest_documents(
-        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[DocumentId, float]]:
-        """Return the documents whose names are nearest to a query, as :meth:`nearest_chunks` does chunks.
-
-        A document is as near as the nearest of its names. Every document that holds a chunk inside ``where``
-        counts as inside.
-        """
-
-    def chunk_similarities(
-        self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
+    def similarities(
+        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], owners: Sequence[int]
     ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of n chunks' texts and k queries of unit length, shape (k, n).
+        """Return the exact cosine similarities of n owners and k queries of unit length, shape (k, n).
 
-        NaN where a chunk has no vector; the queries have shape (k, dim).
+        NaN where an owner has no vector; the queries have shape (k, dim).
         """
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         """Return the vectors of n chunks' texts, shape (n, dim); rows of NaN where there is none."""
-
-    def name_similarities(
-        self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
-    ) -> NDArray[np.float64]:
-        """Return the same as :meth:`chunk_similarities` for the nearest name of each document."""
 
     def sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         """Return a sample of the chunks with a vector, in order of place.

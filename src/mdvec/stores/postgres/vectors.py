@@ -164,29 +164,29 @@ class PostgresVectors(VectorTables):
             return super()._nearest_of_all(query)
         if query.few is not None:
             ids = [*query.few]
-            near = self._similarities(query.kind, query.space_id, query.vector[np.newaxis], ids)[0]
+            near = self.similarities(query.kind, query.space_id, query.vector[np.newaxis], ids)[0]
         else:
             ids, near = self._proposed_by_server(_NEAREST, query)
             if len(ids) < query.limit:  # the filter lets little through, or there is no more
                 ids, near = self._proposed_by_server(_EXACT, query)
         return best_first(ids, near, query.limit)
 
-    def _similarities(
-        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
+    def similarities(
+        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], owners: Sequence[int]
     ) -> NDArray[np.float64]:
         if not self._is_compared_by_server(space_id):
-            return super()._similarities(kind, space_id, queries, ids)
+            return super().similarities(kind, space_id, queries, owners)
         at_hand = self._vectors_at_hand(space_id) if kind is VectorKind.TEXT else {}
-        known = sorted(each for each in set(ids) if each in at_hand)
-        found = np.full((len(queries), len(ids)), np.nan)
+        known = sorted(each for each in set(owners) if each in at_hand)
+        found = np.full((len(queries), len(owners)), np.nan)
         if known:
             rows = np.stack([at_hand[each] for each in known])
-            found = in_order_of(ids, np.array(known), exact_products(rows, queries))
-        rest = set(ids).difference(known)
+            found = in_order_of(owners, np.array(known), exact_products(rows, queries))
+        rest = set(owners).difference(known)
         for row, query in enumerate(queries if rest else ()):
             arguments = (as_vector(query), space_id, ids_text(rest))
             others = self.tables.connection.execute(_SIMILARITIES[kind], arguments, binary=True)
-            found[row] = np.fmax(found[row], in_order_of(ids, *_by_owner(others.fetchall()))[0])
+            found[row] = np.fmax(found[row], in_order_of(owners, *_by_owner(others.fetchall()))[0])
         return found
 
     @memorized
@@ -220,7 +220,7 @@ class PostgresVectors(VectorTables):
             return owners.tolist(), near[0]
         # Of the names of a document another one may be nearer, which was not proposed.
         documents = np.unique(owners).tolist()
-        return documents, self._similarities(kind, query.space_id, vector[np.newaxis], documents)[0]
+        return documents, self.similarities(kind, query.space_id, vector[np.newaxis], documents)[0]
 
     def _set_ef_search(self, count: int) -> None:
         """Set how many vectors an index examines; a transaction begins with the number for texts."""

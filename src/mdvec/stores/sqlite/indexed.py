@@ -42,12 +42,12 @@ _NAMES_OF = f"""SELECT n.document_id, {VECTOR} FROM json_each(?) j
 class SqliteIndexedVectors(SqliteVectors):
     """The vectors of a snapshot, searched through an index; no matrix is loaded."""
 
-    def _similarities(
-        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
+    def similarities(
+        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], owners: Sequence[int]
     ) -> NDArray[np.float64]:
         sql = _TEXTS_OF if kind is VectorKind.TEXT else _NAMES_OF
-        batches = self._batches(sql, (json.dumps(sorted(set(ids))), space_id))
-        return in_order_of(ids, *_largest_similarities(batches, queries))
+        batches = self._batches(sql, (json.dumps(sorted(set(owners))), space_id))
+        return in_order_of(owners, *_largest_similarities(batches, queries))
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         rows = list(self.tables.connection.execute(_TEXTS_OF, (json.dumps(ids), space_id)))
