@@ -91,6 +91,7 @@ class LanceVectorIndex:
             if changes.since is None:
                 table = self._begun(database, space)
             _write(table, changes, space.dimension)
+            # A write shows what others have written before it; Lance itself refuses what they do after it.
             if _mark(table) != changes.since:
                 return False
             table.update_field_metadata({"path": "id", "metadata": {_MARK: changes.until}})
