@@ -40,6 +40,7 @@ store.close()
 READER = """
 import sys
 from pathlib import Path
+from mdvec.stores.records import VectorKind
 from mdvec.stores.sqlite.store import SqliteStore
 from tests.contract.store_world import SPACE, unit_vectors
 from mdvec.types.query import Where
