@@ -151,7 +151,7 @@ def _record(number: int, parts: Sequence[Sequence[Sentence]], *, unspaced: bool)
         start += len(text) + 1
     body = "\n".join(chunk.text for chunk in chunks)
     tags = [tag for tag, each in TAGS.items() if number % each < (_MANY if each == TAGS["many"] else 1)]
-    document = Document(path, f"Note {number}", TitleSource.HEADING, body, 0, {}, tuple(tags), (), (), (), ())
+    document = Document(path, f"Note {number}", TitleSource.HEADING, body, 0, (), tags=tuple(tags))
     names = first_names(document.names)
     title = index_terms("\n".join(names))
     return DocumentRecord(

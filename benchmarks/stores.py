@@ -110,7 +110,7 @@ def write(name: str, size: int, folder: Path, address: str) -> dict[str, float]:
             start = end + 2
         body = "\n\n".join(texts)
         source = TitleSource.FILE_NAME
-        document = Document(path, path, source, body, 0, {}, tuple(tags), (), (), (), ())
+        document = Document(path, path, source, body, 0, (), tags=tuple(tags))
         entry = SourceEntry(path, path, 1, len(body))
         return make_record(entry, content_hash(body.encode()), "bench/1", document, tuple(chunks))
 

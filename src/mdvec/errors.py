@@ -136,7 +136,7 @@ class InvalidArgumentsError(UsageError):
     """A tool does not take these arguments."""
 
     code = "invalid_arguments"
-    default_hint = "Correct them and call again."
+    default_hint = "Correct the arguments and call again."
 
 
 class ConfigError(UsageError):

@@ -12,7 +12,7 @@ from tests.conformance.wrapping import add_fixtures
 from mdvec.config import Config, load_config
 from mdvec.interfaces.app import serve_http
 from mdvec.interfaces.http.options import server_options
-from mdvec.interfaces.mcp import http
+from mdvec.interfaces.mcp import application
 from mdvec.interfaces.mcp.application import AnnouncingServer, build_server
 from mdvec.workspace import Workspace, open_workspace
 
@@ -32,13 +32,13 @@ def main() -> int:
     options = server_options(
         "127.0.0.1:0", env={}, token_file=None, insecure=False, allowed_hosts=(), allowed_origins=()
     )
-    http.build_server = build_with_fixtures  # type: ignore[attr-defined]  # it imports it
+    application.build_server = build_with_fixtures
     with open_workspace(config) as workspace:
-        return serve_http(workspace, config, options, show=_show, verbose=True)
+        return serve_http(workspace, config, options, ready=_show, verbose=True)
 
 
-def _show(words: str) -> None:
-    sys.stderr.write(f"{words}\n")
+def _show(url: str) -> None:
+    sys.stderr.write(f"{url}/mcp\n")
     sys.stderr.flush()
 
 

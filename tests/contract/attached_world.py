@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from tests.fakes.vector_index import MemoryVectorIndex
 from tests.postgres_server import shared_server
@@ -35,6 +36,7 @@ from mdvec.types.collection import ChunkingSpec, SourceSpec
 from mdvec.types.document import Document, TitleSource
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.query import Filters, Where
+from mdvec.types.section import IndexedSection
 from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:
@@ -290,7 +292,7 @@ def record(path: str, texts: Sequence[str], tags: Sequence[str] = ()) -> Documen
         chunks.append(Chunk(ordinal, None, ordinal % 3, "", heading, start, end, 1, 1, 1, text))
         start += len(text) + 2
     body = "\n\n".join(texts)
-    document = Document(path, path, TitleSource.FILE_NAME, body, 0, {}, tuple(tags), (), (), (), ())
+    document = Document(path, path, TitleSource.FILE_NAME, body, 0, (), tags=tuple(tags))
     terms = tuple(ChunkTerms(" ".join(text.split())) for text in texts)
     entry = SourceEntry(path, path, 1, 1)
     skeletons = (b"",) * len(texts)
@@ -366,7 +368,14 @@ def held(world: World) -> int:
 
 def entry(key: int, vector: NDArray[np.float32], *, owner: int = 0, collection: int = 1) -> VectorEntry:
     """Make an entry."""
-    return VectorEntry(key, owner or key, vector, CollectionId(collection), f"{key}.md", 0, 1, "Top > Part")
+    unknown = {"is_dirty": False, "document_hash": "", "created_at_ms": 0, "updated_at_ms": 0}
+    section = IndexedSection(str(key), f"{key}.md", "Part", 1, "", 0, None, 0, **unknown)  # type: ignore[arg-type]
+    return VectorEntry(key, owner or key, vector, CollectionId(collection), "Top > Part", section)
+
+
+def placed(made: VectorEntry, path: str, ordinal: int) -> VectorEntry:
+    """Return an entry of another place."""
+    return replace(made, section=replace(made.section, document_path=path, order=ordinal))
 
 
 def step(

@@ -86,7 +86,7 @@ def make_document(
         start += len(text) + 2
     title = path.rpartition("/")[2]
     body = "\n\n".join(texts)
-    document = Document(path, title, TitleSource.FILE_NAME, body, 0, {}, tags, aliases, (), (), ())
+    document = Document(path, title, TitleSource.FILE_NAME, body, 0, (), tags=tags, aliases=aliases)
     return document, chunks
 
 

@@ -231,7 +231,9 @@ def test_facts(tmp_path: Path) -> None:
     assert_same(world, count=1)
     assert isinstance(world.index, MemoryVectorIndex)
     second = world.index.entries(TEXTS)[1]
-    assert (second.path, second.ordinal, second.depth, second.heading) == ("notes/a.md", 1, 1, "Top > Part 1")
+    section = second.section
+    assert (section.document_path, section.order, section.depth) == ("notes/a.md", 1, 1)
+    assert (second.heading, section.heading) == ("Top > Part 1", "Part 1")
     assert second.collection_id == world.collections[0]
     (name,) = world.index.entries(NAMES)
     assert name.heading in first_names(record("notes/a.md", []).document.names)

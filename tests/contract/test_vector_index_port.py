@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
 from tests.contract.attached_world import (
     EVERY_INDEX,
     NAMES,
@@ -14,6 +13,7 @@ from tests.contract.attached_world import (
     TEXTS,
     MakeIndex,
     entry,
+    placed,
     queries,
     step,
 )
@@ -80,10 +80,10 @@ def test_spaces_are_apart(make: MakeIndex, tmp_path: Path) -> None:
 def test_applied_again(make: MakeIndex, tmp_path: Path) -> None:
     """A space that is begun anew holds what it is given then; an entry moves with its path and its place."""
     index, vectors = make(tmp_path / "index"), queries(3)
-    first = replace(entry(1, vectors[0]), path="a.md", ordinal=0)
-    index.apply(TEXTS, step(None, "1", [first, replace(entry(2, vectors[1]), path="a.md", ordinal=1)]))
+    first = placed(entry(1, vectors[0]), "a.md", 0)
+    index.apply(TEXTS, step(None, "1", [first, placed(entry(2, vectors[1]), "a.md", 1)]))
     # Chroma knows a chunk by its path and number, which the next version of a document has again.
-    later = replace(entry(3, vectors[2]), path="a.md", ordinal=0)
+    later = placed(entry(3, vectors[2]), "a.md", 0)
     assert index.apply(TEXTS, step("1", "2", [later], removed=[1, 2]))
     assert [owner for owner, _ in index.nearest(TEXTS, vectors[0], 9, None)] == [3]
     index.drop(TEXTS)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.contract.attached_world import TEXTS, entry, queries, step
+from tests.contract.attached_world import TEXTS, entry, placed, queries, step
 from tests.waiting import wait_until
 
 from mdvec.errors import StoreError
@@ -50,7 +50,8 @@ def test_what_local_rag_reads(tmp_path: Path) -> None:
 
     index = open_index(tmp_path, hnsw_construction_ef=120, hnsw_M=12)
     vectors = queries(3)
-    first = replace(entry(1, vectors[0]), path="日記/a.md", ordinal=3, heading="見出し", text="本文")
+    first = replace(placed(entry(1, vectors[0]), "日記/a.md", 3), heading="見出し")
+    first = replace(first, section=replace(first.section, content="本文"))
     index.apply(TEXTS, step(None, "1", [first, entry(2, vectors[1], collection=7)]))
     index.close()
     client = chromadb.PersistentClient(tmp_path)

@@ -100,8 +100,8 @@ def test_documents_are_found_at_every_depth(tree: _Tree) -> None:
 
 
 def test_folders_of_programs_are_one_exclusion(tree: _Tree) -> None:
-    """A folder left out by name is not entered and is listed once, wherever it is."""
-    tree.write("node_modules/x/readme.md", "sub/.obsidian/a.md", "sub/a.md")
+    """A folder left out by name is listed once, wherever it is, and not read; mdvec's own is not listed."""
+    tree.write("node_modules/x/readme.md", "sub/.obsidian/a.md", "sub/a.md", ".mdvec/index.sqlite")
     listing = tree.list()
     assert _paths(listing) == ["sub/a.md"]
     assert _rules(listing) == {

@@ -14,14 +14,26 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 from tests.contract.attached_world import OTHER, TEXTS, entry, queries, step
+from tests.waiting import HANG_S
 
+from mdvec.config import Config
+from mdvec.config.schema import StoreSettings
 from mdvec.errors import StoreError
 from mdvec.locks import locked
 from mdvec.stores.records import VectorKind
 from mdvec.stores.vectors.index import IndexedSpace
+from mdvec.testing.embedder import HashingEmbedder
+from mdvec.types.query import SearchQuery
+from mdvec.types.section import IndexedSection
+from mdvec.workspace import open_workspace
 
 pytestmark = pytest.mark.lancedb
 
+HASH_AND_TIMES: dict[str, Any] = {
+    "document_hash": "abc",
+    "created_at_ms": 1_767_323_045_678,
+    "updated_at_ms": 1_767_323_045_679,
+}
 SECOND = IndexedSpace(OTHER.key, OTHER.dimension, VectorKind.TEXT)
 
 
@@ -57,8 +69,9 @@ def filled(tmp_path: Path) -> Path:
 def test_the_table_that_search_docs_reads(tmp_path: Path) -> None:
     """The columns of search-docs come first, in its order; no text is null, and ids are unique."""
     index = open_index(tmp_path)
-    top, below = (replace(entry(key, queries(1)[0]), text="本文", token_count=3) for key in (1, 2))
-    below = replace(below, parent=1, content_hash=b"\x01\xff")
+    top, below = (entry(key, queries(1)[0]) for key in (1, 2))
+    written = {"id": "s2", "parent_id": "s1", "content": "本文", "token_count": 3}
+    below = replace(below, section=replace(below.section, is_dirty=True, **written, **HASH_AND_TIMES))
     index.apply(TEXTS, step(None, "1", [top, below]))
     table = read(tmp_path)
     expected = "id document_path heading depth content token_count vector parent_id order is_dirty"
@@ -70,12 +83,34 @@ def test_the_table_that_search_docs_reads(tmp_path: Path) -> None:
         *("bool", "timestamp[ms]"),
     ]
     rows = {row["id"]: row for row in table.to_arrow().to_pylist()}
-    assert rows["2"]["parent_id"] == "1"
-    assert rows["1"]["parent_id"] is None
-    assert (rows["2"]["document_hash"], rows["2"]["content"]) == ("01ff", "本文")
-    assert (rows["1"]["document_path"], rows["1"]["token_count"]) == ("1.md", 3)
+    assert written.items() <= rows["s2"].items()
+    assert (rows["s2"]["heading"], rows["s2"]["is_dirty"]) == ("Part", True)
+    moments = [
+        rows["s2"][name].isoformat(timespec="milliseconds")[-12:] for name in ("created_at", "updated_at")
+    ]
+    assert moments == ["03:04:05.678", "03:04:05.679"]
+    assert (rows["1"]["document_path"], rows["1"]["parent_id"]) == ("1.md", None)
     wanted = table.search(queries(1)[0]).where("depth = 1 OR depth = 2").limit(5).to_arrow()
     assert len(wanted) == 2
+
+
+def test_sections_that_a_program_wrote(tmp_path: Path) -> None:
+    """The table has their own ids, parents, hashes and times, and says which were sent as changed."""
+    place = tmp_path / "sections"
+    config = Config(store=StoreSettings(vectors=f"lancedb:{place}"))
+    one = IndexedSection("s1", "a.md", "Tea", 1, "Green tea.", 3, None, 0, is_dirty=True, **HASH_AND_TIMES)
+    two = replace(one, id="s2", heading="Water", depth=2, content="Hot.", parent_id="s1", order=1)
+    with open_workspace(config, database=tmp_path / "db.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.sections.add([two, one], wait_s=HANG_S)
+        workspace.search(SearchQuery("tea"))
+        written = {each.id: each for each in workspace.sections.at("a.md")}
+    rows = {row["id"]: row for row in read(place).to_arrow().to_pylist()}
+    names = ("heading", "depth", "content", "parent_id", "order", "is_dirty", "document_hash")
+    assert {each: [row[name] for name in names] for each, row in rows.items()} == {
+        each: [getattr(section, name) for name in names] for each, section in written.items()
+    }
+    assert rows["s2"]["created_at"].isoformat(timespec="milliseconds") == "2026-01-02T03:04:05.678"
+    assert rows["s2"]["is_dirty"]
 
 
 def test_a_second_space_has_tables_of_its_own(filled: Path) -> None:

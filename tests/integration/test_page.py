@@ -287,6 +287,7 @@ def test_a_mistyped_word_is_mended_at_every_door(page: TestClient) -> None:
         assert "retry.md" in {hit["path"] for hit in answers[door]["hits"]}
     quoted = doors(page, '"retires"')
     assert "Nothing matches" in text_of(quoted["page"])
+    assert "Search without the quotation marks" in text_of(quoted["page"])
     assert [quoted[door]["hits"] for door in ("search", "rpc")] == [[], []]
 
 
@@ -405,12 +406,12 @@ def test_lines_that_are_not_there_are_a_notice(page: TestClient, lines: str) -> 
 def test_an_error_has_the_language_of_the_page(
     page: TestClient, address: str, english: str, japanese: str
 ) -> None:
-    """With a step to take there; in Japanese, what the error itself says stands below."""
+    """With a step to take there; in Japanese, what an error of the engine itself says stands below."""
     browser = {"Accept": "text/html", "Accept-Language": "en"}
     assert english in text_of(page.get(address, headers=browser))
     answer = page.get(address, headers={**browser, "Accept-Language": "ja"})
     assert japanese in text_of(answer)
-    assert '<small lang="en">' in answer.text
+    assert ('<small lang="en">' in answer.text) is (address != "/nothing")
 
 
 def test_an_address_without_a_page_is_one_for_browsers(page: TestClient) -> None:

@@ -46,7 +46,7 @@ def serve(home: Path) -> Iterator[Serve]:
     )
     with open_workspace(config, docs_dir=home / "docs") as workspace:
         workspace.import_collection("docs", ImportOptions(embed=False))
-        place = place_of(workspace.database).folder.name
+        place = place_of(workspace.database).name
         run = commands(workspace, place, settings_id(config, home / "docs"))
 
         def call(
@@ -121,7 +121,7 @@ def test_what_a_daemon_does_not_run(
 
 def test_another_database_is_named_by_its_place(serve: Serve, home: Path) -> None:
     """The command can ask its daemon, which has that name."""
-    other = place_of(home / "other.sqlite").folder.name
+    other = place_of(home / "other.sqlite").name
     assert serve("tags", "--database", "other.sqlite") == CallOutcome(place=other)
     assert serve("tags", MDVEC_STORE_LOCATION=str(home / "other.sqlite")) == CallOutcome(place=other)
 

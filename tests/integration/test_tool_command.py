@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from tests.commands import run_here
 
+from mdvec import __version__
+
 
 class Shell:
     """A folder with notes, and the commands that are run there."""
@@ -114,6 +116,8 @@ def test_collections_are_listed(shell: Shell) -> None:
     everything = shell.run("ls", "--all").stdout.splitlines()
     assert [line.split()[:2] for line in everything[1:]] == [["notes", "yes"], ["old", "no"]]
     assert shell.run("ls", "--all", "--names").stdout == "notes\nold\n"
+    (notes,) = json.loads(shell.run("ls", "--format", "json").stdout)
+    assert notes["app_version"] == __version__
     for name in ("notes", "old"):
         shell.run("delete", "-n", name, "-y")
     nothing = shell.run("ls")

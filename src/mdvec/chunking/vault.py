@@ -25,7 +25,7 @@ _SPARE_LEVEL: Final = 3
 _MAX_TOKENS_PER_CHAR = 4
 # The most sections that a warning names, so that it stays readable.
 _NAMED_IN_WARNING = 3
-_DIVIDE = "divide them with ## or ### headings"
+_DIVIDE = "## or ### headings in them make"
 
 
 class VaultChunker:
@@ -83,12 +83,7 @@ class VaultChunker:
         return CutDocument(writer.chunks, self._warnings(too_long, document))
 
     def _context(
-        self,
-        document: Document,
-        sections: Sequence[Section],
-        ruler: TokenRuler,
-        piece: _Piece,
-        previous: str,
+        self, document: Document, sections: Sequence[Section], ruler: TokenRuler, piece: _Piece, previous: str
     ) -> tuple[str, int]:
         """Return the context, and the number of its tokens with the text if above the limit, else 0.
 
@@ -116,14 +111,12 @@ class VaultChunker:
     def _warnings(self, too_long: Sequence[tuple[Section, int]], document: Document) -> tuple[str, ...]:
         if not too_long:
             return ()
-        named = [f"{_label(section)} ({tokens} tokens)" for section, tokens in too_long[:_NAMED_IN_WARNING]]
+        named = [f"{_label(section)} ({tokens:,} tokens)" for section, tokens in too_long[:_NAMED_IN_WARNING]]
         if more := len(too_long) - len(named):
             named.append(f"{more} more")
-        advice = "plain text has no headings: divide the file" if document.is_plain else _DIVIDE
-        return (
-            f"longer than {self._token_limit} tokens, which the model may not read at once, so embedded in "
-            f"parts: {', '.join(named)}; {advice}",
-        )
+        advice = "smaller files make" if document.is_plain else _DIVIDE
+        long = f"longer than {self._token_limit:,} tokens, so embedded in parts: {', '.join(named)}"
+        return (f"{long}. Nothing is lost; {advice} hits more exact",)
 
 
 class _Piece(Struct, frozen=True):

@@ -25,16 +25,7 @@ from mdvec.config.paths import (
 from mdvec.config.schema import Config
 from mdvec.config.syntax import read_config
 from mdvec.config.trust import is_trusted
-from mdvec.config.validation import (
-    Schema,
-    Setting,
-    dotted,
-    extra_of,
-    make,
-    members,
-    settings_in,
-    usable,
-)
+from mdvec.config.validation import Schema, Setting, dotted, extra_of, make, members, settings_in, usable
 from mdvec.errors import ConfigError, UntrustedConfigError, meant_or_known, sentences
 from mdvec.files import expanded
 from mdvec.settings import TRUSTING

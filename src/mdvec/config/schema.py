@@ -37,8 +37,7 @@ Share = Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")]
 Similarity = Annotated[float, Meta(ge=-1, le=1, description="a number from -1 to 1")]
 Day = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", description="a day such as '2026-05-01'")]
 Prices = Annotated[
-    dict[str, Annotated[float, Meta(ge=0)]],
-    Meta(description="a table of models and numbers of at least 0"),
+    dict[str, Annotated[float, Meta(ge=0)]], Meta(description="a table of models and numbers of at least 0")
 ]
 Patterns = Annotated[
     tuple[Annotated[str, Meta(min_length=1)], ...], Meta(description="a list of patterns such as 'drafts/'")

@@ -124,7 +124,7 @@ def toml_value(value: object) -> str:
         case dict():
             inner = ", ".join(f"{json.dumps(str(key))} = {toml_value(each)}" for key, each in value.items())
             return f"{{{inner}}}"
-        case list():
+        case list() | tuple():
             return f"[{', '.join(map(toml_value, value))}]"
         case _:  # JSON's strings, numbers and truth values are TOML's, but for one character
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

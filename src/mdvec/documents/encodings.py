@@ -2,8 +2,8 @@
 
 Tried in this order: byte order marks; zero bytes, which mean UTF-16 or UTF-32 without a mark; the escape
 sequences of ISO-2022-JP; strict UTF-8, which other encodings hardly ever satisfy by chance; UTF-8 with
-damage; EUC-JP and Shift_JIS, by how Japanese the result reads; without kana also the encodings of Korean and
-Chinese; windows-1252.
+damage; those of Cyrillic, by the commonest letters; EUC-JP and Shift_JIS, by how Japanese the result reads;
+without kana also the encodings of Korean and Chinese; windows-1252.
 """
 
 from __future__ import annotations
@@ -53,6 +53,12 @@ _PAIRED = (
 _PRIVATE = re.compile("[\ue000-\uf8ff]")  # at places of GB18030 without a character
 _MIN_PAIRS = 12
 _MIN_JAPANESE = 0.9
+# Encodings of Cyrillic have the same letters at other places. Words are small letters after at most one
+# capital, or capitals; in every language written so, more than half of the letters are among these.
+_CYRILLIC = ("windows-1251", "koi8-u", "cp866", "iso8859-5")
+_CYRILLIC_WORD = re.compile(r"(?<!\w)(?:[А-ЯЁЂ-Џ]?[а-яёђ-џґ]+|[А-ЯЁЂ-ЏҐ]+)(?!\w)")
+_COMMON_CYRILLIC = frozenset("оеаинтсрвлОЕАИНТСРВЛ")
+_MIN_CYRILLIC, _MIN_CYRILLIC_SHARE, _MIN_COMMON_SHARE = 10, 0.9, 0.5
 _LONG_RUN_BEYOND_ASCII = re.compile(rb"[\x80-\xff]{3,}")
 _UNDEFINED_IN_WINDOWS_1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 
@@ -186,6 +192,8 @@ def _decode_legacy(raw: bytes) -> Decoded | None:
     valid, damaged = _count_utf8(sample)
     if valid > 2 * damaged:
         return _finish(raw.decode("utf-8", "replace"), "utf-8")
+    if cyrillic := _cyrillic(sample):
+        return _guessed(_normalise(raw.decode(cyrillic, "replace")), cyrillic)
     japanese = guess_encoding(sample)
     found = _finish(decode_japanese(raw, japanese), japanese.value) if japanese else None
     # Chinese and Korean encodings have other characters at the places of kanji, and hardly any kana.
@@ -202,6 +210,19 @@ def _decode_legacy(raw: bytes) -> Decoded | None:
     if len(raw.translate(None, _ASCII)) <= _MAX_LOST_SHARE * len(raw):
         return _finish(raw.decode("utf-8", "replace"), "utf-8")
     return None
+
+
+def _cyrillic(sample: bytes) -> str:
+    """Return the encoding in which nearly all of a text reads as Cyrillic; empty if there is none."""
+    shares = {}
+    for encoding in _CYRILLIC:
+        text = sample.decode(encoding, "replace")
+        letters = "".join(_CYRILLIC_WORD.findall(text))
+        beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
+        if len(letters) >= max(_MIN_CYRILLIC, _MIN_CYRILLIC_SHARE * beyond_ascii):
+            shares[encoding] = sum(letter in _COMMON_CYRILLIC for letter in letters) / len(letters)
+    best = max(shares, key=shares.__getitem__, default="")
+    return best if shares.get(best, 0) >= _MIN_COMMON_SHARE else ""
 
 
 def _chinese_or_korean(sample: bytes, japanese: str) -> str:

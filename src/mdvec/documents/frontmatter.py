@@ -377,10 +377,9 @@ def _refuse(reason: str) -> NoReturn:
 
 
 def _first_line(error: Exception) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem:
-        # Line 0 of the block is line 2 of the file.
-        where = f" (line {error.problem_mark.line + 2})" if error.problem_mark else ""
-        return f"{error.problem}{where}"
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+        # Line 0 of the block is line 2 of the file. What YAML expected there is no help to a writer.
+        return f"line {error.problem_mark.line + 2} is not valid YAML"
     return (str(error) or type(error).__name__).splitlines()[0]
 
 

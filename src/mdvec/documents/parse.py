@@ -58,6 +58,7 @@ _NO_PROSE = re.compile(
     r"!?\[(?:[^\[\]]|!?\[[^\[\]]*\](?:\([^()\n]*\))?){0,200}+\]\([^()\n]*\)|<[^<>]*>|^(?:import|export)\b.*$",
     re.MULTILINE,
 )
+_PLACEHOLDER = re.compile(r"\{\{|<%")  # of a template, which names no note
 _ITEM_HEADING = re.compile(r"[ ]{0,3}(?:[-*+]|\d+[.)])[ \t]+#")
 _LEAD_PARAGRAPHS, _LEAD_CHARS = 5, 1_000  # that are looked at above a heading
 _MIN_PROSE = 40  # characters; less is a label
@@ -187,10 +188,6 @@ def _plain_document(path: str, text: str) -> Document:
         title_source=TitleSource.FILE_NAME,
         body=text,
         content_start=0,
-        frontmatter={},
-        tags=(),
-        aliases=(),
-        links=(),
         sections=build_sections((), content_start=0, length=len(text)),
         blocks=tuple(Block(BlockKind.PARAGRAPH, *match.span()) for match in _PARAGRAPH.finditer(text)),
         is_plain=True,
@@ -203,9 +200,10 @@ def _title(path: str, frontmatter: Mapping[str, object], heading: str) -> tuple[
     named = next((value for key, value in frontmatter.items() if key.strip().casefold() == "title"), None)
     if not isinstance(named, bool):
         title = one_line(", ".join(scalars(named)))  # to YAML, [Draft] is a list
-        if title and "{{" not in title and "<%" not in title:  # of a template
+        if title and not _PLACEHOLDER.search(title):
             return title, TitleSource.FRONTMATTER
-    return (heading, TitleSource.HEADING) if heading else (_file_title(path), TitleSource.FILE_NAME)
+    is_title = heading and not _PLACEHOLDER.search(heading)
+    return (heading, TitleSource.HEADING) if is_title else (_file_title(path), TitleSource.FILE_NAME)
 
 
 def _own_heading(body: str, content: MarkdownContent) -> str:

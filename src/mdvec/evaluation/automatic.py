@@ -13,15 +13,7 @@ from msgspec import Struct
 
 from mdvec.documents.parse import parse_document
 from mdvec.errors import NotFoundError
-from mdvec.evaluation.corpus import (
-    Corpus,
-    Indexing,
-    Task,
-    lay_out,
-    opened_index,
-    paths_of,
-    temporary_folder,
-)
+from mdvec.evaluation.corpus import Corpus, Indexing, Task, lay_out, opened_index, paths_of, temporary_folder
 from mdvec.evaluation.judgements import Question, QuestionSet
 from mdvec.evaluation.naming import naming, wordless_name
 from mdvec.text.hashing import text_hash

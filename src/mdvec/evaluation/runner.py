@@ -16,15 +16,7 @@ from numpy.typing import NDArray
 from mdvec.errors import EmbedderUnavailableError, UsageError
 from mdvec.evaluation.corpus import Corpus, Task
 from mdvec.evaluation.judgements import Question, QuestionSet, Ranker
-from mdvec.evaluation.metrics import (
-    DEPTH,
-    METRICS,
-    PRIMARY,
-    intervals,
-    measure,
-    paired_p_value,
-    percentile,
-)
+from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY, intervals, measure, paired_p_value, percentile
 from mdvec.evaluation.report import (
     RERANKED,
     EvalReport,

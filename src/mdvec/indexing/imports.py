@@ -185,7 +185,7 @@ def _about_damage(damaged: DamagedRows, *, pushed: bool, lost: Sequence[str]) ->
             "send them again to be sure"
         )
     elif found:
-        yield f"{_named(found)}: damaged in the index, and read again"
+        yield f"{named_documents(found)}: damaged in the index, and read again"
     if damaged.vectors:
         yield f"{damaged.vectors:,} vectors were damaged in the index; they are removed, and made anew"
     if damaged.elsewhere:
@@ -235,7 +235,7 @@ def _report(
         superseded=counts.superseded,
         warnings=(
             *(f"{failure.path}: {failure.reason}" for failure in sorted(outcome.failures)),
-            *(f"{_named(paths)}: {warning}" for warning, paths in outcome.warnings.items()),
+            *(f"{named_documents(paths)}: {warning}" for warning, paths in outcome.warnings.items()),
             *(_about_converters(outcome) if outcome.exclusions else ()),
         ),
         elapsed_ms=(time.perf_counter() - started) * 1000,
@@ -247,9 +247,9 @@ def _about_converters(outcome: WriteOutcome) -> Iterator[str]:
     """Yield which files need more packages; not with each import that finds nothing new."""
     paths = sorted(each.path for each in outcome.exclusions if each.rule == NEEDS_FILES)
     if paths and outcome.added:
-        yield f"{_named(paths)}: {NEEDS_FILES}"
+        yield f"{named_documents(paths)}: {NEEDS_FILES}"
 
 
-def _named(paths: Sequence[str]) -> str:
+def named_documents(paths: Sequence[str]) -> str:
     """Name some documents by the first of them."""
     return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"

@@ -229,11 +229,16 @@ def make_record(
         document=document,
         chunks=chunks,
         text_hashes=tuple(text_hash(each.embedded_text) for each in chunks),
-        terms=tuple(_terms_of_chunks(names, headings, texts)),
+        terms=tuple(_terms_of_chunks((*names, *folders_of(entry.path)), headings, texts)),
         unspaced=is_unspaced_prose(document.title, document.body[document.content_start :]),
         skeletons=tuple(text_hash(each) if each else b"" for each in bare),
         names=names if chunks else (),
     )
+
+
+def folders_of(path: str) -> tuple[str, ...]:
+    """Return the names of the folders of a document."""
+    return tuple(path.split("/")[:-1])
 
 
 def _terms_of_chunks(
@@ -242,7 +247,7 @@ def _terms_of_chunks(
     """Yield the terms of a document's chunks.
 
     Args:
-        names: Those of the document.
+        names: Those of the document and of its folders.
         headings: Of each chunk, those above it, a line each.
         texts: Of each chunk.
     """

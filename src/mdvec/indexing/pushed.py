@@ -19,10 +19,7 @@ from mdvec.text.terms import TERMS_VERSION
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document, Section, TitleSource
-from mdvec.types.section import IndexedSection
-
-SECTIONS_KEY = "mdvec-sections"
-"""The entry of a pushed document's frontmatter that holds its sections without their texts, as JSON."""
+from mdvec.types.section import SECTIONS_KEY, IndexedSection, saved_sections
 
 _VERSION = 1
 _BETWEEN = "\n\n"
@@ -86,19 +83,14 @@ def _document_of(path: str, sections: Sequence[IndexedSection]) -> Document:
         title_source=TitleSource.HEADING if heading else TitleSource.FILE_NAME,
         body=body,
         content_start=0,
-        frontmatter={},
-        tags=(),
-        aliases=(),
-        links=(),
         sections=(Section(0, None, 0, "", (), 0, len(body), len(body)),),
-        blocks=(),
     )
 
 
 def pushed_sections(document: StoredDocument) -> tuple[IndexedSection, ...] | None:
     """Return the sections of a document as they were written; None if mdvec cut it itself."""
-    saved = document.frontmatter.get(SECTIONS_KEY)
-    if not isinstance(saved, str):
+    saved = saved_sections(document.frontmatter)
+    if saved is None:
         return None
     return tuple(
         replace(
@@ -108,9 +100,7 @@ def pushed_sections(document: StoredDocument) -> tuple[IndexedSection, ...] | No
             is_dirty=document.dirty,
             document_hash=section.document_hash or document.content_hash.hex(),
         )
-        for start, end, section in (
-            (start, end, IndexedSection(*rest)) for start, end, *rest in json.loads(saved)
-        )
+        for start, end, section in saved
     )
 
 

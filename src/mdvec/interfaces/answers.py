@@ -5,7 +5,7 @@ Every door shows its own fields of the same classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
@@ -83,13 +83,19 @@ class Tags(Struct, frozen=True):
 
 def documents(values: Sequence[ListedDocument], limit: int, hint: str = "") -> Documents:
     """Return the shape of a list of documents, which has one more than the limit if there are others."""
-    return Documents(tuple(map(_listed, values[:limit])), len(values) > limit, hint)
-
-
-def _listed(value: ListedDocument) -> Listed:
-    # A repository has no times.
-    updated = iso_time(value.changed_ns // 1_000_000 or None) or ""
-    return Listed(value.collection, value.path, value.title, updated, value.size, value.file)
+    listed = (
+        # A repository has no times.
+        Listed(
+            each.collection,
+            each.path,
+            each.title,
+            iso_time(each.changed_ns // 10**6 or None) or "",
+            each.size,
+            each.file,
+        )
+        for each in values[:limit]
+    )
+    return Documents(tuple(listed), len(values) > limit, hint)
 
 
 class Unread(Struct, frozen=True):
@@ -125,27 +131,16 @@ class Reindexed(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-def import_report(value: ImportReport, *, error: str | None = None) -> ImportReport:
-    """Return an import's outcome as it is shown: a failure is the last of its warnings.
-
-    ``error`` is why the collection is not up to date.
-    """
+def import_report(value: ImportReport) -> ImportReport:
+    """Return an import's outcome as it is shown: a failure is the last of its warnings."""
     failure = () if value.failure is None else (str(value.failure),)
-    return msgspec.structs.replace(value, warnings=(*value.warnings, *failure), error=error)
+    return msgspec.structs.replace(value, warnings=(*value.warnings, *failure))
 
 
-def reindexed(
-    values: Sequence[ImportReport], errors: Mapping[str, str], warnings: Iterable[str]
-) -> Reindexed:
-    """Return the shape of the outcome of several imports.
-
-    A collection that has an error and no report has zero counts.
-    """
-    done = [import_report(each, error=errors.get(each.collection)) for each in values]
-    known = {each.collection for each in done}
-    done += [ImportReport(name, error=reason) for name, reason in errors.items() if name not in known]
+def reindexed(done: Sequence[ImportReport], warnings: Sequence[str]) -> Reindexed:
+    """Return the shape of the outcome of several imports."""
     counts = [name for name in Reindexed.__struct_fields__ if name in ImportReport.__struct_fields__]
-    totals = {name: sum(getattr(each, name) for each in values) for name in counts if name != "warnings"}
+    totals = {name: sum(getattr(each, name) for each in done) for name in counts if name != "warnings"}
     return Reindexed(**totals, collections=tuple(done), warnings=tuple(warnings))
 
 
@@ -163,6 +158,7 @@ class RegisteredCollection(Struct, frozen=True):
     enabled: bool
     created: Annotated[str | None, doc("when it was registered", "programs")]
     updated: Annotated[str | None, doc("when its registration last changed", "programs")]
+    app_version: Annotated[str | None, doc("of mdvec, by which it last changed", "programs")]
     last_indexed: str | None
     revision: Annotated[str | None, doc("commit that was imported, or a digest of a bucket", "programs")]
     preset: Annotated[str | None, doc(door="programs")]
@@ -263,6 +259,7 @@ def _registered(value: collections.Collection) -> JsonObject:
         "enabled": value.enabled,
         "created": iso_time(value.created_ms),
         "updated": iso_time(value.updated_ms),
+        "app_version": value.app_version or None,
         "last_indexed": iso_time(value.last_indexed_ms),
         "revision": value.revision or None,
         "preset": value.preset or None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
+from socket import socket
 
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
@@ -12,12 +13,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from mdvec.config import Config
+from mdvec.errors import ListenError
 from mdvec.interfaces.errors import OnBug, bug_listener
 from mdvec.interfaces.http.api import api_routes
 from mdvec.interfaces.http.guard import (
     JSON,
     MAX_REQUESTS,
-    MCP_PATH,
     RPC_PATH,
     WebDoor,
     guarded,
@@ -26,7 +27,7 @@ from mdvec.interfaces.http.guard import (
 )
 from mdvec.interfaces.http.options import Authority, ServerOptions
 from mdvec.interfaces.http.server import bind, serve
-from mdvec.interfaces.mcp.http import mcp_routes
+from mdvec.interfaces.mcp.application import mcp_routes
 from mdvec.interfaces.rpc.dispatcher import RpcClient
 from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.interfaces.streams import MAX_LINE_BYTES
@@ -93,11 +94,23 @@ def serve_http(
     config: Config,
     options: ServerOptions,
     *,
-    show: Callable[[str], None],
-    visit: Callable[[str], None] = lambda _: None,
+    ready: Callable[[str], None],
+    any_port: bool = False,
+    more: Sequence[WebDoor] = (),
+    listeners: Sequence[socket] = (),
     verbose: bool = False,
 ) -> int:
     """Serve any number of clients over HTTP until SIGTERM or Ctrl-C.
+
+    Args:
+        workspace: The workspace.
+        config: The settings.
+        options: The address, and which requests to accept.
+        ready: Receives the URL as soon as requests are served.
+        any_port: Whether to take a free port if that of the options is in use.
+        more: Further doors.
+        listeners: Further sockets to listen at; they are closed at the end.
+        verbose: Whether to print bugs.
 
     Returns:
         The exit code: 0, or 130 after Ctrl-C.
@@ -105,26 +118,21 @@ def serve_http(
     Raises:
         ListenError: If the address cannot be listened at.
     """
-    listener = bind(options.address)
+    address = options.address
+    try:
+        listener = bind(address)
+    except ListenError:
+        if not any_port:
+            raise
+        listener = bind(Authority(address.host, 0))
     port: int = listener.getsockname()[1]
-    app = build_app(workspace, config, options, port, on_bug=bug_listener(verbose=verbose))
-
-    def ready() -> None:
-        show(_ready_line(options.address, port))
-        visit(url_of(options.address, port))
-
-    return serve(app, listener, ready=ready)
+    app = build_app(workspace, config, options, port, on_bug=bug_listener(verbose=verbose), more=more)
+    return serve(app, listener, *listeners, ready=lambda: ready(_url_of(address, port)))
 
 
-def url_of(address: Authority, port: int) -> str:
+def _url_of(address: Authority, port: int) -> str:
     """Return the URL of a server, for clients on this machine."""
     if not address.is_wildcard:
         return f"http://{Authority(address.host, port)}"
     # Clients cannot connect to an address that stands for all others.
     return f"http://{Authority('::1' if ':' in address.host else '127.0.0.1', port)}"
-
-
-def _ready_line(address: Authority, port: int) -> str:
-    url = url_of(address, port)
-    elsewhere = ", at every other address of this machine, too" if address.is_wildcard else ""
-    return f"serving MCP at {url}{MCP_PATH} and the page at {url}/{elsewhere}; press Ctrl-C to end"

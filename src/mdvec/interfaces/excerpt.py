@@ -116,7 +116,8 @@ def best_passage(query: str, text: str, *, width: int, lines: int, around: str =
     if len(rows) < lines and rows[0][0] > 0:  # there is room for what comes before
         before = list(_readable(text[: rows[0][0]], width, 0))
         start = next(
-            (row[0] for row in before[len(rows) - lines :] if _begins_line(text, row[0])), rows[0][0]
+            (row[0] for row in before[len(rows) - lines :] if text[row[0] - 1 : row[0]] in ("", "\n")),
+            rows[0][0],
         )
         rows = list(islice(_readable(text, width, start), lines))
     is_cut = bool(text[rows[-1][1] : line_end(text, rows[-1][1])].strip())
@@ -127,10 +128,6 @@ def best_passage(query: str, text: str, *, width: int, lines: int, around: str =
     if is_cut:
         shown[-1].append(Segment(_MORE, matched=False))
     return shown
-
-
-def _begins_line(text: str, at: int) -> bool:
-    return at == 0 or text[at - 1] == "\n"
 
 
 def _shown_text(*texts: str) -> str:

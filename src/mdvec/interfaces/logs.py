@@ -40,7 +40,8 @@ def configure(settings: LogSettings, *, serves: bool, file: Path | None = None) 
     if level is None:
         return
     logging.raiseExceptions = False  # a full disk stops no search
-    handler = _handler(settings.file or file)
+    path = settings.file or file
+    handler = logging.StreamHandler(sys.stderr) if path is None else _private_file(path)
     handler.setFormatter(_JsonLine() if settings.format.value == "json" else _TextLine())
     _LOGGER.addHandler(handler)
     _LOGGER.setLevel(level.upper())
@@ -65,15 +66,10 @@ def log_step(name: str, elapsed_ms: float, **details: object) -> None:
     run.log(name, level="debug", ms=round(elapsed_ms, 1), **shown)
 
 
-def _handler(path: Path | None) -> logging.Handler:
-    if path is None:
-        return logging.StreamHandler(sys.stderr)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return _private_file(path)
-
-
 def _private_file(path: Path) -> logging.Handler:
     from logging.handlers import RotatingFileHandler  # loads a dozen modules
+
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     class PrivateFile(RotatingFileHandler):
         def _open(self) -> TextIOWrapper:

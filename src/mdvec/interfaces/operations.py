@@ -100,36 +100,34 @@ def listed(workspace: Workspace, request: SearchRequest) -> answers.Documents:
 
 
 def reindex(
-    workspace: Workspace, names: Sequence[str], *, on_part: Callable[[int], None] = lambda _: None
-) -> tuple[list[ImportReport], dict[str, MdvecError]]:
+    workspace: Workspace, names: Sequence[str], say: Say, *, on_part: Callable[[int], None] = lambda _: None
+) -> answers.Reindexed:
     """Bring collections up to date; one that fails does not stop the others.
-
-    Returns:
-        The outcome of those whose documents were read, and why some are not up to date.
 
     Raises:
         MdvecError: If it is a single one, and it fails.
         ImportStoppedError: If the run is cancelled.
     """
-    reports: list[ImportReport] = []
-    failures: dict[str, MdvecError] = {}
+    done: list[ImportReport] = []
+    warnings: list[str] = []
     single = len(names) == 1
     options = ImportOptions(accept_pending=not single, wait_s=_WRITER_WAIT_S)
     for part, name in enumerate(names):
         on_part(part)
         try:
-            reports.append(workspace.import_collection(name, options))
+            report = workspace.import_collection(name, options)
         except ImportStoppedError:
             raise
         except MdvecError as error:
             if single:
                 raise
-            failures[name] = error
-        else:
-            failure = reports[-1].failure
-            if failure is not None:
-                failures[name] = failure
-    return reports, failures
+            report = ImportReport(name, error=sentences(error, say(error.hint)))
+        warnings += [f"{name}: {text}" for text in report.warnings]
+        if report.failure is not None:
+            reason = sentences(report.failure, say(report.failure.hint))
+            report = answers.import_report(replace(report, error=reason))
+        done.append(report)
+    return answers.reindexed(done, warnings)
 
 
 def _searched(workspace: Workspace, request: SearchRequest, say: Say) -> SearchResult:
@@ -181,10 +179,7 @@ def _models(workspace: Workspace, _: NoArguments, __: Say) -> list[ListedModel]:
 def _reindexed(workspace: Workspace, request: CollectionRequest, say: Say) -> answers.Reindexed:
     named = request.collection
     names = [each.name for each in workspace.collections()] if named is None else [named]
-    reports, failures = reindex(workspace, names)
-    errors = {name: sentences(error, say(error.hint)) for name, error in failures.items()}
-    warnings = [f"{each.collection}: {text}" for each in reports for text in each.warnings]
-    return answers.reindexed(reports, errors, warnings)
+    return reindex(workspace, names, say)
 
 
 OPERATIONS = (

@@ -57,9 +57,16 @@ def decode_json(message: bytes, decode: Callable[[bytes], Any] = msgspec.json.de
     request, so the client would wait for ever.
 
     Raises:
-        ValueError: If it is not JSON; names the place in the message.
-        RecursionError: If it is nested too deeply.
+        InvalidArgumentsError: If it is not JSON, or nested too deeply; names the place in the message.
     """
+    try:
+        return _decoded(message, decode)
+    except (ValueError, RecursionError) as error:
+        msg = f"not JSON: {error}"
+        raise InvalidArgumentsError(msg) from error
+
+
+def _decoded(message: bytes, decode: Callable[[bytes], Any]) -> Any:
     try:
         return decode(message)
     except ValueError:

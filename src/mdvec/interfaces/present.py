@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from mdvec.types.report import CollectionStatus, ImportReport
     from mdvec.types.store_report import PublishedVersion
 
-MODEL_COLUMNS = (
-    "model",
-    "dimension",
-    "languages",
-    "MB",
-    "USD/1M",
-    "offline",
-    "JMTEB",
-    "others / en",
-    "here",
-    "used by",
-)
-"""The columns of :func:`model_row`."""
-
 LIKE_IT = "and {n} like it"
 """Said after a hit with like texts folded into it."""
 
@@ -50,7 +36,7 @@ NO_ANSWER = "the documents probably do not answer the question"
 _MAX_WORD_CHARS = 60
 _SHOWN_TAGS = 6
 
-_STEP_WORDS: Final = {
+STEP_WORDS: Final = {
     Stage.WAIT: "waiting for another process",
     Stage.LIMIT: "waiting for a service, seconds left",
     Stage.SCAN: "listing files",
@@ -61,6 +47,8 @@ _STEP_WORDS: Final = {
     Stage.INDEX: "filling the vector index",
     Stage.PUBLISH: "publishing, megabytes",
 }
+"""The names of steps, in small letters."""
+
 # Published figures by column of the table: for Japanese, and for many languages.
 _BENCHMARKS = {
     "JMTEB": ("JMTEB retrieval, 11 sets",),
@@ -81,15 +69,10 @@ _TARGET_ESCAPES = {ord(char): f"%{ord(char):02X}" for char in "\n<>#?%"}
 def progress_line(stage: Stage, done: int, total: int, detail: str = "") -> str:
     """Return the progress of a step in words; the arguments are those of a progress listener."""
     if stage is Stage.WAIT:
-        return f"waiting: {detail}" if detail else step_words(stage)
+        return f"waiting: {detail}" if detail else STEP_WORDS[stage]
     if total:
-        return f"{step_words(stage)}: {done:,} of {total:,}"
-    return f"{step_words(stage)}: {done:,}"
-
-
-def step_words(stage: Stage) -> str:
-    """Return the name of a step, in small letters."""
-    return _STEP_WORDS[stage]
+        return f"{STEP_WORDS[stage]}: {done:,} of {total:,}"
+    return f"{STEP_WORDS[stage]}: {done:,}"
 
 
 def revision_line(collection: Collection) -> str:
@@ -185,15 +168,8 @@ def hits_markdown(result: SearchResult) -> str:
 
 def confidence_line(confidence: Confidence) -> str:
     """Return how likely an answer is right, for people."""
-    match confidence:
-        case Confidence.HIGH | Confidence.MEDIUM:
-            return f"confidence: {confidence.value}"
-        case Confidence.LOW:
-            return "confidence: low; these passages may not answer the question"
-        case Confidence.NONE:
-            return f"confidence: none; {NO_ANSWER}"
-        case _:
-            assert_never(confidence)
+    more = {Confidence.LOW: "; these passages may not answer the question", Confidence.NONE: f"; {NO_ANSWER}"}
+    return f"confidence: {confidence.value}{more.get(confidence, '')}"
 
 
 def spelling_lines(result: SearchResult) -> list[str]:
@@ -245,12 +221,6 @@ def import_summary(report: ImportReport) -> str:
     )
 
 
-def embedded_so_far(report: ImportReport) -> str:
-    """Return the share of a collection that has vectors, after an import that could not make all."""
-    done = report.total_chunks - report.pending_chunks
-    return f"{done:,} of {report.total_chunks:,} chunks are embedded"
-
-
 def _hit_markdown(hit: SearchHit) -> Iterator[str]:
     label = trail(hit).translate(_LABEL_ESCAPES)
     target = (hit.file or f"{hit.collection}/{hit.path}").translate(_TARGET_ESCAPES)
@@ -265,26 +235,23 @@ def _hit_markdown(hit: SearchHit) -> Iterator[str]:
 # --- models ------------------------------------------------------------------------------------------
 
 
-def model_row(model: ListedModel) -> tuple[str, ...]:
-    """Return the cells of a model; unknown ones are empty."""
-    return (
-        model.spec,
-        ", ".join(map(str, model.dimensions)),
-        model.languages,
-        "" if model.size_mb is None else str(model.size_mb),
-        "" if model.price is None else f"{model.price.usd_per_million_tokens:g}",
-        "yes" if model.offline else "no",
-        *(" / ".join(map(str, values)) for values in _figures(model)),
-        "no" if model.problem else "yes",
-        ", ".join(model.collections),
-    )
-
-
-def _figures(model: ListedModel) -> Iterator[list[float]]:
-    """Yield the published figures of a model for each column of them."""
-    known = {each.name: each.value for each in model.benchmarks}
-    for names in _BENCHMARKS.values():
-        yield [known[name] for name in names if name in known]
+def model_cells(model: ListedModel) -> dict[str, str]:
+    """Return the cells of a model by their columns; unknown ones are empty."""
+    figures = {each.name: str(each.value) for each in model.benchmarks}
+    return {
+        "model": model.spec,
+        "dimension": ", ".join(map(str, model.dimensions)),
+        "languages": model.languages,
+        "MB": "" if model.size_mb is None else str(model.size_mb),
+        "USD/1M": "" if model.price is None else f"{model.price.usd_per_million_tokens:g}",
+        "offline": "yes" if model.offline else "no",
+        **{
+            column: " / ".join(figures[name] for name in names if name in figures)
+            for column, names in _BENCHMARKS.items()
+        },
+        "here": "no" if model.problem else "yes",
+        "used by": ", ".join(model.collections),
+    }
 
 
 def model_notes(models: Sequence[ListedModel]) -> Iterator[str]:

@@ -34,8 +34,8 @@ _MAX_SHOWN_CHARS = 40
 _CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", re.DOTALL)
 _QUOTES = "\"'"
 _LINES = re.compile(r"(\d{0,18})([:-]?)(\d{0,18})")  # Python reads no number of thousands of digits
-_Depth = Annotated[int, Meta(ge=0, le=3)]
-_Limit = Annotated[int, Meta(ge=1, le=1000)]
+Depth = Annotated[int, Meta(ge=0, le=3)]
+Limit = Annotated[int, Meta(ge=1, le=1000)]
 _Positive = Annotated[int, Meta(ge=1)]
 _Cosine = Annotated[float, Meta(ge=-1, le=1)]
 _Score = Annotated[float, Meta(ge=0, le=1)]
@@ -52,14 +52,14 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     alias_prefix: Annotated[str | None, doc("start of an alias", "programs")] = None
     path: Annotated[str | None, doc("glob: 2026/**")] = None
     where: Annotated[tuple[str, ...], doc("properties: author=Ann, rating>=4")] = ()
-    depth: Annotated[tuple[_Depth, ...], doc("heading levels")] = ()
+    depth: Annotated[tuple[Depth, ...], doc("heading levels")] = ()
     updated_since: Annotated[str | None, doc("date or 7d")] = None
     updated_until: str | None = None
     linked_to: Annotated[str | None, doc("path")] = None
     links: LinkFilter | None = None
     include_superseded: Annotated[bool, doc("older versions")] = False
     clean_only: Annotated[bool, doc("unchanged files")] = False
-    limit: _Limit | None = None
+    limit: Limit | None = None
     mode: Annotated[SearchMode | None, doc("dense: meaning; lexical: words")] = None
     threshold: Annotated[_Cosine | None, doc("least cosine", "programs")] = None
     min_score: Annotated[_Score | None, doc("0 shows all")] = None

@@ -16,12 +16,7 @@ import httpx2
 from msgspec import Struct
 
 from mdvec import run
-from mdvec.errors import (
-    ServiceAnswerError,
-    ServiceError,
-    ServiceRefusedError,
-    ServiceUnavailableError,
-)
+from mdvec.errors import ServiceAnswerError, ServiceError, ServiceRefusedError, ServiceUnavailableError
 from mdvec.net.response import Response, redacted
 from mdvec.net.transfer import TransferLimits, exchange
 

@@ -20,7 +20,7 @@ from mdvec.stores.records import ChunkPlace, StoredChunk
 from mdvec.text.folding import fold_name
 from mdvec.text.matches import is_heading, phrase_finder
 from mdvec.text.scripts import HAN, KATAKANA, UNSPACED, holds_unspaced
-from mdvec.text.terms import phrase_terms
+from mdvec.text.terms import in_other_kana, kana_words, phrase_terms
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Where
 
@@ -99,7 +99,7 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
 
     The whole query may be the name of documents; or else the heading of sections; or else a phrase that
     passages hold, as it is typed or with other signs between its words, or that their properties hold. A part
-    of it may be a day or a month, the value of a property, or an identifier.
+    of it may be a day or a month, the value of a property, a folder, or an identifier.
 
     Args:
         text: The query.
@@ -110,7 +110,7 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
     with run.current().step("exact") as details:
         if called := view.documents.called(fold_name(text), where):
             return Exact(_in_few(view.chunks.places_in(called, where, _MAX_HOLDERS), _FEW))
-        holds = phrase_finder(text)
+        holds = _finder(text)
         if holds is None or not words.scores:
             return Exact()
         chunks = [*view.chunks.get([*words.scores][:_READ]).values()]
@@ -129,10 +129,18 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             parts = _of_date(date, chunks, {each.id: front for each, front in fronts}, where, view)
         elif not whole:
             valued = [each for each, front in fronts if _names_value(text, front)]
+            filed = [each for each in chunks if _names_folder(text, each)]
             headed = [each for each in chunks if _names_heading(text, each)]
-            parts = [*headed, *valued] or _with_identifiers(text, chunks)
+            parts = [*headed, *valued, *filed] or _with_identifiers(text, chunks)
         details.update(read=len(chunks), whole=len(whole), parts=len(parts))
     return Exact(_in_few(whole, _FEW), _in_few(parts, _FEW if date is None else _DAYS_OF_MONTH))
+
+
+def _finder(text: str) -> Callable[[str], bool] | None:
+    """Return a predicate: True for a text that holds the query; a single word may be in the other kana."""
+    written = [text, *(in_other_kana(text) for word in kana_words(text) if word == text)]
+    finders = [*filter(None, map(phrase_finder, written))]
+    return (lambda each: any(holds(each) for holds in finders)) if finders else None
 
 
 def _in_few(found: Sequence[_Named], most: int) -> frozenset[ChunkId]:
@@ -179,10 +187,21 @@ def _names_value(text: str, front: str) -> bool:
         key = found["key"] or key
         for value in found["value"].strip("[]").split(","):
             name = fold_name(_LINK_MARKS.sub("", value))
-            is_name = 0 < name.count(" ") < _MOST_WORDS or name.isdecimal() or bool(_HAN_NAME.fullmatch(name))
-            if _holds_name(folded, name) and (is_name or _holds_name(folded, fold_name(key))):
+            if _holds_name(folded, name) and (_is_name(name) or _holds_name(folded, fold_name(key))):
                 return True
     return False
+
+
+def _names_folder(text: str, chunk: StoredChunk) -> bool:
+    """Return True if a query is the name of a folder of a chunk, or holds one that is no common word."""
+    folded = fold_name(text)
+    folders = map(fold_name, chunk.path.split("/")[:-1])
+    return any(each == folded or (_is_name(each) and _holds_name(folded, each)) for each in folders)
+
+
+def _is_name(folded: str) -> bool:
+    """Return True for several words, a number or a Japanese name."""
+    return 0 < folded.count(" ") < _MOST_WORDS or folded.isdecimal() or bool(_HAN_NAME.fullmatch(folded))
 
 
 def _names_heading(text: str, chunk: StoredChunk) -> bool:

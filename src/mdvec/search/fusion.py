@@ -43,9 +43,11 @@ EXACT_EVIDENCE = 7.0
 _NAMED_EVIDENCE = 2.5
 
 # A note of at most so many tokens, such as "TODO" or properties alone, says nothing but its name. It comes
-# after texts with as much evidence, by so many standard deviations.
+# after texts with as much evidence, by so many standard deviations. Where most notes are that short, such as
+# contacts or notes of tags alone, they are what one looks for.
 _STUB_TOKENS = 8
 _STUB_LOSS = 3.0
+_FEW_STUBS = 0.5
 
 # The weight of words in an other-language chunk, where a word of the query is a name or a coincidence.
 _OTHER_LANGUAGE_SHARE = 0.8
@@ -91,12 +93,13 @@ def fuse(candidates: Candidates, words: Words) -> NDArray[np.float64]:
     if candidates.other_language.any():
         share = np.maximum(share, _cross_language_credit(candidates, share))
     is_stub = np.array([place.token_count <= _STUB_TOKENS for place in candidates.places], np.bool_)
+    stub_loss = _STUB_LOSS if is_stub.sum() <= _FEW_STUBS * len(is_stub) else 0.0
     evidence: NDArray[np.float64] = (
         np.where(known, z, average)
         + most_by_words(words) * share
         + EXACT_EVIDENCE * candidates.exact
         + _NAMED_EVIDENCE * candidates.named
-        - _STUB_LOSS * (is_stub & ~candidates.exact & ~candidates.named)
+        - stub_loss * (is_stub & ~candidates.exact & ~candidates.named)
     )
     return evidence
 

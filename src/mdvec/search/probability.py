@@ -79,10 +79,6 @@ _CROWD = 200
 # What a date, a value or an identifier is of a query, at least.
 _NAMED_COVERAGE = 0.8
 
-# A passage that covers this much of the query is about its words, and is shown however sure the first hit is:
-# a single word that occurs once in a short note gives about 0.45.
-_SPOKEN_OF = 1 / 3
-
 _SUREST = 0.99
 _NOTHING_KNOWN = 0.2  # neither words nor a vector that can be compared with unrelated texts of its model
 # Function words alone are no subject: a text that holds them word for word may be meant, and nothing is sure.
@@ -98,15 +94,18 @@ def probabilities(passages: Sequence[RankedPassage], candidates: Candidates, wor
         candidates: The candidates that they were made of.
         words: The evidence of words.
     """
+    every = evidence_of(passages, candidates, words)
     return [
-        _bounded(probability(evidence, judged), evidence.coverage, words)
-        for judged, evidence in evidence_of(passages, candidates, words)
+        _bounded(probability(evidence, judged), passage, words)
+        for passage, (judged, evidence) in zip(passages, every, strict=True)
     ]
 
 
-def _bounded(probability: float, coverage: float, words: Words) -> float:
+def _bounded(probability: float, passage: RankedPassage, words: Words) -> float:
+    """Bound a probability: a passage with every word is shown, however sure the first hit is."""
     has_subject = not words.max_score or words.matched_weight or not words.all_known
-    least = MIN_SCORE if coverage >= _SPOKEN_OF else 1 - _SUREST
+    holds_all = any(each.id in words.holding for each in passage.chunks)
+    least = MIN_SCORE if holds_all else 1 - _SUREST
     return min(_SUREST if has_subject else _NO_SUBJECT, max(least, probability))
 
 
@@ -147,7 +146,7 @@ def evidence_of(
         )
         judged = Judged(is_first, has_vector)
         if not number:
-            doubt = math.log(1 - _bounded(probability(evidence, judged), coverage, words))
+            doubt = math.log(1 - _bounded(probability(evidence, judged), passage, words))
         yield judged, evidence
 
 

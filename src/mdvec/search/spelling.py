@@ -13,7 +13,16 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import DocumentFrequencies
 from mdvec.text.folding import normalise
 from mdvec.text.scripts import HAN, KATAKANA, compiled, holds_unspaced
-from mdvec.text.terms import STOP_WORDS, is_english, run_pattern, whole_words, word_terms, written_term
+from mdvec.text.terms import (
+    STOP_WORDS,
+    in_other_kana,
+    is_english,
+    kana_words,
+    run_pattern,
+    whole_words,
+    word_terms,
+    written_term,
+)
 from mdvec.types.query import Where
 
 # In a shorter word, mistyped or held, another letter makes another word: "undo" is no "udo".
@@ -84,16 +93,19 @@ def check_spelling(
     with run.current().step("spelling") as details:
         whole = {part: each for text in texts for each, parts in whole_words(text).items() for part in parts}
         terms = {word: _terms_of(word) for word in (*words, *japanese)}
+        others = {word: _terms_of(in_other_kana(word)) for word in japanese if kana_words(word) == [word]}
         terms |= {
             word: (*terms[word], *word_terms(whole[normalise(word)]))
             for word in words
             if normalise(word) in whole
         }
-        frequencies = view.words.frequencies([term for each in terms.values() for term in each])
+        every = [*terms.values(), *others.values()]
+        frequencies = view.words.frequencies([term for each in every for term in each])
         if not frequencies.chunks:
             return Spelling()
         held = {word for word in words if any(term in frequencies.of_term for term in terms[word])}
         held.update(word for word in japanese if _holds_japanese(word, terms[word], frequencies))
+        held.update(word for word, bigrams in others.items() if _holds_japanese(word, bigrams, frequencies))
         if len(where.collections) < len(view.collections.all()):
             held = {word for word in held if view.words.holding([terms[word]], inside, limit=1)}
         unknown = [word for word in (*words, *japanese) if word not in held]
@@ -125,7 +137,7 @@ def _japanese_words(text: str) -> list[str]:
 
 def _terms_of(word: str) -> tuple[str, ...]:
     folded = normalise(word)
-    if not word.isascii() and compiled(_JAPANESE_WORD).fullmatch(word):
+    if holds_unspaced(word):
         return tuple(folded[at : at + 2] for at in range(len(folded) - 1)) or (folded,)
     return word_terms(folded)
 

@@ -6,11 +6,19 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.stores.interface import View
 from mdvec.stores.records import BM25_K1, DocumentFrequencies
-from mdvec.text.terms import QueryTerms, is_unspaced_query, query_terms, whole_words, word_terms
+from mdvec.text.terms import (
+    QueryTerms,
+    in_other_kana,
+    is_unspaced_query,
+    query_terms,
+    whole_words,
+    word_terms,
+)
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
 
@@ -50,6 +58,7 @@ class Words(Struct, frozen=True):
         max_score: The largest BM25 score that a chunk could reach; 0 if no term is known.
         matched_weight: The share of the query's weight in terms that some chunk contains, 0..1.
         all_known: Whether each query term, function words aside, occurs in some chunk.
+        holding: Those of the chunks that hold every word of the query.
     """
 
     are_used: bool = False
@@ -57,6 +66,7 @@ class Words(Struct, frozen=True):
     max_score: float = 0.0
     matched_weight: float = 0.0
     all_known: bool = True
+    holding: frozenset[ChunkId] = frozenset()
 
 
 class QueryTerm(Struct, frozen=True):
@@ -92,11 +102,15 @@ def find_by_words(
     """
     with run.current().step("lexical") as details:
         query = query_terms(text, limit=_MAX_TERMS)
-        frequencies = view.words.frequencies(_informative(query) or query.particles)
+        kana = [term for word in query.kana for term in word]
+        frequencies = view.words.frequencies([*(_informative(query) or query.particles), *kana])
         has_bigrams = bool(query.bigrams or query.pairs)
         times = _WORD_AMONG_BIGRAMS if has_bigrams and is_unspaced_query(text) else 1
         parts = _parts_of_known(text, frequencies)
         wanted = [each for each in _expanded(query, times) if each.term not in parts]
+        # One of its bigrams alone is part of other words.
+        written = [word for word in query.kana if all(term in frequencies.of_term for term in word)]
+        wanted += [QueryTerm(term, times, _MINOR_REACH) for word in written for term in word]
         indexed = [each for each in wanted if each.term in frequencies.of_term]
         if not indexed:
             # Half of all chunks may contain such a term, and counting them is slow: only as a last resort.
@@ -110,6 +124,8 @@ def find_by_words(
         if terms and where.chunks is not None:
             found = _with_required(found, where.chunks, limit, view)
         found, gains = _with_gains(terms, found, frequencies, frozenset(sample), view)
+        inside = replace(where, chunks=frozenset(chunk for chunk, _ in found))
+        holding = frozenset(view.words.holding(_groups(text, query), inside))
         details.update(terms=len(terms), found=len(found))
     informative = {each.term for each in wanted}
     weights = {
@@ -117,8 +133,10 @@ def find_by_words(
     }
     known = sum(weights.values())
     matched = sum(weight for term, weight in weights.items() if term in informative)
-    # Another spelling of a word, which no text has, is not missing.
-    lacking = informative.difference(frequencies.of_term, query.spellings)
+    # Another spelling of a word, which no text has, is not missing; nor is a word that texts have in the other
+    # kana.
+    elsewhere = [in_other_kana(term) for word in written for term in word]
+    lacking = informative.difference(frequencies.of_term, query.spellings, elsewhere)
     unknown = sum(each.weight for each in wanted if each.term in lacking)
     missing = unknown * frequencies.largest_idf
     return Words(
@@ -127,7 +145,20 @@ def find_by_words(
         max_score=(BM25_K1 + 1) * known,
         matched_weight=matched / (known + missing) if known else 0.0,
         all_known=not unknown,
+        holding=holding,
     )
+
+
+def _groups(text: str, query: QueryTerms) -> list[tuple[str, ...]]:
+    """Return the terms of each word of a query, in whichever spelling."""
+    others = {
+        term: word_terms(word)
+        for word, parts in whole_words(text).items()
+        for part in parts
+        for term in word_terms(part)
+    }
+    others |= {in_other_kana(term): (term,) for word in query.kana for term in word}
+    return [(term, *others.get(term, ())) for term in (*query.words, *query.bigrams)]
 
 
 def _ranked(

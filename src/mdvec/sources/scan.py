@@ -16,7 +16,7 @@ from mdvec.errors import UnreadableFileError
 from mdvec.files import system_path
 from mdvec.sources.files import irregular, is_dataless, path_names, read_regular, reason, too_large
 from mdvec.sources.ignore import IgnoreFile, IgnoreRules, parse_ignore_file
-from mdvec.sources.selection import Selection
+from mdvec.sources.selection import OWN_FOLDER, Selection
 from mdvec.types.change import Exclusion, Listing, SourceEntry, Unreadable
 from mdvec.types.folder_context import CONTEXT_FILE, MAX_CONTEXT_FILE_BYTES
 
@@ -96,7 +96,8 @@ class Scan:
 
     def exclude(self, path: str, rule: str) -> None:
         """Record that something is excluded."""
-        self._exclusions.append(Exclusion(path, rule))
+        if path.rstrip("/").rpartition("/")[2] != OWN_FOLDER:
+            self._exclusions.append(Exclusion(path, rule))
 
     def fail(self, path: str, why: str) -> None:
         """Record that something could not be read."""

@@ -17,6 +17,9 @@ from mdvec.types.change import NEEDS_FILES
 DEFAULT_EXTENSIONS: tuple[str, ...] = (*DOCUMENT_SUFFIXES, *CONVERTERS)
 """The extensions that are indexed by default."""
 
+OWN_FOLDER = ".mdvec"
+"""The folder of an index among documents; nobody put it there, so it is not reported as excluded."""
+
 # Folders of programs, without anything that a user wrote. Words that people use for their own folders (build,
 # dist, data, env, vendor) are not here: ignore files are for these. Other hidden folders are searched, since
 # .github, .claude and others contain documents.
@@ -31,7 +34,7 @@ DEFAULT_EXCLUDED_DIRECTORIES: tuple[str, ...] = (
     *(".Trash", ".Trash-*", ".Trashes", "$RECYCLE.BIN", "#recycle", "lost+found"),
     *(".dropbox.cache", ".stversions", ".stfolder", ".sync", ".tmp.driveupload", ".tmp.drivedownload"),
     *(".Spotlight-V100", ".fseventsd", "@eaDir", "__MACOSX", ".AppleDouble", "System Volume Information"),
-    *(".mdvec", ".rag-index", ".search-docs"),
+    *(OWN_FOLDER, ".rag-index", ".search-docs"),
 )
 """Folders that are not entered by default, wherever they are."""
 

@@ -28,6 +28,7 @@ _COUNTS = """SELECT
     (SELECT count(*) FROM documents WHERE collection_id = ? AND dirty_since_ms IS NOT NULL),
     (SELECT count(*) FROM documents WHERE collection_id = ? AND superseded)"""
 
+_OUTCOMES = (("exclusions", DocumentState.EXCLUDED), ("failures", DocumentState.FAILED))
 _REASONS = {"collection_id": "bigint", "path": "text", "reason": "text"}
 
 
@@ -74,30 +75,33 @@ class CollectionTables(Part, CollectionWriter):
         arguments = (*[collection_id] * 4, *pending.arguments, *[collection_id] * 2)
         return CollectionCounts(*self.tables.rows(sql, *arguments)[0])
 
-    def file_states(self, collection_id: CollectionId, space_id: SpaceId | None) -> list[FileStatus]:
-        """Return the one state of every file, by path.
+    def file_states(
+        self, collection_id: CollectionId, space_id: SpaceId | None, *, only_odd: bool = False
+    ) -> list[FileStatus]:
+        """Return the one state of every file, by path; or only of files that failed or were odd.
 
         A file that failed or is excluded now has that state, even if an older version can still be found.
         """
         states = {
             path: FileStatus(path, state, reason)
-            for table, state in (("exclusions", DocumentState.EXCLUDED), ("failures", DocumentState.FAILED))
+            for table, state in _OUTCOMES[only_odd:]
             for path, reason in self._outcome(table, collection_id).items()
         }
+        odd = "AND d.warnings <> ''" if only_odd else ""
         rows = self.tables.rows(
-            """SELECT d.path, count(c.id), count(c.id) - count(v.id), d.dirty_since_ms IS NOT NULL,
-            d.superseded, d.warnings
+            f"""SELECT d.path, count(c.id), count(c.id) - count(v.id), d.dirty_since_ms IS NOT NULL,
+            d.superseded, d.warnings, d.indexed_at_ms
             FROM documents d LEFT JOIN chunks c ON c.document_id = d.id
             LEFT JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash
-            WHERE d.collection_id = ? GROUP BY d.path, d.id""",
+            WHERE d.collection_id = ? {odd} GROUP BY d.path, d.id""",
             space_id,
             collection_id,
         )
-        for path, chunks, missing, dirty, superseded, warnings in rows:
+        for path, chunks, missing, dirty, superseded, warnings, indexed_ms in rows:
             pending = 0 if superseded else missing
             state = DocumentState.of(pending_chunks=pending, dirty=bool(dirty), superseded=bool(superseded))
             known = states.get(path, FileStatus(path, state, "; ".join(warnings.splitlines())))
-            states[path] = FileStatus(path, known.state, known.reason, chunks, pending)
+            states[path] = FileStatus(path, known.state, known.reason, chunks, pending, indexed_ms or None)
         return [states[path] for path in sorted(states)]
 
     def _outcome(self, table: str, collection_id: CollectionId) -> dict[str, str]:

@@ -45,6 +45,7 @@ _SETTINGS: Final[Mapping[str, Any]] = {
     "checked_up_to": str,
     "created_ms": int | None,
     "updated_ms": int | None,
+    "app_version": str,
 }
 
 _LAST_MS: Final = 250_000_000_000_000  # in the year 9892

@@ -43,8 +43,10 @@ class CollectionView(Protocol):
     def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
         """Count the documents, chunks and files of a collection; without a space every chunk is pending."""
 
-    def file_states(self, collection_id: CollectionId, space_id: SpaceId | None) -> list[FileStatus]:
-        """Return the one state of every file, by path."""
+    def file_states(
+        self, collection_id: CollectionId, space_id: SpaceId | None, *, only_odd: bool = False
+    ) -> list[FileStatus]:
+        """Return the one state of every file, by path; or only of files that failed or were odd."""
 
 
 class DocumentView(Protocol):

@@ -23,7 +23,7 @@ _WIKILINK = re.compile(r"!?\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}")
 _YEAR = re.compile(r"[0-9]{4}")
 _NUMBER = re.compile(r"[-+]?\.?[0-9]")
-_WORD = re.compile(r"[^\W\d_]{2}|\d{4}")
+_WORD = re.compile(r"[^\W\d_]|\d{4}")
 _ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
 
 
@@ -60,7 +60,7 @@ def flat_properties(frontmatter: Mapping[str, object]) -> list[Property]:
 
 
 def property_text(frontmatter: Mapping[str, object]) -> str:
-    """Return the values that consist of words or long numbers, one a line, without titles and aliases."""
+    """Return the values that have letters, and long numbers, one a line, without titles and aliases."""
     values = (
         _ADDRESS.sub("", _WIKILINK.sub(r"\1", value))
         for key, value in _flat("", frontmatter)

@@ -80,12 +80,13 @@ class Prose(NamedTuple):
 
     Attributes:
         text: The text, with a space in place of each address and link target.
-        addresses: Words that find it without being words of it: the addresses and link targets, in order, and
-            other spellings of its words, such as "email" for "e-mail".
+        addresses: Words that find it without being words of it: the addresses and link targets, in order.
+        spellings: Other spellings of its words, such as "email" for "e-mail".
     """
 
     text: str
     addresses: Sequence[str]
+    spellings: Sequence[str] = ()
 
 
 def without_styles(text: str) -> str:
@@ -128,7 +129,7 @@ def part_addresses(text: str) -> Prose:
     if "|" in text and seen is not text:
         shown = {*_BEFORE_BAR.findall(seen)}
         addresses += (each for each in _BEFORE_BAR.findall(text) if each not in shown)
-    return Prose(seen, [*addresses, *other_spellings(seen)])
+    return Prose(seen, addresses, other_spellings(seen))
 
 
 def without_marks(text: str) -> str:

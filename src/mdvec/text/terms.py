@@ -28,7 +28,7 @@ from mdvec.text.scripts import (
 STEMMER_VERSION: str = Stemmer.version()
 """The version of the stemmer; another one may give other stems."""
 
-TERMS_VERSION = f"10-{STEMMER_VERSION}"
+TERMS_VERSION = f"11-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that outdated indexes are recognised."""
 
 MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
@@ -76,9 +76,9 @@ _STEM_END = "[いきぎしちびみりえけげせべめれっ]|[かがこさた
 _OKURIGANA = f"([{HAN}])(?:{_STEM_END})(?=([{HAN}]))"
 
 # Names of animals and plants are written in both kana, and are short; words with ー are foreign, but for a
-# few (ラーメン), which queries look for in both.
+# few (ラーメン). Queries look for both in both kana; two letters of hiragana are part of many words.
 _SHORT_KATAKANA = f"(?<![{KATAKANA}])[ァ-ヶ]{{2,4}}(?![{KATAKANA}])"
-_LONG_VOWEL = "(?<![ァ-ヶー])[ァ-ヶ]{1,3}ー[ァ-ヶー]{0,3}(?![ァ-ヶー])|[ぁ-ゖ]{1,3}ー[ぁ-ゖー]*"
+_KANA_WORD = f"(?<![{KATAKANA}])(?:[ァ-ヶ][ァ-ヶー]{{2,5}})(?![{KATAKANA}])|[ぁ-ゖ]{{1,3}}ー[ぁ-ゖー]*"
 _TO_HIRAGANA = {code: code - 0x60 for code in range(ord("ァ"), ord("ヶ") + 1)}
 _TO_OTHER_KANA = _TO_HIRAGANA | {code: kana for kana, code in _TO_HIRAGANA.items()}
 
@@ -165,6 +165,7 @@ class QueryTerms(Struct, frozen=True):
         particles: Bigrams of hiragana alone, which carry no subject.
         stop_words: English function words, as written.
         spellings: Terms of other spellings of its words (see :mod:`mdvec.text.terms`).
+        kana: All bigrams of each word in the other kana (see :func:`kana_words`).
     """
 
     words: tuple[str, ...] = ()
@@ -175,6 +176,7 @@ class QueryTerms(Struct, frozen=True):
     particles: tuple[str, ...] = ()
     stop_words: tuple[str, ...] = ()
     spellings: tuple[str, ...] = ()
+    kana: tuple[tuple[str, ...], ...] = ()
 
 
 def query_terms(text: str, *, limit: int) -> QueryTerms:
@@ -185,12 +187,24 @@ def query_terms(text: str, *, limit: int) -> QueryTerms:
         limit: Most terms of each kind.
     """
     found = _by_kind(text)
-    long = compiled(_LONG_VOWEL).findall("" if text.isascii() else compatible(text))
-    other = _by_kind(" ".join((*other_spellings(text), *(each.translate(_TO_OTHER_KANA) for each in long))))
+    other = _by_kind(" ".join(other_spellings(text)))
     found.spellings = [*other.words, *other.bigrams, *other.pairs]
     found.particles += other.particles
+    kana = [tuple(map("".join, pairwise(normalise(each)))) for each in map(in_other_kana, kana_words(text))]
     kinds = asdict(found)
-    return QueryTerms(**{kind: _once(terms)[:limit] for kind, terms in kinds.items()})
+    return QueryTerms(
+        **{kind: _once(terms)[:limit] for kind, terms in kinds.items()}, kana=tuple(kana[:limit])
+    )
+
+
+def kana_words(text: str) -> list[str]:
+    """Return the words of a text that are also written in the other kana: ``オムツ``, ``かれー``."""
+    return [] if text.isascii() else compiled(_KANA_WORD).findall(compatible(text))
+
+
+def in_other_kana(text: str) -> str:
+    """Return a text with katakana in place of hiragana, and hiragana in place of katakana."""
+    return text.translate(_TO_OTHER_KANA)
 
 
 def run_pattern(text: str) -> re.Pattern[str]:

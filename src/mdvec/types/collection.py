@@ -143,6 +143,7 @@ class Collection(Struct, frozen=True):
             pending), in milliseconds since 1970; None before that.
         created_ms: When it was registered, likewise; None if that is not known.
         updated_ms: When what is registered last changed, likewise.
+        app_version: The version of mdvec that registered it, or last changed that; empty if not known.
     """
 
     id: CollectionId
@@ -162,6 +163,7 @@ class Collection(Struct, frozen=True):
     last_indexed_ms: int | None = None
     created_ms: int | None = None
     updated_ms: int | None = None
+    app_version: str = ""
 
 
 def parse_embedding_spec(text: str) -> EmbeddingSpec:

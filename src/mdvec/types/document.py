@@ -148,11 +148,11 @@ class Document(Struct, frozen=True):
             without a byte order mark, and white space for every character of a comment. All positions
             count characters of this text.
         content_start: Where the text after the frontmatter starts.
+        sections: The section tree in document order; never empty.
         frontmatter: Parsed frontmatter (JSON-compatible values), empty when there is none.
         tags: Without ``#``, in their first spelling, in order of appearance, no duplicates (by case folding).
         aliases: Other names, in order, no duplicates.
         links: In order of appearance.
-        sections: The section tree in document order; never empty.
         blocks: Blocks after the frontmatter, in order, not overlapping; a list counts item by item.
         warnings: Oddities, for people; such as frontmatter that does not parse.
         updated_ns: Time of the last update by its frontmatter, in nanoseconds since 1970; None without one.
@@ -166,12 +166,12 @@ class Document(Struct, frozen=True):
     title_source: TitleSource
     body: str
     content_start: int
-    frontmatter: Mapping[str, object]
-    tags: tuple[str, ...]
-    aliases: tuple[str, ...]
-    links: tuple[Link, ...]
     sections: tuple[Section, ...]
-    blocks: tuple[Block, ...]
+    frontmatter: Mapping[str, object] = {}
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    blocks: tuple[Block, ...] = ()
     warnings: tuple[str, ...] = ()
     updated_ns: int | None = None
     is_plain: bool = False

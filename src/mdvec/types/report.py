@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mdvec.errors import EmbeddingError
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
-from mdvec.types.fields import HIDDEN, doc
+from mdvec.types.fields import HIDDEN, MOMENT, doc
 from mdvec.types.store_report import PublishedVersion
 
 
@@ -72,6 +72,7 @@ class FileStatus(Struct, frozen=True):
         reason: Why it is failed or excluded, or what was odd in it; empty otherwise.
         chunks: Chunks in the index.
         pending_chunks: Those without a vector.
+        indexed_ms: When its chunks were written, in milliseconds since 1970; None of what is not indexed.
     """
 
     path: str
@@ -79,6 +80,7 @@ class FileStatus(Struct, frozen=True):
     reason: str = ""
     chunks: int = 0
     pending_chunks: int = 0
+    indexed_ms: Annotated[int | None, MOMENT] = field(name="indexed", default=None)
 
 
 class CollectionCounts(Struct, frozen=True):
@@ -292,6 +294,7 @@ class CollectionStatus(Struct, frozen=True):
         change: The progress of a change to another model; None when there is none.
         warnings: About its model, for people.
         activity: The work of a process on it now; None when there is none.
+        remarks: The first files that failed or were odd, and how many follow; empty if ``files`` is not.
     """
 
     collection: Collection
@@ -305,6 +308,7 @@ class CollectionStatus(Struct, frozen=True):
     change: ChangeProgress | None = None
     warnings: tuple[str, ...] = ()
     activity: Activity | None = None
+    remarks: tuple[str, ...] = ()
 
 
 class WorkspaceStatus(Struct, frozen=True):

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 from msgspec import Struct
+
+SECTIONS_KEY = "mdvec-sections"
+"""The entry of a pushed document's frontmatter that holds its sections without their texts, as JSON."""
 
 
 class IndexedSection(Struct, frozen=True):
@@ -35,6 +41,18 @@ class IndexedSection(Struct, frozen=True):
     document_hash: str
     created_at_ms: int
     updated_at_ms: int
+
+
+def saved_sections(frontmatter: Mapping[str, object]) -> list[tuple[int, int, IndexedSection]] | None:
+    """Return the sections of a pushed document without their texts, with start and end of each in its body.
+
+    Returns:
+        None for a document that was not pushed.
+    """
+    saved = frontmatter.get(SECTIONS_KEY)
+    if not isinstance(saved, str):
+        return None
+    return [(start, end, IndexedSection(*rest)) for start, end, *rest in json.loads(saved)]
 
 
 class FoundSection(Struct, frozen=True):

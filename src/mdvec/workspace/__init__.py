@@ -36,10 +36,7 @@ __all__ = [
 ]
 
 # Only servers need these, and a command is to start at once.
-_OF_SERVERS = {
-    "RestrictedWorkspace": "mdvec.workspace.serving",
-    "use_processes": "mdvec.workspace.serving",
-}
+_OF_SERVERS = {"RestrictedWorkspace": "mdvec.workspace.serving", "use_processes": "mdvec.workspace.serving"}
 
 
 def __getattr__(name: str) -> object:

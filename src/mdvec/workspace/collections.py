@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from msgspec.structs import replace
 
 from mdvec import registry
-from mdvec.clock import now_ms
 from mdvec.config.schema import Config
 from mdvec.errors import (
     CollectionExistsError,
@@ -44,6 +43,7 @@ from mdvec.workspace.database import (
     no_index,
     open_database,
     register_folder,
+    registered,
 )
 from mdvec.workspace.stages import Stages, set_only
 
@@ -272,12 +272,9 @@ class Collections:
             # It stays the configuration's until the first import.
             self.stages.models.check(self.stages.models.configured)
         settings = set_only(embedding=embedding, search=search, preset=preset.name if preset else None)
-        made_ms = now_ms()
         with self.store().write() as writer:
             made = writer.collections.add(name, _one_line(spelled(description)), source, chunking)
-            return writer.collections.change(
-                made.id, lambda now: replace(now, **settings, created_ms=made_ms, updated_ms=made_ms)
-            )
+            return writer.collections.change(made.id, lambda now: registered(replace(now, **settings)))
 
     def update(self, name: str, **changes: Unpack[CollectionChanges]) -> Collection:
         """Change what is registered; see :meth:`mdvec.workspace.Workspace.update_collection`."""
@@ -355,7 +352,7 @@ def _one_line(description: str) -> str:
 
 
 def _updated(before: Collection, after: Collection) -> Collection:
-    return before if after == before else replace(after, updated_ms=now_ms())
+    return before if after == before else registered(after)
 
 
 def _moved(now: Collection, place: SourceSpec | None, globs: dict[str, Any]) -> Collection:

@@ -20,18 +20,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mdvec import registry, run
+from mdvec import __version__, registry, run
 from mdvec.clock import now_ms
 from mdvec.config.paths import DATA_DIR, default_cache_dir, is_folder_name, place_beside, user_data_dir
 from mdvec.config.schema import Config
 from mdvec.config.trust import is_trusted, make_private_folder, only_one, write_private
-from mdvec.errors import (
-    ConfigError,
-    ForeignDatabaseError,
-    MdvecError,
-    NoIndexError,
-    StoreError,
-)
+from mdvec.errors import ConfigError, ForeignDatabaseError, MdvecError, NoIndexError, StoreError
 from mdvec.stores.interface import Store, View
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.text.addresses import without_password
@@ -145,7 +139,7 @@ def register_folder(folder: Path, store: Store, stages: Stages, choice: FolderCh
         placed = replace(now, source=replace(now.source, kind=source.kind, location=source.location))
         after = _chosen(placed, change)
         same = after == placed or after == replace(placed, search=after.search, preset=after.preset)
-        return after if same else replace(after, last_indexed_ms=None, updated_ms=now_ms())
+        return after if same else registered(replace(after, last_indexed_ms=None))
 
     if docs is not None and changed(docs) == docs:
         return
@@ -154,11 +148,15 @@ def register_folder(folder: Path, store: Store, stages: Stages, choice: FolderCh
         if docs is None:
             description = f"Documents in {spelled(str(folder))}"
             docs = writer.collections.add(DOCS_COLLECTION, description, source, stages.configured_chunking)
-            made_ms = now_ms()
-            writer.collections.change(
-                docs.id, lambda now: replace(now, created_ms=made_ms, updated_ms=made_ms)
-            )
+            writer.collections.change(docs.id, registered)
         writer.collections.change(docs.id, changed)
+
+
+def registered(collection: Collection) -> Collection:
+    """Return a collection with the time and the version of what is registered now."""
+    moment_ms = now_ms()
+    created_ms = collection.created_ms if collection.updated_ms else moment_ms
+    return replace(collection, created_ms=created_ms, updated_ms=moment_ms, app_version=__version__)
 
 
 def hide_from_git(directory: Path) -> None:

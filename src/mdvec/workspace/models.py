@@ -206,16 +206,20 @@ class Models:
             return resume_change(Work(collection, store, claim), report, self._stages)
 
     @contextmanager
-    def embedding_on(self, address: str, *, shows_output: bool = False) -> Iterator[None]:
+    def embedding_on(self, address: str | None, *, shows_output: bool = False) -> Iterator[None]:
         """Embed passages on a cluster for as long as the context lasts; disconnect at its end.
 
         Args:
-            address: Begins with the name of the kind of cluster, such as ``ray`` or ``ray://HOST:PORT``.
+            address: Begins with the name of the kind of cluster, such as ``ray`` or ``ray://HOST:PORT``; None
+                for none.
             shows_output: Whether to show what its machines print.
 
         Raises:
             ConfigError: If there is no such kind, or it is not installed.
         """
+        if address is None:
+            yield
+            return
         kind = registry.load("clusters", address.partition("://")[0])
         cluster: Cluster = kind(address, shows_output=shows_output)
         self._stages.models.use_cluster(cluster)

@@ -346,11 +346,7 @@ class Facets(Struct, frozen=True):
 class Browse:
     """Lists, counts and outlines of documents. Safe to use from several threads."""
 
-    def __init__(
-        self,
-        collections: Collections,
-        search: Callable[[SearchQuery, str], SearchResult],
-    ) -> None:
+    def __init__(self, collections: Collections, search: Callable[[SearchQuery, str], SearchResult]) -> None:
         self._collections = collections
         self._search = search
         self._guard = threading.Lock()

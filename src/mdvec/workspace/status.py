@@ -20,6 +20,7 @@ from mdvec.errors import (
     StoreError,
     UnreadableFileError,
 )
+from mdvec.indexing.imports import named_documents
 from mdvec.indexing.plan import known_without_text, make_plan
 from mdvec.indexing.prepare import text_or_rule
 from mdvec.indexing.work import Recipe
@@ -35,6 +36,7 @@ from mdvec.types.report import (
     ChangeProgress,
     CollectionStatus,
     DiskCheck,
+    FileStatus,
     Finding,
     ImportMode,
     Severity,
@@ -88,15 +90,28 @@ def _describe(
     activity = next(
         (each for each in view.collections.activities() if each.collection == collection.name), None
     )
+    states = view.collections.file_states(collection.id, space_id, only_odd=not files)
     return CollectionStatus(
         collection,
         view.collections.counts(collection.id, space_id),
-        tuple(view.collections.file_states(collection.id, space_id)) if files else (),
+        tuple(states) if files else (),
+        remarks=() if files else _first_of(states, place.command("status", "-n", collection.name)),
         model=_described(model),
         change=change,
         warnings=configured_otherwise(collection, stages, place),
         activity=activity,
     )
+
+
+def _first_of(odd: Sequence[FileStatus], command: str) -> tuple[str, ...]:
+    """Return what is said of the first files, those that failed before others; the command shows all."""
+    grouped: dict[str, list[str]] = {}
+    for each in sorted(odd, key=lambda each: each.state is not DocumentState.FAILED):
+        grouped.setdefault(each.reason, []).append(each.path)
+    named = (f"{named_documents(paths)}: {reason}" for reason, paths in grouped.items())
+    more = sum(map(len, [*grouped.values()][_MAX_REASONS:]))
+    left = (f"and {quantity(more, 'more file')}: {command}",) if more else ()
+    return (*itertools.islice(named, _MAX_REASONS), *left)
 
 
 def _checked(status: CollectionStatus, collections: Collections, stages: Stages) -> CollectionStatus:
@@ -235,14 +250,9 @@ def _about_machine() -> Finding:
 def _about_place(place: DatabasePlace) -> Iterator[Finding]:
     synced = [part for part in Path(place.shown).parts if part.casefold().startswith(_SYNCED_FOLDERS)]
     if synced:
-        yield Finding(
-            Severity.NOTE,
-            "place",
-            f"the database lies in {synced[0]}, which may be copied while it is written",
-            "Keep it elsewhere: give --data-dir."
-            if place.docs_dir
-            else "Keep it elsewhere: set [store] location in mdvec.toml.",
-        )
+        message = f"the database lies in {synced[0]}, which may be copied while it is written"
+        cure = "give --data-dir" if place.docs_dir else "set [store] location in mdvec.toml"
+        yield Finding(Severity.NOTE, "place", message, f"Keep it elsewhere: {cure}.")
 
 
 def _about_models(stages: Stages, collections: Sequence[Collection]) -> Iterator[Finding]:
@@ -288,12 +298,8 @@ def _about_database(collections: Collections) -> Finding:
     except MdvecError as error:  # what keeps it from being examined is no damage
         return Finding(Severity.PROBLEM, "database", str(error), error.hint)
     if problems:
-        return Finding(
-            Severity.PROBLEM,
-            "database",
-            f"{database}: {'; '.join(map(str, problems[:_MAX_REASONS]))}",
-            problems[0].hint,
-        )
+        message = f"{database}: {'; '.join(map(str, problems[:_MAX_REASONS]))}"
+        return Finding(Severity.PROBLEM, "database", message, problems[0].hint)
     return Finding(Severity.OK, "database", f"{database}: intact")
 
 
@@ -318,45 +324,33 @@ def _about_versions(collection: Collection, versions: Versions) -> Iterator[Find
             for each in versions.dangling[:_MAX_REASONS]
         ]
         more = len(versions.dangling) - len(named)
-        yield Finding(
-            Severity.NOTE,
-            collection.name,
-            f"'previous' names what is not there: {'; '.join(named)}{f'; and {more} more' if more else ''}",
-            "Correct 'previous' in their frontmatter, or take it out.",
-        )
+        missing = f"{'; '.join(named)}{f'; and {more} more' if more else ''}"
+        message = f"'previous' names what is not there: {missing}"
+        hint = "Correct 'previous' in their frontmatter, or take it out."
+        yield Finding(Severity.NOTE, collection.name, message, hint)
     for cycle in versions.cycles:
-        yield Finding(
-            Severity.NOTE,
-            collection.name,
-            f"each is the previous version of another: {' → '.join((*cycle, cycle[0]))}; "
-            "none of them is left out of results for that",
-            "Take 'previous' out of the oldest one.",
-        )
+        circle = f"each is the previous version of another: {' → '.join((*cycle, cycle[0]))}"
+        message = f"{circle}; none of them is left out of results for that"
+        yield Finding(Severity.NOTE, collection.name, message, "Take 'previous' out of the oldest one.")
 
 
 def _about_collection(status: CollectionStatus, collections: Collections) -> Iterator[Finding]:
     name = status.collection.name
     counts = status.counts
     if name in RESERVED_NAMES:
-        yield Finding(
-            Severity.NOTE,
-            name,
-            "agents have another tool of this name, so the collection has none of its own",
-            "Agents reach it with 'search'. To give it a tool, add its folder under another name.",
-        )
+        message = "agents have another tool of this name, so the collection has none of its own"
+        hint = "Agents reach it with 'search'. To give it a tool, add its folder under another name."
+        yield Finding(Severity.NOTE, name, message, hint)
     if status.check_error and not (status.is_unreachable and counts.documents):
         yield Finding(Severity.PROBLEM, name, status.check_error, status.check_hint)
         return
     in_order = f"{quantity(counts.documents, 'document')}, {quantity(counts.chunks, 'chunk')}, up to date"
     yield from list(_about_state(status, collections)) or [Finding(Severity.OK, name, in_order)]
     if counts.superseded:
+        hidden = f"{quantity(counts.superseded, 'older version')} hidden"
         files = collections.place.command("status", "-n", name)
-        yield Finding(
-            Severity.OK,
-            name,
-            f"{quantity(counts.superseded, 'older version')} hidden: other documents name them as 'previous'",
-            f"'{files}' lists them; a search with --include-superseded finds them.",
-        )
+        hint = f"'{files}' lists them; a search with --include-superseded finds them."
+        yield Finding(Severity.OK, name, f"{hidden}: other documents name them as 'previous'", hint)
 
 
 def _about_state(status: CollectionStatus, collections: Collections) -> Iterator[Finding]:
@@ -372,29 +366,22 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
     files = collections.place.command("status", "-n", name)
     complete = f"{PUBLISH_AGAIN.capitalize()}." if collections.published else f"Run '{update}'."
     if status.is_unreachable:
-        yield note(
-            f"cannot be reached now; searches use what was indexed: {status.check_error}",
-            f"Run '{update}' when it can be reached again.",
-        )
+        message = f"cannot be reached now; searches use what was indexed: {status.check_error}"
+        yield note(message, f"Run '{update}' when it can be reached again.")
     if is_new:
         yield note("never imported", complete)
         return
     if counts.failed:
         failed = (each for each in status.files if each.state is DocumentState.FAILED)
         named = "".join(f": {each.path}: {each.reason}" for each in itertools.islice(failed, 1))
-        yield Finding(
-            Severity.PROBLEM,
-            name,
-            f"{quantity(counts.failed, 'file')} could not be read{named}",
-            f"Run '{files}' to see which and why.",
-        )
+        message = f"{quantity(counts.failed, 'file')} could not be read{named}"
+        yield Finding(Severity.PROBLEM, name, message, f"Run '{files}' to see which and why.")
     if status.check is not None and not status.check.in_sync:
         check = status.check
         differing = len(check.new) + len(check.changed) + len(check.moved) + len(check.deleted)
         yield note(f"{quantity(differing, 'difference')} between the files and the index", f"Run '{update}'.")
     if odd := [each for each in status.files if each.state is DocumentState.READY and each.reason]:
-        more = f"; {quantity(len(odd) - 1, 'more file')} with warnings" if len(odd) > 1 else ""
-        yield note(f"{odd[0].path}: {odd[0].reason}{more}", f"Run '{files}' to see all.")
+        yield note("; ".join(_first_of(odd, files)), f"Run '{files}' to see all.")
     if lacking := [each for each in status.files if each.reason == NEEDS_FILES]:
         yield note(f"{quantity(len(lacking), 'file')} not searched: {NEEDS_FILES}", "Then import again.")
     if counts.pending_chunks:

@@ -107,8 +107,7 @@ class Workspace:
         self.stores = Stores(collections, self._stages, config)
         self.pages = Pages(collections, self._stages)
         self.browse = Browse(
-            collections,
-            lambda query, path: self.search(query, wait_for_vectors=False, related_to=path),
+            collections, lambda query, path: self.search(query, wait_for_vectors=False, related_to=path)
         )
         self.folders = Folders(collections)
 

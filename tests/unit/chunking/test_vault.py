@@ -121,14 +121,14 @@ def test_what_cannot_be_cut_stays_whole_with_a_warning() -> None:
     assert [c.token_count for c in cut.chunks] == [40, 42, 45, 3]
     (warning,) = cut.warnings
     assert "longer than 30 tokens" in warning
-    assert "text without a heading (43 tokens), 'A' (86 tokens), 'B1' (89 tokens);" in warning
+    assert "text without a heading (43 tokens), 'A' (86 tokens), 'B1' (89 tokens). " in warning
     assert "## or ###" in warning
 
 
 def test_plain_text_is_not_told_to_have_headings() -> None:
     """They would be none: the advice is one that helps."""
     (warning,) = _cut("word " * 40, token_limit=30, path="x.txt").warnings
-    assert "divide the file" in warning
+    assert "smaller files make hits more exact" in warning
     assert "##" not in warning
 
 
@@ -136,7 +136,7 @@ def test_a_warning_stays_readable() -> None:
     """Of many long sections three are named."""
     (warning,) = _cut("".join(f"## S{n}\n\n{'w ' * 40}\n\n" for n in range(9)), token_limit=30).warnings
     assert re.findall(r"S\d", warning) == ["S0", "S1", "S2"]
-    assert ", 6 more;" in warning
+    assert ", 6 more. " in warning
 
 
 def test_headings_without_text_are_not_cut_off_alone() -> None:

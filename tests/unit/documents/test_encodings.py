@@ -252,8 +252,41 @@ def test_binary_is_no_text(raw: bytes) -> None:
 
 
 def test_text_in_an_unknown_encoding_is_not_shown_as_rubbish() -> None:
-    """Cyrillic in its old encoding fits nothing we know, and is left out rather than garbled."""
-    assert decode("Привет мир, это проверка".encode("cp1251")) is None
+    """Greek in its old encoding fits nothing we know, and is left out rather than garbled."""
+    assert decode("Αυτή είναι μια σημείωση για το βουνό".encode("cp1253")) is None
+
+
+@pytest.mark.parametrize("encoding", ["windows-1251", "koi8-u", "cp866", "iso8859-5"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Привет, как дела?\n",
+        "# Setup на сервере\n\nRun `pip install foo` и перезапустите службу.\n",
+        "ИНСТРУКЦИЯ ПО УСТАНОВКЕ ПРОГРАММЫ\n",
+        "Това е бележка за планината и за нещата, които трябва да вземем.\n",
+    ],
+)
+def test_cyrillic_is_read_in_its_old_encodings(text: str, encoding: str) -> None:
+    """They differ in where the common letters are; what is found is a guess."""
+    decoded = decode(text.encode(encoding))
+    assert decoded is not None
+    assert (decoded.text, decoded.encoding) == (text, encoding)
+    assert decoded.warning.startswith("the encoding is a guess: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("ﾃﾗﾋﾈﾄ ﾁﾂﾃﾄﾅﾆﾇﾈﾉ ﾐﾑﾒﾓﾔﾕﾖﾗﾘﾙﾚﾛﾜﾝ ﾄﾅﾘ ﾉ ﾄﾄﾛ\n", "shift_jis"),
+        ("Größe über Öl, schön für Ärger\n", "windows-1252"),
+        ("数理解析研究所 溶解 要旨 東京都千代田区\n", "euc-jp"),
+    ],
+)
+def test_what_only_has_the_same_bytes_is_not_cyrillic(text: str, encoding: str) -> None:
+    """Its letters would be rare ones, or within words of Latin letters."""
+    decoded = decode(text.encode(encoding))
+    assert decoded is not None
+    assert decoded.text == text
 
 
 @pytest.mark.parametrize("repeats", [1, 5_000])

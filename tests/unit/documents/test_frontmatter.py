@@ -290,7 +290,7 @@ def test_a_block_of_comments_is_no_title() -> None:
 
 def test_the_warning_names_the_line_of_the_file() -> None:
     """A reader can go to the place that does not parse."""
-    assert "(line 3)" in read_frontmatter("---\na: 1\nb: c: d\n---\n").warnings[0]
+    assert "line 3 " in read_frontmatter("---\na: 1\nb: c: d\n---\n").warnings[0]
 
 
 def test_a_key_given_twice_is_reported() -> None:

@@ -35,6 +35,13 @@ CODE = "if(aaaaaaaa){bbbbbbbbbb(cccccccc);}"
         ("a.md", "---\na: [\n---\n# H\n", "H", TitleSource.HEADING),
         ("a.md", "---\ntitle: {a: b, c: d}\n---\n# H\n", "H", TitleSource.HEADING),
         ("dir/メモ 1.md", "## Two\n", "メモ 1", TitleSource.FILE_NAME),
+        ("Daily.md", "# {{title}}\n", "Daily", TitleSource.FILE_NAME),  # a template
+        (
+            "Daily.md",
+            "---\ntitle: <% tp.date %>\n---\n# <% tp.file.title %>\n",
+            "Daily",
+            TitleSource.FILE_NAME,
+        ),
         ("dir/..md", "", ".", TitleSource.FILE_NAME),
         ("two\nlines.md", "", "two lines", TitleSource.FILE_NAME),
         (" .md", "", " .md", TitleSource.FILE_NAME),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -122,82 +124,72 @@ MODEL = ListedModel(
 )
 
 
+def noted(real: Callable[..., object], answer: Callable[..., object], *, name: str = "") -> Any:
+    """Return a method that notes its arguments, as the real one names them, and gives an answer."""
+    signature = inspect.signature(real)
+
+    def method(self: Any, *arguments: object, **options: object) -> object:
+        bound = signature.bind(self, *arguments, **options)
+        bound.apply_defaults()
+        _, *given = bound.arguments.items()
+        self.note(name or real.__name__, **dict(given))
+        return answer(self, **dict(given))
+
+    return method
+
+
 class FakeModels(Models):
     """The models of a fake workspace."""
 
     def __init__(self, note: Callable[..., None]) -> None:
-        self._note = note
+        self.note = note
         self.listed = [MODEL]
         self.change = CHANGE
         self.estimated = ESTIMATE
         self.interrupted = False
 
-    def known(self) -> list[ListedModel]:
-        """Return the listed ones."""
-        self._note("models")
-        return self.listed
-
-    def estimate(
-        self,
-        name: str,
-        options: ImportOptions = ImportOptions(),  # noqa: B008 - frozen
-    ) -> ImportEstimate:
-        """Return the estimate."""
-        self._note("estimate", name=name, options=options)
-        return replace(self.estimated, collection=name)
+    known = noted(Models.known, lambda self: self.listed, name="models")
+    estimate = noted(Models.estimate, lambda self, name, options: replace(self.estimated, collection=name))
+    cancel = noted(
+        Models.cancel, lambda self, names: [replace(self.change, outcome=ModelChangeOutcome.CANCELLED)]
+    )
 
     def use(
         self, spec: EmbeddingSpec, names: Sequence[str] = (), *, wait_s: float = 60.0
     ) -> Iterator[ModelChange]:
         """Change the model of each collection."""
-        self._note("use", spec=spec, names=tuple(names), wait_s=wait_s)
+        self.note("use", spec=spec, names=tuple(names), wait_s=wait_s)
         if self.interrupted:
             raise KeyboardInterrupt
         yield self.change
-
-    def cancel(self, names: Sequence[str] = ()) -> list[ModelChange]:
-        """Cancel."""
-        self._note("cancel", names=tuple(names))
-        return [replace(self.change, outcome=ModelChangeOutcome.CANCELLED)]
 
 
 class FakeBrowse(Browse):
     """The lists of a fake workspace."""
 
     def __init__(self, workspace: FakeWorkspace) -> None:
-        self._workspace = workspace
+        self.workspace = workspace
+        self.note = workspace.note
 
-    def newest(
-        self, filters: Filters, collections: Sequence[str] = (), *, limit: int = 100, offset: int = 0
-    ) -> list[ListedDocument]:
-        """Return the listed documents."""
-        self._workspace._note("newest", filters=filters, collections=tuple(collections), limit=limit)
-        return self._workspace.listed[offset : offset + limit]
+    newest = noted(Browse.newest, lambda self, limit, **_: self.workspace.listed[:limit])
+    related = noted(Browse.related, lambda self, **_: self.workspace.result)
+    outline = noted(
+        Browse.outline,
+        lambda *_, **__: Outline("notes", "a.md", "A", (OutlineSection(0, None, 2, "宿", 3, 9, 40),)),
+    )
 
     def unmet(self, filters: Filters, collections: Sequence[str] = ()) -> str:
         """Return a hint on filters by tags, else the one that is set."""
-        return "No document has the tag 'x'." if filters.tags else self._workspace.unmet
-
-    def outline(self, path: str, *, collection: str | None = None) -> Outline:
-        """Return an outline of one section."""
-        self._workspace._note("outline", path=path, collection=collection)
-        return Outline("notes", "a.md", "A", (OutlineSection(0, None, 2, "宿", 3, 9, 40),))
-
-    def related(self, path: str, *, collection: str | None = None, limit: int = 5) -> SearchResult:
-        """Return the result."""
-        self._workspace._note("related", path=path, collection=collection, limit=limit)
-        return self._workspace.result
+        return "No document has the tag 'x'." if filters.tags else self.workspace.unmet
 
 
 class FakeFreshness(Freshness):
     """The freshness of a fake workspace."""
 
     def __init__(self, note: Callable[..., None]) -> None:
-        self._note = note
+        self.note = note
 
-    def watch(self, names: Sequence[str] = (), *, force: bool = False) -> None:
-        """Remember that it was asked to."""
-        self._note("watch", names=tuple(names), force=force)
+    watch = noted(Freshness.watch, lambda *_, **__: None)
 
     def close(self, most_s: float) -> None:
         """Do nothing."""
@@ -214,8 +206,8 @@ class FakeWorkspace(Workspace):
         super().__init__(whole._collections, Config())
         self.browse = FakeBrowse(self)
         self.calls: list[tuple[str, dict[str, object]]] = []
-        self.models: FakeModels = FakeModels(self._note)
-        self.freshness: FakeFreshness = FakeFreshness(self._note)
+        self.models: FakeModels = FakeModels(self.note)
+        self.freshness: FakeFreshness = FakeFreshness(self.note)
         self.result = RESULT
         self.report = ImportReport("notes", added=3, total_documents=3, total_chunks=9, embedded_chunks=9)
         self.passage = Passage("notes", "a.md", "A", ("x",), 1, 2, "# A\ntext\n", stale=False)
@@ -230,28 +222,29 @@ class FakeWorkspace(Workspace):
         self.changes = 0
         self.interrupted = False
         self.error: Exception | None = None
-        self.opened: dict[str, object] = {}
+        self.opened: dict[str, Any] = {}
         self.closed = False
 
     def __call__(
-        self,
-        config: Config | None = None,
-        *,
-        database: Path | str | None = None,
-        docs_dir: Path | None = None,
-        data_dir: Path | None = None,
-        choice: FolderChoice | None = None,
-        makes: bool = True,
+        self, config: Config, *, choice: FolderChoice | None, makes: bool, **place: Any
     ) -> Workspace:
         """Open it; an :class:`mdvec.interfaces.cli.session.Opener`."""
-        self.opened = {"database": database, "docs_dir": docs_dir, "data_dir": data_dir, "config": config}
+        self.opened = {**place, "config": config}
         self.choice, self.makes = choice, makes
         return self
 
-    def _note(self, name: str, /, **details: object) -> None:
+    def note(self, name: str, /, **details: object) -> None:
+        """Remember a call, and fail if that is wanted."""
         self.calls.append((name, details))
         if self.error is not None:
             raise self.error
+
+    @property
+    def query(self) -> SearchQuery:
+        """The query of the one search."""
+        [query] = [details["query"] for name, details in self.calls if name == "search"]
+        assert isinstance(query, SearchQuery)
+        return query
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
@@ -262,62 +255,38 @@ class FakeWorkspace(Workspace):
         """Remember that it was closed."""
         self.closed = True
 
-    def collections(self, *, include_disabled: bool = False) -> list[Collection]:
-        """Return the known ones."""
-        self._note("collections", include_disabled=include_disabled)
-        return [each for each in self.known if each.enabled or include_disabled]
+    read = noted(Workspace.read, lambda self, **_: self.passage)
+    links = noted(Workspace.links, lambda self, **_: self.found_links)
+    tags = noted(Workspace.tags, lambda self, **_: self.found_tags)
+    doctor = noted(Workspace.doctor, lambda self: self.findings)
+    generation = noted(Workspace.generation, lambda self: self.changes)
+    status = noted(
+        Workspace.status,
+        lambda self, **_: WorkspaceStatus(
+            "/nowhere/index.sqlite", self.size_bytes, "builtin:e5@1:384:t1", self.statuses
+        ),
+    )
+    collections = noted(
+        Workspace.collections,
+        lambda self, include_disabled: [each for each in self.known if each.enabled or include_disabled],
+    )
+
+    import_collection = noted(
+        Workspace.import_collection, lambda self, **given: _imported(self, **given), name="import"
+    )
+    documents = noted(Workspace.documents, lambda self, **given: _page(self, **given))
 
     def collection(self, name: str) -> Collection:
         """Return a known one."""
-        for each in self.known:
-            if each.name == name:
-                return each
-        raise CollectionNotFoundError
-
-    def import_collection(
-        self,
-        name: str,
-        options: ImportOptions = ImportOptions(),  # noqa: B008 - frozen
-    ) -> ImportReport:
-        """Report what it is told to."""
-        self._note("import", name=name, options=options)
-        run.current().report(Stage.EMBED, 1, 9)
-        if self.interrupted:
-            raise KeyboardInterrupt
-        if self.report.failure is not None and not options.accept_pending:
-            raise self.report.failure
-        return replace(self.report, collection=name)
-
-    def generation(self) -> int:
-        """Return how often it was changed."""
-        self._note("generation")
-        return self.changes
+        if name not in (each.name for each in self.known):
+            raise CollectionNotFoundError
+        return next(each for each in self.known if each.name == name)
 
     def wait_for_change(self, generation: int, *, timeout_s: float) -> int:
         """Wait as long as is allowed."""
-        self._note("wait_for_change")
+        self.note("wait_for_change")
         run.current().sleep(timeout_s if self.changes == generation else 0)
         return self.changes
-
-    def documents(
-        self,
-        collection: str | None = None,
-        *,
-        after: tuple[str, str] | None = None,
-        prefix: str = "",
-        limit: int = 100,
-    ) -> list[ListedDocument]:
-        """Return a page of the listed documents."""
-        self._note("documents", collection=collection, after=after, prefix=prefix, limit=limit)
-        if collection is not None:
-            self.collection(collection)
-        return [
-            each
-            for each in self.listed
-            if (each.collection, each.path) > (after or ("", ""))
-            and collection in (None, each.collection)
-            and each.path.startswith(prefix)
-        ][:limit]
 
     def free_idle_model(self) -> bool:
         """Free nothing."""
@@ -326,46 +295,40 @@ class FakeWorkspace(Workspace):
     def search_settings(self, collections: Sequence[str] = ()) -> SearchSettings:
         """Return what is configured."""
         config = self.opened.get("config")
-        return config.search if isinstance(config, Config) else SearchSettings()
+        return config.search if config else SearchSettings()
 
     def search(
         self, query: SearchQuery, *, wait_for_vectors: bool | None = None, related_to: str | None = None
     ) -> SearchResult:
         """Answer what it is told to."""
         with run.current().step("dense", hits=50):
-            self._note("search", query=query, wait_for_vectors=wait_for_vectors)
+            self.note("search", query=query, wait_for_vectors=wait_for_vectors)
         if self.interrupted:
             raise KeyboardInterrupt
         return replace(self.result, query=query.text)
 
-    def read(
-        self,
-        path: str,
-        *,
-        collection: str | None = None,
-        lines: tuple[int | None, int | None] | None = None,
-        section: str | None = None,
-    ) -> Passage:
-        """Return the passage."""
-        self._note("read", path=path, collection=collection, lines=lines, section=section)
-        return self.passage
 
-    def links(self, path: str, *, collection: str | None = None, steps: int = 1) -> DocumentLinks:
-        """Return the links."""
-        self._note("links", path=path, collection=collection, steps=steps)
-        return self.found_links
+def _imported(workspace: FakeWorkspace, *, name: str, options: ImportOptions) -> ImportReport:
+    report = workspace.report
+    run.current().report(Stage.EMBED, 1, 9)
+    if workspace.interrupted:
+        raise KeyboardInterrupt
+    if report.failure is not None and not options.accept_pending:
+        raise report.failure
+    return replace(report, collection=name)
 
-    def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:
-        """Return the tags."""
-        self._note("tags", collections=tuple(collections))
-        return self.found_tags
 
-    def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
-        """Return the statuses."""
-        self._note("status", name=name, files=files, check=check)
-        return WorkspaceStatus("/nowhere/index.sqlite", self.size_bytes, "builtin:e5@1:384:t1", self.statuses)
-
-    def doctor(self) -> list[Finding]:
-        """Return the findings."""
-        self._note("doctor")
-        return self.findings
+def _page(
+    workspace: FakeWorkspace,
+    *,
+    collection: str | None,
+    after: tuple[str, str] | None,
+    prefix: str,
+    limit: int,
+) -> list[ListedDocument]:
+    if collection is not None:
+        workspace.collection(collection)
+    wanted = [each for each in workspace.listed if each.path.startswith(prefix)]
+    if collection is not None:
+        wanted = [each for each in wanted if each.collection == collection]
+    return [each for each in wanted if (each.collection, each.path) > (after or ("", ""))][:limit]

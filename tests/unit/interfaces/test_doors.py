@@ -17,7 +17,7 @@ from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.rpc.methods import all_methods
-from mdvec.types.query import MIN_SCORE, SearchQuery
+from mdvec.types.query import MIN_SCORE
 
 PORT = 8765
 
@@ -47,13 +47,6 @@ def over_rpc(workspace: FakeWorkspace, **given: object) -> Any:
     return method.call(msgspec.convert(given, method.params))
 
 
-def asked(workspace: FakeWorkspace) -> SearchQuery:
-    [details] = [details for name, details in workspace.calls if name == "search"]
-    query = details["query"]
-    assert isinstance(query, SearchQuery)
-    return query
-
-
 @pytest.mark.parametrize("search", [over_http, over_rpc])
 @pytest.mark.parametrize(
     ("given", "searched"),
@@ -64,7 +57,7 @@ def test_a_request_says_what_is_left_out(search: Any, given: dict[str, object], 
     workspace = FakeWorkspace()
     workspace.result = replace(RESULT, hits=(replace(HIT, similar=59),), weaker=4)
     answer = search(workspace, query="宿", **given)
-    query = asked(workspace)
+    query = workspace.query
     assert (query.min_score, query.all_similar) == searched
     assert ([hit["similar"] for hit in answer["hits"]], answer["weaker"]) == ([59], 4)
 
@@ -75,7 +68,7 @@ def test_a_client_of_sections_gets_all() -> None:
     workspace.result = replace(RESULT, hits=())
     method = all_methods(workspace)["search"]
     method.call(msgspec.convert({"query": "宿"}, method.params))
-    query = asked(workspace)
+    query = workspace.query
     assert (query.min_score, query.all_similar) == (0, True)
 
 

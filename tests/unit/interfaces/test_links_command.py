@@ -108,18 +108,6 @@ def test_a_document_is_printed_in_no_format(mdvec: Mdvec) -> None:
     assert "--links" in outcome.err
 
 
-def test_search_passes_the_filters_on(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
-    """A linked document, a range of days with its last day, and older versions."""
-    mdvec(
-        *("search", "x", "--linked-to", "旅行/宿.md", "--include-superseded"),
-        *("--updated-since", "2026-05-01T00:00Z", "--updated-until", "2026-05-02T00:00Z"),
-    )
-    [details] = [details for name, details in workspace.calls if name == "search"]
-    filters = details["query"].filters  # type: ignore[attr-defined]
-    assert (filters.linked_to, filters.include_superseded) == ("旅行/宿.md", True)
-    assert filters.updated_until_ns - filters.updated_since_ns == 24 * 60 * 60 * 10**9
-
-
 VERSIONED = replace(
     RESULT, hits=(replace(HIT, supersedes=("v1.md", "v2.md")), replace(HIT, superseded_by=("n.md",)))
 )

@@ -45,7 +45,7 @@ def test_config_option_names_the_file(mdvec: Mdvec, workspace: FakeWorkspace, tm
     """``--config`` is relative to the working directory and its settings reach the workspace."""
     (tmp_path / "other.toml").write_text("[search]\nk = 3\n")
     mdvec("tool", "ls", "--config", "other.toml")
-    assert workspace.opened["config"].search.k == 3  # type: ignore[attr-defined]
+    assert workspace.opened["config"].search.k == 3
 
 
 def test_a_wrong_configuration_is_a_usage_error(mdvec: Mdvec, tmp_path: Path) -> None:
@@ -66,9 +66,14 @@ def test_data_dir_needs_docs_dir(mdvec: Mdvec) -> None:
     assert "--docs-dir" in outcome.err
 
 
-def test_docs_dir_must_be_there(mdvec: Mdvec) -> None:
-    """A folder that does not exist is a usage error."""
-    assert mdvec("search", "x", "--docs-dir", "nope").code == 2
+@pytest.mark.parametrize("folder", ["nope", "a file.md", ""])
+def test_docs_dir_must_be_there(mdvec: Mdvec, tmp_path: Path, folder: str) -> None:
+    """A folder that does not exist is a usage error, in the words of other wrong values."""
+    (tmp_path / "a file.md").touch()
+    outcome = mdvec("search", "x", "--docs-dir", folder)
+    assert outcome.code == 2
+    said = f"error: `--docs-dir` must be a folder that can be read, not {folder!r}\n"
+    assert outcome.err.startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +90,19 @@ def test_unknown_commands_are_usage_errors(mdvec: Mdvec, args: tuple[str, ...], 
     outcome = mdvec(*args)
     assert outcome.code == 2
     assert outcome.err.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("args", "said", "where"),
+    [
+        (("search", "rent", "-n"), "`-n` needs a value", "mdvec search"),
+        (("status", "--check=yes"), "`--check` takes no value", "mdvec status"),
+        (("tool", "add", "-n"), "`-n` needs a value", "mdvec tool add"),
+    ],
+)
+def test_an_option_without_its_value(mdvec: Mdvec, args: tuple[str, ...], said: str, where: str) -> None:
+    """The error is in the words of the others, and its hint names the command that has the option."""
+    assert mdvec(*args).err == f"error: {said}\nhint: Run '{where} --help' to see its options.\n"
 
 
 def test_no_command_shows_the_help(mdvec: Mdvec) -> None:
@@ -197,7 +215,8 @@ def test_every_command_is_described_in_full() -> None:
             for name in names:
                 command = group.get_command(context, name)
                 assert command is not None
-                shown = command.get_short_help_str(80 - 6 - max(map(len, names)))
+                # Two columns stay free at the right, and six are around the names.
+                shown = command.get_short_help_str(80 - 2 - 6 - max(map(len, names)))
                 assert not shown.endswith("..."), (name, shown)
 
 

@@ -137,8 +137,8 @@ def test_a_table_keeps_all_of_a_long_cell() -> None:
 @pytest.mark.parametrize("width", [60, 80])
 def test_tables_fit_a_terminal(width: int) -> None:
     """No word is broken: the widest column is wrapped, or each row becomes a paragraph."""
-    rows = [present.model_row(replace(MODEL, spec="sentence-transformers:cl-nagoya/ruri-v3-30m"))] * 2
-    many = table_text(present.MODEL_COLUMNS, rows, width)
+    cells = present.model_cells(replace(MODEL, spec="sentence-transformers:cl-nagoya/ruri-v3-30m"))
+    many = table_text([*cells], [[*cells.values()]] * 2, width)
     described = table_text(("name", "description"), [("notes", "words " * 30)], width)
     for text in (many, described):
         assert max(map(len, text.splitlines())) <= width
@@ -186,6 +186,18 @@ def test_status_of_one_collection_says_how_it_is_registered(mdvec: Mdvec, worksp
     assert "description: My notes" not in mdvec("status").out
 
 
+def test_status_names_files_that_failed_or_were_odd(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Without a name, too, where not every file is listed."""
+    remarks = (
+        "a.md: not downloaded",
+        "b.md: frontmatter is repaired",
+        "and 2 more files: mdvec status -n notes",
+    )
+    workspace.statuses = (CollectionStatus(COLLECTION, COUNTS, remarks=remarks),)
+    shown = mdvec("status").out.splitlines()
+    assert shown[-4:] == ["notes: files with problems or warnings", *(f"  {each}" for each in remarks)]
+
+
 def test_status_names_what_folders_hold(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """Of every collection, without a name, too."""
     contexts = (FolderContext("", "All notes"), FolderContext("trips", "Journeys", from_file=True))
@@ -214,7 +226,8 @@ def test_status_as_json(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     [collection] = status["collections"]
     assert list(collection) == [
         "name", "description", "source", "include", "exclude", "enabled", "created", "updated",
-        "last_indexed", "revision", "preset", "chunker", "documents", "failed", "excluded", "chunks",
+        "app_version", "last_indexed", "revision", "preset", "chunker",
+        "documents", "failed", "excluded", "chunks",
         "pending_chunks", "dirty", "superseded",
         "check", "check_error", "files", "model", "change", "activity", "warnings", "folder_contexts",
     ]  # fmt: skip
@@ -225,9 +238,10 @@ def test_status_as_json(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
         "moved": [{"from": "a.md", "to": "b.md"}],
         "deleted": [],
     }
-    assert collection["files"] == [
-        {"path": "a.md", "state": "ready", "reason": "", "chunks": 2, "pending_chunks": 0}
-    ]
+    [file] = collection["files"]
+    assert file == {"path": "a.md", "state": "ready", "reason": "", "indexed": None} | {
+        "chunks": 2, "pending_chunks": 0
+    }  # fmt: skip
 
 
 def test_check_shows_the_differences(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

@@ -11,7 +11,7 @@ from anyio import to_thread
 from mdvec.interfaces.cli.progress import LineProgress, TerminalProgress, shown_progress
 from mdvec.interfaces.cli.terminal import warn
 from mdvec.interfaces.mcp.threads import CallProgress
-from mdvec.interfaces.present import progress_line, step_words
+from mdvec.interfaces.present import STEP_WORDS, progress_line
 from mdvec.run import Stage
 
 
@@ -21,7 +21,7 @@ def test_a_terminal_shows_every_step() -> None:
     try:
         for stage in Stage:
             bar(stage, 1, 2, "")
-            assert step_words(stage)
+            assert STEP_WORDS[stage]
     finally:
         bar.hide()
 

@@ -25,17 +25,10 @@ HIT_KEYS = [
 ANSWER_KEYS = ["query", "mode", "hits", "total_chunks", "pending_chunks", "last_indexed", "elapsed_ms"]
 
 
-def asked(workspace: FakeWorkspace) -> SearchQuery:
-    [details] = [details for name, details in workspace.calls if name == "search"]
-    query = details["query"]
-    assert isinstance(query, SearchQuery)
-    return query
-
-
 def test_a_plain_search_asks_with_the_defaults(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """Without options the query is hybrid, over all collections, for five hits."""
     assert mdvec("search", "宿").code == 0
-    assert asked(workspace) == SearchQuery("宿")
+    assert workspace.query == SearchQuery("宿")
     assert workspace.closed
 
 
@@ -45,6 +38,7 @@ def test_every_option_reaches_the_query(mdvec: Mdvec, workspace: FakeWorkspace) 
         *("search", "how", "to", "sign in", "-n", "a", "-n", "b", "--tag", "x", "--tag", "y/z"),
         *("--tag-match", "all", "--alias-prefix", "al", "--path", "docs/**", "--depth", "1", "--depth", "2"),
         *("--updated-since", "1970-01-02T00:00:00+00:00", "--mode", "dense", "-k", "9"),
+        *("--updated-until", "1970-01-03T00:00:00Z", "--linked-to", "旅行/宿.md", "--include-superseded"),
         *(
             "--threshold",
             "0.5",
@@ -60,7 +54,7 @@ def test_every_option_reaches_the_query(mdvec: Mdvec, workspace: FakeWorkspace) 
         ),
     )
     assert outcome.code == 0
-    assert asked(workspace) == SearchQuery(
+    assert workspace.query == SearchQuery(
         text="how to sign in",
         mode=SearchMode.DENSE,
         collections=("a", "b"),
@@ -71,6 +65,9 @@ def test_every_option_reaches_the_query(mdvec: Mdvec, workspace: FakeWorkspace) 
             path="docs/**",
             depths=(1, 2),
             updated_since_ns=86_400 * 10**9,
+            updated_until_ns=2 * 86_400 * 10**9,
+            linked_to="旅行/宿.md",
+            include_superseded=True,
         ),
         limit=9,
         min_score=0.25,
@@ -91,7 +88,7 @@ def test_configured_defaults_give_way_to_options(mdvec: Mdvec, workspace: FakeWo
         "MDVEC_SEARCH_MIN_SCORE": "0.3",
     }
     mdvec("search", "x", "--mode", "dense", **env)
-    query = asked(workspace)
+    query = workspace.query
     assert (query.limit, query.mode, query.per_document) == (7, SearchMode.DENSE, 2)
     assert query.min_score == 0.3
 
@@ -100,7 +97,7 @@ def test_configured_defaults_give_way_to_options(mdvec: Mdvec, workspace: FakeWo
 def test_all_has_no_smallest_score(mdvec: Mdvec, workspace: FakeWorkspace, others: tuple[str, ...]) -> None:
     """``--all`` is ``--min-score 0``, whatever is configured or given."""
     assert mdvec("search", "x", "--all", *others, MDVEC_SEARCH_MIN_SCORE="0.3").code == 0
-    assert asked(workspace).min_score == 0
+    assert workspace.query.min_score == 0
 
 
 def test_json_has_exactly_the_documented_keys(mdvec: Mdvec) -> None:
@@ -201,7 +198,7 @@ def test_a_hit_has_its_day_and_its_tags(mdvec: Mdvec, workspace: FakeWorkspace) 
     workspace.result = replace(RESULT, hits=(dated,))
     shown = mdvec("search", "宿", "--sort", "date", "--also", "旅館").out
     assert "旅行/京都.md:12  2026-05-01 · written 1970-01-01 · #旅行/国内 #宿\n" in shown
-    assert (asked(workspace).sort, asked(workspace).queries) == (SortBy.DATE, ("旅館",))
+    assert (workspace.query.sort, workspace.query.queries) == (SortBy.DATE, ("旅館",))
     assert (
         "\n  (2026-05-01 · written 1970-01-01 · #旅行/国内 #宿)\n"
         in mdvec("search", "宿", "--format", "md").out
@@ -346,10 +343,10 @@ def test_a_query_may_begin_with_a_minus(mdvec: Mdvec, workspace: FakeWorkspace) 
     assert outcome.code == 2
     assert "'mdvec search -- -WORD'" in outcome.err
     assert mdvec("search", "retry -python").code == 0
-    assert asked(workspace).text == "retry -python"
+    assert workspace.query.text == "retry -python"
     workspace.calls.clear()
     assert mdvec("search", "--", "-python retry").code == 0
-    assert asked(workspace).text == "-python retry"
+    assert workspace.query.text == "-python retry"
 
 
 def test_nothing_found_as_json_carries_the_hint(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
@@ -487,4 +484,4 @@ def test_a_long_trail_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, columns
 def test_paths_are_those_of_different_documents(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """Each is printed once, so no further passage of a document takes a place."""
     mdvec("search", "宿", "--format", "paths")
-    assert asked(workspace).per_document == 1
+    assert workspace.query.per_document == 1

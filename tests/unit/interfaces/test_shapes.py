@@ -21,6 +21,7 @@ from mdvec.types.report import (
     CollectionStatus,
     DiskCheck,
     FileStatus,
+    ImportReport,
     Passage,
     TagCount,
     WorkspaceStatus,
@@ -43,7 +44,7 @@ def every_answer() -> Sequence[Struct]:
         Passage("notes", "a.md", "A", ("x",), 1, 2, "# A\n", stale=False, next_lines="3:9"),
         answers.Tags((TagCount("x", 1),)),
         answers.import_report(workspace.report),
-        answers.reindexed([workspace.report], {"work": "no disk"}, ["odd"]),
+        answers.reindexed([workspace.report, ImportReport("work", error="no disk")], ["odd"]),
         answers.collection(COLLECTION),
         answers.status(
             WorkspaceStatus("/i.sqlite", 1, "m", (status,), published=PublishedVersion(3, 1_750_000_000_000))
@@ -74,7 +75,8 @@ def test_a_field_of_one_door_is_not_shown_at_the_other() -> None:
 def test_totals_count_all_collections() -> None:
     """A collection without a report counts nothing, and has its reason."""
     report = replace(FakeWorkspace().report, failed=2)
-    total = answers.reindexed([report, replace(report, collection="work")], {"other": "no disk"}, [])
+    failed = ImportReport("other", error="no disk")
+    total = answers.reindexed([report, replace(report, collection="work"), failed], [])
     assert (total.added, total.failed, total.total_chunks) == (6, 4, 18)
     assert [(each.collection, each.added, each.error) for each in total.collections] == [
         ("notes", 3, None),

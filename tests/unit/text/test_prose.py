@@ -79,7 +79,7 @@ def test_plain_english_has_the_skeleton_it_has_beside_other_letters(text: str) -
 def test_an_address_ends_with_its_line(end: str) -> None:
     """It goes on in no other line, whatever ends it, and all else stays as it is."""
     text = f"one{end}see [a](b.md){end}https://x.org/y{end}two [c](d.md"
-    assert part_addresses(text) == (
+    assert part_addresses(text)[:2] == (
         f"one{end}see [a]( ){end} {end}two [c](d.md",
         ["b.md", "https://x.org/y"],
     )

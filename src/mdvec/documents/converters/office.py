@@ -12,10 +12,7 @@ from typing import Any
 from mdvec.documents.converters import NotConvertedError, frontmatter, place_mark, plain, table
 
 _CORE = "docProps/core.xml"
-_CORE_NAMES = {
-    "d": "http://purl.org/dc/elements/1.1/",
-    "t": "http://purl.org/dc/terms/",
-}
+_CORE_NAMES = {"d": "http://purl.org/dc/elements/1.1/", "t": "http://purl.org/dc/terms/"}
 _MAX_UNPACKED_BYTES = 500_000_000
 _XML_SUFFIXES = (".xml", ".rels")
 _PROLOGUE_BYTES = 2_000  # entities are defined at the beginning

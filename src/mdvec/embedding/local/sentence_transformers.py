@@ -87,11 +87,7 @@ def make_sentence_transformers(
         from mdvec.embedding.local.engines import SentenceTransformersEngine
 
         return SentenceTransformersEngine(
-            folder,
-            prompts,
-            device=device,
-            threads=runtime.threads,
-            trust_remote_code=trust_remote_code,
+            folder, prompts, device=device, threads=runtime.threads, trust_remote_code=trust_remote_code
         )
 
     is_folder = expanded(name).is_dir()

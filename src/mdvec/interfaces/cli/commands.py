@@ -171,6 +171,8 @@ def _message(error: click.ClickException) -> str:
         case click.MissingParameter(param=param) if param is not None:
             choices = param.type.choices if isinstance(param.type, click.Choice) else ()
             return f"`{name_of(param)}` is missing" + f"; it is one of {', '.join(choices)}" * bool(choices)
+        case click.BadOptionUsage(option_name=name):
+            return f"`{name}` {'needs a' if 'requires' in error.message else 'takes no'} value"
         case _:
             return error.format_message()
 

@@ -24,10 +24,13 @@ class PathFromHere(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return an absolute path; no text at all would be the folder itself."""
-        if not str(value):
-            self.fail("the path is empty", param, ctx)
         here = ctx.obj.cwd if ctx is not None and isinstance(ctx.obj, Session) else Path()
-        return Path(os.fsdecode(super().convert(here / value, param, ctx)))
+        with suppress(click.BadParameter):
+            if str(value):
+                return Path(os.fsdecode(super().convert(here / value, param, ctx)))
+        name, kind = name_of(param) if param else self.name, "a file" if self.file_okay else "a folder"
+        msg = f"`{name}` must be {kind} that can be read, not {str(value)!r}"
+        raise click.UsageError(msg, ctx)
 
 
 FILE = PathFromHere(dir_okay=False)
@@ -105,6 +108,14 @@ class Command(click.Command):
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.params += _common_options()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options; click's own error about one without its value does not know the command."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options in two lists."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -166,33 +165,21 @@ def trust(_: Session, folder: Path | None, listing: bool, remove: bool) -> None:
 
 def _effective(loaded: LoadedConfig, session: Session) -> tuple[dict[str, object], dict[str, str]]:
     """Return values and origins by dotted key, with the default places of paths that are not set."""
+    from msgspec import to_builtins
+
     from mdvec.config.load import every_setting
     from mdvec.config.paths import default_cache_dir, default_database
 
     values: dict[str, object] = {}
     origins: dict[str, str] = {}
     for key, value, origins[key] in every_setting(loaded):
-        values[key] = without_password(value) if isinstance(value, str) else _plain(value)
+        values[key] = without_password(value) if isinstance(value, str) else to_builtins(value, enc_hook=str)
     values["store.location"] = values["store.location"] or str(default_database())
     values["embedding.cache_dir"] = values["embedding.cache_dir"] or str(default_cache_dir())
     if session.database is not None:
         values["store.location"] = without_password(str(session.database))
         origins["store.location"] = "--database"
     return values, origins
-
-
-def _plain(value: object) -> object:
-    match value:
-        case Path() | StrEnum():
-            return str(value)
-        case tuple():
-            return [_plain(each) for each in value]
-        case _ if hasattr(value, "__struct_fields__"):
-            from msgspec import to_builtins  # --help does without
-
-            return to_builtins(value)
-        case _:
-            return value
 
 
 def _as_toml(values: dict[str, object], origins: dict[str, str]) -> str:
@@ -224,7 +211,8 @@ def list_models(session: Session) -> None:
         models = workspace.models.known()
     if session.wrote_json(models):
         return
-    write_table(present.MODEL_COLUMNS, [present.model_row(each) for each in models])
+    rows = [present.model_cells(each) for each in models]
+    write_table([*rows[0]], [[*row.values()] for row in rows])
     for line in present.model_notes(models):
         note(line)
 

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import click
 
-from mdvec.errors import ListenError, UsageError
+from mdvec.errors import UsageError
 from mdvec.interfaces.cli.common_options import (
     CommandGroup,
     WholeNumber,
@@ -30,15 +30,15 @@ from mdvec.interfaces.cli.serving import (
 )
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
+from mdvec.interfaces.daemon import control
+from mdvec.interfaces.daemon.place import LOG, OUTPUT, DaemonError, place_of, running, settings_id, why_not
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.text.addresses import without_password
 
 if TYPE_CHECKING:
     from mdvec.config import Config
-    from mdvec.interfaces.daemon.place import DaemonPlace
 
 _LAST_LINES = 20
-_ANY_PORT = "127.0.0.1:0"
 
 _http_option = click.option(
     "--http",
@@ -58,19 +58,16 @@ def daemon() -> None:
 @token_option
 def start(session: Session, address: str | None, token_file: Path | None) -> None:
     """Start it, unless it is already running."""
-    from mdvec.interfaces.daemon import control
-    from mdvec.interfaces.daemon.place import DaemonError, why_not
-
     place = _place(session)
     with control.one_at_a_time(place):
-        info = control.running(place)
+        info = running(place)
         problem = "" if info is None else why_not(info, info.settings)
         if info is not None and not problem:
-            running = f"the daemon is already running: process {info.pid}, {info.url}"
+            told = f"the daemon is already running: process {info.pid}, {info.url}"
             if address is not None or token_file is not None:
                 again = session.command("daemon", "stop")
-                raise DaemonError(running, hint=f"To start it with these options, first run: {again}")
-            note(running)
+                raise DaemonError(told, hint=f"To start it with these options, first run: {again}")
+            note(told)
             return
         if info is not None:
             note(f"{problem}: restarting it")
@@ -78,7 +75,7 @@ def start(session: Session, address: str | None, token_file: Path | None) -> Non
         command = _command(session, address, token_file)
         info = control.start(place, command, cwd=session.cwd, env=session.env)
         if info is None:
-            note(place.output.read_text("utf-8", "replace").rstrip("\n"))
+            note((place / OUTPUT).read_text("utf-8", "replace").rstrip("\n"))
             msg = "the daemon did not start"
             raise DaemonError(msg, hint="Its output is above; 'mdvec daemon run' shows more.")
     note(f"started: process {info.pid}, {info.url}")
@@ -92,7 +89,7 @@ def run(session: Session, address: str | None, token_file: Path | None) -> int:
     from mdvec.interfaces.cli.served import commands
 
     place = _place(session)
-    with opened_for_http(session, address or USUAL_ADDRESS, token_file=token_file, log_file=place.log) as (
+    with opened_for_http(session, address or USUAL_ADDRESS, token_file=token_file, log_file=place / LOG) as (
         workspace,
         config,
         options,
@@ -116,10 +113,8 @@ def run(session: Session, address: str | None, token_file: Path | None) -> int:
 @daemon.command()
 def stop(session: Session) -> None:
     """Stop it."""
-    from mdvec.interfaces.daemon import control
-
     place = _place(session)
-    info = control.running(place)
+    info = running(place)
     if info is None:
         note("the daemon is not running")
         return
@@ -130,17 +125,15 @@ def stop(session: Session) -> None:
 @daemon.command()
 @format_option("text", "json")
 def status(session: Session) -> int:
-    """Show whether it is running, and where; exit with 1 if it is not."""
+    """Show whether and where it is running; exit with 1 if not."""
     import msgspec
 
-    from mdvec.interfaces.daemon import control
-    from mdvec.interfaces.daemon.place import settings_id, why_not
     from mdvec.interfaces.present import moment
 
     config = session.load_config().config
     place = _place(session)
     log = _log(place, config)
-    info = control.running(place)
+    info = running(place)
     problem = "" if info is None else why_not(info, settings_id(config, session.docs_dir))
     if session.output == "json":
         shown = {"running": info is not None, "used": info is not None and not problem, "log": str(log)}
@@ -177,7 +170,7 @@ def logs(session: Session, lines: int, follow: bool) -> None:
     """Print the end of its log."""
     place = _place(session)
     log = _log(place, session.load_config().config)
-    log = log if log.exists() else place.output
+    log = log if log.exists() else place / OUTPUT
     if not log.exists():
         note("there is no log yet")
         return
@@ -196,10 +189,8 @@ def install(session: Session, address: str | None, token_file: Path | None) -> N
 
     It is a systemd user unit, or a launchd agent.
     """
-    from mdvec.interfaces.daemon.control import unit_for
-
     command = _command(session, address, token_file)
-    unit = unit_for(_place(session), command, cwd=session.cwd, env=session.env, platform=sys.platform)
+    unit = control.unit_for(_place(session), command, cwd=session.cwd, env=session.env, platform=sys.platform)
     # The folder is shared with other programs, so its mode stays; the variables are the user's alone.
     unit.path.parent.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(unit.path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
@@ -211,9 +202,7 @@ def install(session: Session, address: str | None, token_file: Path | None) -> N
 @daemon.command()
 def uninstall(session: Session) -> None:
     """Remove the file that 'mdvec daemon install' wrote."""
-    from mdvec.interfaces.daemon.control import unit_for
-
-    unit = unit_for(_place(session), (), cwd=session.cwd, env=session.env, platform=sys.platform)
+    unit = control.unit_for(_place(session), (), cwd=session.cwd, env=session.env, platform=sys.platform)
     if not unit.path.exists():
         note("nothing is installed for this database")
         return
@@ -232,8 +221,6 @@ def open_(session: Session, /, query: tuple[str, ...], address: str | None, no_b
     Opens the page of the daemon if it is running, else serves it until Ctrl-C. Words after the command are
     searched at once.
     """
-    from mdvec.interfaces.daemon import control
-
     browse: Callable[[str], object] = str if no_browser else webbrowser.open
     page = "/?" + urlencode({"q": " ".join(query)}) if query else "/"
 
@@ -241,27 +228,20 @@ def open_(session: Session, /, query: tuple[str, ...], address: str | None, no_b
         # A browser in the terminal returns when it is closed.
         threading.Thread(target=browse, args=(url + page,), daemon=True).start()
 
-    info = control.running(_place(session)) if address is None else None
+    info = running(_place(session)) if address is None else None
     if info is not None:
         note(f"the daemon serves the page at {info.url}{page}")
         browse(info.url + page)
         return 0
-    try:
-        return serve_over_http(session, address or USUAL_ADDRESS, visit=visit)
-    except ListenError:
-        if address is not None:
-            raise
-        return serve_over_http(session, _ANY_PORT, visit=visit)
+    return serve_over_http(session, address or USUAL_ADDRESS, visit=visit, any_port=address is None)
 
 
-def _log(place: DaemonPlace, config: Config) -> Path:
+def _log(place: Path, config: Config) -> Path:
     """Return the file of a daemon's log."""
-    return place.log if config.log.file is None else Path(config.log.file)
+    return Path(config.log.file or place / LOG)
 
 
-def _place(session: Session) -> DaemonPlace:
-    from mdvec.interfaces.daemon.place import place_of
-
+def _place(session: Session) -> Path:
     return place_of(session.database_place(session.load_config().config))
 
 

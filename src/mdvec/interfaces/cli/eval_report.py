@@ -15,13 +15,13 @@ from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY
 from mdvec.evaluation.report import EvalReport, Interval, SetReport, by_grade, failures, main_system
 from mdvec.interfaces.answers import JsonObject
 from mdvec.interfaces.cli.terminal import (
-    aligned_text,
     json_text,
     note,
     print_failure,
+    table_text,
+    table_width,
     warn,
     write,
-    write_table,
 )
 from mdvec.interfaces.present import reranked_line
 from mdvec.interfaces.printing import printable
@@ -80,30 +80,23 @@ def print_report(
         output: The file to write instead.
         own_failures: The default of the user's own questions; of other sets none are listed.
     """
-    if shown == "table" and output is None:
-        for position, table in enumerate(_tables(report, failures, own_failures)):
-            write(printable(table.title).join(("\n" if position else "", "\n\n")))
-            write_table(table.columns, table.rows)
-        return
-    text = _text(report, shown, failures, own_failures)
+    if shown == "json":
+        text = json_text(report_json(report))
+    elif shown == "html":
+        from mdvec.evaluation.page import MAX_FAILURES, render
+
+        text = render(report, max_failures=MAX_FAILURES if failures is None else failures)
+    else:
+        width = table_width() if output is None else None
+        text = "\n".join(
+            f"{printable(table.title)}\n\n{table_text(table.columns, table.rows, width)}"
+            for table in _tables(report, failures, own_failures)
+        )
     if output is None:
         write(text)
     else:
         output.write_text(text, encoding="utf-8", errors="backslashreplace")
         note(f"written to {output}")
-
-
-def _text(report: EvalReport, shown: str, failures: int | None, own_failures: int) -> str:
-    if shown == "json":
-        return json_text(report_json(report))
-    if shown == "html":
-        from mdvec.evaluation.page import MAX_FAILURES, render
-
-        return render(report, max_failures=MAX_FAILURES if failures is None else failures)
-    return "\n".join(
-        f"{table.title}\n\n{aligned_text(table.columns, table.rows)}"
-        for table in _tables(report, failures, own_failures)
-    )
 
 
 def _tables(report: EvalReport, failures: int | None, own_failures: int) -> Iterator[Table]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,17 +20,17 @@ if TYPE_CHECKING:
 
 def collection_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's signature
     """Return the names of collections that start so, disabled ones too."""
-    names = _found(
-        ctx, lambda workspace: [each.name for each in workspace.collections(include_disabled=True)]
+    return _found(
+        ctx,
+        incomplete,
+        lambda workspace: [each.name for each in workspace.collections(include_disabled=True)],
     )
-    return [name for name in names if name.startswith(incomplete)]
 
 
 def tag_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's signature
     """Return the tags that start so, most used first; of the collections named before, if there are any."""
     named = ctx.params.get("collections") or ()
-    tags = _found(ctx, lambda workspace: [each.tag for each in workspace.tags(named)])
-    return [tag for tag in tags if tag.casefold().startswith(incomplete.casefold())]
+    return _found(ctx, incomplete, lambda workspace: [each.tag for each in workspace.tags(named)])
 
 
 def presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's signature
@@ -41,16 +40,11 @@ def presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     return [name for name in preset_names() if name.startswith(incomplete)]
 
 
-def _found(ctx: click.Context, names_in: Callable[[Workspace], list[str]]) -> list[str]:
-    """Return names in the workspace; none where there is no index, or it cannot be read."""
+def _found(ctx: click.Context, start: str, names_in: Callable[[Workspace], list[str]]) -> list[str]:
+    """Return names in the workspace that start so; none where there is no index, or it cannot be read."""
     session: Session = ctx.obj
-    with suppress(MdvecError):
-        config = session.load_config().config
-        place = session.database_place(config)
-        if isinstance(place, Path) and not place.exists():
-            return []
-        with session.open(config) as (workspace, _):
-            return names_in(workspace)
+    with suppress(MdvecError), session.open() as (workspace, _):
+        return [name for name in names_in(workspace) if name.casefold().startswith(start.casefold())]
     return []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +14,7 @@ from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, note_no_collections, print_failure, warn, write
 from mdvec.interfaces.errors import EXIT_FAILED, translate
-from mdvec.interfaces.present import embedded_so_far, estimate_summary, import_summary
+from mdvec.interfaces.present import estimate_summary, import_summary
 from mdvec.text.quantity import quantity
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 
@@ -23,7 +22,6 @@ from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 _MOST_WARNINGS = 5
 
 if TYPE_CHECKING:
-    from mdvec.errors import EmbeddingError
     from mdvec.types.model_report import ImportEstimate
     from mdvec.workspace import Workspace
 
@@ -77,7 +75,7 @@ def import_(
     failed = False
     with (
         session.open(makes=session.docs_dir is not None) as (workspace, _),
-        _embedding_on(cluster, workspace, session),
+        workspace.models.embedding_on(cluster, shows_output=session.verbose),
     ):
         names = tuple(dict.fromkeys(names)) or tuple(each.name for each in workspace.collections())
         if not names:
@@ -115,16 +113,14 @@ def _import_one(
         return False
     _print_report(report, session)
     if report.failure is not None:
-        _print_missing_vectors(report.failure, f"{embedded_so_far(report)}. Run {resume} to resume.")
+        failure = translate(report.failure)
+        # The command that resumes it stands in place of the general hint.
+        own_hint = "" if failure.hint == report.failure.default_hint else f"{failure.hint} "
+        done = (
+            f"{report.total_chunks - report.pending_chunks:,} of {report.total_chunks:,} chunks are embedded"
+        )
+        print_failure(failure.message, f"{own_hint}{done}. Run {resume} to resume.")
     return not (report.failed or report.failure)
-
-
-def _embedding_on(
-    cluster: str | None, workspace: Workspace, session: Session
-) -> AbstractContextManager[None]:
-    if cluster is None:
-        return nullcontext()
-    return workspace.models.embedding_on(cluster, shows_output=session.verbose)
 
 
 def _print_report(report: ImportReport, session: Session) -> None:
@@ -138,16 +134,6 @@ def _print_report(report: ImportReport, session: Session) -> None:
         command = session.command("status", "-n", report.collection)
         note(f"and {quantity(more, 'more warning')}; '{command}' has all of them")
     write(import_summary(report) + "\n")
-
-
-def _print_missing_vectors(error: EmbeddingError, pending: str) -> None:
-    """Print why vectors are missing, and the next step.
-
-    ``pending`` is the progress, and the command that resumes it, in place of the general hint.
-    """
-    failure = translate(error)
-    own_hint = "" if failure.hint == error.default_hint else f"{failure.hint} "
-    print_failure(failure.message, own_hint + pending)
 
 
 def _print_estimate(estimate: ImportEstimate, session: Session) -> None:

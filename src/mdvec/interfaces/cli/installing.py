@@ -128,7 +128,7 @@ def install(
     if not changed:
         note(f"{path} already has this entry: nothing to do")
     if url is None and (changed or dry_run):
-        needs = {_configured_provider(session)} if dry_run else _providers(session)
+        needs = {session.load_config().config.embedding.provider} if dry_run else _providers(session)
         _note_missing_keys(session, needs, {*env, *references}, can_refer=client.passes_variables)
     if not changed or dry_run:
         return
@@ -205,18 +205,14 @@ def _target(
 
 
 def _check_only_url(session: Session, env: Mapping[str, str], references: tuple[str, ...]) -> None:
-    if env or references or any((session.docs_dir, session.data_dir, session.config, session.database)):
+    if env or references or session.places():
         msg = "a running server has its own folder, database, configuration and variables"
         raise UsageError(msg, hint="Give them to 'mdvec serve --http', and only the URL here.")
 
 
-def _configured_provider(session: Session) -> str:
-    return session.load_config().config.embedding.provider
-
-
 def _providers(session: Session) -> set[str]:
     """Return the providers of models and the kinds of sources. Opening the database may write to it."""
-    found = {_configured_provider(session)}
+    found = {session.load_config().config.embedding.provider}
     # A database that cannot be read is reported by other commands.
     with suppress(MdvecError), session.open() as (workspace, _):
         for each in workspace.collections(include_disabled=True):
@@ -253,27 +249,22 @@ def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
     _name_configuration(session)
     loaded = session.load_config()
     from_env = {origin for origin in loaded.origins.values() if origin.startswith("MDVEC_")} - set(env)
-    database = session.database
+    places = session.places()
     location = loaded.config.store.location
     is_set_here = loaded.origins.get("store.location") in from_env
-    if database is None and session.docs_dir is None and location and is_set_here and not scheme_of(location):
-        database = location
+    has_own = places.keys() & {"--database", "--docs-dir"}
+    if not has_own and location and is_set_here and not scheme_of(location):
+        places["--database"] = location
         from_env.remove(loaded.origins["store.location"])
     if from_env:
         names = ", ".join(sorted(from_env))
         warn(f"{names} is set here, but may not be where the client starts: --env writes it into the entry")
     # -P keeps the folder the client happens to start in from standing in for Python's own modules.
     command = [sys.executable, "-P", "-m", "mdvec", "serve"]
-    options = {
-        "--docs-dir": session.docs_dir,
-        "--data-dir": session.data_dir,
-        "--config": session.config,
-        "--database": database,
-    }
-    for option, path in options.items():
-        if path is not None and scheme_of(str(path)):
+    for option, path in places.items():
+        if scheme_of(str(path)):
             command += [option, _without_secrets(str(path))]
-        elif path is not None:
+        else:
             command += [option, os.path.abspath(path)]  # noqa: PTH100 - .. goes, links stay
     return tuple(command)
 

@@ -64,14 +64,14 @@ class TerminalProgress:
 
     def __call__(self, stage: Stage, done: int, total: int, detail: str = "", /) -> None:
         """Move the bar; a new step replaces the one before. A wait is a line of text without a bar."""
-        from mdvec.interfaces.present import progress_line, step_words
+        from mdvec.interfaces.present import STEP_WORDS, progress_line
 
         with self._guard, suppress(OSError, ValueError):  # a terminal that is closed stops no import
             if self._bar is None or stage is not self._stage:
                 self.hide()
                 self._bar, self._stage = _bar(stage), stage
                 self._bar.start()
-            text = progress_line(stage, done, total, detail) if stage is Stage.WAIT else step_words(stage)
+            text = progress_line(stage, done, total, detail) if stage is Stage.WAIT else STEP_WORDS[stage]
             self._bar.update(
                 self._bar.task_ids[0],
                 description=visible(text[:1].upper() + text[1:]),
@@ -89,30 +89,30 @@ class TerminalProgress:
 
 def _bar(stage: Stage) -> Progress:
     """Return a bar that is not shown yet; quick commands do not load rich."""
+    from rich import progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeRemainingColumn,
-    )
     from rich.table import Column
     from rich.text import Text
 
-    class Rate(ProgressColumn):
-        def render(self, task: Task) -> Text:
+    class Rate(progress.ProgressColumn):
+        def render(self, task: progress.Task) -> Text:
             return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="progress.data.speed")
 
     is_wait = stage is Stage.WAIT
     # A narrow terminal shows who is waited for on two lines; the end says how far that is.
     column = Column(no_wrap=not is_wait)
-    columns: list[ProgressColumn] = [TextColumn("{task.description}", markup=False, table_column=column)]
+    columns: list[progress.ProgressColumn] = [
+        progress.TextColumn("{task.description}", markup=False, table_column=column)
+    ]
     if not is_wait:
-        columns += [BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn()]
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        counted = (
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            Rate(),
+            progress.TimeRemainingColumn(),
+        )
+        columns += counted
+    bar = progress.Progress(*columns, console=Console(stderr=True), transient=True)
     bar.add_task("", total=None)
     return bar
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, assert_never
+from typing import Any
 
 import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.common_options import WholeNumber, command, daemon_option, format_option
+from mdvec.interfaces.cli.common_options import Option, WholeNumber, command, daemon_option, format_option
 from mdvec.interfaces.cli.filters import filter_options, names_option, path_name_option
 from mdvec.interfaces.cli.search import write_hits
 from mdvec.interfaces.cli.session import Session
-from mdvec.interfaces.cli.terminal import note, warn, write, write_documents, write_json, write_table
+from mdvec.interfaces.cli.terminal import note, warn, write, write_documents, write_table
 from mdvec.interfaces.printing import visible
 from mdvec.types.document import LinkKind
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink
 
 _INDENT = "  "
 
-_DEFAULT_LIMIT = 50
+
+def _limit_option(most: int, default: int) -> Option:
+    number = WholeNumber(1, most)
+    text = "Maximum number of documents."
+    return click.option("-k", "--limit", type=number, default=default, show_default=True, help=text)
 
 
 @command()
@@ -151,17 +155,7 @@ def _outgoing(link: OutgoingLink) -> str:
 
 
 def _end(link: OutgoingLink) -> str:
-    match link.state:
-        case LinkState.DOCUMENT:
-            return link.path or ""
-        case LinkState.FILE:
-            return "a file, not a document"
-        case LinkState.OUTSIDE:
-            return "outside"
-        case LinkState.UNRESOLVED:
-            return "unresolved"
-        case _:
-            assert_never(link.state)
+    return link.path or ("a file, not a document" if link.state is LinkState.FILE else link.state.value)
 
 
 def _backlink(link: Backlink) -> str:
@@ -171,27 +165,14 @@ def _backlink(link: Backlink) -> str:
 
 def _written(kind: LinkKind, target: str, fragment: str, text: str) -> str:
     address = f"{target}#{fragment}" if fragment else target
-    match kind:
-        case LinkKind.MARKDOWN:
-            return f"[{text}]({address})"
-        case LinkKind.EMBED:
-            return f"![[{address}{'|' + text if text else ''}]]"
-        case LinkKind.WIKI | LinkKind.PREVIOUS:
-            return f"[[{address}{'|' + text if text else ''}]]"
-        case _:
-            assert_never(kind)
+    if kind is LinkKind.MARKDOWN:
+        return f"[{text}]({address})"
+    return f"{'!' * (kind is LinkKind.EMBED)}[[{address}{'|' + text if text else ''}]]"
 
 
 @command()
 @filter_options
-@click.option(
-    "-k",
-    "--limit",
-    type=WholeNumber(1, 1000),
-    default=_DEFAULT_LIMIT,
-    show_default=True,
-    help="Maximum number of documents.",
-)
+@_limit_option(1000, 50)
 @format_option("table", "json", "jsonl", "paths")
 @daemon_option
 def ls(session: Session, /, **options: Any) -> None:
@@ -206,48 +187,31 @@ def ls(session: Session, /, **options: Any) -> None:
 
     request = msgspec.convert({"query": "", **options}, SearchRequest)
     with session.reading(*request.collections) as (workspace, _):
-        output = session.output
         page = listed(workspace, request)
         several = len(request.collections or workspace.collections()) > 1
-    match output:
-        case "json":
-            write_json(page)
-        case "jsonl":
-            for each in page.documents:
-                write_json(each)
-        case "paths":
-            paths = (each.file or f"{each.collection}/{each.path}" for each in page.documents)
-            write_documents("".join(f"{path}\n" for path in paths))
-        case _:
-            rows = [
-                (
-                    present.moment_of(each.updated),
-                    f"{each.collection}/{each.path}" if several else each.path,
-                    each.title,
-                )
-                for each in page.documents
-            ]
-            if rows:
-                write_table(("updated", "path", "title"), rows)
+    paths = (each.file or f"{each.collection}/{each.path}" for each in page.documents)
+    if not session.wrote_rows(page, page.documents, paths) and page.documents:
+        rows = [
+            (
+                present.moment_of(each.updated),
+                f"{each.collection}/{each.path}" if several else each.path,
+                each.title,
+            )
+            for each in page.documents
+        ]
+        write_table(("updated", "path", "title"), rows)
     if not page.documents:
         note("no documents")
         if page.hint:
             note(f"hint: {page.hint}")
-    elif page.more and output == "table":
+    elif page.more and session.output == "table":
         note(f"there are more than {request.limit:,}; --limit shows more")
 
 
 @command()
 @click.argument("path")
 @path_name_option
-@click.option(
-    "-k",
-    "--limit",
-    type=WholeNumber(1, 100),
-    default=5,
-    show_default=True,
-    help="Maximum number of documents.",
-)
+@_limit_option(100, 5)
 @format_option("text", "json", "jsonl", "paths")
 @daemon_option
 def related(session: Session, path: str, name: str | None, limit: int) -> None:

@@ -26,7 +26,6 @@ from mdvec.interfaces.cli.terminal import (
     terminal_columns,
     use_color,
     write_documents,
-    write_json,
     write_raw,
 )
 from mdvec.interfaces.excerpt import best_passage
@@ -164,20 +163,14 @@ def write_hits(
     several: bool = False,
 ) -> None:
     """Write an answer in the format of the session."""
-    match session.output:
-        case "json":
-            write_json(result)
-        case "jsonl":
-            for hit in result.hits:
-                write_json(hit)
-        case "md":
-            write_documents(present.hits_markdown(result))
-        case "paths":
-            write_documents("".join(f"{path}\n" for path in present.hit_paths(result)))
-        case _:
-            colored = use_color(color or config.display.color, session.env)
-            editor = config.display.editor if colored and terminal_columns() is not None else ""
-            write_raw(hits_text(result, colored=colored, explain=explain, several=several, editor=editor))
+    if session.wrote_rows(result, result.hits, present.hit_paths(result)):
+        return
+    if session.output == "md":
+        write_documents(present.hits_markdown(result))
+        return
+    colored = use_color(color or config.display.color, session.env)
+    editor = config.display.editor if colored and terminal_columns() is not None else ""
+    write_raw(hits_text(result, colored=colored, explain=explain, several=several, editor=editor))
 
 
 def hits_text(result: SearchResult, *, colored: bool, explain: bool, several: bool, editor: str = "") -> str:

@@ -99,11 +99,10 @@ class ServedSession(Session):
             NotServedError: If another one is meant, or how it would be opened matters.
         """
         config = config or self.load_config().config
-        if self.workspace is None or self.verbose or self.no_daemon or self.choice or serves:
+        is_wrong = self.data_dir is not None and self.docs_dir is None
+        if self.workspace is None or self.verbose or self.no_daemon or self.choice or serves or is_wrong:
             raise NotServedError
-        if self.data_dir is not None and self.docs_dir is None:  # an error
-            raise NotServedError
-        place = place_of(self.database_place(config)).folder.name
+        place = place_of(self.database_place(config)).name
         if place != self.place:
             raise NotServedError(place)
         if settings_id(config, self.docs_dir) != self.settings:

@@ -117,7 +117,7 @@ def rpc(session: Session) -> int:
             session.docs_dir = folder_of(loaded.path)
     with _opened_for_stdio(session, "a JSON-RPC client") as (workspace, _):
         with lasting_imports():
-            from mdvec.interfaces.rpc.lines import serve_rpc_stdio
+            from mdvec.interfaces.rpc.methods import serve_rpc_stdio
         return serve_rpc_stdio(workspace, verbose=session.verbose)
 
 
@@ -199,11 +199,13 @@ def serve_over_http(
     address: str,
     *,
     visit: Callable[[str], None] = lambda _: None,
+    any_port: bool = False,
     **how: Any,
 ) -> int:
     """Serve MCP, JSON-RPC and the page until Ctrl-C, and return the exit code.
 
-    ``visit`` receives the URL of the page as soon as it is served; ``how`` is for :func:`opened_for_http`.
+    ``visit`` receives the URL of the page as soon as it is served. With ``any_port`` it takes a free port if
+    that of the address is in use; ``how`` is for :func:`opened_for_http`.
 
     Raises:
         UsageError: If the options contradict each other, or would let everybody in.
@@ -212,7 +214,14 @@ def serve_over_http(
     with opened_for_http(session, address, **how) as (workspace, config, options):
         with lasting_imports():
             from mdvec.interfaces.app import serve_http
-        return serve_http(workspace, config, options, show=note, visit=visit, verbose=session.verbose)
+            from mdvec.interfaces.http.guard import MCP_PATH
+
+        def ready(url: str) -> None:
+            elsewhere = ", at every other address of this machine, too" if options.address.is_wildcard else ""
+            note(f"serving MCP at {url}{MCP_PATH} and the page at {url}/{elsewhere}; press Ctrl-C to end")
+            visit(url)
+
+        return serve_http(workspace, config, options, ready=ready, any_port=any_port, verbose=session.verbose)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mdvec import run
 from mdvec.errors import UntrustedConfigError, UsageError
 from mdvec.interfaces.cli.progress import shown_progress
-from mdvec.interfaces.cli.terminal import ask, note, print_step, warn, write, write_json
+from mdvec.interfaces.cli.terminal import ask, note, print_step, warn, write, write_documents, write_json
 from mdvec.run import Run
 from mdvec.text.addresses import without_password
 
@@ -120,6 +120,21 @@ class Session:
         write_json(value)
         return True
 
+    def wrote_rows(self, value: object, rows: Iterable[object], paths: Iterable[str]) -> bool:
+        """Write a result if a format for programs is the one to print in; return whether one is.
+
+        ``rows`` are its parts, each a line of ``jsonl``; ``paths`` what ``paths`` prints.
+        """
+        match self.output:
+            case "jsonl":
+                for each in rows:
+                    write_json(each)
+            case "paths":
+                write_documents("".join(f"{path}\n" for path in paths))
+            case _:
+                return self.wrote_json(value)
+        return True
+
     def database_place(self, config: Config) -> Path | str:
         """Return the database of the options and the configuration: an absolute path, or an address."""
         from mdvec.config.paths import database_place
@@ -128,15 +143,19 @@ class Session:
         location = config.store.location
         return database_place(location, database=self.database, docs_dir=folder, data_dir=self.data_dir)
 
-    def arguments(self) -> list[str]:
-        """Return the common options, as another process of this program takes them."""
+    def places(self) -> dict[str, Path | str]:
+        """Return the common options that name places and were given."""
         options = {
             "--docs-dir": self.docs_dir,
             "--data-dir": self.data_dir,
             "--config": self.config,
             "--database": self.database,
         }
-        given = [word for name, value in options.items() if value for word in (name, str(value))]
+        return {name: value for name, value in options.items() if value}
+
+    def arguments(self) -> list[str]:
+        """Return the common options, as another process of this program takes them."""
+        given = [word for name, value in self.places().items() for word in (name, str(value))]
         return [*given, "--verbose"] if self.verbose else given
 
     def command(self, *words: str) -> str:
@@ -181,16 +200,11 @@ class Session:
 
     def _note_other_daemon(self, config: Config) -> None:
         """Warn if the daemon of the database runs another version, or has other settings."""
-        from mdvec.interfaces.daemon.place import place_of, settings_id, why_not
+        from mdvec.interfaces.daemon.place import place_of, running, settings_id, why_not
 
-        place = place_of(self.database_place(config))
-        info = place.read()
+        info = running(place_of(self.database_place(config)))
         problem = "" if info is None else why_not(info, settings_id(config, self.docs_dir))
-        if not problem:
-            return
-        from mdvec.interfaces.daemon import control
-
-        if control.running(place) is not None:  # the description of one that was killed stays
+        if problem:
             note(f"note: {problem}; for details run '{self.command('daemon', 'status')}'")
 
     @contextmanager
@@ -250,7 +264,7 @@ class Session:
         Raises:
             UsageError: If there is no ``--docs-dir``, or no such preset.
         """
-        given = self.choice
+        given = {**self.choice}
         if not given:
             return None
         if self.docs_dir is None:
@@ -260,16 +274,12 @@ class Session:
         from mdvec.types.collection import parse_embedding_spec
         from mdvec.workspace import FolderChoice
 
-        globs = {
-            name: tuple(filter(None, given[name])) if name in given else None
-            for name in ("include", "exclude")
-        }
-        return FolderChoice(
-            **globs,
-            chunker=given.get("chunker", ""),
-            embedding=parse_embedding_spec(given["embedder"]) if "embedder" in given else None,
-            preset=load_preset(given["preset"], cwd=self.cwd) if "preset" in given else None,
-        )
+        given |= {name: tuple(filter(None, given[name])) for name in ("include", "exclude") if name in given}
+        if "embedder" in given:
+            given["embedding"] = parse_embedding_spec(given.pop("embedder"))
+        if "preset" in given:
+            given["preset"] = load_preset(given["preset"], cwd=self.cwd)
+        return FolderChoice(**given)
 
     def use_index_here(self, *names: str) -> None:
         """Use the index of the folder that the working directory is in, unless another one is named.

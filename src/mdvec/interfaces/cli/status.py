@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -106,6 +106,7 @@ def _registration_lines(status: CollectionStatus) -> Iterator[str]:
         "search": _settings(collection.search, "{}"),
         "created": present.moment(collection.created_ms) if collection.created_ms else "",
         "updated": present.moment(collection.updated_ms) if collection.updated_ms else "",
+        "by": collection.app_version and f"mdvec {collection.app_version}",
     }
     yield from (f"{key}: {value}" for key, value in shown.items() if value)
 
@@ -114,12 +115,11 @@ def _settings(settings: ChunkingSpec | SearchDefaults, layout: str) -> str:
     """Return the settings that were chosen for a collection, laid out; empty without any."""
     chosen = {key: value for key, value in msgspec.structs.asdict(settings).items() if value is not None}
     chosen.pop("strategy", None)
-    parts = (f"{key} {_value(value)}" for key, value in chosen.items())
+    parts = (
+        f"{key} {' '.join(map(str, value)) if isinstance(value, tuple) else value}"
+        for key, value in chosen.items()
+    )
     return layout.format(", ".join(parts)) if chosen else ""
-
-
-def _value(value: float | tuple[int, ...]) -> str:
-    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _print_details(status: CollectionStatus) -> None:
@@ -129,13 +129,10 @@ def _print_details(status: CollectionStatus) -> None:
     for line in _state_lines(status):
         write(f"\n{visible(f'{name}: {line}')}\n")
     contexts = shown_contexts(status.collection.folder_contexts)
-    if contexts:
-        write(f"\n{name}: contexts of folders\n")
-        told = (f"  {each.folder or '.'}: {each.text}" for each in contexts)
-        write("".join(f"{visible(line)}\n" for line in told))
+    _write_list(f"{name}: contexts of folders", [f"{each.folder or '.'}: {each.text}" for each in contexts])
+    _write_list(f"{name}: files with problems or warnings", status.remarks)
     if status.check is not None:
-        lines = list(_check_lines(status.check)) or ["index and source agree"]
-        write(f"\n{name}:\n" + "".join(f"  {visible(line)}\n" for line in lines))
+        _write_list(f"{name}:", list(_check_lines(status.check)) or ["index and source agree"])
     if status.files:
         write("\n")
         write_table(
@@ -145,6 +142,11 @@ def _print_details(status: CollectionStatus) -> None:
                 for each in status.files
             ],
         )
+
+
+def _write_list(title: str, lines: Sequence[str]) -> None:
+    if lines:
+        write(f"\n{title}\n" + "".join(f"  {visible(line)}\n" for line in lines))
 
 
 def _state_lines(status: CollectionStatus) -> Iterator[str]:

@@ -43,23 +43,17 @@ def list_stores(session: Session) -> None:
         ("store", "stores", registry.named_store(str(session.database or config.store.location or ""))),
         ("vector index", "vector_indexes", registry.named_vector_index(config.store.vectors or "")[0]),
     )
-    rows = [
+    rows: list[dict[str, object]] = [
         {"kind": kind, "name": name, "in_use": name == used, "installed": registry.is_installed(stage, name)}
         for kind, stage, used in kinds
         for name in registry.names(stage)
     ]
     if session.wrote_json(rows):
         return
-    shown = [
-        (
-            str(row["kind"]),
-            name := str(row["name"]),
-            "yes" if row["in_use"] else "",
-            "yes" if row["installed"] else registry.install_command(name),
-        )
-        for row in rows
-    ]
-    write_table(("kind", "name", "in use", "installed"), shown)
+    for row in rows:
+        row["in_use"] = "yes" if row["in_use"] else ""
+        row["installed"] = "yes" if row["installed"] else registry.install_command(str(row["name"]))
+    write_table(("kind", "name", "in use", "installed"), [[*map(str, row.values())] for row in rows])
 
 
 @store.command()
@@ -208,14 +202,13 @@ def publish(session: Session, target: str, names: tuple[str, ...], keep: int | N
     )
 
 
-_DEFAULT_FOLDER = Path("mdvec-site")
 _MAX_DEAD_LINKS = 10
 
 _output_option = click.option(
     "-o",
     "--output",
     type=FOLDER,
-    default=_DEFAULT_FOLDER,
+    default=Path("mdvec-site"),
     show_default=True,
     metavar="DIR",
     help="The folder of the site.",

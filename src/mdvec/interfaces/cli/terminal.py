@@ -122,28 +122,25 @@ def write_documents(text: str) -> None:
 
 def write_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Write rows for people: a table that fits the terminal, aligned columns elsewhere."""
+    write_raw(table_text(columns, rows, table_width()))
+
+
+def table_width() -> int | None:
+    """Return the width of tables, None for as wide as they are."""
     width = terminal_columns()
-    if width is None:
-        write_raw(aligned_text(columns, rows))
-    else:
-        write_raw(table_text(columns, rows, width or _USUAL_COLUMNS))
+    return None if width is None else width or _USUAL_COLUMNS
 
 
-def aligned_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lay out rows in aligned columns, as wide as they are."""
-    lines = [[column.upper() for column in columns], *([visible(cell) for cell in row] for row in rows)]
-    widths = [max(cell_width(line[index]) for line in lines) for index in range(len(columns))]
-    return "".join(_aligned(line, widths) for line in lines)
+def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
+    """Lay out rows in aligned columns, as wide as they are, or for a terminal of that many columns.
 
-
-def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> str:
-    """Lay out rows for a terminal of that many columns.
-
-    The widest column is wrapped where its words allow it. Where that is not enough, each row becomes a
+    There the widest column is wrapped where its words allow it. Where that is not enough, each row becomes a
     paragraph with the names of the columns.
     """
     lines = [[column.upper() for column in columns], *([visible(cell) for cell in row] for row in rows)]
     widths = [max(cell_width(line[index]) for line in lines) for index in range(len(columns))]
+    if width is None:
+        return "".join(_aligned(line, widths) for line in lines)
     excess = sum(widths) + len(_GAP) * (len(columns) - 1) - width
     if excess > 0:
         widest = widths.index(max(widths))

@@ -19,8 +19,7 @@ COMMAND_PATH = "/command"
 """Where a daemon runs a command line, see :class:`mdvec.interfaces.cli.served.CommandLine`."""
 
 _REFUSING = {"--help", "-h", "--no-daemon", "--verbose"}
-_PASSED_PREFIX = "MDVEC_"
-_PASSED_NAMES = ("NO_COLOR", "TERM")
+_PASSED = ("MDVEC_", "NO_COLOR", "TERM")
 _CONNECT_TIMEOUT_S = 2.0
 # A daemon that hangs must not keep others from their work: the command then runs in this process.
 _ANSWER_TIMEOUT_S = 60.0
@@ -44,37 +43,38 @@ def outcome_of(
         The exit code, and what to write: the number of a stream and a text, in order. None if the command
         has to run in this process.
     """
-    if not _can_be_served(args):
-        return None
-    daemons = _daemons()
+    can_be_served = not _REFUSING.intersection(args) and any(name in args for name in COMMANDS)
+    daemons = _daemons() if can_be_served else {}
     if not daemons:
         return None
     import json
 
-    line: dict[str, object] = {
-        "args": [*args],
-        "env": {name: value for name, value in env.items() if _is_passed(name)},
-        "shared": shared_environment(),
-        "columns": columns,
-    }
-    place = ""
     try:
-        line["cwd"] = os.fspath(cwd or os.getcwd())
+        line = {
+            "args": [*args],
+            "env": {name: value for name, value in env.items() if name.upper().startswith(_PASSED)},
+            "shared": shared_environment(),
+            "columns": columns,
+            "cwd": os.fspath(cwd or os.getcwd()),
+        }
         # A name that is no UTF-8 cannot be sent.
         request = json.dumps(line, ensure_ascii=False).encode()
     except (OSError, ValueError):
         return None
-    while daemons:
+    place = next(iter(daemons))
+    while daemon := daemons.pop(place, None):
         try:
-            daemon = daemons.pop(place) if place in daemons else daemons.popitem()[1]
             outcome = _answer(daemon, request)
             if outcome["code"] is not None:
                 return outcome["code"], outcome["output"]
             place = outcome["place"]
-        except (OSError, ValueError, KeyError, TypeError):
-            continue  # it is gone, or has a bug, which shows up here, too
-        if place not in daemons:
-            break
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+        ):  # it is gone, or has a bug, which shows up here, too
+            place = next(iter(daemons), "")
     return None
 
 
@@ -94,14 +94,6 @@ def shared_environment() -> list[str]:
 
     folders = (platformdirs.user_config_dir, platformdirs.user_data_dir, platformdirs.user_cache_dir)
     return [os.path.expanduser("~"), os.environ.get("TZ", ""), *(folder() for folder in folders)]
-
-
-def _can_be_served(args: Sequence[str]) -> bool:
-    return not _REFUSING.intersection(args) and any(name in args for name in COMMANDS)
-
-
-def _is_passed(name: str) -> bool:
-    return name.upper().startswith(_PASSED_PREFIX) or name in _PASSED_NAMES
 
 
 def _daemons() -> dict[str, dict[str, Any]]:
@@ -147,23 +139,22 @@ def _answer(daemon: Mapping[str, Any], body: bytes) -> dict[str, Any]:
     import socket
 
     host = daemon["url"].partition("//")[2]
-    name, _, port = host.rpartition(":")
     # http.client would import the parsers of mail and the engine of TLS. HTTP/1.0 ends with the connection.
     head = (
         f"POST {COMMAND_PATH} HTTP/1.0\r\nHost: {host}\r\nAuthorization: Bearer {daemon['token']}\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
-    if daemon["socket"]:
-        connection, address = socket.socket(socket.AF_UNIX), daemon["socket"]
-    else:  # this system has no Unix sockets
-        family = socket.AF_INET6 if ":" in name else socket.AF_INET
-        connection, address = socket.socket(family), (name.strip("[]"), int(port))
-    with connection:
-        connection.settimeout(_CONNECT_TIMEOUT_S)
-        connection.connect(address)
+    path = daemon["socket"]
+    name, _, port = host.rpartition(":")
+    address = name.strip("[]"), int(port)  # without Unix sockets on this system
+    with (
+        socket.socket(socket.AF_UNIX) if path else socket.create_connection(address, _CONNECT_TIMEOUT_S)
+    ) as connection:
+        if path:
+            connection.settimeout(_CONNECT_TIMEOUT_S)
+            connection.connect(path)
         connection.settimeout(_ANSWER_TIMEOUT_S)
         connection.sendall(head.encode() + body)
         with connection.makefile("rb") as response:
-            _, _, answer = response.read().partition(b"\r\n\r\n")
-    outcome: dict[str, Any] = json.loads(answer)
+            outcome: dict[str, Any] = json.loads(response.read().partition(b"\r\n\r\n")[2])
     return outcome

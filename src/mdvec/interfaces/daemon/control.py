@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import plistlib
 import subprocess
 import sys
 import time
@@ -12,11 +11,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-import psutil
 from msgspec import Struct
 
 from mdvec.config.trust import make_private_folder
-from mdvec.interfaces.daemon.place import DaemonError, DaemonInfo, DaemonPlace
+from mdvec.interfaces.daemon.place import LOG, OUTPUT, DaemonError, DaemonInfo, read_info, running
 from mdvec.locks import locked
 from mdvec.text.addresses import without_password
 
@@ -29,31 +27,21 @@ _DETACHED = 0x8 if sys.platform == "win32" else 0  # subprocess.DETACHED_PROCESS
 _Found = TypeVar("_Found")
 
 
-def running(place: DaemonPlace) -> DaemonInfo | None:
-    """Return what the daemon says that holds the lock; None when none does."""
-    if not place.lock.exists():
-        return None
-    with locked(place.lock, wait_s=0) as free:
-        return None if free else place.read()
-
-
 @contextmanager
-def one_at_a_time(place: DaemonPlace) -> Iterator[None]:
+def one_at_a_time(place: Path) -> Iterator[None]:
     """Let no other command start this daemon meanwhile: the second one would report a failure.
 
     After a minute it goes on regardless.
     """
-    make_private_folder(place.folder)
-    with locked(place.start_lock, wait_s=_START_WAIT_S):
+    make_private_folder(place)
+    with locked(place / "start.lock", wait_s=_START_WAIT_S):
         yield
 
 
-def start(
-    place: DaemonPlace, command: Sequence[str], *, cwd: Path, env: Mapping[str, str]
-) -> DaemonInfo | None:
+def start(place: Path, command: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> DaemonInfo | None:
     """Start a daemon, and wait until it is ready.
 
-    Its folder must exist. What it prints is written to ``place.output``.
+    Its folder must exist. What it prints is written to :data:`OUTPUT` there.
 
     Returns:
         Its description of itself; None if it ended.
@@ -61,7 +49,7 @@ def start(
     Raises:
         DaemonError: If it was not ready in time.
     """
-    with os.fdopen(os.open(place.output, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as output:
+    with os.fdopen(os.open(place / OUTPUT, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as output:
         process = subprocess.Popen(  # noqa: S603 - this program itself
             command,
             cwd=cwd,
@@ -72,19 +60,26 @@ def start(
             start_new_session=True,
             creationflags=_DETACHED,
         )
-    info = _wait_for(lambda: _answering(place, process.pid), process)
+
+    def answering() -> DaemonInfo | None:
+        info = read_info(place)
+        return info if info is not None and info.pid == process.pid else None
+
+    info = _wait_for(answering, process)
     if info is None and process.poll() is None:
         msg = f"the daemon is not ready after {_START_WAIT_S:.0f} seconds: process {process.pid}"
-        raise DaemonError(msg, hint=f"It may still become ready. What it does is in {place.log}.")
+        raise DaemonError(msg, hint=f"It may still become ready. What it does is in {place / LOG}.")
     return info
 
 
-def stop(place: DaemonPlace, info: DaemonInfo) -> None:
+def stop(place: Path, info: DaemonInfo) -> None:
     """End a daemon, by force if it does not end by itself.
 
     Raises:
         DaemonError: If it runs on.
     """
+    import psutil  # the page and mdvec --help do without
+
     for end in (psutil.Process.terminate, psutil.Process.kill):
         with suppress(psutil.NoSuchProcess):
             end(psutil.Process(info.pid))
@@ -92,11 +87,6 @@ def stop(place: DaemonPlace, info: DaemonInfo) -> None:
             return
     msg = f"the daemon did not stop: process {info.pid}"
     raise DaemonError(msg, hint="It may wait for a disk; end the process yourself.")
-
-
-def _answering(place: DaemonPlace, pid: int) -> DaemonInfo | None:
-    info = place.read()
-    return info if info is not None and info.pid == pid else None
 
 
 def _wait_for(
@@ -140,7 +130,7 @@ class Unit(Struct, frozen=True):
 
 
 def unit_for(
-    place: DaemonPlace,
+    place: Path,
     command: Sequence[str],
     *,
     cwd: Path,
@@ -163,7 +153,7 @@ def unit_for(
     if secret is not None:
         msg = f"{secret} contains a password, which the unit's file would contain, too"
         raise DaemonError(msg, hint="Leave the password to ~/.pgpass, or set [store] location.")
-    name = f"{_LABEL}-{place.folder.name}"
+    name = f"{_LABEL}-{place.name}"
     if platform == "linux":
         path = Path(
             env.get("XDG_CONFIG_HOME") or Path.home() / ".config", "systemd", "user", f"{name}.service"
@@ -175,6 +165,8 @@ def unit_for(
             f"systemctl --user disable --now {path.name}",
         )
     if platform == "darwin":
+        import plistlib
+
         path = Path.home() / "Library" / "LaunchAgents" / f"{name}.plist"
         agent = {
             "Label": name,

@@ -17,9 +17,19 @@ from msgspec import Struct
 from mdvec import __version__
 from mdvec.errors import MdvecError
 from mdvec.interfaces.daemon.client import daemons_folder, shared_environment
+from mdvec.locks import locked
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
+
+LOCK = "lock"
+"""The file in a place that a running daemon holds locked."""
+INFO = "daemon.json"
+"""The file in which a daemon describes itself once it is ready; only the holder of the lock writes it."""
+LOG = "daemon.log"
+"""The file for its log."""
+OUTPUT = "output"
+"""The file for what it prints before there is a log, and when it crashes."""
 
 # The shortest limit of an address of AF_UNIX is 104 bytes, on macOS.
 _MAX_SOCKET_BYTES = 100
@@ -58,66 +68,29 @@ class DaemonInfo(Struct, frozen=True, kw_only=True):
     token: str
 
 
-class DaemonPlace(Struct, frozen=True):
-    """The folder of one database's daemon, its owner's alone.
+def read_info(place: Path) -> DaemonInfo | None:
+    """Return what the last daemon said; it need not run any more. None if nothing can be read."""
+    try:
+        return msgspec.json.decode((place / INFO).read_bytes(), type=DaemonInfo)
+    except (OSError, msgspec.DecodeError):
+        return None
 
-    Attributes:
-        folder: The folder; it may not exist.
+
+def running(place: Path) -> DaemonInfo | None:
+    """Return what the daemon says that holds the lock; None when none does."""
+    if not (place / LOCK).exists():
+        return None
+    with locked(place / LOCK, wait_s=0) as free:
+        return None if free else read_info(place)
+
+
+def place_of(database: Path | str) -> Path:
+    """Return the folder of the daemon of a database, its owner's alone, whatever path leads to the file.
+
+    It may not exist.
     """
-
-    folder: Path
-
-    @property
-    def lock(self) -> Path:
-        """The file that a running daemon holds locked."""
-        return self.folder / "lock"
-
-    @property
-    def start_lock(self) -> Path:
-        """The file that a command holds locked while it starts a daemon."""
-        return self.folder / "start.lock"
-
-    @property
-    def log(self) -> Path:
-        """The file for its log."""
-        return self.folder / "daemon.log"
-
-    @property
-    def output(self) -> Path:
-        """The file for what it prints before there is a log, and when it crashes."""
-        return self.folder / "output"
-
-    @property
-    def _info(self) -> Path:
-        return self.folder / "daemon.json"
-
-    def read(self) -> DaemonInfo | None:
-        """Return what the last daemon said; it need not run any more. None if nothing can be read."""
-        try:
-            return msgspec.json.decode(self._info.read_bytes(), type=DaemonInfo)
-        except (OSError, msgspec.DecodeError):
-            return None
-
-    def write(self, info: DaemonInfo) -> None:
-        """Record that a daemon is ready; only the holder of the lock may call this.
-
-        Raises:
-            OSError: If it cannot be written.
-        """
-        from mdvec.config.trust import write_private
-
-        write_private(self._info, msgspec.json.encode(info))
-
-    def clear(self) -> None:
-        """Remove the daemon's description of itself."""
-        with suppress(OSError):
-            self._info.unlink()
-
-
-def place_of(database: Path | str) -> DaemonPlace:
-    """Return the place of the daemon of a database, whatever path leads to the file."""
     name = os.path.realpath(database) if isinstance(database, Path) else database
-    return DaemonPlace(Path(daemons_folder(), _short_hash(name)))
+    return Path(daemons_folder(), _short_hash(name))
 
 
 def settings_id(config: Config, docs_dir: Path | None) -> str:
@@ -144,7 +117,7 @@ def why_not(info: DaemonInfo, settings: str) -> str:
     return "" if info.settings == settings else "the daemon was started with other settings"
 
 
-def socket_path(place: DaemonPlace, env: Mapping[str, str]) -> Path | None:
+def socket_path(place: Path, env: Mapping[str, str]) -> Path | None:
     """Return the path for a Unix socket, in a folder that is its user's alone; it is made.
 
     Returns:
@@ -162,7 +135,7 @@ def socket_path(place: DaemonPlace, env: Mapping[str, str]) -> Path | None:
     folders = [Path(runtime, "mdvec")] if runtime else []
     folders.append(Path(tempfile.gettempdir(), f"mdvec-{os.geteuid()}"))
     # Of the whole path: daemons with folders of their own may share the one for sockets.
-    name = f"{_short_hash(os.fspath(place.folder))}.sock"
+    name = f"{_short_hash(os.fspath(place))}.sock"
     fitting = (each for each in folders if len(os.fsencode(each / name)) <= _MAX_SOCKET_BYTES)
     folder = next(fitting, Path("/tmp", f"mdvec-{os.geteuid()}"))  # noqa: S108 - checked below
     with suppress(FileExistsError):

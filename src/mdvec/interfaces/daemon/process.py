@@ -6,7 +6,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
@@ -20,16 +20,21 @@ from starlette.routing import Route
 from mdvec import __version__
 from mdvec.clock import now_ms
 from mdvec.config import Config
-from mdvec.config.trust import make_private_folder
-from mdvec.errors import ListenError
-from mdvec.interfaces.app import build_app, url_of
+from mdvec.config.trust import make_private_folder, write_private
+from mdvec.interfaces.app import serve_http
 from mdvec.interfaces.daemon.client import COMMAND_PATH
-from mdvec.interfaces.daemon.place import DaemonError, DaemonInfo, DaemonPlace, settings_id, socket_path
-from mdvec.interfaces.errors import bug_listener
+from mdvec.interfaces.daemon.place import (
+    INFO,
+    LOCK,
+    DaemonError,
+    DaemonInfo,
+    read_info,
+    settings_id,
+    socket_path,
+)
 from mdvec.interfaces.http.guard import MAX_REQUESTS, WebDoor, problem
-from mdvec.interfaces.http.options import Authority, ServerOptions
+from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.http.rights import bearer_token, right_of_token, rights_of
-from mdvec.interfaces.http.server import bind, serve
 from mdvec.locks import locked
 from mdvec.workspace import Workspace
 
@@ -44,7 +49,7 @@ def run_daemon(
     workspace: Workspace,
     config: Config,
     options: ServerOptions,
-    place: DaemonPlace,
+    place: Path,
     commands: Callable[[Workspace, str, str], RunCommand],
     *,
     docs_dir: Path | None,
@@ -65,36 +70,40 @@ def run_daemon(
         DaemonError: If the daemon of this database is already running.
         ListenError: If the address cannot be listened at.
     """
-    on_bug = bug_listener(verbose=verbose)
-    with _only_daemon(place):
-        listener = _bind(options.address, any_port=any_port)
-        port: int = listener.getsockname()[1]
+    with _only_daemon(place), _unix_listener(socket_path(place, env)) as (path, listeners):
         settings = settings_id(config, docs_dir)
         token = secrets.token_urlsafe(32)
         if options.rights:  # programs of its user on this machine need none of the tokens for others
             options = replace(options, rights=(*options.rights, *rights_of(token, ())))
-        door = _command_door(commands(workspace, place.folder.name, settings), token)
-        app = build_app(workspace, config, options, port, on_bug=on_bug, more=[door])
-        with _unix_listener(socket_path(place, env)) as (path, unix_listeners):
+
+        def ready(url: str) -> None:
             info = DaemonInfo(
                 pid=os.getpid(),
                 version=__version__,
                 settings=settings,
                 socket=path,
-                url=url_of(options.address, port),
+                url=url,
                 database=workspace.location,
                 started_ms=now_ms(),
                 token=token,
             )
+            write_private(place / INFO, msgspec.json.encode(info))
+            show(f"the daemon serves {info.database} at {' and '.join(filter(None, (url, path)))}")
 
-            def ready() -> None:
-                place.write(info)
-                show(f"the daemon serves {info.database} at {' and '.join(filter(None, (info.url, path)))}")
-
-            try:
-                return serve(app, listener, *unix_listeners, ready=ready)
-            finally:
-                place.clear()  # before the sockets close, so that no client uses them
+        door = _command_door(commands(workspace, place.name, settings), token)
+        try:
+            return serve_http(
+                workspace,
+                config,
+                options,
+                ready=ready,
+                any_port=any_port,
+                more=[door],
+                listeners=listeners,
+                verbose=verbose,
+            )
+        finally:
+            _forget(place)  # before the sockets close, so that no client uses them
 
 
 def _command_door(run: RunCommand, token: str) -> WebDoor:
@@ -115,29 +124,26 @@ def _command_door(run: RunCommand, token: str) -> WebDoor:
 
 
 @contextmanager
-def _only_daemon(place: DaemonPlace) -> Iterator[None]:
+def _only_daemon(place: Path) -> Iterator[None]:
     """Keep other daemons away from a database, and remove what one that was killed has left.
 
     Raises:
         DaemonError: If there is one already.
     """
-    make_private_folder(place.folder)
-    with locked(place.lock, wait_s=_LOCK_WAIT_S) as held:
+    make_private_folder(place)
+    with locked(place / LOCK, wait_s=_LOCK_WAIT_S) as held:
         if not held:
-            info = place.read()
+            info = read_info(place)
             msg = "the daemon of this database is already running" + (f": process {info.pid}" if info else "")
             raise DaemonError(msg, hint="Run 'mdvec daemon status' to see it.")
-        place.clear()
+        _forget(place)
         yield
 
 
-def _bind(address: Authority, *, any_port: bool) -> socket.socket:
-    try:
-        return bind(address)
-    except ListenError:
-        if not any_port:
-            raise
-        return bind(Authority(address.host, 0))
+def _forget(place: Path) -> None:
+    """Remove the daemon's description of itself."""
+    with suppress(OSError):
+        (place / INFO).unlink()
 
 
 @contextmanager

@@ -84,10 +84,7 @@ def api_routes(workspace: Workspace, on_bug: OnBug) -> WebDoor:
 
 def _refusal(request: Request) -> Response | None:
     """Return the answer to a request of a page elsewhere, or of a form that this door does not take."""
-
-    def problem_of(status: HTTPStatus, detail: str) -> Response:
-        return problem(status, detail, code=UsageError.code, hint="", retry=False)
-
+    problem_of = partial(problem, code=UsageError.code, hint="", retry=False)
     # An image or a link sends no Origin, and may make the server work.
     if request.headers.get("sec-fetch-site", "none") not in _OWN_SITES:
         return problem_of(HTTPStatus.FORBIDDEN, "A page of another site sent this request.")
@@ -133,11 +130,7 @@ def _decoded(body: bytes) -> Mapping[str, object]:
     Raises:
         InvalidArgumentsError: If it is not an object of JSON.
     """
-    try:
-        given = decode_json(body)
-    except (ValueError, RecursionError) as error:
-        msg = f"not JSON: {error}"
-        raise InvalidArgumentsError(msg) from error
+    given = decode_json(body)
     if isinstance(given, dict):
         return given
     msg = "the arguments are an object"

@@ -131,7 +131,7 @@ class ServerOptions:
     allowed_hosts: tuple[Authority, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    ended: EndedSessions = field(default_factory=EndedSessions, compare=False)
+    ended: EndedSessions = field(default_factory=dict, compare=False)
 
     def accepts_host(self, value: str, port: int, default_port: int = DEFAULT_PORTS["http"]) -> bool:
         """Return True if a Host header names this server.

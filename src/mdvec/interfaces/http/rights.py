@@ -22,6 +22,9 @@ COOKIE = "mdvec_session"
 LOGIN_PATH = "/login"
 """Where a browser without a session is sent."""
 
+EndedSessions = dict[str, int]
+"""When the sessions expire that were ended before; used by the thread of the server alone."""
+
 _LIFETIME_S = 30 * 24 * 60 * 60
 
 
@@ -52,18 +55,18 @@ def rights_of(token: str | None, access: Sequence[AccessToken]) -> tuple[Right, 
     # Who can read the hash must not be able to sign a session. With a token of its own, sessions hold at
     # every server of that token and after a restart.
     secret = secrets.token_bytes(32) if token is None else token.encode()
-    for each in access:
-        key = hmac.digest(secret, f"sessions of {each.hash}".encode(), "sha256")
-        rights.append(Right(bytes.fromhex(each.hash), key, frozenset(each.collections)))
-    entries: dict[bytes, int] = {} if token is None else {digest_of(token): 0}
+    entries = {each.digest: 0 for each in rights}
     for entry, each in enumerate(access, 1):
-        first = entries.setdefault(bytes.fromhex(each.hash), entry)
+        digest = bytes.fromhex(each.hash)
+        first = entries.setdefault(digest, entry)
         if not first:
             msg = f"entry {entry} of access.tokens is the token of the server"
             raise UsageError(msg, hint="Delete the entry: that token may read everything.")
         if first != entry:
             msg = f"entries {first} and {entry} of access.tokens are the same token"
             raise UsageError(msg, hint="Put its collections into one [[access.tokens]].")
+        key = hmac.digest(secret, f"sessions of {each.hash}".encode(), "sha256")
+        rights.append(Right(digest, key, frozenset(each.collections)))
     return tuple(rights)
 
 
@@ -90,7 +93,7 @@ def right_of_request(rights: Sequence[Right], headers: Headers, ended: EndedSess
         return right
     cookies = headers.get("cookie", "")
     found = next((each for each in rights if _session(cookies, each.session_key) is not None), None)
-    return None if found is None or ended.holds(cookies) else found
+    return None if _body(cookies)[0] in ended else found
 
 
 def bearer_token(headers: Headers) -> str | None:
@@ -110,28 +113,15 @@ def start_session(response: Response, key: bytes) -> None:
     response.set_cookie(COOKIE, value, max_age=_LIFETIME_S, httponly=True, samesite="strict")
 
 
-class EndedSessions:
-    """The sessions that were ended before they expired; a copy of their cookie opens nothing.
-
-    Used by the thread of the server alone.
-    """
-
-    def __init__(self) -> None:
-        self._expiry: dict[str, int] = {}
-
-    def end(self, cookies: str, rights: Sequence[Right], response: Response) -> None:
-        """End the session in a Cookie header, and delete the cookie."""
-        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
-        now_s = time.time()
-        self._expiry = {body: expires_s for body, expires_s in self._expiry.items() if expires_s > now_s}
-        for each in rights:
-            expires_s = _session(cookies, each.session_key)
-            if expires_s is not None:
-                self._expiry[_body(cookies)[0]] = expires_s
-
-    def holds(self, cookies: str) -> bool:
-        """Return True if the session in a Cookie header was ended."""
-        return _body(cookies)[0] in self._expiry
+def end_session(response: Response, cookies: str, rights: Sequence[Right], ended: EndedSessions) -> None:
+    """End the session in a Cookie header, and delete the cookie; a copy of it opens nothing."""
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    for body in [body for body, expires_s in ended.items() if expires_s <= time.time()]:
+        del ended[body]
+    for each in rights:
+        expires_s = _session(cookies, each.session_key)
+        if expires_s is not None:
+            ended[_body(cookies)[0]] = expires_s
 
 
 def _session(cookies: str, key: bytes) -> int | None:

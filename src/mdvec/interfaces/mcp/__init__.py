@@ -1,6 +1,6 @@
 """The door for AI agents: the Model Context Protocol, over standard streams and HTTP.
 
-Read ``application.py`` first: the server, for any transport. ``definitions.py`` lists the tools,
+Read ``application.py`` first: the server, and its routes over HTTP. ``definitions.py`` lists the tools,
 ``tools.py`` runs them, ``wording.py`` and ``paging.py`` write their answers, and ``resources.py`` gives
-documents by address. ``stdio.py`` and ``http.py`` are the transports.
+documents by address. ``stdio.py`` is the other transport.
 """

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.server import subscriptions
@@ -15,14 +16,21 @@ from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, Server
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR
+from mcp_types import INTERNAL_ERROR, PARSE_ERROR
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
+from pydantic_core import from_json, to_json
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mdvec import __version__
 from mdvec.config import Config
-from mdvec.errors import MdvecError
+from mdvec.errors import InvalidArgumentsError, MdvecError
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.mcp.definitions import INSTRUCTIONS, get_prompt, list_prompts
 from mdvec.interfaces.mcp.places import STATUS
@@ -30,8 +38,12 @@ from mdvec.interfaces.mcp.resources import Resources
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.interfaces.mcp.tools import Tools
 from mdvec.interfaces.mcp.wording import failure_for_client, failure_text, marked_json
+from mdvec.interfaces.parsing import decode_json
 from mdvec.types.collection import Collection
 from mdvec.workspace import Workspace
+
+if TYPE_CHECKING:  # standard streams do without
+    from mdvec.interfaces.http.guard import WebDoor
 
 # Errors repeat what the client sent, of any length. A longer text than this is cut to its start.
 _MAX_ERROR_CHARS = 1000
@@ -216,20 +228,16 @@ async def _look(
     now = await threads.call(workspace.collections)
     if seen is not None:
         await server.announce(subscriptions.ResourceUpdated(STATUS))
-        if _as_tools(seen[1]) != _as_tools(now):
+        if _parts(seen[1], "name", "description") != _parts(now, "name", "description"):
             await server.announce(subscriptions.ToolsListChanged())
-        if _as_resources(seen[1]) != _as_resources(now):
+        # Imports alone change documents.
+        if _parts(seen[1], "name", "last_indexed_ms") != _parts(now, "name", "last_indexed_ms"):
             await server.announce(subscriptions.ResourcesListChanged())
     return generation, now
 
 
-def _as_tools(collections: list[Collection]) -> list[tuple[str, str]]:
-    return [(each.name, each.description) for each in collections]
-
-
-def _as_resources(collections: list[Collection]) -> list[tuple[str, int | None]]:
-    """Return what resources depend on: names, and times of imports, which alone change documents."""
-    return [(each.name, each.last_indexed_ms) for each in collections]
+def _parts(collections: list[Collection], *fields: str) -> list[object]:
+    return [attrgetter(*fields)(each) for each in collections]
 
 
 async def _notify(session: ServerSession, change: Change) -> None:
@@ -241,3 +249,43 @@ async def _notify(session: ServerSession, change: Change) -> None:
                 await session.send_resource_list_changed()
             case subscriptions.ResourceUpdated():  # the handshake offers no subscription
                 pass
+
+
+# --- over HTTP -----------------------------------------------------------------------------------------
+
+# Clients up to 2025-11-25; a session without a request ends after half an hour.
+_MAX_SESSIONS = 1000
+_SESSION_IDLE_TIMEOUT_S = 30 * 60.0
+
+
+def mcp_routes(workspace: Workspace, config: Config, on_bug: OnBug) -> WebDoor:
+    """Return the routes of the server over Streamable HTTP."""
+    from mdvec.interfaces.http.guard import MAX_BODY_BYTES, MCP_PATH, WebDoor, replaying
+
+    sessions = StreamableHTTPSessionManager(
+        build_server(workspace, config, on_bug=on_bug),
+        max_request_body_size=MAX_BODY_BYTES,
+        max_sessions=_MAX_SESSIONS,
+        session_idle_timeout=_SESSION_IDLE_TIMEOUT_S,
+    )
+    # The SDK's own checks of Host and Origin stay off: the guard knows more names, and covers all routes.
+    app = StreamableHTTPASGIApp(sessions)
+
+    def decoding(app: ASGIApp) -> ASGIApp:
+        """Pass on messages decoded as on all doors: the SDK refuses half a character in one era only."""
+
+        async def decode(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["method"] == "POST":
+                try:
+                    message = decode_json(await Request(scope, receive).body(), from_json)
+                except InvalidArgumentsError as error:
+                    failure = {"code": PARSE_ERROR, "message": str(error)}
+                    answer = JSONResponse({"jsonrpc": "2.0", "id": None, "error": failure}, 400)
+                    await answer(scope, receive, send)
+                    return
+                receive = replaying(to_json(message), receive)
+            await app(scope, receive, send)
+
+        return decode
+
+    return WebDoor([Route(MCP_PATH, app, middleware=[Middleware(decoding)])], sessions.run)

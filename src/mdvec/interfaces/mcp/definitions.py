@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -222,32 +222,24 @@ def tool_definitions(
 # A server has one list at a time, and one for each token that may read some collections alone.
 @lru_cache(maxsize=16)
 def _tools(collections: tuple[_Named, ...], limit: int, collection_tools: bool) -> tuple[types.Tool, ...]:
-    tools = list(_general_tools(collections, limit, named=not collection_tools))
-    if collection_tools:
-        tools += [
-            _collection_tool(name, description)
-            for name, description in sorted(collections)
-            if name not in RESERVED_NAMES
-        ]
-    return tuple(tools)
-
-
-def _general_tools(collections: Sequence[_Named], limit: int, *, named: bool) -> Iterator[types.Tool]:
-    """Yield them in the order an agent needs them.
-
-    If collections have no tools of their own, ``search`` names them.
-    """
+    tools = []
     for each in GENERAL_TOOLS.values():
         is_search = each.name == "search"
-        yield types.Tool(
-            name=each.name,
-            title=each.title,
-            description=each.text + (_places(collections) if is_search and named else ""),
-            input_schema=input_schema(each.request, each.takes, limit=limit, describes=each.describes),
-            # The schemas of what agents read as text are not sent: tokens count.
-            output_schema=output_schema(each.answer) if is_search else None,
-            annotations=_WRITING if each.changes else _READING,
+        # If collections have no tools of their own, it names them.
+        places = _places(collections) if is_search and not collection_tools else ""
+        tools.append(
+            types.Tool(
+                name=each.name,
+                title=each.title,
+                description=each.text + places,
+                input_schema=input_schema(each.request, each.takes, limit=limit, describes=each.describes),
+                # The schemas of what agents read as text are not sent: tokens count.
+                output_schema=output_schema(each.answer) if is_search else None,
+                annotations=_WRITING if each.changes else _READING,
+            )
         )
+    named = (each for each in sorted(collections) if each[0] not in RESERVED_NAMES)
+    return (*tools, *(_collection_tool(*each) for each in named if collection_tools))
 
 
 def _places(collections: Sequence[_Named]) -> str:

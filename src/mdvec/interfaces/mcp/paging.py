@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import astuple, replace
@@ -36,16 +36,16 @@ _Row = TypeVar("_Row", bound=Struct)
 
 def described(status: WorkspaceStatus) -> WorkspaceStatus:
     """Return a status with descriptions and folders on one line each, cut when they are long."""
-    collections = (replace(each, collection=_described(each.collection)) for each in status.collections)
+
+    def shown(collection: Collection) -> Collection:
+        return replace(
+            collection,
+            description=one_line(collection.description, MAX_DESCRIPTION_CHARS),
+            folder_contexts=tuple(map(named, collection.folder_contexts)),
+        )
+
+    collections = (replace(each, collection=shown(each.collection)) for each in status.collections)
     return replace(status, collections=tuple(collections))
-
-
-def _described(collection: Collection) -> Collection:
-    return replace(
-        collection,
-        description=one_line(collection.description, MAX_DESCRIPTION_CHARS),
-        folder_contexts=tuple(map(named, collection.folder_contexts)),
-    )
 
 
 def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
@@ -124,19 +124,16 @@ def outlined(outline: Outline, links: DocumentLinks, related: Sequence[SearchHit
     def shown(rows: Iterable[_Row]) -> tuple[_Row, ...]:
         return within((named(each, place, also="text") for each in islice(rows, _MAX_ROWS)), share)
 
-    found = Map(
-        place,
-        shown_path(place, outline.path),
-        name_line(outline.title),
-        shown(outline.sections),
-        shown(links.links),
-        shown(links.backlinks),
-        shown(links.near),
-        shown(RelatedDocument(each.path, each.title, each.score) for each in related),
-    )
-    every = (outline.sections, links.links, links.backlinks, links.near, related)
-    kept = (found.sections, found.links, found.backlinks, found.near, found.related)
-    return replace(found, more=sum(map(len, every)) - sum(map(len, kept)))
+    rows: dict[str, Sequence[Any]] = {
+        "sections": outline.sections,
+        "links": links.links,
+        "backlinks": links.backlinks,
+        "near": links.near,
+        "related": [RelatedDocument(each.path, each.title, each.score) for each in related],
+    }
+    kept: dict[str, Any] = {kind: shown(each) for kind, each in rows.items()}
+    more = sum(map(len, rows.values())) - sum(map(len, kept.values()))
+    return Map(place, shown_path(place, outline.path), name_line(outline.title), **kept, more=more)
 
 
 def _names_of(hit: SearchHit) -> str:

@@ -109,13 +109,9 @@ class Resources:
         begun = params.argument.value
         match params.ref:
             case types.ResourceTemplateReference(uri=uri) if uri == TEMPLATE:
-                known = params.context.arguments if params.context is not None else None
-                collection = (known or {}).get("collection")
-                return _completed(
-                    await self._threads.call(
-                        lambda: self._of_template(params.argument.name, begun, collection)
-                    )
-                )
+                known = (params.context.arguments if params.context is not None else None) or {}
+                name, within = params.argument.name, known.get("collection")
+                return _completed(await self._threads.call(lambda: self._of_template(name, begun, within)))
             case types.PromptReference(name=name) if name == ANSWER.name:
                 return _completed([])  # a question is the user's own
             case types.ResourceTemplateReference(uri=uri):

@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from mdvec.config import Config
+from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces import streams
 from mdvec.interfaces.errors import bug_listener
 from mdvec.interfaces.mcp.application import build_server
@@ -182,8 +183,8 @@ def parse(line: bytes) -> jsonrpc.JSONRPCMessage | ErrorData:
         )
     try:
         value = decode_json(line.removeprefix(BOM_UTF8), from_json)  # refuses deep nesting
-    except (ValueError, RecursionError) as error:
-        return ErrorData(code=PARSE_ERROR, message=f"not JSON: {error}")
+    except InvalidArgumentsError as error:
+        return ErrorData(code=PARSE_ERROR, message=str(error))
     if isinstance(value, list) and len(value) == 1:
         [value] = value
     try:

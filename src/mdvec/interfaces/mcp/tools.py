@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.config import Config
-from mdvec.errors import did_you_mean, sentences
+from mdvec.errors import did_you_mean
 from mdvec.interfaces import answers, operations, requests
 from mdvec.interfaces.errors import OnBug, hint_for_client, text_for_client
 from mdvec.interfaces.mcp import wording
@@ -26,10 +26,8 @@ from mdvec.interfaces.passages import READ_TOKENS, read_documents
 from mdvec.interfaces.printing import shown
 from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchHit
-from mdvec.types.query import SearchQuery
 from mdvec.workspace import Workspace
 
-Arguments = Mapping[str, Any]
 Answer = tuple[Struct, str]
 """An answer as data, and as text."""
 
@@ -80,7 +78,9 @@ class Tools:
                 takes = [*tools[name].input_schema["properties"]]
                 return await self._run(ctx.session, name, arguments, takes)
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
-            return self._failure(error, arguments)
+            failure = wording.failure_for_client(error, self._on_bug, arguments.values())
+            content = types.TextContent(type="text", text=wording.failure_text(failure))
+            return types.CallToolResult(content=[content], is_error=True)
         known = ", ".join(f"`{each}`" for each in tools)
         near = did_you_mean(params.name.lower(), tools) or f"; there are {known}"
         msg = f"there is no tool {shown(params.name)}{near}"
@@ -98,7 +98,7 @@ class Tools:
         )
 
     async def _run(
-        self, session: ServerSession, name: str, given: Arguments, takes: Sequence[str]
+        self, session: ServerSession, name: str, given: Mapping[str, Any], takes: Sequence[str]
     ) -> types.CallToolResult:
         """Call a tool.
 
@@ -116,13 +116,17 @@ class Tools:
             data, text = await self._threads.call(lambda: answer(request))
         else:
             data, text = await self._threads.call_long(session, lambda _: self._search(request))
-        return types.CallToolResult(content=_content(text), structured_content=marked_json(data))
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=text)], structured_content=marked_json(data)
+        )
 
     def _search(self, request: requests.SearchRequest) -> Answer:
-        query = _limited(requests.search_query(request, self._workspace.search_settings(request.collections)))
+        query = requests.search_query(request, self._workspace.search_settings(request.collections))
         most_tokens = min(self._config.mcp.max_tokens, query.max_tokens or _SEARCH_TOKENS)
-        # What does not fit becomes an excerpt here, so the search leaves no hit out.
-        query = replace(query, max_tokens=None, expand_tokens=min(query.expand_tokens, most_tokens // 2 or 1))
+        # No more hits than an agent can read, whatever is configured. What does not fit becomes an excerpt
+        # here, so the search leaves no hit out.
+        limit, around = min(query.limit, requests.MAX_HITS), min(query.expand_tokens, most_tokens // 2 or 1)
+        query = replace(query, limit=limit, max_tokens=None, expand_tokens=around)
         result = fitted(self._workspace.search(query, wait_for_vectors=False), most_tokens)
         new = self._never_indexed(request.collections) if result.last_indexed_ms is None else ()
         return result, wording.search_text(result, never_indexed=new)
@@ -182,31 +186,15 @@ class Tools:
         def begin(part: int) -> None:
             progress.part = part
 
-        reports, failures = operations.reindex(self._workspace, names, on_part=begin)
-        errors = {
-            name: note_lines([sentences(error, hint_for_client(error.hint))])[0]
-            for name, error in failures.items()
-        }
-        warnings = note_lines([f"{each.collection}: {text}" for each in reports for text in each.warnings])
-        return answers.reindexed(reports, errors, warnings), wording.reindex_text(reports, errors)
-
-    def _failure(self, error: Exception, arguments: Arguments) -> types.CallToolResult:
-        text = wording.failure_text(wording.failure_for_client(error, self._on_bug, arguments.values()))
-        return types.CallToolResult(content=_content(text), is_error=True)
+        found = operations.reindex(self._workspace, names, hint_for_client, on_part=begin)
+        done = (replace(each, error=each.error and note_lines([each.error])[0]) for each in found.collections)
+        found = replace(found, collections=tuple(done), warnings=note_lines(found.warnings))
+        return found, wording.reindex_text(found)
 
 
 def _by_name(tools: Sequence[types.Tool]) -> dict[str, types.Tool]:
     return {tool.name: tool for tool in tools}
 
 
-def _limited(query: SearchQuery) -> SearchQuery:
-    """Return a query for no more hits than an agent can read, whatever is configured."""
-    return replace(query, limit=min(query.limit, requests.MAX_HITS))
-
-
 def _names(request: requests.CollectionRequest) -> tuple[str, ...]:
     return () if request.collection is None else (request.collection,)
-
-
-def _content(text: str) -> list[types.ContentBlock]:
-    return [types.TextContent(type="text", text=text)]

@@ -132,8 +132,8 @@ class RpcClient:
         """Begin the requests of a message; each answer is sent when it is ready."""
         try:
             decoded = decode_json(message)
-        except (ValueError, RecursionError) as error:
-            self._send(_failed(None, PARSE_ERROR, f"not JSON: {error}"))
+        except InvalidArgumentsError as error:
+            self._send(_failed(None, PARSE_ERROR, str(error)))
             return
         if not isinstance(decoded, list):
             self._begin(decoded, self._send_some)
@@ -143,9 +143,9 @@ class RpcClient:
             problem = f"a batch holds at most {MAX_IN_FLIGHT:,} requests, not {len(decoded):,}"
             self._send(_failed(None, INVALID_REQUEST, problem, hint="Send several batches."))
         else:
-            batch = _Batch(len(decoded), self._send)
+            answer = _batch(len(decoded), self._send)
             for each in decoded:
-                self._begin(each, batch.add)
+                self._begin(each, answer)
 
     def wait(self, most_s: float | None = None) -> bool:
         """Wait until everything is answered, for at most that many seconds; return whether it is."""
@@ -161,7 +161,7 @@ class RpcClient:
 
     def notify(self, method: str, params: object) -> None:
         """Send a notification."""
-        self._send(_encode({"jsonrpc": "2.0", "method": method, "params": params}))
+        self._send(msgspec.json.encode({"jsonrpc": "2.0", "method": method, "params": params}))
 
     def _begin(self, item: object, answer: Callable[[Id, bytes | None], None]) -> None:
         """Begin one request; ``answer`` receives its id and the response, or None when it gets none."""
@@ -221,7 +221,7 @@ class RpcClient:
             arguments = read_params(params, method.params, method.takes, **method.fixed)
             with bound(run), self._around():
                 result = method.call(arguments)
-            return _encode({"jsonrpc": "2.0", "id": number, "result": result})
+            return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "result": result})
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
             failure = translate_for_client(error, self._on_bug)
             match error:
@@ -242,7 +242,7 @@ class RpcClient:
         run = self._runs.get(wanted.id)
         if run is not None:
             run.cancel()
-        return _encode({"jsonrpc": "2.0", "id": number, "result": {"cancelled": run is not None}})
+        return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "result": {"cancelled": run is not None}})
 
     def _progress_of(self, number: Id) -> ProgressListener:
         last_s = -_REPORT_EVERY_S
@@ -266,32 +266,27 @@ class RpcClient:
             self._send_now(message)
 
 
-class _Batch:
-    """The responses to a batch, sent as one message when they are complete; none if there are none."""
+def _batch(count: int, send: Send) -> Callable[[Id, bytes | None], None]:
+    """Return what receives the responses to a batch, and sends them as one message when they are complete."""
+    left, free_bytes = count, MAX_BATCH_ANSWER_BYTES
+    guard = threading.Lock()
+    responses: list[bytes] = []
 
-    def __init__(self, count: int, send: Send) -> None:
-        self._left = count
-        self._free_bytes = MAX_BATCH_ANSWER_BYTES
-        self._send = send
-        self._guard = threading.Lock()
-        self._responses: list[bytes] = []
-
-    def add(self, number: Id, response: bytes | None) -> None:
-        with self._guard:
-            self._left -= 1
+    def add(number: Id, response: bytes | None) -> None:
+        nonlocal left, free_bytes
+        with guard:
+            left -= 1
             if response is not None:
-                if len(response) > self._free_bytes:
+                if len(response) > free_bytes:
                     message = "the responses to this batch are too large together"
                     response = _failed(number, FAILED, message, name="too_large", hint="Send it by itself.")
-                self._free_bytes -= len(response)
-                self._responses.append(response)
-            if self._left or not self._responses:
+                free_bytes -= len(response)
+                responses.append(response)
+            if left or not responses:
                 return
-        self._send(b"[" + b",".join(self._responses) + b"]")
+        send(b"[" + b",".join(responses) + b"]")
 
-
-def _encode(message: object) -> bytes:
-    return msgspec.json.encode(message)
+    return add
 
 
 def _failed(
@@ -299,7 +294,7 @@ def _failed(
 ) -> bytes:
     data = {"code": name or _NAMES[code], "hint": hint, "retry": retry}
     error = {"code": code, "message": message[:_MAX_MESSAGE_CHARS], "data": data}
-    return _encode({"jsonrpc": "2.0", "id": number, "error": error})
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "error": error})
 
 
 def _id_of(item: object) -> Id:
@@ -334,17 +329,13 @@ def read_params(
         raise InvalidArgumentsError(str(error), hint=_known(names)) from error
 
 
-def with_snake_case(value: dict[str, Any]) -> dict[str, Any]:
-    """Return a mapping with its keys in snake_case, and those of the mappings in it."""
-    return {_HUMP.sub(r"_\1", key).lower(): _nested(each) for key, each in value.items()}
-
-
-def _nested(value: object) -> object:
+def with_snake_case(value: Any) -> Any:
+    """Return JSON with the keys of its objects in snake_case."""
     match value:
         case dict():
-            return with_snake_case(value)
+            return {_HUMP.sub(r"_\1", key).lower(): with_snake_case(each) for key, each in value.items()}
         case list():
-            return [_nested(each) for each in value]
+            return [with_snake_case(each) for each in value]
         case _:
             return value
 

@@ -1,10 +1,14 @@
 """The methods that a client can call: mdvec's own, ``mdvec.search`` and so on, and ten on sections.
 
-The latter are for programs that keep documents of their own in step with the index.
+The latter are for programs that keep documents of their own in step with the index. ``mdvec rpc`` serves all
+on standard input and output, one message a line.
 """
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import partial
@@ -17,17 +21,16 @@ from msgspec import Meta, Struct
 from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces import operations
 from mdvec.interfaces.answers import JsonObject, to_json
-from mdvec.interfaces.errors import hint_for_client
+from mdvec.interfaces.errors import bug_listener, hint_for_client
 from mdvec.interfaces.operations import OPERATIONS, Operation
-from mdvec.interfaces.requests import NoArguments, SearchRequest
-from mdvec.interfaces.rpc.dispatcher import PREFIX, Method
+from mdvec.interfaces.requests import Depth, Limit, NoArguments, SearchRequest
+from mdvec.interfaces.rpc.dispatcher import PREFIX, Method, RpcClient
+from mdvec.interfaces.streams import EXIT_CODES, exit_soon, private_streams, read_lines, write_all
 from mdvec.types.hit import SCORE_DIGITS
 from mdvec.types.query import Expansion
 from mdvec.types.section import FoundSection, IndexedSection
 from mdvec.workspace import Workspace
 
-_Depth = Annotated[int, Meta(ge=0, le=3)]
-_Limit = Annotated[int, Meta(ge=1, le=1000)]
 _Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _WaitSeconds = Annotated[float, Meta(ge=0, le=3600)]
 _Moment = str | float | None
@@ -46,7 +49,7 @@ class GivenSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     content: str
     id: str = ""
     heading: str = ""
-    depth: _Depth = 0
+    depth: Depth = 0
     token_count: _Count = 0
     parent_id: str | None = None
     order: _Count = 0
@@ -84,15 +87,15 @@ class SearchParams(Struct, frozen=True, kw_only=True):
     """``search``."""
 
     query: str
-    limit: _Limit = 10
-    depth: _Depth | tuple[_Depth, ...] | None = None
+    limit: Limit = 10
+    depth: Depth | tuple[Depth, ...] | None = None
     include_clean_only: bool = False
 
 
 class LimitParams(Struct, frozen=True, kw_only=True):
     """``getDirtySections``."""
 
-    limit: _Limit = 100
+    limit: Limit = 100
 
 
 def all_methods(workspace: Workspace) -> dict[str, Method]:
@@ -231,3 +234,56 @@ def _found_json(value: FoundSection) -> JsonObject:
 def _iso_ms(moment_ms: int) -> str:
     moment = datetime.fromtimestamp(moment_ms // 1000, UTC).replace(tzinfo=None)
     return f"{moment.isoformat()}.{moment_ms % 1000:03}Z"
+
+
+# --- lines on standard input and output ------------------------------------------------------------------
+
+# What was sent before the end of the input is answered, however long the model takes to load.
+_LAST_ANSWERS_S = 30.0
+_LOOK_EVERY_S = 0.5
+
+
+def serve_rpc_stdio(workspace: Workspace, *, verbose: bool = False) -> int:
+    """Serve one client on the standard streams.
+
+    It ends when the client closes its end, when the parent process dies, at SIGTERM or at Ctrl-C. From then
+    on the process ends at once, even if threads are running: use it only in a process that does nothing else.
+
+    Returns:
+        The exit code: 0, or 130 after Ctrl-C.
+    """
+    codes: list[int] = []  # the first one counts
+    ended = threading.Event()
+
+    def end(code: int = 0, *_: object) -> None:
+        codes.append(code)
+        ended.set()
+
+    for number, code_after in EXIT_CODES.items():
+        signal.signal(number, partial(end, code_after))
+    with private_streams() as (wire_in, wire_out):
+
+        def send(message: bytes) -> None:
+            try:
+                write_all(wire_out, message + b"\n")
+            except OSError:  # the client has gone
+                end()
+
+        def read() -> None:
+            for line in read_lines(wire_in):
+                client.receive(line)
+            client.wait(_LAST_ANSWERS_S)
+            end()
+
+        workspace.sections.resume()
+        on_bug = bug_listener(verbose=verbose)
+        client = RpcClient(all_methods(workspace), send, on_bug, around=workspace.explaining)
+        threading.Thread(target=read, name="mdvec-stdin", daemon=True).start()
+        # Standard input may stay open: another child of the parent can have inherited it.
+        parent = os.getppid()
+        while not ended.wait(_LOOK_EVERY_S) and os.getppid() == parent:
+            pass
+        code = codes[0] if codes else 0
+        exit_soon(code)
+        client.close()
+    return code

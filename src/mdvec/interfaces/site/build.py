@@ -20,7 +20,7 @@ from mdvec.interfaces.http.server import bind, serve
 from mdvec.interfaces.site.node import Node, find_node
 from mdvec.interfaces.site.output import Output, explained
 from mdvec.interfaces.site.pages import WORDS
-from mdvec.interfaces.site.projects import SETTINGS, Project, SiteReport, encoded, packages
+from mdvec.interfaces.site.projects import SETTINGS, SiteReport, encoded, packages, project_files
 from mdvec.text.scripts import holds_unspaced
 from mdvec.types.page import PageEntry
 from mdvec.workspace import Workspace
@@ -70,7 +70,8 @@ def build_site(
     report = SiteReport(pages=len(shown), left_out=len(entries) - len(shown), dead_list=folder / _DEAD_LINKS)
     with Output(folder) as output:
         output.write(".mdvecignore", b"*\n")  # the site may lie in the folder it is made of
-        files = Project(workspace, collection, shown, base, language or _language_of(shown), report).files()
+        language = language or _language_of(shown)
+        files = project_files(workspace, collection, shown, base=base, language=language, report=report)
         if node is None:
             for place, content in _with_own(files, custom):
                 output.write(place, content)

@@ -7,7 +7,6 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import unquote
 
@@ -179,71 +178,36 @@ def _dates(properties: Mapping[str, object]) -> Iterator[tuple[str, str]]:
             yield word, value[:40]
 
 
-_HEADING_TAGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_TAG = re.compile(r"""<(?:"[^"]*"|[^">])*>""")
 # The text of the link that VitePress shows next to a heading.
 _ZERO_WIDTH_SPACE = "\u200b"
 
 
 def sections(page: SitePage, address: str) -> Iterator[dict[str, Any]]:
-    """Yield the sections of a page as VitePress searches and shows them.
+    """Yield the sections of a page as VitePress searches and shows them, from each heading with an id on.
 
     Yields:
         Address, title, titles of the sections around it, and text. VitePress takes the titles for HTML.
     """
-    reader = _Reader(page.title)
-    reader.feed(page.html)
-    reader.close()
+    headings = list(_HEADING.finditer(page.html))
+    starts = [each.start() for each in headings] + [len(page.html)]
+    if text := _plain(page.html[: starts[0]]):
+        title = html.escape(" ".join(page.title.split()))
+        yield {"id": address, "title": title, "titles": [], "text": text}
     above: dict[int, str] = {}
-    for section in reader.sections:
-        title = html.escape(_plain(section.title) or page.title)
-        above = {level: text for level, text in above.items() if level < section.level}
-        text = _plain(section.text)
-        if section.anchor:
-            yield {
-                "id": f"{address}#{section.anchor}",
-                "title": title,
-                "titles": [*above.values()],
-                "text": text,
-            }
-            above[section.level] = title
-        elif text:  # above the first heading
-            yield {"id": address, "title": title, "titles": [], "text": text}
+    for heading, end in zip(headings, starts[1:], strict=True):
+        title = html.escape(_plain(heading[5]) or page.title)
+        above = {level: each for level, each in above.items() if level < int(heading[1])}
+        text = _plain(page.html[heading.end() : end])
+        yield {
+            "id": f"{address}#{html.unescape(heading[3])}",
+            "title": title,
+            "titles": [*above.values()],
+            "text": text,
+        }
+        above[int(heading[1])] = title
 
 
-class _Section:
-    def __init__(self, level: int, anchor: str) -> None:
-        self.level = level
-        self.anchor = anchor
-        self.title: list[str] = []
-        self.text: list[str] = []
-
-
-class _Reader(HTMLParser):
-    """Cuts HTML at the headings that have an id of their own."""
-
-    def __init__(self, title: str) -> None:
-        super().__init__()
-        self.sections = [_Section(0, "")]
-        self._anchors: set[str] = set()
-        self._into = self.sections[0].text
-        self.sections[0].title.append(title)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        anchor = dict(attrs).get("id")
-        if tag in _HEADING_TAGS and anchor and anchor not in self._anchors:
-            self._anchors.add(anchor)
-            self.sections.append(_Section(int(tag[1]), anchor))
-            self._into = self.sections[-1].title
-        self._into.append(" ")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in _HEADING_TAGS:
-            self._into = self.sections[-1].text
-        self._into.append(" ")
-
-    def handle_data(self, data: str) -> None:
-        self._into.append(data)
-
-
-def _plain(parts: list[str]) -> str:
-    return " ".join("".join(parts).replace(_ZERO_WIDTH_SPACE, "").split())
+def _plain(part: str) -> str:
+    """Return the text of HTML."""
+    return " ".join(html.unescape(_TAG.sub(" ", part)).replace(_ZERO_WIDTH_SPACE, "").split())

@@ -68,86 +68,70 @@ def packages() -> dict[str, bytes]:
     return {name: _program(name) for name in _PACKAGES}
 
 
-class Project(Struct):
-    """The project of a site.
+def project_files(
+    workspace: Workspace,
+    collection: str,
+    shown: Sequence[PageEntry],
+    *,
+    base: str,
+    language: str,
+    report: SiteReport,
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the place and the content of each file of a project; the report is complete after the last.
 
-    Attributes:
-        workspace: Holds the collection.
-        collection: Its name.
-        shown: Its documents for the site.
-        base: The path of the site on its host, with a slash at both ends.
-        language: Of the site's own words.
-        report: Receives what the project contains.
+    ``base`` is the path of the site on its host, with a slash at both ends.
     """
+    titles = {entry.path: entry.title for entry in shown}
+    names = page_names(titles)
+    tagged = _by_tag(shown)
+    addresses = SiteAddresses(workspace, base=base, pages=names, tags=tagged)
+    described = workspace.collection(collection)
+    searched: list[dict[str, Any]] = []
 
-    workspace: Workspace
-    collection: str
-    shown: Sequence[PageEntry]
-    base: str
-    language: str
-    report: SiteReport
-    _sections: list[dict[str, Any]] = field(default_factory=list)
-
-    def files(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the place and the content of each file; the report is complete after the last."""
-        yield from packages().items()
-        yield from ((f".vitepress/{name}", _program(name)) for name in _PROGRAMS)
-        titles = {entry.path: entry.title for entry in self.shown}
-        names = page_names(titles)
-        tagged = _by_tag(self.shown)
-        language = self.language
-        addresses = SiteAddresses(self.workspace, base=self.base, pages=names, tags=tagged)
-        described = self.workspace.collection(self.collection)
-        yield from self._notes(titles, names, addresses)
-        if "index" not in names.values():
-            home = home_page(described.name, described.description, self.shown, addresses, language)
-            yield from self._page("index", home)
-        yield from self._page(NOTES, all_notes_page(titles, addresses, language), is_found=False)
-        for name, page in tag_pages(tagged, self.collection, addresses, language).items():
-            yield from self._page(name, page)
-        self.report.tags, self.report.files = len(tagged), len(addresses.files)
-        words = WORDS[language]
-        site = {
-            "base": self.base,
-            "language": language,
-            "title": described.name,
-            "description": described.description,
-            "nav": [
-                {"text": words["all"], "link": f"/{NOTES}.html"},
-                *([{"text": words["tags"], "link": f"/{TAGS}/"}] if tagged else []),
-            ],
-            "sidebarAddress": addresses.add_file("sidebar.json", _json(sidebar(names, titles))),
-            "iconAddress": addresses.add_file("icon.svg", _icon()),
-        }
-        for place, content in addresses.files.items():
-            yield f"pages/public/{place}", content
-        yield ".vitepress/search.json", _json(self._sections)
-        yield SETTINGS, _json(site)
-
-    def _page(self, name: str, page: SitePage, *, is_found: bool = True) -> Iterator[tuple[str, bytes]]:
+    def files_of(name: str, page: SitePage, *, is_found: bool = True) -> Iterator[tuple[str, bytes]]:
         """Yield what VitePress compiles, which is the same for every page, and the data that is shown."""
         yield f"pages/{name}.md", _STUB
         yield f"pages/public/{PAGES}/{name}.json", _json({"title": page.title, "html": page.html})
         if is_found:
-            self._sections += sections(page, address(self.base, name))
+            searched.extend(sections(page, address(base, name)))
 
-    def _notes(
-        self, titles: Mapping[str, str], names: Mapping[str, str], addresses: SiteAddresses
-    ) -> Iterator[tuple[str, bytes]]:
-        """Yield the pages of the notes, and report the links in them that lead to nothing."""
-        workspace, collection = self.workspace, self.collection
-        dead: list[tuple[str, str]] = []
-        anchors = Anchors()
-        for path, name in names.items():
-            page = workspace.pages.read(path, collection, addresses)
-            yield from self._page(name, note_page(page, titles, addresses, self.language))
-            anchors.read(path, addresses.document(collection, path) or "", page.html)
-            dead.extend(_dead_links(page, titles))
-        for path, file in addresses.missing:
-            text = workspace.read(path, collection=collection).text
-            dead.extend((place, file) for place in _places_of(file, path, text))
-        dead.extend(anchors.missing())
-        self.report.dead_links = sorted(dead, key=_in_reading_order)
+    yield from packages().items()
+    yield from ((f".vitepress/{name}", _program(name)) for name in _PROGRAMS)
+    dead: list[tuple[str, str]] = []
+    anchors = Anchors()
+    for path, name in names.items():
+        note = workspace.pages.read(path, collection, addresses)
+        yield from files_of(name, note_page(note, titles, addresses, language))
+        anchors.read(path, addresses.document(collection, path) or "", note.html)
+        dead.extend(_dead_links(note, titles))
+    for path, file in addresses.missing:
+        text = workspace.read(path, collection=collection).text
+        dead.extend((place, file) for place in _places_of(file, path, text))
+    report.dead_links = sorted([*dead, *anchors.missing()], key=_in_reading_order)
+    if "index" not in names.values():
+        home = home_page(described.name, described.description, shown, addresses, language)
+        yield from files_of("index", home)
+    yield from files_of(NOTES, all_notes_page(titles, addresses, language), is_found=False)
+    for name, page in tag_pages(tagged, collection, addresses, language).items():
+        yield from files_of(name, page)
+    report.tags, report.files = len(tagged), len(addresses.files)
+    words = WORDS[language]
+    icon = resources.files("mdvec.interfaces.web") / "static" / "icon.svg"  # that of the page
+    site = {
+        "base": base,
+        "language": language,
+        "title": described.name,
+        "description": described.description,
+        "nav": [
+            {"text": words["all"], "link": f"/{NOTES}.html"},
+            *([{"text": words["tags"], "link": f"/{TAGS}/"}] if tagged else []),
+        ],
+        "sidebarAddress": addresses.add_file("sidebar.json", _json(sidebar(names, titles))),
+        "iconAddress": addresses.add_file("icon.svg", icon.read_bytes()),
+    }
+    yield from ((f"pages/public/{place}", content) for place, content in addresses.files.items())
+    yield ".vitepress/search.json", _json(searched)
+    yield SETTINGS, _json(site)
 
 
 def _by_tag(entries: Sequence[PageEntry]) -> dict[str, list[PageEntry]]:
@@ -190,8 +174,3 @@ def encoded(text: str) -> bytes:
 
 def _program(name: str) -> bytes:
     return resources.files("mdvec.interfaces.site").joinpath("project", *name.split("/")).read_bytes()
-
-
-def _icon() -> bytes:
-    """Return the icon of the page, which is that of the site."""
-    return resources.files("mdvec.interfaces.web").joinpath("static", "icon.svg").read_bytes()

@@ -40,79 +40,74 @@ _LINK = re.compile(r"\[\[(?P<target>[^\[\]|#]+)[^\[\]|]*(?:\|(?P<text>[^\[\]]+))
 _FILE_MANAGERS = {"darwin": ["open", "-R"], "win32": ["explorer", "/select,"]}
 
 
-class DocumentPage:
-    """The reading view of a site."""
+async def show(site: Site, request: Request) -> Response:
+    """Return a document; ``lines`` is marked, the words of ``q`` in it, too.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    Lines that are not there are a notice: they were right once, or an address was written by hand.
+    """
+    collection, path = request.path_params["collection"], request.path_params["path"]
+    form, lines = Form.of(request.query_params), request.query_params.get("lines", "")
+    try:
+        marked = _marked(lines, form.q)
+        page = await site.read(path, collection, marked)
+    except DocumentNotFoundError:
+        # The HTML of a note names images from its own folder.
+        if PurePosixPath(path).suffix.lower() in IMAGE_TYPES:
+            return RedirectResponse(f"/file/{quote(collection)}/{quote(path)}")
+        raise
+    is_here = site.options.address.is_loopback and site.workspace.may_write
+    file = spelled(page.file) if is_here and page.file else None
+    line = marked.first if marked else 1
+    return site.page(
+        request,
+        "document.html",
+        page=page,
+        form=form,
+        lines=lines,
+        has_passage=f'id="{PASSAGE_ANCHOR}"' in page.html,
+        passage_anchor=PASSAGE_ANCHOR,
+        properties=_properties(page),
+        updated_ms=page.updated_ns // 1_000_000 or None,
+        backlinks=_named({each.path: each for each in page.links.backlinks}),
+        file=file,
+        original=_original_url(page),
+        line=line,
+        obsidian=f"obsidian://open?{urlencode({'path': file or ''}, quote_via=quote)}",
+        vscode=f"vscode://file{quote(_rooted(file or ''))}:{line}",
+    )
 
-    async def show(self, request: Request) -> Response:
-        """Return a document; ``lines`` is marked, the words of ``q`` in it, too.
 
-        Lines that are not there are a notice: they were right once, or an address was written by hand.
-        """
-        collection, path = request.path_params["collection"], request.path_params["path"]
-        form, lines = Form.of(request.query_params), request.query_params.get("lines", "")
-        try:
-            marked = _marked(lines, form.q)
-            page = await self._site.read(path, collection, marked)
-        except DocumentNotFoundError:
-            # The HTML of a note names images from its own folder.
-            if PurePosixPath(path).suffix.lower() in IMAGE_TYPES:
-                return RedirectResponse(f"/file/{quote(collection)}/{quote(path)}")
-            raise
-        is_here = self._site.options.address.is_loopback and self._site.workspace.may_write
-        file = spelled(page.file) if is_here and page.file else None
-        line = marked.first if marked else 1
-        return self._site.page(
-            request,
-            "document.html",
-            page=page,
-            form=form,
-            lines=lines,
-            has_passage=f'id="{PASSAGE_ANCHOR}"' in page.html,
-            passage_anchor=PASSAGE_ANCHOR,
-            properties=_properties(page),
-            updated_ms=page.updated_ns // 1_000_000 or None,
-            backlinks=_named({each.path: each for each in page.links.backlinks}),
-            file=file,
-            original=_original_url(page),
-            line=line,
-            obsidian=f"obsidian://open?{urlencode({'path': file or ''}, quote_via=quote)}",
-            vscode=f"vscode://file{quote(_rooted(file or ''))}:{line}",
-        )
+async def image(site: Site, request: Request) -> Response:
+    """Return an image that lies next to the documents of a collection."""
+    collection, path = request.path_params["collection"], request.path_params["path"]
+    from_path = request.query_params.get("from", "")
+    content, kind = await site.call(lambda workspace: workspace.pages.image(collection, path, from_path))
+    return Response(content, media_type=kind, headers=_IMAGE_HEADERS)
 
-    async def image(self, request: Request) -> Response:
-        """Return an image that lies next to the documents of a collection."""
-        collection, path = request.path_params["collection"], request.path_params["path"]
-        from_path = request.query_params.get("from", "")
-        pages = self._site.workspace.pages
-        content, kind = await self._site.call(lambda: pages.image(collection, path, from_path))
-        return Response(content, media_type=kind, headers=_IMAGE_HEADERS)
 
-    async def original(self, request: Request) -> Response:
-        """Return the file that was converted to a document; what a browser does not show is saved."""
-        collection, path = request.path_params["collection"], request.path_params["path"]
-        pages = self._site.workspace.pages
-        content = await self._site.call(lambda: pages.original(path, collection))
-        kind = ORIGINAL_TYPES.get(PurePosixPath(path).suffix.lower(), "application/octet-stream")
-        headers = {"content-security-policy": _PDF_POLICY if kind == _PDF else f"{_ORIGINAL_POLICY}; sandbox"}
-        if kind not in ORIGINAL_TYPES.values():
-            headers["content-disposition"] = f"attachment; filename*=UTF-8''{quote(PurePosixPath(path).name)}"
-        response = Response(content, headers=headers)
-        response.headers["content-type"] = kind  # the file says how its letters are coded
-        return response
+async def original(site: Site, request: Request) -> Response:
+    """Return the file that was converted to a document; what a browser does not show is saved."""
+    collection, path = request.path_params["collection"], request.path_params["path"]
+    content = await site.call(lambda workspace: workspace.pages.original(path, collection))
+    kind = ORIGINAL_TYPES.get(PurePosixPath(path).suffix.lower(), "application/octet-stream")
+    headers = {"content-security-policy": _PDF_POLICY if kind == _PDF else f"{_ORIGINAL_POLICY}; sandbox"}
+    if kind not in ORIGINAL_TYPES.values():
+        headers["content-disposition"] = f"attachment; filename*=UTF-8''{quote(PurePosixPath(path).name)}"
+    response = Response(content, headers=headers)
+    response.headers["content-type"] = kind  # the file says how its letters are coded
+    return response
 
-    async def reveal(self, _: Request, form: FormData) -> Response:
-        """Show the file of a document in the file manager of this machine."""
-        collection, path = str(form.get("collection", "")), str(form.get("path", ""))
-        if not self._site.options.address.is_loopback:
-            msg = "files can be shown only on the server's own machine"
-            raise UsageError(msg, hint="Open the page on that machine.")
-        page = await self._site.read(path, collection)
-        if page.file is not None:
-            await self._site.call(lambda: _reveal(Path(page.file or "")))
-        return Response(status_code=HTTPStatus.NO_CONTENT)  # the browser stays on the page
+
+async def reveal(site: Site, _: Request, form: FormData) -> Response:
+    """Show the file of a document in the file manager of this machine."""
+    collection, path = str(form.get("collection", "")), str(form.get("path", ""))
+    if not site.options.address.is_loopback:
+        msg = "files can be shown only on the server's own machine"
+        raise UsageError(msg, hint="Open the page on that machine.")
+    page = await site.read(path, collection)
+    if page.file is not None:
+        await site.call(lambda _: _reveal(Path(page.file or "")))
+    return Response(status_code=HTTPStatus.NO_CONTENT)  # the browser stays on the page
 
 
 def _original_url(page: Page) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import posixpath
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from http import HTTPStatus
 from importlib import resources
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -27,7 +29,7 @@ from mdvec.interfaces.present import moment
 from mdvec.interfaces.web.strings import NO_PAGE, OLD_PAGE, preferred_language, shown_failure, words_of
 from mdvec.text.templates import html_templates
 from mdvec.types.page import Marked, Page
-from mdvec.workspace import Workspace
+from mdvec.workspace import BackgroundImport, Workspace
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -46,6 +48,9 @@ _HEADERS = {"content-security-policy": _POLICY, "referrer-policy": "same-origin"
 _MAX_CALLS = 16
 # Rendering takes a core, and up to a second of it: it must not take the threads of the rest.
 _MAX_RENDERINGS = 2
+# A speed is measured over this long: enough to even out batches, short enough to follow a change.
+_WINDOW_S = 20.0
+_MIN_S = 1.0
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -58,16 +63,34 @@ def obsidian_vaults() -> list[str]:
         entries = [*json.loads(place.read_text(encoding="utf-8"))["vaults"].values()]
     except (OSError, ValueError, LookupError, TypeError, AttributeError):  # a file of another program
         return []
-    return sorted(filter(None, map(_vault_of, entries)))
+    paths = [each.get("path") for each in entries if isinstance(each, dict)]
+    # A folder that cannot be looked at is none, which pathlib would raise as an error.
+    return sorted(each for each in paths if isinstance(each, str) and os.path.isdir(each))  # noqa: PTH112
 
 
-def _vault_of(entry: Any) -> str:
-    """Return the folder of an entry; empty if there is none, or it cannot be looked at."""
-    try:
-        path = str(entry["path"])
-        return path if Path(path).is_dir() else ""
-    except (OSError, ValueError, LookupError, TypeError):
-        return ""
+class Speeds:
+    """The rates of steps, measured from what the page sees of them."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seen: dict[tuple[str, str], deque[tuple[float, int]]] = {}
+
+    def of(self, key: tuple[str, str], done: int) -> float | None:
+        """Return the units a second of a step, after adding how far it is; None when that is not known."""
+        seen = self._seen.setdefault(key, deque())
+        now = self._clock()
+        if seen and done < seen[-1][1]:  # it has begun anew
+            seen.clear()
+        seen.append((now, done))
+        while now - seen[0][0] > _WINDOW_S:
+            seen.popleft()
+        elapsed_s = now - seen[0][0]
+        return (done - seen[0][1]) / elapsed_s if elapsed_s >= _MIN_S and done > seen[0][1] else None
+
+    def forget(self, kept: Iterable[tuple[str, str]]) -> None:
+        """Forget all steps but some."""
+        current = set(kept)
+        self._seen = {key: value for key, value in self._seen.items() if key in current}
 
 
 class Site:
@@ -78,6 +101,8 @@ class Site:
         options: Where the server listens, and its token.
         on_bug: Receives unexpected exceptions.
         csrf: What a form has to carry to change anything; new for each process.
+        imports: Those that the page has started, by their collections.
+        speeds: Of the steps that it shows.
     """
 
     def __init__(self, workspace: Workspace, options: ServerOptions, on_bug: OnBug) -> None:
@@ -85,28 +110,34 @@ class Site:
         self.options = options
         self.csrf = secrets.token_urlsafe(24)
         self.on_bug = on_bug
+        self.imports: dict[str, BackgroundImport] = {}
+        self.speeds = Speeds()
         self._limiter = CapacityLimiter(_MAX_CALLS)
         self._renderings = CapacityLimiter(_MAX_RENDERINGS)
         self._templates = html_templates("mdvec.interfaces.web")
-        self._templates.filters.update(bytes=_bytes, moment=_moment, shown=shown_failure)
+        self._templates.filters.update(
+            bytes=_bytes,
+            moment=lambda moment_ms: "" if moment_ms is None else moment(moment_ms),
+            shown=shown_failure,
+        )
         self._templates.globals.update(document_url=document_url, search_url=search_url)
 
     async def call(
-        self, function: Callable[[], _Answer], *, limiter: CapacityLimiter | None = None
+        self, function: Callable[[Workspace], _Answer], *, limiter: CapacityLimiter | None = None
     ) -> _Answer:
-        """Call a function of the workspace in a thread; damage of the database is named as such."""
+        """Call a function with the workspace in a thread; damage of the database is named as such."""
 
         def explained() -> _Answer:
             with self.workspace.explaining():
-                return function()
+                return function(self.workspace)
 
         return await to_thread.run_sync(explained, limiter=limiter or self._limiter)
 
     async def read(self, path: str, collection: str, marked: Marked | None = None) -> Page:
         """Return a document, rendered in one of the few threads for that."""
-        pages = self.workspace.pages
         return await self.call(
-            lambda: pages.read(path, collection, PageAddresses(), marked), limiter=self._renderings
+            lambda workspace: workspace.pages.read(path, collection, PageAddresses(), marked),
+            limiter=self._renderings,
         )
 
     async def vaults(self) -> list[str]:
@@ -186,10 +217,6 @@ def _bytes(number: int) -> str:
     """Write a number of bytes for people."""
     power = min((len(str(number)) - 1) // 3, len(_UNITS) - 1)
     return f"{number / 1000**power:.{0 if power < 2 else 1}f} {_UNITS[power]}"
-
-
-def _moment(moment_ms: int | None) -> str:
-    return "" if moment_ms is None else moment(moment_ms)
 
 
 def static_file(name: str) -> bytes | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from http import HTTPStatus
 
 from starlette.convertors import PathConvertor, register_url_convertor
@@ -15,11 +16,9 @@ from starlette.routing import Route
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.http.guard import WebDoor
 from mdvec.interfaces.http.options import ServerOptions
-from mdvec.interfaces.http.rights import LOGIN_PATH, right_of_token, start_session
-from mdvec.interfaces.web.document_page import DocumentPage
-from mdvec.interfaces.web.frame import Site, static_file
-from mdvec.interfaces.web.search_page import SearchPage
-from mdvec.interfaces.web.status_page import StatusPage
+from mdvec.interfaces.http.rights import LOGIN_PATH, end_session, right_of_token, start_session
+from mdvec.interfaces.web import document_page, search_page, status_page
+from mdvec.interfaces.web.frame import Handler, Site, static_file
 from mdvec.workspace import Workspace
 
 
@@ -37,24 +36,30 @@ _STATIC_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/sv
 def page_routes(workspace: Workspace, options: ServerOptions, on_bug: OnBug) -> WebDoor:
     """Return the page as a part of the HTTP server."""
     site = Site(workspace, options, on_bug)
-    search, document, status, login = SearchPage(site), DocumentPage(site), StatusPage(site), _LoginPage(site)
+
+    def shown(page: Callable[[Site, Request], Awaitable[Response]]) -> Handler:
+        return site.handler(partial(page, site))
+
+    def changing(form: Callable[[Site, Request, FormData], Awaitable[Response]]) -> Handler:
+        return site.changing(partial(form, site))
+
     routes = [
-        Route("/", site.handler(search.show)),
-        Route("/results", site.handler(search.results)),
-        Route("/filters", site.handler(search.filters)),
-        Route("/similar/{collection}/{path:document}", site.handler(search.similar)),
-        Route("/doc/{collection}/{path:document}", site.handler(document.show)),
-        Route("/file/{collection}/{path:document}", site.handler(document.image)),
-        Route("/original/{collection}/{path:document}", site.handler(document.original)),
-        Route("/status", site.handler(status.show)),
-        Route("/status/{collection}", site.handler(status.files)),
-        Route("/events", site.handler(status.events)),
-        Route("/login", site.handler(login.show), methods=["GET", "POST"]),
-        Route("/logout", site.sent(login.leave), methods=["POST"]),
-        Route("/collections", site.changing(status.add), methods=["POST"]),
-        Route("/collections/{collection}/import", site.changing(status.start), methods=["POST"]),
-        Route("/collections/{collection}/cancel", site.changing(status.cancel), methods=["POST"]),
-        Route("/reveal", site.changing(document.reveal), methods=["POST"]),
+        Route("/", shown(search_page.show)),
+        Route("/results", shown(search_page.results)),
+        Route("/filters", shown(search_page.filters)),
+        Route("/similar/{collection}/{path:document}", shown(search_page.similar)),
+        Route("/doc/{collection}/{path:document}", shown(document_page.show)),
+        Route("/file/{collection}/{path:document}", shown(document_page.image)),
+        Route("/original/{collection}/{path:document}", shown(document_page.original)),
+        Route("/status", shown(status_page.show)),
+        Route("/status/{collection}", shown(status_page.files)),
+        Route("/events", shown(status_page.events)),
+        Route("/login", shown(_sign_in), methods=["GET", "POST"]),
+        Route("/logout", site.sent(partial(_sign_out, site)), methods=["POST"]),
+        Route("/collections", changing(status_page.add), methods=["POST"]),
+        Route("/collections/{collection}/import", changing(status_page.start), methods=["POST"]),
+        Route("/collections/{collection}/cancel", changing(status_page.cancel), methods=["POST"]),
+        Route("/reveal", changing(document_page.reveal), methods=["POST"]),
         Route("/static/{name}", _static),
         Route("/favicon.ico", _static),
     ]
@@ -64,7 +69,7 @@ def page_routes(workspace: Workspace, options: ServerOptions, on_bug: OnBug) -> 
         try:
             yield
         finally:
-            status.cancel_all()
+            status_page.cancel_all(site)
 
     open_paths = frozenset({LOGIN_PATH, "/static/", "/favicon.ico"})
     return WebDoor(routes, lifespan, open_paths=open_paths, refuse=site.refuse)
@@ -79,37 +84,31 @@ async def _static(request: Request) -> Response:
     return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
 
 
-class _LoginPage:
-    """The form in which the token of a server is entered, once per browser."""
+async def _sign_in(site: Site, request: Request) -> Response:
+    """Return the form in which a token is entered, or compare what was entered and start a session."""
+    if request.method != "POST":
+        return _form(site, request, _own_address(request.query_params.get("next", "")), HTTPStatus.OK)
+    async with request.form() as form:
+        entered, wanted = str(form.get("token", "")).strip(), _own_address(str(form.get("next", "")))
+    right = right_of_token(site.options.rights, entered)
+    if right is None:
+        return _form(site, request, wanted, HTTPStatus.FORBIDDEN)
+    response = RedirectResponse(wanted, HTTPStatus.SEE_OTHER)
+    start_session(response, right.session_key)
+    return response
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    async def show(self, request: Request) -> Response:
-        """Return the form, or compare what was entered and start a session."""
-        if request.method != "POST":
-            return self._form(request, _own_address(request.query_params.get("next", "")), HTTPStatus.OK)
-        async with request.form() as form:
-            entered, wanted = str(form.get("token", "")).strip(), _own_address(str(form.get("next", "")))
-        right = right_of_token(self._site.options.rights, entered)
-        if right is None:
-            return self._form(request, wanted, HTTPStatus.FORBIDDEN)
-        response = RedirectResponse(wanted, HTTPStatus.SEE_OTHER)
-        start_session(response, right.session_key)
-        return response
+async def _sign_out(site: Site, request: Request, _: FormData) -> Response:
+    """End the session."""
+    response = RedirectResponse("/login", HTTPStatus.SEE_OTHER)
+    end_session(response, request.headers.get("cookie", ""), site.options.rights, site.options.ended)
+    return response
 
-    async def leave(self, request: Request, _: FormData) -> Response:
-        """End the session."""
-        response = RedirectResponse("/login", HTTPStatus.SEE_OTHER)
-        options = self._site.options
-        options.ended.end(request.headers.get("cookie", ""), options.rights, response)
-        return response
 
-    def _form(self, request: Request, wanted: str, status: HTTPStatus) -> Response:
-        return self._site.page(request, "login.html", status, wanted=wanted, wrong=status != HTTPStatus.OK)
+def _form(site: Site, request: Request, wanted: str, status: HTTPStatus) -> Response:
+    return site.page(request, "login.html", status, wanted=wanted, wrong=status != HTTPStatus.OK)
 
 
 def _own_address(text: str) -> str:
     r"""Return an address of this server; the start page for any other (browsers read ``\`` as ``/``)."""
-    is_own = text.startswith("/") and text[1:2] not in {"/", "\\"}
-    return text if is_own else "/"
+    return text if text.startswith("/") and text[1:2] not in {"/", "\\"} else "/"

@@ -25,7 +25,7 @@ from mdvec.text.matches import match_spans
 from mdvec.types.hit import SearchHit, SearchResult
 from mdvec.types.page import PASSAGE_ANCHOR
 from mdvec.types.query import Filters, SearchMode, SortBy, TagMatch
-from mdvec.workspace import Facets
+from mdvec.workspace import Facets, Workspace
 
 PAGE_HITS = 10
 """Results that are shown at first, and that each further step adds."""
@@ -124,76 +124,72 @@ class Form(Struct, frozen=True):
         )
 
 
-class SearchPage:
-    """The search page of a site."""
+async def show(site: Site, request: Request) -> Response:
+    """Return the whole page; its results, too, so that it works without scripts."""
+    form = Form.of(request.query_params)
+    if not await site.call(lambda workspace: workspace.collections(include_disabled=True)):
+        return site.page(request, "welcome.html", failure=None, form={}, vaults=await site.vaults())
+    found = await _results(site, request, form)
+    facets = await _facets(site, form)
+    mode = await site.call(_typing_mode)
+    return site.page(
+        request, "search.html", form=form, facets=facets, typing_mode=mode.value, offset=0, **found
+    )
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    async def show(self, request: Request) -> Response:
-        """Return the whole page; its results, too, so that it works without scripts."""
-        form = Form.of(request.query_params)
-        workspace = self._site.workspace
-        if not await self._site.call(lambda: workspace.collections(include_disabled=True)):
-            vaults = await self._site.vaults()
-            return self._site.page(request, "welcome.html", failure=None, form={}, vaults=vaults)
-        found = await self._results(request, form)
-        facets = await self._facets(form)
-        mode = await self._site.call(self._typing_mode)
-        return self._site.page(
-            request, "search.html", form=form, facets=facets, typing_mode=mode.value, offset=0, **found
-        )
+async def results(site: Site, request: Request) -> Response:
+    """Return the results alone; from ``offset`` on when one is given."""
+    form = Form.of(request.query_params)
+    offset = number_of(request.query_params.get("offset", ""), most=MAX_HITS)
+    found = await _results(site, request, form)
+    return site.page(request, "_results.html", form=form, offset=offset, **found)
 
-    async def results(self, request: Request) -> Response:
-        """Return the results alone; from ``offset`` on when one is given."""
-        form = Form.of(request.query_params)
-        offset = number_of(request.query_params.get("offset", ""), most=MAX_HITS)
-        found = await self._results(request, form)
-        return self._site.page(request, "_results.html", form=form, offset=offset, **found)
 
-    async def filters(self, request: Request) -> Response:
-        """Return the filters alone."""
-        form = Form.of(request.query_params)
-        return self._site.page(request, "_filters.html", form=form, facets=await self._facets(form))
+async def filters(site: Site, request: Request) -> Response:
+    """Return the filters alone."""
+    form = Form.of(request.query_params)
+    return site.page(request, "_filters.html", form=form, facets=await _facets(site, form))
 
-    async def similar(self, request: Request) -> Response:
-        """Return the documents that are similar to one."""
-        collection, path = request.path_params["collection"], request.path_params["path"]
-        related = self._site.workspace.browse.related
-        found = await self._site.call(lambda: related(path, collection=collection, limit=_SIMILAR))
-        return self._site.page(request, "_similar.html", hits=found.hits)
 
-    async def _facets(self, form: Form) -> Facets:
-        """Return the counts next to the filters; what a wrong filter leaves is empty."""
-        # To the hour, so that the counts of one visit can be kept.
-        now = datetime.now().replace(minute=0, second=0, microsecond=0)  # noqa: DTZ005 - local time
-        periods = {name: parse_since(name, now=now) for name in PERIODS}
-        count = self._site.workspace.browse.facets
-        try:
-            return await self._site.call(
-                lambda: count(form.filters(), form.n, folder=form.folder, periods=periods)
-            )
-        except CollectionNotFoundError:
-            return await self._site.call(lambda: count(form.filters(), periods=periods))
+async def similar(site: Site, request: Request) -> Response:
+    """Return the documents that are similar to one."""
+    collection, path = request.path_params["collection"], request.path_params["path"]
+    found = await site.call(
+        lambda workspace: workspace.browse.related(path, collection=collection, limit=_SIMILAR)
+    )
+    return site.page(request, "_similar.html", hits=found.hits)
 
-    async def _results(self, request: Request, form: Form) -> dict[str, Any]:
-        """Return what the templates show of an answer; a wrong request is shown in its place."""
-        mode = SearchMode.LEXICAL if request.query_params.get("mode") == SearchMode.LEXICAL.value else None
-        if not form.q:
-            return {"result": None, "hits": (), "failure": None}
-        request_of_form, workspace = form.request(mode), self._site.workspace
-        try:
-            result = await self._site.call(lambda: operations.search(workspace, request_of_form))
-        except (CollectionNotFoundError, UsageError) as error:
-            return {"result": None, "hits": (), "failure": translate_logged(error)}
-        hits = [_shown(hit, form, result) for hit in result.hits]
-        return {"result": result, "hits": hits, "failure": None}
 
-    def _typing_mode(self) -> SearchMode:
-        """Return how to search while someone types: no request is sent to a service at each pause."""
-        models = self._site.workspace.models
-        is_quick = not models.reranker and all(each.offline for each in models.known() if each.collections)
-        return SearchMode.HYBRID if is_quick else SearchMode.LEXICAL
+async def _facets(site: Site, form: Form) -> Facets:
+    """Return the counts next to the filters; what a wrong filter leaves is empty."""
+    # To the hour, so that the counts of one visit can be kept.
+    now = datetime.now().replace(minute=0, second=0, microsecond=0)  # noqa: DTZ005 - local time
+    periods = {name: parse_since(name, now=now) for name in PERIODS}
+    count = site.workspace.browse.facets
+    try:
+        return await site.call(lambda _: count(form.filters(), form.n, folder=form.folder, periods=periods))
+    except CollectionNotFoundError:
+        return await site.call(lambda _: count(form.filters(), periods=periods))
+
+
+async def _results(site: Site, request: Request, form: Form) -> dict[str, Any]:
+    """Return what the templates show of an answer; a wrong request is shown in its place."""
+    mode = SearchMode.LEXICAL if request.query_params.get("mode") == SearchMode.LEXICAL.value else None
+    if not form.q:
+        return {"result": None, "hits": (), "failure": None}
+    try:
+        result = await site.call(lambda workspace: operations.search(workspace, form.request(mode)))
+    except (CollectionNotFoundError, UsageError) as error:
+        return {"result": None, "hits": (), "failure": translate_logged(error)}
+    hits = [_shown(hit, form, result) for hit in result.hits]
+    return {"result": result, "hits": hits, "failure": None}
+
+
+def _typing_mode(workspace: Workspace) -> SearchMode:
+    """Return how to search while someone types: no request is sent to a service at each pause."""
+    models = workspace.models
+    is_quick = not models.reranker and all(each.offline for each in models.known() if each.collections)
+    return SearchMode.HYBRID if is_quick else SearchMode.LEXICAL
 
 
 def _shown(hit: SearchHit, form: Form, result: SearchResult) -> dict[str, Any]:

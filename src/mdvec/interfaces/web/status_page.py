@@ -7,10 +7,9 @@ import os
 import platform
 import re
 import shutil
-import time
 import unicodedata
-from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
@@ -29,7 +28,7 @@ from mdvec.interfaces.web.search_page import number_of
 from mdvec.run import Stage
 from mdvec.types.document import DocumentState
 from mdvec.types.report import Activity, CollectionStatus, ImportReport, TagCount
-from mdvec.workspace import BackgroundImport
+from mdvec.workspace import BackgroundImport, Workspace
 
 _LOOK_EVERY_S = 0.5
 _KEEP_ALIVE_S = 15.0
@@ -38,159 +37,157 @@ _MAX_FILES = 500
 _MAPS = (("wide", 960, 300, 60), ("tall", 360, 480, 24))
 _MINUTE_S = 60
 _NOT_IN_NAME = re.compile(r"[^a-z0-9_-]+")
-# A speed is measured over this long: enough to even out batches, short enough to follow a change.
-_WINDOW_S = 20.0
-_MIN_S = 1.0
 
 
-class StatusPage:
-    """The status page of a site."""
+async def show(site: Site, request: Request) -> Response:
+    """Return the whole page."""
+    values = await site.call(lambda workspace: _values(site, workspace))
+    tags = await site.call(lambda workspace: workspace.tags())
+    maps = [(kind, width, height, treemap(tags[:most], width, height)) for kind, width, height, most in _MAPS]
+    values |= {"maps": maps if tags else (), "vaults": await site.vaults()}
+    return site.page(request, "status.html", failure=None, form={}, **values)
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._speeds = Speeds()
-        self._imports: dict[str, BackgroundImport] = {}
 
-    async def show(self, request: Request) -> Response:
-        """Return the whole page."""
-        values = await self._site.call(self._values)
-        tags = await self._site.call(self._site.workspace.tags)
-        maps = [
-            (kind, width, height, treemap(tags[:most], width, height)) for kind, width, height, most in _MAPS
-        ]
-        values |= {"maps": maps if tags else (), "vaults": await self._site.vaults()}
-        return self._site.page(request, "status.html", failure=None, form={}, **values)
+async def files(site: Site, request: Request) -> Response:
+    """Return the files of one collection, by their state."""
+    name = request.path_params["collection"]
+    chosen = request.query_params.get("state", "")
+    whole = await site.call(lambda workspace: workspace.status(name, files=True))
+    [status] = whole.collections
+    counts = Counter(each.state for each in status.files)
+    files = [each for each in status.files if chosen in ("", each.state.value)]
+    first = number_of(request.query_params.get("from", ""), most=len(files))
+    return site.page(
+        request,
+        "files.html",
+        status=status,
+        counts=[(state.value, counts[state]) for state in DocumentState if counts[state]],
+        chosen=chosen,
+        files=files[first : first + _MAX_FILES],
+        earlier=max(0, first - _MAX_FILES) if first else None,
+        later=first + _MAX_FILES if first + _MAX_FILES < len(files) else None,
+    )
 
-    async def files(self, request: Request) -> Response:
-        """Return the files of one collection, by their state."""
-        name = request.path_params["collection"]
-        chosen = request.query_params.get("state", "")
-        workspace = self._site.workspace
-        status = (await self._site.call(lambda: workspace.status(name, files=True))).collections[0]
-        counts = Counter(each.state for each in status.files)
-        files = [each for each in status.files if chosen in ("", each.state.value)]
-        first = number_of(request.query_params.get("from", ""), most=len(files))
-        return self._site.page(
-            request,
-            "files.html",
-            status=status,
-            counts=[(state.value, counts[state]) for state in DocumentState if counts[state]],
-            chosen=chosen,
-            files=files[first : first + _MAX_FILES],
-            earlier=max(0, first - _MAX_FILES) if first else None,
-            later=first + _MAX_FILES if first + _MAX_FILES < len(files) else None,
+
+async def events(site: Site, request: Request) -> Response:
+    """Return a stream of the collections as they change (server-sent events)."""
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(_changes(site, request), media_type="text/event-stream", headers=headers)
+
+
+async def add(site: Site, request: Request, form: FormData) -> Response:
+    """Register a folder and start to index it."""
+    folder, description = (str(form.get(key, "")).strip() for key in ("folder", "description"))
+    name = str(form.get("name", "")).strip()
+    try:
+        if not name:
+            known = await site.call(lambda workspace: workspace.collections(include_disabled=True))
+            name = _free_name(folder, {each.name for each in known})
+        await site.call(
+            lambda workspace: workspace.add_collection(name, description or _title_of(folder), folder)
         )
+    except MdvecError as error:
+        values = {"folder": folder, "name": name, "description": description}
+        failure, vaults = translate_logged(error), await site.vaults()
+        return site.page(
+            request, "welcome.html", HTTPStatus.BAD_REQUEST, failure=failure, form=values, vaults=vaults
+        )
+    _start(site, name)
+    return RedirectResponse("/status", HTTPStatus.SEE_OTHER)
 
-    async def events(self, request: Request) -> Response:
-        """Return a stream of the collections as they change (server-sent events)."""
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(self._changes(request), media_type="text/event-stream", headers=headers)
 
-    async def add(self, request: Request, form: FormData) -> Response:
-        """Register a folder and start to index it."""
-        folder, description = (str(form.get(key, "")).strip() for key in ("folder", "description"))
-        name = str(form.get("name", "")).strip()
-        try:
-            if not name:
-                known = await self._site.call(lambda: self._site.workspace.collections(include_disabled=True))
-                name = _free_name(folder, {each.name for each in known})
-            await self._site.call(
-                lambda: self._site.workspace.add_collection(name, description or _title_of(folder), folder)
-            )
-        except MdvecError as error:
-            values = {"folder": folder, "name": name, "description": description}
-            failure, vaults = translate_logged(error), await self._site.vaults()
-            return self._site.page(
-                request, "welcome.html", HTTPStatus.BAD_REQUEST, failure=failure, form=values, vaults=vaults
-            )
-        self._start(name)
-        return RedirectResponse("/status", HTTPStatus.SEE_OTHER)
+async def start(site: Site, request: Request, _: FormData) -> Response:
+    """Bring a collection up to date."""
+    name = request.path_params["collection"]
+    await site.call(lambda workspace: workspace.collection(name))
+    _start(site, name)
+    return RedirectResponse("/status", HTTPStatus.SEE_OTHER)
 
-    async def start(self, request: Request, _: FormData) -> Response:
-        """Bring a collection up to date."""
-        name = request.path_params["collection"]
-        await self._site.call(lambda: self._site.workspace.collection(name))
-        self._start(name)
-        return RedirectResponse("/status", HTTPStatus.SEE_OTHER)
 
-    async def cancel(self, request: Request, _: FormData) -> Response:
-        """Stop an import that this page has started."""
-        if known := self._imports.get(request.path_params["collection"]):
-            known.cancel()
-        return RedirectResponse("/status", HTTPStatus.SEE_OTHER)
+async def cancel(site: Site, request: Request, _: FormData) -> Response:
+    """Stop an import that this page has started."""
+    if known := site.imports.get(request.path_params["collection"]):
+        known.cancel()
+    return RedirectResponse("/status", HTTPStatus.SEE_OTHER)
 
-    def cancel_all(self) -> None:
-        """Stop every import that this page has started."""
-        for each in self._imports.values():
-            each.cancel()
 
-    def _start(self, name: str) -> None:
-        """Start an import in a thread of its own, unless this page is at it."""
-        self._imports.setdefault(name, BackgroundImport(lambda: self._import(name))).start()
+def cancel_all(site: Site) -> None:
+    """Stop every import that this page has started."""
+    for each in site.imports.values():
+        each.cancel()
 
-    async def _changes(self, request: Request) -> AsyncIterator[str]:
-        last, quiet_s, generation, at_work = "", 0.0, -1, False
-        while True:
-            with suppress(MdvecError):  # the store is away; it is asked again
-                now = await self._site.call(self._site.workspace.generation)
-                # Work ends without a change of the store, after its last commit.
-                if now != generation or at_work or last == "":
-                    values = await self._site.call(self._values)
-                    generation, at_work = now, any(each["stage"] for each in values["collections"])
-                    text = self._site.text(request, "_collections.html", **values)
-                    if text != last:
-                        last, quiet_s = text, 0.0
-                        yield "".join(f"data: {line}\n" for line in text.splitlines()) + "\n"
-            if quiet_s >= _KEEP_ALIVE_S:
-                quiet_s = 0.0
-                yield ":\n\n"
-            await anyio.sleep(_LOOK_EVERY_S)
-            quiet_s += _LOOK_EVERY_S
 
-    def _import(self, name: str) -> ImportReport:
-        workspace = self._site.workspace
-        with workspace.explaining():
-            return workspace.import_collection(name)
+def _start(site: Site, name: str) -> None:
+    """Start an import in a thread of its own, unless this page is at it."""
+    site.imports.setdefault(name, BackgroundImport(lambda: _import(site, name))).start()
 
-    def _values(self) -> dict[str, Any]:
-        import psutil
 
-        status = self._site.workspace.status()
-        folder = Path(status.database).parent
-        shown = [self._shown(each) for each in status.collections]
-        self._speeds.forget(each["key"] for each in shown if each["key"])
-        return {
-            "status": status,
-            "collections": shown,
-            "memory_bytes": psutil.Process().memory_info().rss,
-            "free_bytes": shutil.disk_usage(folder).free if folder.is_dir() else None,
-        }
+async def _changes(site: Site, request: Request) -> AsyncIterator[str]:
+    last, quiet_s, generation, at_work = "", 0.0, -1, False
+    while True:
+        with suppress(MdvecError):  # the store is away; it is asked again
+            now = await site.call(lambda workspace: workspace.generation())
+            # Work ends without a change of the store, after its last commit.
+            if now != generation or at_work or last == "":
+                values = await site.call(lambda workspace: _values(site, workspace))
+                generation, at_work = now, any(each["stage"] for each in values["collections"])
+                text = site.text(request, "_collections.html", **values)
+                if text != last:
+                    last, quiet_s = text, 0.0
+                    yield "".join(f"data: {line}\n" for line in text.splitlines()) + "\n"
+        if quiet_s >= _KEEP_ALIVE_S:
+            quiet_s = 0.0
+            yield ":\n\n"
+        await anyio.sleep(_LOOK_EVERY_S)
+        quiet_s += _LOOK_EVERY_S
 
-    def _shown(self, status: CollectionStatus) -> dict[str, Any]:
-        """Return a collection with what works on it now: this process, or another one."""
-        name = status.collection.name
-        job, activity = self._imports.get(name), status.activity
-        stage, done, total = "", 0, 0
-        if job is not None and job.running:
-            stage, done, total, _ = job.latest or (Stage.SCAN, 0, 0, "")
-        elif activity is not None:
-            stage, done, total = activity.stage or "scan", activity.done, activity.total
-        key = (name, stage) if stage else None
-        speed = self._speeds.of(key, done) if key else None
-        left_s = (total - done) / speed if speed and total else None
-        return {
-            "status": status,
-            "job": job,
-            "failure": translate(job.error) if job is not None and job.error is not None else None,
-            "key": key,
-            "stage": str(stage),
-            "done": done,
-            "total": total,
-            "other_pid": _other_pid(activity),
-            "speed": speed,
-            "left_s": round(left_s) if left_s is not None and left_s < _MINUTE_S else None,
-            "left_min": round(left_s / _MINUTE_S) if left_s is not None and left_s >= _MINUTE_S else None,
-        }
+
+def _import(site: Site, name: str) -> ImportReport:
+    workspace = site.workspace
+    with workspace.explaining():
+        return workspace.import_collection(name)
+
+
+def _values(site: Site, workspace: Workspace) -> dict[str, Any]:
+    import psutil
+
+    status = workspace.status()
+    folder = Path(status.database).parent
+    shown = [_shown(site, each) for each in status.collections]
+    site.speeds.forget(each["key"] for each in shown if each["key"])
+    return {
+        "status": status,
+        "collections": shown,
+        "memory_bytes": psutil.Process().memory_info().rss,
+        "free_bytes": shutil.disk_usage(folder).free if folder.is_dir() else None,
+    }
+
+
+def _shown(site: Site, status: CollectionStatus) -> dict[str, Any]:
+    """Return a collection with what works on it now: this process, or another one."""
+    name = status.collection.name
+    job, activity = site.imports.get(name), status.activity
+    stage, done, total = "", 0, 0
+    if job is not None and job.running:
+        stage, done, total, _ = job.latest or (Stage.SCAN, 0, 0, "")
+    elif activity is not None:
+        stage, done, total = activity.stage or "scan", activity.done, activity.total
+    key = (name, stage) if stage else None
+    speed = site.speeds.of(key, done) if key else None
+    left_s = (total - done) / speed if speed and total else None
+    return {
+        "status": status,
+        "job": job,
+        "failure": translate(job.error) if job is not None and job.error is not None else None,
+        "key": key,
+        "stage": str(stage),
+        "done": done,
+        "total": total,
+        "other_pid": _other_pid(activity),
+        "speed": speed,
+        "left_s": round(left_s) if left_s is not None and left_s < _MINUTE_S else None,
+        "left_min": round(left_s / _MINUTE_S) if left_s is not None and left_s >= _MINUTE_S else None,
+    }
 
 
 def _other_pid(activity: Activity | None) -> int:
@@ -210,31 +207,6 @@ def _free_name(folder: str, taken: Collection[str]) -> str:
     name = _NOT_IN_NAME.sub("-", plain).strip("-_").lstrip("-_0123456789")[:60] or "notes"
     numbered = (f"{name}-{number}" for number in itertools.count(2))
     return next(each for each in itertools.chain([name], numbered) if each not in taken)
-
-
-class Speeds:
-    """The rates of steps, measured from what the page sees of them."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._seen: dict[tuple[str, str], deque[tuple[float, int]]] = {}
-
-    def of(self, key: tuple[str, str], done: int) -> float | None:
-        """Return the units a second of a step, after adding how far it is; None when that is not known."""
-        seen = self._seen.setdefault(key, deque())
-        now = self._clock()
-        if seen and done < seen[-1][1]:  # it has begun anew
-            seen.clear()
-        seen.append((now, done))
-        while now - seen[0][0] > _WINDOW_S:
-            seen.popleft()
-        elapsed_s = now - seen[0][0]
-        return (done - seen[0][1]) / elapsed_s if elapsed_s >= _MIN_S and done > seen[0][1] else None
-
-    def forget(self, kept: Iterable[tuple[str, str]]) -> None:
-        """Forget all steps but some."""
-        current = set(kept)
-        self._seen = {key: value for key, value in self._seen.items() if key in current}
 
 
 _CHAR_WIDTH = 0.62

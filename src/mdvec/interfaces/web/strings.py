@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import NamedTuple
 
 from mdvec.interfaces.errors import Failure
@@ -11,6 +12,9 @@ from mdvec.interfaces.present import LIKE_IT, ONE_WEAKER, WEAKER
 
 LANGUAGES = ("en", "ja")
 """The languages of the page; the first is that of browsers that want another."""
+
+# A language and its weight in an Accept-Language header.
+_ACCEPTED = re.compile(r"(?:^|,)\s*([a-z]+)(?:-[\w-]*)?\s*(?:;\s*q=(\d(?:\.\d*)?)\s*)?(?=,|$)")
 
 _WORDS: Mapping[str, tuple[str, str]] = {
     # --- around everything
@@ -85,6 +89,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "Try other words, a whole question, or fewer filters.",
         "ほかの言葉や質問文で試すか、絞り込みを減らしてください。",
     ),
+    "without_quotes": ("Search without the quotation marks", "引用符を外して検索"),
     "pending_n": (
         "{n} of {total} passages are found by words only so far",
         "{total} 件中 {n} 件は、まだキーワードでしか見つかりません",
@@ -141,7 +146,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     # --- status
     "index": ("Index", "索引"),
     "size": ("Size", "サイズ"),
-    "free": ("free on the disk", "ディスクの空き"),
+    "free": ("Free on the disk", "ディスクの空き"),
     "memory": ("Memory of this process", "このプロセスのメモリ"),
     "model": ("Model", "モデル"),
     "documents": ("documents", "文書"),
@@ -224,17 +229,12 @@ def words_of(language: str) -> dict[str, str]:
 
 def preferred_language(accepted: str) -> str:
     """Return the language of the page that an Accept-Language header wants most."""
-    best, best_quality = LANGUAGES[0], 0.0
-    for part in accepted.split(","):
-        name, _, weight = part.strip().partition(";")
-        language = name.strip().lower().partition("-")[0]
-        try:
-            quality = float(weight.strip().removeprefix("q=")) if weight else 1.0
-        except ValueError:
-            continue
-        if language in LANGUAGES and quality > best_quality:
-            best, best_quality = language, quality
-    return best
+    known = (
+        (float(weight or 1), name)
+        for name, weight in _ACCEPTED.findall(accepted.lower())
+        if name in LANGUAGES
+    )
+    return max((each for each in known if each[0]), default=(0, LANGUAGES[0]), key=itemgetter(0))[1]
 
 
 # --- errors, with a step that someone at a browser can take
@@ -338,5 +338,7 @@ def shown_failure(failure: Failure, language: str) -> ShownFailure:
     words = _KNOWN.get(failure.code, _ANY)
     hint = "" if _COMMAND.search(failure.hint) else failure.hint
     if language == "ja":
-        return ShownFailure(words.sentence_ja, words.step_ja, f"{failure.message} {hint}".strip())
+        # What the page itself refuses is said in full.
+        detail = "" if failure in (NO_PAGE, OLD_PAGE) else f"{failure.message} {hint}".strip()
+        return ShownFailure(words.sentence_ja, words.step_ja, detail)
     return ShownFailure(failure.message, f"{hint} {words.step}".strip(), "")

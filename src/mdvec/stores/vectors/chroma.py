@@ -322,8 +322,9 @@ def _mark(collection: Any) -> Mark | None:
 
 def _row(kind: VectorKind, entry: VectorEntry) -> tuple[str, Vector, dict[str, Any], str]:
     """Return id, vector, metadata and text; those of a chunk as local-rag has them."""
-    is_text = kind is VectorKind.TEXT
-    part = f"chunk_{entry.ordinal}" if is_text else f"name_{entry.id}"
-    metadata = {"file_path": entry.path, "chunk_index": entry.ordinal, "heading": entry.heading}
+    is_text, section = kind is VectorKind.TEXT, entry.section
+    path, number = section.document_path, section.order
+    part = f"chunk_{number}" if is_text else f"name_{entry.id}"
+    metadata = {"file_path": path, "chunk_index": number, "heading": entry.heading}
     metadata |= {"entry": entry.id, "owner": entry.owner}
-    return f"{entry.path}::{part}", entry.vector, metadata, entry.text if is_text else entry.heading
+    return f"{path}::{part}", entry.vector, metadata, section.content if is_text else entry.heading

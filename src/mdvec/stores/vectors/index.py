@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from mdvec.stores.records import VectorKind
 from mdvec.types.ids import CollectionId
+from mdvec.types.section import IndexedSection
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,28 +56,17 @@ class VectorEntry(Struct, frozen=True):
         owner: Id of the chunk, or of the document.
         vector: Shape (dim,), unit length up to the rounding of float16.
         collection_id: The collection.
-        path: Path of the document.
-        ordinal: Position of the chunk in the document; 0 for a name.
-        depth: Depth of the chunk, 0-3; 0 for a name.
         heading: The heading path of the chunk, joined by `` > ``; for a name, the name.
-        parent: Id of the chunk that starts the parent section; None at the top, and for a name.
-        token_count: Tokens of the chunk; 0 for a name.
-        content_hash: The identity of the document's content.
-        text: The text of the chunk; for a name, empty.
+        section: The chunk as a program reads it, or as one wrote it; whether it has changed since is what
+            was known when its vector was applied. Of a name, only the path and the heading are filled.
     """
 
     id: int
     owner: int
     vector: Vector
     collection_id: CollectionId
-    path: str
-    ordinal: int
-    depth: int
     heading: str
-    parent: int | None = None
-    token_count: int = 0
-    content_hash: bytes = b""
-    text: str = ""
+    section: IndexedSection
 
 
 class VectorChanges(Struct, frozen=True):

@@ -8,14 +8,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from enum import Enum, auto
+from functools import cache
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec.stores.records import VectorKind
 from mdvec.stores.tables import Tables
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry
 from mdvec.types.ids import SpaceId
+from mdvec.types.section import IndexedSection, saved_sections
 
 BATCH = 2048
 """About how many entries are applied at a time."""
@@ -40,16 +43,21 @@ _STATE = """SELECT (SELECT value FROM meta WHERE key = 'vector_index'),
 _END_OF_VECTORS = "SELECT id FROM vectors WHERE +space_id = ? AND id > ? ORDER BY id LIMIT 1 OFFSET ?"
 _END = "SELECT id FROM {table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?"
 
-# The fields of VectorEntry, in order; the heading path as JSON.
+# Id, owner, vector, collection, heading path as JSON, the document if a program wrote its sections (else 0),
+# the identity of its content; then the fields of IndexedSection, without heading and hash.
 _ENTRIES = {
-    VectorKind.TEXT: """o.id, o.id, {vector}, d.collection_id, d.path, o.ordinal, o.depth, o.heading_path,
-        (SELECT p.id FROM chunks p WHERE p.document_id = o.document_id AND p.ordinal = o.parent),
-        o.token_count, d.sha256,
+    VectorKind.TEXT: """o.id, o.id, {vector}, d.collection_id, o.heading_path,
+        CASE WHEN substr(d.fingerprint, 1, 4) = 'push' THEN d.id ELSE 0 END, d.sha256,
+        CAST(o.id AS text), d.path, '', o.depth,
         (SELECT substr(b.body, o.start + 1, o.stop - o.start) FROM contents b
-            WHERE b.document_id = o.document_id)""",
-    VectorKind.NAME: """o.id, o.document_id, {vector}, d.collection_id, d.path, 0, 0, o.text,
-        NULL, 0, d.sha256, ''""",
+            WHERE b.document_id = o.document_id), o.token_count,
+        (SELECT CAST(p.id AS text) FROM chunks p
+            WHERE p.document_id = o.document_id AND p.ordinal = o.parent),
+        o.ordinal, d.dirty_since_ms IS NOT NULL, '', d.indexed_at_ms, d.mtime_ns / 1000000""",
+    VectorKind.NAME: """o.id, o.document_id, {vector}, d.collection_id, o.text, 0, d.sha256,
+        CAST(o.id AS text), d.path, '', 0, '', 0, NULL, 0, 0, '', 0, 0""",
 }
+_FRONTMATTER = "SELECT frontmatter FROM contents WHERE document_id = ?"
 _COUNT = """SELECT count(*) FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.text_hash
     WHERE v.space_id = ?"""
 # Owners that are new.
@@ -172,16 +180,34 @@ class SpaceJournal(Struct, frozen=True):
     def _entries(self, template: str, *arguments: int) -> list[VectorEntry]:
         import numpy as np  # not loaded where only the names of the tables are needed
 
-        kind = self.space.kind
-        sql = template.format(entry=_ENTRIES[kind].format(vector=self.tables.vector), table=TABLES[kind])
+        kind, tables, pushed = self.space.kind, self.tables, cache(self._pushed)
+        sql = template.format(entry=_ENTRIES[kind].format(vector=tables.vector), table=TABLES[kind])
         entries = []
-        for key, owner, stored, collection_id, path, ordinal, depth, heading, *rest in self.tables.rows(
+        for key, owner, stored, collection_id, heading, document_id, digest, *rest in tables.rows(
             sql, self.space_id, *arguments
         ):
-            vector = np.frombuffer(stored, self.tables.vector_dtype).astype(np.float32)
-            shown = " > ".join(json.loads(heading)) if kind is VectorKind.TEXT else heading
-            entries.append(VectorEntry(key, owner, vector, collection_id, path, ordinal, depth, shown, *rest))
+            vector = np.frombuffer(stored, tables.vector_dtype).astype(np.float32)
+            headings = json.loads(heading) if kind is VectorKind.TEXT else [heading]
+            cut, written = IndexedSection(*rest), pushed(document_id)
+            is_written = cut.order < len(written)
+            section = written[cut.order] if is_written else replace(cut, heading="".join(headings[-1:]))
+            section = replace(
+                section,
+                document_path=cut.document_path,
+                content=cut.content,
+                is_dirty=bool(cut.is_dirty),
+                document_hash=section.document_hash or bytes(digest).hex(),
+            )
+            entries.append(VectorEntry(key, owner, vector, collection_id, " > ".join(headings), section))
         return entries
+
+    def _pushed(self, document_id: int) -> list[IndexedSection]:
+        """Return the sections of a pushed document without their texts; of others none."""
+        try:
+            [(frontmatter,)] = self.tables.rows(_FRONTMATTER, document_id)
+            return [section for _, _, section in saved_sections(json.loads(frontmatter)) or ()]
+        except (ValueError, TypeError):
+            return []
 
     def _number(self, sql: str, *arguments: int) -> int:
         """Return the only value of the only row; 0 without a row."""

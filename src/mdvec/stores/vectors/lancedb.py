@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 # LanceDB writes warnings about every query to standard error; it reads this when it is imported.
@@ -232,16 +232,16 @@ def _empty(database: Any, name: str, dimension: int, key: str) -> Any:
     """Make a table, or remove all that is in it, and give it to a space."""
     table = database.create_table(name, section_rows([], dimension, {_SPACE: key}), mode="overwrite")
     # Without it two processes that add a row at once both keep it (lance#4585).
-    table.set_unenforced_primary_key("id")
+    table.set_unenforced_primary_key("entry")
     return table
 
 
 def _write(table: Any, changes: VectorChanges, dimension: int) -> None:
-    removed = [f"'{key}'" for key in changes.removed]
+    removed = [str(key) for key in changes.removed]
     for at in range(0, len(removed), _ROWS_A_DELETE):
-        table.delete(f"id IN ({', '.join(removed[at : at + _ROWS_A_DELETE])})")
+        table.delete(f"entry IN ({', '.join(removed[at : at + _ROWS_A_DELETE])})")
     if changes.added:
-        upsert = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+        upsert = table.merge_insert("entry").when_matched_update_all().when_not_matched_insert_all()
         upsert.execute(section_rows(changes.added, dimension))
 
 
@@ -254,26 +254,25 @@ def section_rows(
     entries: Sequence[VectorEntry], dimension: int, metadata: dict[str, str] | None = None
 ) -> pa.Table:
     """Return rows of ``sections``: the columns that search-docs has, in its order, then ours."""
-    now = datetime.now(UTC).replace(tzinfo=None)
-    parents = [None if each.parent is None else str(each.parent) for each in entries]
-    vectors = pa.list_(pa.float32(), dimension)
+    sections = [each.section for each in entries]
     columns = {
-        "id": (pa.string(), [str(each.id) for each in entries]),
-        "document_path": (pa.string(), [each.path for each in entries]),
-        "heading": (pa.string(), [each.heading for each in entries]),
-        "depth": (pa.int32(), [each.depth for each in entries]),
-        "content": (pa.string(), [each.text for each in entries]),
-        "token_count": (pa.int32(), [each.token_count for each in entries]),
-        "vector": (vectors, [each.vector for each in entries]),
-        "parent_id": (pa.string(), parents),
-        "order": (pa.int32(), [each.ordinal for each in entries]),
-        "is_dirty": (pa.bool_(), [False] * len(entries)),
-        "document_hash": (pa.string(), [each.content_hash.hex() for each in entries]),
-        "created_at": (pa.timestamp("ms"), [now] * len(entries)),
-        "updated_at": (pa.timestamp("ms"), [now] * len(entries)),
+        "id": (pa.string(), [each.id for each in sections]),
+        "document_path": (pa.string(), [each.document_path for each in sections]),
+        "heading": (pa.string(), [each.heading for each in sections]),
+        "depth": (pa.int32(), [each.depth for each in sections]),
+        "content": (pa.string(), [each.content for each in sections]),
+        "token_count": (pa.int32(), [each.token_count for each in sections]),
+        "vector": (pa.list_(pa.float32(), dimension), [each.vector for each in entries]),
+        "parent_id": (pa.string(), [each.parent_id for each in sections]),
+        "order": (pa.int32(), [each.order for each in sections]),
+        "is_dirty": (pa.bool_(), [each.is_dirty for each in sections]),
+        "document_hash": (pa.string(), [each.document_hash for each in sections]),
+        "created_at": (pa.timestamp("ms"), [each.created_at_ms for each in sections]),
+        "updated_at": (pa.timestamp("ms"), [each.updated_at_ms for each in sections]),
+        "entry": (pa.int64(), [each.id for each in entries]),
         "owner": (pa.int64(), [each.owner for each in entries]),
         "collection": (pa.int64(), [each.collection_id for each in entries]),
     }
-    fields = [pa.field(name, kind) for name, (kind, _) in columns.items()]
-    fields[0] = fields[0].with_nullable(False).with_metadata(metadata)  # noqa: FBT003 - positional only
+    fields = [pa.field(name, kind, nullable=name != "entry") for name, (kind, _) in columns.items()]
+    fields[0] = fields[0].with_metadata(metadata)
     return pa.table({name: values for name, (_, values) in columns.items()}, schema=pa.schema(fields))

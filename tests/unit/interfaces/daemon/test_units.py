@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mdvec.interfaces.daemon.control import unit_for
-from mdvec.interfaces.daemon.place import DaemonError, DaemonPlace
+from mdvec.interfaces.daemon.place import DaemonError
 
-PLACE = DaemonPlace(Path("/data/daemons/0123"))
+PLACE = Path("/data/daemons/0123")
 COMMAND = ["/usr/bin/python3", "-m", "mdvec", "daemon", "run", "--docs-dir", '/my "notes"/100%/$HOME']
 ENV = {
     "MDVEC_SEARCH_K": "7",

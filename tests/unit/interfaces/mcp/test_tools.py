@@ -134,10 +134,9 @@ def test_every_argument_of_search_reaches_the_workspace(workspace: FakeWorkspace
 def test_other_names_and_single_values_are_understood(workspace: FakeWorkspace) -> None:
     """What agents know from other tools, and one value where a list is meant."""
     call(workspace, "search", query="x", collection="notes", tag="a", top_k=3, depth=1, where="a=b")
-    [details] = asked(workspace, "search")
     filters = Filters(tags=("a",), depths=(1,), properties=(PropertyCondition("a", Comparison.EQUAL, "b"),))
     expected = SearchQuery("x", collections=("notes",), filters=filters, limit=3, expand_tokens=2_000)
-    assert details["query"] == expected
+    assert workspace.query == expected
     call(workspace, "get_doc", file_path="a.md", collections="notes", lines="14-21")
     [read] = asked(workspace, "read")
     assert read == {"path": "a.md", "collection": "notes", "lines": (14, 21), "section": None}
@@ -165,24 +164,20 @@ def test_what_is_not_said_is_as_configured(workspace: FakeWorkspace) -> None:
         expand=Expansion.DOCUMENT,
         expand_tokens=2_000,
     )
-    assert [each["query"] for each in asked(workspace, "search")] == [query]
+    assert workspace.query == query
 
 
 def test_whole_numbers_may_be_written_with_a_point(workspace: FakeWorkspace) -> None:
     """``5.0`` is an integer to JSON Schema, and one to the workspace."""
     call(workspace, "search", query="x", limit=5.0, depth=1.0, max_tokens=10.0)
-    [details] = asked(workspace, "search")
-    query = details["query"]
-    assert isinstance(query, SearchQuery)
+    query = workspace.query
     assert repr((query.limit, query.filters.depths, query.expand_tokens)) == "(5, (1,), 5)"
 
 
 def test_the_smallest_budget_is_searched_with(workspace: FakeWorkspace) -> None:
     """Half of one token is none, and a search wants one: the caller never named that number."""
     call(workspace, "search", query="x", expand="section", max_tokens=1)
-    [details] = asked(workspace, "search")
-    query = details["query"]
-    assert isinstance(query, SearchQuery)
+    query = workspace.query
     assert query.expand_tokens == 1
 
 
@@ -351,7 +346,7 @@ def test_a_call_of_a_general_tool_looks_for_no_other_tools(workspace: FakeWorksp
 def test_search_docs_is_search(workspace: FakeWorkspace) -> None:
     """The name that other servers give it."""
     call(workspace, "search_docs", query="x", top_k=2)
-    assert asked(workspace, "search")[0]["query"] == SearchQuery("x", limit=2, expand_tokens=2_000)
+    assert workspace.query == SearchQuery("x", limit=2, expand_tokens=2_000)
 
 
 def test_tags_of_one_collection(workspace: FakeWorkspace) -> None:
@@ -368,17 +363,13 @@ class TwoCollections(FakeWorkspace):
         super().__init__()
         self.known = [COLLECTION, replace(COLLECTION, id=CollectionId(2), name="work")]
 
-    def import_collection(
-        self,
-        name: str,
-        options: ImportOptions = ImportOptions(),  # noqa: B008 - frozen
-        **_: Any,
-    ) -> ImportReport:
+    def import_collection(self, name: str, *options: Any, **_: Any) -> ImportReport:
         """Fail for one."""
         if name == "work":
             msg = "/mnt/work is not there"
             raise SourceMissingError(msg)
-        return super().import_collection(name, options)
+        imported: ImportReport = super().import_collection(name, *options)
+        return imported
 
 
 def test_reindex_updates_all_enabled_collections() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT
 
-from mdvec.interfaces.answers import Reading, Tags
+from mdvec.interfaces.answers import Reading, Tags, reindexed
 from mdvec.interfaces.errors import text_for_client
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.printing import one_line
@@ -128,13 +128,14 @@ def test_tags_are_one_a_line() -> None:
 
 def test_a_reindex_is_one_line_a_collection() -> None:
     """With all counts, and the reason of what failed."""
-    report = ImportReport("notes", added=1, unchanged=4, total_chunks=9, pending_chunks=2)
-    assert wording.reindex_text([report], {"work": "the disk is away"}) == (
+    report = ImportReport("notes", added=1, unchanged=4, total_documents=5, total_chunks=9, pending_chunks=2)
+    done = [report, ImportReport("work", error="the disk is away")]
+    assert wording.reindex_text(reindexed(done, [])) == (
         "notes: 1 added, 0 updated, 0 moved, 0 deleted, 4 unchanged, 0 failed; "
         f"9 chunks, 2 without a vector. {MARK}\n"
         "```\nwork: error: the disk is away\n```"
     )
-    assert wording.reindex_text([], {}) == "no collection was reindexed"
+    assert wording.reindex_text(reindexed([], [])) == "no collection was reindexed"
 
 
 def test_status_tells_of_a_collection_without_a_tool() -> None:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError, SourceEmptyError, UsageError
 from mdvec.interfaces.errors import translate
 from mdvec.interfaces.excerpt import best_passage
-from mdvec.interfaces.web.status_page import Speeds, treemap
-from mdvec.interfaces.web.strings import LANGUAGES, shown_failure, words_of
+from mdvec.interfaces.web.frame import Speeds
+from mdvec.interfaces.web.status_page import treemap
+from mdvec.interfaces.web.strings import LANGUAGES, NO_PAGE, shown_failure, words_of
 from mdvec.run import Stage
 from mdvec.types.document import DocumentState
 from mdvec.types.hit import Confidence
@@ -123,3 +124,4 @@ def test_no_command_is_advised_to_a_browser() -> None:
     near = translate(DocumentNotFoundError(hint="Did you mean a.md?"))
     assert shown_failure(near, "en").step == "Did you mean a.md? Search for it."
     assert shown_failure(near, "ja").detail == "There is no such document. Did you mean a.md?"
+    assert shown_failure(NO_PAGE, "ja").detail == ""
