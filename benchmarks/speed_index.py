@@ -18,7 +18,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from mdvec.stores.interface import Store
-from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
+from mdvec.stores.records import ChunkTerms, DocumentRecord, VectorKind, first_names
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.indexed_terms import Terms, index_terms, once
 from mdvec.types.change import SourceEntry
@@ -184,11 +184,11 @@ def _put_vectors(store: Store, space: EmbeddingSpace, chance: np.random.Generato
     common = np.full(space.dimension, (_ALIKE / space.dimension) ** 0.5, np.float32)
     with store.read() as view:
         collection = view.collections.all()[0]
-    for is_name in (False, True):
+    for kind in VectorKind:
         while True:
             with store.read() as view:
-                pending = view.vectors.pending_names if is_name else view.vectors.pending
-                hashes = [each.text_hash for each in pending(collection.id, space_id, _VECTORS_AT_ONCE)]
+                pending = view.vectors.pending(kind, collection.id, space_id, _VECTORS_AT_ONCE)
+                hashes = [each.text_hash for each in pending]
             if not hashes:
                 break
             vectors = common + chance.normal(

@@ -31,6 +31,7 @@ from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import SearchSettings
 from mdvec.embedding.interface import Embedder, Runtime
 from mdvec.search import query_vectors
+from mdvec.stores.records import VectorKind
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import Workspace, open_workspace
 from mdvec.workspace.database import open_store
@@ -132,9 +133,9 @@ def beside_sqlite_vec(database: Path, embedder: Embedder, asked: Sequence[str]) 
         if space_id is None:
             msg = "the index has no vectors"
             raise RuntimeError(msg)
-        view.vectors.nearest_chunks(space_id, vectors[0], where, 10)
+        view.vectors.nearest(VectorKind.TEXT, space_id, vectors[0], where, 10)
         ours = [
-            time_ms(lambda vector=vector: view.vectors.nearest_chunks(space_id, vector, where, _NEAREST))  # type: ignore[misc]
+            time_ms(partial(view.vectors.nearest, VectorKind.TEXT, space_id, vector, where, _NEAREST))
             for vector in vectors
         ]
         with closing(apsw.Connection(":memory:")) as table:
@@ -163,7 +164,7 @@ def beside_sqlite_vec(database: Path, embedder: Embedder, asked: Sequence[str]) 
         found = 0
         for vector, known in zip(vectors, nearest, strict=True):
             # Similarities of float16 rows are rounded, so what is as near as the tenth counts.
-            hits = [near for _, near in view.vectors.nearest_chunks(space_id, vector, where, 10)]
+            hits = [near for _, near in view.vectors.nearest(VectorKind.TEXT, space_id, vector, where, 10)]
             found += sum(near >= known[-10] - 2e-4 for near in hits)
     return {
         "vectors_p50_ms": round(percentile(ours, 0.5), 2),

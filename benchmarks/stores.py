@@ -144,10 +144,11 @@ def write(name: str, size: int, folder: Path, address: str) -> dict[str, float]:
 
 
 def _pending(store: Any, collection: Any, space_id: Any) -> list[Any]:
+    from mdvec.stores.records import VectorKind
+
     with store.read() as view:
         found = [
-            *view.vectors.pending(collection, space_id, 10**9),
-            *view.vectors.pending_names(collection, space_id, 10**9),
+            each for kind in VectorKind for each in view.vectors.pending(kind, collection, space_id, 10**9)
         ]
     return list(dict.fromkeys(each.text_hash for each in found))
 

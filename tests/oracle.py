@@ -3,39 +3,37 @@
 from __future__ import annotations
 
 import math
-import operator
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdvec.stores.records import BM25_B, BM25_K1, FIELD_WEIGHTS, DocumentRecord, first_names
+from mdvec.stores.records import BM25_B, BM25_K1, FIELD_WEIGHTS, DocumentRecord, VectorKind, first_names
 from mdvec.text.folding import fold_name
 from mdvec.text.globs import compile_glob
 from mdvec.text.hashing import text_hash
-from mdvec.text.properties import as_number, flat_properties, fold_property, is_date, is_year
 from mdvec.types.ids import TextHash
-from mdvec.types.query import Comparison, Filters, PropertyCondition, TagMatch
+from mdvec.types.query import Filters, TagMatch
 
 T = TypeVar("T")
+Query = NDArray[np.float32]
 
 DIGITS = 6
 """Of a similarity; the stored float16 holds less."""
 
-_ORDERS: Mapping[Comparison, Callable[[Any, Any], bool]] = {
-    Comparison.LESS: operator.lt,
-    Comparison.AT_MOST: operator.le,
-    Comparison.MORE: operator.gt,
-    Comparison.AT_LEAST: operator.ge,
-}
+
+class Key(NamedTuple):
+    """A document by what is the same in every store."""
+
+    collection: str
+    path: str
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A chunk by what is the same in every store."""
 
     collection: str
@@ -53,10 +51,6 @@ class Scope:
     hidden: frozenset[str] = frozenset()
 
 
-Key = tuple[str, str]
-"""The collection and the path of a document."""
-
-
 class Oracle:
     """Everything that was written to a store, and searches over all of it.
 
@@ -72,13 +66,13 @@ class Oracle:
     def put(self, collection: str, record: DocumentRecord) -> None:
         """Write a document instead of the one at its path."""
         self.remove(collection, record.document.path)
-        self.documents[collection, record.document.path] = record
+        self.documents[Key(collection, record.document.path)] = record
 
     def remove(self, collection: str, path: str) -> None:
         """Remove a document, if it is there."""
-        self.documents.pop((collection, path), None)
+        self.documents.pop(Key(collection, path), None)
 
-    def embed(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
+    def embed(self, vectors: Mapping[str, Query]) -> None:
         """Give texts vectors; one that has a vector keeps it."""
         for text, vector in vectors.items():
             self.vectors.setdefault(text_hash(text), vector.astype(np.float16))
@@ -94,130 +88,103 @@ class Oracle:
         self, terms: Sequence[str], scope: Scope, limit: int, must: Sequence[str] = ()
     ) -> list[tuple[Place, float]]:
         """Rank the chunks that hold one of the terms, or one of those in ``must``."""
-        fields = {
-            place: [Counter(each.split()) for each in (held.main, held.minor)]
-            for place, held in self._chunks(lambda record, at: record.terms[at])
+        held = {
+            place: [Counter(fields.split()) for fields in (each.main, each.minor)]
+            for place, each in self._chunks("terms").items()
         }
-        lengths = {place: sum(each.total() for each in row) for place, row in fields.items()}
+        lengths = {place: sum(each.total() for each in fields) for place, fields in held.items()}
         mean_length = sum(lengths.values()) / max(len(lengths), 1)
-        held_by = self.frequencies(terms)
-        scores: list[tuple[Place, float]] = []
-        for place in sorted(self.places(scope), key=self._order):
-            row, score = fields[place], 0.0
+        held_by, scores = self.frequencies(terms), dict[Place, float]()
+        for place in self.places(scope):
             norm = BM25_K1 * (1 - BM25_B + BM25_B * lengths[place] / mean_length)
-            for term in terms:
-                count = sum(weight * each[term] for weight, each in zip(FIELD_WEIGHTS, row, strict=True))
-                idf = max(1e-6, math.log((len(fields) - held_by[term] + 0.5) / (held_by[term] + 0.5)))
-                score += idf * count * (BM25_K1 + 1) / (count + norm)
-            if score and any(each[term] for each in row for term in must or terms):
-                scores.append((place, score))
+            for term in terms if any(each[term] for each in held[place] for term in must or terms) else ():
+                weighed = zip(FIELD_WEIGHTS, held[place], strict=True)
+                count = sum(weight * each[term] for weight, each in weighed)
+                idf = max(1e-6, math.log((len(held) - held_by[term] + 0.5) / (held_by[term] + 0.5)))
+                scores[place] = scores.get(place, 0.0) + idf * count * (BM25_K1 + 1) / (count + norm)
         return _best_first(scores, limit)
 
     def frequencies(self, terms: Sequence[str]) -> dict[str, int]:
         """Return how many chunks hold each of some terms."""
-        texts = [
-            f"{held.main} {held.minor}".split()
-            for _, held in self._chunks(lambda record, at: record.terms[at])
-        ]
+        texts = [f"{each.main} {each.minor}".split() for each in self._chunks("terms").values()]
         return {term: sum(term in each for each in texts) for term in terms}
 
-    def nearest_chunks(
-        self, query: NDArray[np.float32], scope: Scope, limit: int
-    ) -> list[tuple[Place, float]]:
+    def nearest_chunks(self, query: Query, scope: Scope, limit: int) -> list[tuple[Place, float]]:
         """Rank the chunks that have a vector."""
-        texts = dict(self._chunks(lambda record, at: record.text_hashes[at]))
-        inside = sorted(self.places(scope), key=self._order)
-        near = [(place, self._similarity(query, [texts[place]])) for place in inside]
-        return _best_first(near, limit)
+        texts = self._chunks("text_hashes")
+        return _best_first({each: self._near(query, [texts[each]]) for each in self.places(scope)}, limit)
 
-    def nearest_documents(
-        self, query: NDArray[np.float32], scope: Scope, limit: int
-    ) -> list[tuple[Key, float]]:
+    def nearest_documents(self, query: Query, scope: Scope, limit: int) -> list[tuple[Key, float]]:
         """Rank the documents that hold a chunk inside, and of which a name has a vector."""
-        places = sorted(self.places(scope), key=self._order)
-        inside = dict.fromkeys((place.collection, place.path) for place in places)
-        near = [(key, self._similarity(query, [*_names(self.documents[key])])) for key in inside]
-        return _best_first(near, limit)
+        inside = dict.fromkeys(Key(place.collection, place.path) for place in self.places(scope))
+        names = {key: [*_names(self.documents[key])] for key in inside}
+        return _best_first({key: self._near(query, names[key]) for key in inside}, limit)
 
-    def sample(self, query: NDArray[np.float32], count: int) -> list[float]:
+    def sample(self, query: Query, count: int) -> list[float]:
         """Return the similarities of the ``count`` texts with the smallest hashes, in order of place.
 
         Of like texts, the one with the smallest hash is left.
         """
-        texts: dict[TextHash, bytes] = {}
-        chunks = self._chunks(lambda each, at: (each.text_hashes[at], each.skeletons[at]))
-        for _, (key, skeleton) in sorted(chunks, key=lambda found: self._order(found[0])):
-            if key in self.vectors:
-                texts.setdefault(key, skeleton or key)
+        texts, skeletons = self._chunks("text_hashes"), self._chunks("skeletons")
+        every = self.places(Scope(tuple({key.collection for key in self.documents})))
+        known = {texts[place]: place for place in reversed(every) if texts[place] in self.vectors}
         chosen = dict[bytes, TextHash]()
-        for key in sorted(texts)[:count]:
-            chosen.setdefault(texts[key], key)
-        return [self._similarity(query, [key]) for key in texts if key in chosen.values()]
+        for key in sorted(known)[:count]:
+            chosen.setdefault(skeletons[known[key]] or key, key)
+        sampled = sorted(chosen.values(), key=lambda key: every.index(known[key]))
+        return [self._near(query, [key]) for key in sampled]
 
     def called(self, name: str, scope: Scope) -> list[Key]:
         """Return the documents inside with a name, by path."""
-        found = [
-            key
-            for key in self._documents(scope)
-            if name in map(fold_name, self.documents[key].document.names)
-        ]
-        return sorted(found, key=lambda key: key[1])
+        names = {key: map(fold_name, record.document.names) for key, record in self.documents.items()}
+        return sorted((key for key in self._inside(scope) if name in names[key]), key=lambda key: key.path)
 
     def tags(self, scope: Scope) -> list[tuple[str, int]]:
         """Count the documents of each tag, most used first, then by name; as the first document spells it."""
-        counted: Counter[str] = Counter()
-        shown: dict[str, str] = {}
-        for key in self._documents(scope):
+        counted, shown = Counter[str](), dict[str, str]()
+        for key in self._inside(scope):
             tags = {_fold(tag): tag for tag in reversed(self.documents[key].document.tags)}
             counted.update(tags.keys())
             shown = tags | shown
         return [(shown[tag], counted[tag]) for tag in sorted(counted, key=lambda tag: (-counted[tag], tag))]
 
-    def pending(self, collection: str) -> list[str]:
-        """Return the chunk texts without a vector, each once, the oldest first."""
-        texts = self._chunks(lambda record, at: record.chunks[at].embedded_text)
-        found = dict.fromkeys(text for place, text in texts if place.collection == collection)
-        return [text for text in found if text_hash(text) not in self.vectors]
-
-    def pending_names(self, collection: str) -> list[str]:
-        """Return the names without a vector, each once, the oldest first."""
-        names = {
-            key: name
-            for (held_in, _), record in self.documents.items()
-            for key, name in _names(record).items()
-            if held_in == collection
-        }
-        return [name for key, name in names.items() if key not in self.vectors]
+    def pending(self, kind: VectorKind, collection: str) -> list[str]:
+        """Return the texts of a kind without a vector, each once, the oldest first."""
+        found: dict[TextHash, str] = {}
+        for record in (record for key, record in self.documents.items() if key.collection == collection):
+            texts = {text_hash(each.embedded_text): each.embedded_text for each in record.chunks}
+            found |= _names(record) if kind is VectorKind.NAME else texts
+        return [text for key, text in found.items() if key not in self.vectors]
 
     def places(self, scope: Scope) -> list[Place]:
-        """Return the chunks inside, in the order in which they were written."""
+        """Return the chunks inside: those of the document that was updated last come first."""
         depths = scope.filters.depths
-        return [
-            Place(*key, chunk.ordinal)
+        found = [
+            (-_updated_ns(record), Place(*key, chunk.ordinal))
             for key, record in self.documents.items()
             for chunk in record.chunks
             if _fits(key, record, scope) and (not depths or chunk.depth in depths)
         ]
+        return [place for _, place in sorted(found)]
 
-    def _order(self, place: Place) -> tuple[object, ...]:
-        """Order by place: the document that was updated last comes first."""
-        record = self.documents[place.collection, place.path]
-        updated_ns = record.document.updated_ns
-        latest = record.entry.mtime_ns if updated_ns is None else updated_ns
-        return -latest, place.collection, place.path, place.ordinal
-
-    def _documents(self, scope: Scope) -> list[Key]:
+    def _inside(self, scope: Scope) -> list[Key]:
         """Return the documents inside: where depths matter, one of their chunks has to be."""
-        if scope.filters.depths:
-            return [*dict.fromkeys((place.collection, place.path) for place in self.places(scope))]
-        return [key for key, record in self.documents.items() if _fits(key, record, scope)]
+        deep = {Key(place.collection, place.path) for place in self.places(scope)}
+        return [
+            key
+            for key, record in self.documents.items()
+            if (key in deep if scope.filters.depths else _fits(key, record, scope))
+        ]
 
-    def _chunks(self, part: Callable[[DocumentRecord, int], T]) -> Iterator[tuple[Place, T]]:
-        for key, record in self.documents.items():
-            for at, chunk in enumerate(record.chunks):
-                yield Place(*key, chunk.ordinal), part(record, at)
+    def _chunks(self, part: str) -> dict[Place, Any]:
+        """Return a part of the record of each chunk."""
+        return {
+            Place(*key, ordinal): each
+            for key, record in self.documents.items()
+            for ordinal, each in enumerate(getattr(record, part))
+        }
 
-    def _similarity(self, query: NDArray[np.float32], texts: Sequence[TextHash]) -> float:
+    def _near(self, query: Query, texts: Sequence[TextHash]) -> float:
         """Return the largest similarity of some texts; NaN if none has a vector."""
         held = [self.vectors[key].astype(np.float64) for key in texts if key in self.vectors]
         near = [round(float(query.astype(np.float64) @ each), DIGITS) for each in held]
@@ -228,51 +195,31 @@ def _names(record: DocumentRecord) -> dict[TextHash, str]:
     return {text_hash(name): name for name in first_names(record.document.names)}
 
 
-def _best_first(found: Sequence[tuple[T, float]], limit: int) -> list[tuple[T, float]]:
-    known = [each for each in found if not math.isnan(each[1])]
+def _best_first(found: Mapping[T, float], limit: int) -> list[tuple[T, float]]:
+    known = [each for each in found.items() if not math.isnan(each[1])]
     return sorted(known, key=lambda each: -each[1])[: max(limit, 0)]
 
 
+def _updated_ns(record: DocumentRecord) -> int:
+    updated_ns = record.document.updated_ns
+    return record.entry.mtime_ns if updated_ns is None else updated_ns
+
+
 def _fits(key: Key, record: DocumentRecord, scope: Scope) -> bool:
-    collection, path = key
-    document, filters = record.document, scope.filters
-    updated_ns = record.entry.mtime_ns if document.updated_ns is None else document.updated_ns
-    return (
-        collection in scope.collections
-        and (scope.only is None or path in scope.only)
-        and path not in scope.hidden
-        and _fits_labels(document.tags, document.aliases, filters)
-        and all(_meets({**document.fields, **document.frontmatter}, each) for each in filters.properties)
-        and (filters.path is None or compile_glob(filters.path)(path))
-        and (filters.updated_since_ns is None or updated_ns >= filters.updated_since_ns)
-        and (filters.updated_until_ns is None or updated_ns < filters.updated_until_ns)
-    )
-
-
-def _fits_labels(tags: Sequence[str], aliases: Sequence[str], filters: Filters) -> bool:
-    held = [_fold(tag) for tag in tags]
+    filters, tags = scope.filters, list(map(_fold, record.document.tags))
     met = [
-        any(tag == wanted or tag.startswith(f"{wanted}/") for tag in held)
-        for wanted in map(_fold, filters.tags)
+        any(tag == each or tag.startswith(f"{each}/") for tag in tags) for each in map(_fold, filters.tags)
     ]
-    tags_fit = not met or (any(met) if filters.tag_match is TagMatch.ANY else all(met))
-    prefix = filters.alias_prefix
-    return tags_fit and (prefix is None or any(_fold(each).startswith(_fold(prefix)) for each in aliases))
-
-
-def _meets(properties: Mapping[str, object], condition: PropertyCondition) -> bool:
-    key, wanted = fold_property(condition.key), fold_property(condition.value)
-    number = as_number(wanted)
-    held = [each for each in flat_properties(properties) if each.key == key]
-    if condition.comparison in (Comparison.EQUAL, Comparison.UNEQUAL):
-        equal = any(each.value == wanted or (number is not None and each.number == number) for each in held)
-        return equal is (condition.comparison is Comparison.EQUAL)
-    meets = _ORDERS[condition.comparison]
-    dated = is_date(wanted) or is_year(wanted)
-    return any(
-        (number is not None and each.number is not None and meets(each.number, number))
-        or (dated and is_date(each.value) and meets(each.value[: len(wanted)], wanted))
-        for each in held
+    prefix = None if filters.alias_prefix is None else _fold(filters.alias_prefix)
+    return (
+        key.collection in scope.collections
+        and (scope.only is None or key.path in scope.only)
+        and key.path not in scope.hidden
+        and (not met or (any(met) if filters.tag_match is TagMatch.ANY else all(met)))
+        and (prefix is None or any(_fold(each).startswith(prefix) for each in record.document.aliases))
+        and (filters.path is None or compile_glob(filters.path)(key.path))
+        and (filters.updated_since_ns is None or _updated_ns(record) >= filters.updated_since_ns)
+        and (filters.updated_until_ns is None or _updated_ns(record) < filters.updated_until_ns)
     )
 
 

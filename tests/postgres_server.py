@@ -60,12 +60,12 @@ def new_schema() -> str:
 def open_postgres(**settings: object) -> PostgresStore:
     """Open an empty store on the shared server, whose vector indexes are made by each transaction."""
     from mdvec.stores.claims import Claim
+    from mdvec.stores.interface import Writer
     from mdvec.stores.postgres.store import PostgresStore
-    from mdvec.stores.snapshot import Snapshot
 
     class EagerStore(PostgresStore):
         @contextmanager
-        def write(self, claim: Claim | None = None) -> Iterator[Snapshot]:
+        def write(self, claim: Claim | None = None) -> Iterator[Writer]:
             with super().write(claim) as writer:
                 yield writer
             self.make_vector_indexes()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tests.fakes.vector_index import MemoryVectorIndex
 from tests.postgres_server import shared_server
 
-from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
+from mdvec.stores.records import ChunkTerms, DocumentRecord, VectorKind, first_names
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.vectors.index import (
     MAX_NEAREST,
@@ -27,7 +27,6 @@ from mdvec.stores.vectors.index import (
     VectorChanges,
     VectorEntry,
     VectorIndex,
-    VectorKind,
 )
 from mdvec.stores.vectors.sqlite_vec import SqliteVecIndex
 from mdvec.text.hashing import content_hash, text_hash
@@ -224,8 +223,8 @@ class World:
             space_id = writer.spaces.open(space)
             for collection in self.collections:
                 pending = [
-                    *writer.vectors.pending(collection, space_id, most),
-                    *writer.vectors.pending_names(collection, space_id, most),
+                    *writer.vectors.pending(VectorKind.TEXT, collection, space_id, most),
+                    *writer.vectors.pending(VectorKind.NAME, collection, space_id, most),
                 ]
                 hashes = [each.text_hash for each in pending]
                 writer.vectors.put(space_id, hashes, vectors_of(hashes, space.dimension))
@@ -343,8 +342,8 @@ def nearest(
     space_id = world.space_id(space)
     with store.read() as view:
         if kind is VectorKind.NAME:
-            return view.vectors.nearest_documents(space_id, query, world.where(filters), limit)
-        return view.vectors.nearest_chunks(space_id, query, world.where(filters), limit)
+            return view.vectors.nearest(VectorKind.NAME, space_id, query, world.where(filters), limit)
+        return view.vectors.nearest(VectorKind.TEXT, space_id, query, world.where(filters), limit)
 
 
 def assert_equal(found: Hits, expected: Hits) -> None:

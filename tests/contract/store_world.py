@@ -16,10 +16,10 @@ from tests.postgres_server import open_postgres
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.stores.interface import Store, View, Writer
 from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
-from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import SqliteTables
 from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.stores.vector_tables import VectorTables
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.prose import is_unspaced_prose, skeletons
@@ -158,9 +158,15 @@ def read(store: Store, look: Callable[[View], T]) -> T:
 
 def connection_of(view: View) -> Connection:
     """Return the connection of a transaction of SQLite."""
-    assert isinstance(view, Snapshot)
-    assert isinstance(view.tables, SqliteTables)
-    return view.tables.connection
+    tables = vectors_in(view).tables
+    assert isinstance(tables, SqliteTables)
+    return tables.connection
+
+
+def vectors_in(view: View) -> VectorTables:
+    """Return the vectors of a snapshot, with what the port does not show of them."""
+    assert isinstance(view.vectors, VectorTables)
+    return view.vectors
 
 
 def called(store: Store, folded: str, where: Where) -> list[str]:

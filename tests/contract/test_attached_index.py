@@ -37,7 +37,7 @@ from tests.fakes.vector_index import MemoryVectorIndex
 
 from mdvec.errors import StoreError
 from mdvec.search.search import find
-from mdvec.stores.records import first_names
+from mdvec.stores.records import VectorKind, first_names
 from mdvec.stores.vectors import follower
 from mdvec.stores.vectors.follower import NearestQuery
 from mdvec.stores.vectors.index import IndexedSpace, VectorChanges
@@ -123,8 +123,11 @@ def test_filters(full: World, monkeypatch: pytest.MonkeyPatch, *, few: bool) -> 
     one = Where(tuple(full.collections[:1]))
     with full.store.read() as view, full.exact.read() as expected:
         arguments = full.space_id(), queries(1)[0], one, 30
-        assert_equal(view.vectors.nearest_chunks(*arguments), expected.vectors.nearest_chunks(*arguments))
-        assert len(view.vectors.nearest_documents(*arguments)) == 30
+        assert_equal(
+            view.vectors.nearest(VectorKind.TEXT, *arguments),
+            expected.vectors.nearest(VectorKind.TEXT, *arguments),
+        )
+        assert len(view.vectors.nearest(VectorKind.NAME, *arguments)) == 30
 
 
 def test_similarities(full: World) -> None:
@@ -133,11 +136,11 @@ def test_similarities(full: World) -> None:
     with full.store.read() as view, full.exact.read() as expected:
         ids = [ChunkId(each) for each in range(1, 60)] + [ChunkId(99_999)]
         documents = [DocumentId(each) for each in range(1, 60)] + [DocumentId(99_999)]
-        chunks = view.vectors.chunk_similarities(space_id, asked, ids)
-        known = expected.vectors.chunk_similarities(space_id, asked, ids)
+        chunks = view.vectors.similarities(VectorKind.TEXT, space_id, asked, ids)
+        known = expected.vectors.similarities(VectorKind.TEXT, space_id, asked, ids)
         assert chunks == pytest.approx(known, abs=1e-5, nan_ok=True)
-        names = view.vectors.name_similarities(space_id, asked, documents)
-        known = expected.vectors.name_similarities(space_id, asked, documents)
+        names = view.vectors.similarities(VectorKind.NAME, space_id, asked, documents)
+        known = expected.vectors.similarities(VectorKind.NAME, space_id, asked, documents)
         assert names == pytest.approx(known, abs=1e-5, nan_ok=True)
         assert view.vectors.sample(space_id, 512) == expected.vectors.sample(space_id, 512)
 
@@ -375,11 +378,13 @@ def test_an_older_snapshot_is_answered_as_it_is(full: World) -> None:
     query, space_id = queries(1)[0], full.space_id()
     with full.store.read() as before, full.exact.read() as expected:
         assert before.version == expected.version
-        expected_hits = expected.vectors.nearest_chunks(space_id, query, full.where(), 20)
+        expected_hits = expected.vectors.nearest(VectorKind.TEXT, space_id, query, full.where(), 20)
         for number in range(0, DOCUMENTS, 2):
             full.delete(f"{number}.md")
         assert_same(full, count=1)
-        assert_equal(before.vectors.nearest_chunks(space_id, query, full.where(), 20), expected_hits)
+        assert_equal(
+            before.vectors.nearest(VectorKind.TEXT, space_id, query, full.where(), 20), expected_hits
+        )
     assert_same(full, count=1)
     assert held(full) == 1_125
 

@@ -6,6 +6,7 @@ import pytest
 from tests.contract.store_world import World, make_document, make_entry, put, read, vector_of
 
 from mdvec.stores.interface import Store
+from mdvec.stores.records import VectorKind
 from mdvec.text.folding import fold_name
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
@@ -117,8 +118,12 @@ def test_clean_only_leaves_dirty_documents_out(world: World) -> None:
     for where, expected in ((world.where(), ["a.md", "b.md"]), (world.where(CLEAN), ["b.md"])):
         with world.store.read() as view:
             words = [found for found, _ in view.words.bm25(["shared"], where, 5)]
-            texts = [found for found, _ in view.vectors.nearest_chunks(world.space_id, query, where, 5)]
-            names = [found for found, _ in view.vectors.nearest_documents(world.space_id, query, where, 5)]
+            texts = [
+                found for found, _ in view.vectors.nearest(VectorKind.TEXT, world.space_id, query, where, 5)
+            ]
+            names = [
+                found for found, _ in view.vectors.nearest(VectorKind.NAME, world.space_id, query, where, 5)
+            ]
             places = [each.id for each in view.chunks.places_in(documents, where, 5)]
             tags = [each.documents for each in view.documents.tags(where)]
             called = view.documents.called(fold_name("a.md"), where)

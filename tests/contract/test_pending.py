@@ -15,7 +15,7 @@ from tests.contract.store_world import (
 )
 
 from mdvec.stores.interface import Store
-from mdvec.stores.records import MAX_NAME_CHARS, MAX_NAMES
+from mdvec.stores.records import MAX_NAME_CHARS, MAX_NAMES, VectorKind
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection
@@ -31,13 +31,17 @@ def counted(store: Store, notes: Collection, space_id: SpaceId) -> CollectionCou
 
 def texts(store: Store, notes: Collection, space_id: SpaceId) -> list[str]:
     """Return the texts without a vector."""
-    return [each.text for each in read(store, lambda view: view.vectors.pending(notes.id, space_id, 99))]
+    return [
+        each.text
+        for each in read(store, lambda view: view.vectors.pending(VectorKind.TEXT, notes.id, space_id, 99))
+    ]
 
 
 def names_left(store: Store, notes: Collection, space_id: SpaceId) -> list[str]:
     """Return the names without a vector."""
     return [
-        each.text for each in read(store, lambda view: view.vectors.pending_names(notes.id, space_id, 99))
+        each.text
+        for each in read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 99))
     ]
 
 
@@ -99,19 +103,19 @@ def test_pending_texts(store: Store, notes: Collection) -> None:
         other = writer.collections.add("other", "", FOLDER, ChunkingSpec())
         put(writer, other.id, *make_document("x.md", ["elsewhere"]))
         put(writer, notes.id, document, [replace(chunk, context="a › b") for chunk in chunks])
-    first = read(store, lambda view: view.vectors.pending(notes.id, space_id, 2))
+    first = read(store, lambda view: view.vectors.pending(VectorKind.TEXT, notes.id, space_id, 2))
     assert [each.text for each in first] == ["a › b\none", "a › b\ntwo"]
     assert [each.text[each.start :] for each in first] == ["one", "two"]
     assert [each.text_hash for each in first] == [text_hash(each.text) for each in first]
     with store.write() as writer:
         writer.vectors.put(space_id, [first[0].text_hash], unit_vectors(1))
-    left = read(store, lambda view: view.vectors.pending(notes.id, space_id, 9))
+    left = read(store, lambda view: view.vectors.pending(VectorKind.TEXT, notes.id, space_id, 9))
     assert [each.text for each in left] == ["a › b\ntwo", "a › b\nthree"]
     with store.write() as writer:
         writer.vectors.put(space_id, [each.text_hash for each in left], unit_vectors(2))
-    assert read(store, lambda view: view.vectors.pending(notes.id, space_id, 9)) == []
+    assert read(store, lambda view: view.vectors.pending(VectorKind.TEXT, notes.id, space_id, 9)) == []
     next_space = open_space(store, replace(SPACE, revision="2"))
-    assert len(read(store, lambda view: view.vectors.pending(notes.id, next_space, 9))) == 3
+    assert len(read(store, lambda view: view.vectors.pending(VectorKind.TEXT, notes.id, next_space, 9))) == 3
 
 
 def test_pending_names(store: Store, notes: Collection) -> None:
@@ -122,28 +126,30 @@ def test_pending_names(store: Store, notes: Collection) -> None:
         put(writer, other.id, *make_document("x.md", ["one"]))
         put(writer, notes.id, *make_document("a.md", ["one", "cat"], aliases=("cat", "猫")))
         put(writer, notes.id, *make_document("deep/a.md", [], aliases=("dog",)))
-    first = read(store, lambda view: view.vectors.pending_names(notes.id, space_id, 2))
+    first = read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 2))
     assert [(each.text, each.start) for each in first] == [("a.md", 0), ("cat", 0)]
     assert [each.text_hash for each in first] == [text_hash(each.text) for each in first]
     assert read(store, lambda view: view.vectors.count_pending_names(notes.id, space_id)) == 4
     with store.write() as writer:
         writer.vectors.put(space_id, [text_hash("cat"), text_hash("a.md")], unit_vectors(2))
     assert texts(store, notes, space_id) == ["one"]
-    left = read(store, lambda view: view.vectors.pending_names(notes.id, space_id, 9))
+    left = read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 9))
     assert [each.text for each in left] == ["猫", "dog"]
     with store.write() as writer:
         writer.vectors.put(space_id, [each.text_hash for each in left], unit_vectors(2))
     for _ in range(2):
-        assert read(store, lambda view: view.vectors.pending_names(notes.id, space_id, 9)) == []
+        assert read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 9)) == []
     assert read(store, lambda view: view.vectors.count_pending_names(notes.id, space_id)) == 0
     assert counted(store, notes, space_id).pending_chunks == 1
     assert [
-        each.text for each in read(store, lambda view: view.vectors.pending_names(other.id, space_id, 9))
+        each.text
+        for each in read(store, lambda view: view.vectors.pending(VectorKind.NAME, other.id, space_id, 9))
     ] == ["x.md"]
     with store.write() as writer:
         put(writer, notes.id, *make_document("b.md", ["one"]))
     assert [
-        each.text for each in read(store, lambda view: view.vectors.pending_names(notes.id, space_id, 9))
+        each.text
+        for each in read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 9))
     ] == ["b.md"]
     next_space = open_space(store, replace(SPACE, revision="2"))
     assert read(store, lambda view: view.vectors.count_pending_names(notes.id, next_space)) == 5
@@ -155,13 +161,14 @@ def test_dropped_names_are_pending_again(store: Store, notes: Collection) -> Non
     with store.write() as writer:
         put(writer, notes.id, *make_document("a.md", []))
         writer.vectors.put(space_id, [text_hash("a.md")], unit_vectors(1))
-    assert read(store, lambda view: view.vectors.pending_names(notes.id, space_id, 9)) == []
+    assert read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 9)) == []
     with store.write() as writer:
         writer.documents.delete(notes.id, ["a.md"])
         assert writer.vectors.drop_unused() == 1
         put(writer, notes.id, *make_document("a.md", []))
     assert [
-        each.text for each in read(store, lambda view: view.vectors.pending_names(notes.id, space_id, 9))
+        each.text
+        for each in read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 9))
     ] == ["a.md"]
 
 
@@ -174,7 +181,8 @@ def test_names_have_an_end(store: Store, notes: Collection) -> None:
     with store.write() as writer:
         put(writer, notes.id, replace(document, title=title), chunks)
     names = [
-        each.text for each in read(store, lambda view: view.vectors.pending_names(notes.id, space_id, 99))
+        each.text
+        for each in read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 99))
     ]
     assert names == [title[:MAX_NAME_CHARS], *aliases[: MAX_NAMES - 1]]
     assert called(store, title[:MAX_NAME_CHARS], Where((notes.id,))) == ["a.md"]
@@ -187,7 +195,7 @@ def test_dropped_vectors_are_pending_again(store: Store, notes: Collection) -> N
     with store.write() as writer:
         put(writer, notes.id, *make_document("a.md", ["one"]))
         writer.vectors.put(space_id, [text_hash("one")], unit_vectors(1))
-    assert read(store, lambda view: view.vectors.pending(notes.id, space_id, 9)) == []
+    assert read(store, lambda view: view.vectors.pending(VectorKind.TEXT, notes.id, space_id, 9)) == []
     with store.write() as writer:
         writer.documents.delete(notes.id, ["a.md"])
         assert writer.vectors.drop_unused() == 1
@@ -204,7 +212,7 @@ def test_writing_the_same_again_embeds_nothing(store: Store, notes: Collection) 
     with store.write() as writer:
         put(writer, notes.id, *make_document("a.md", ["two", "one"]))
         put(writer, notes.id, *make_document("copy.md", ["one"]))
-    assert read(store, lambda view: view.vectors.pending(notes.id, space_id, 9)) == []
+    assert read(store, lambda view: view.vectors.pending(VectorKind.TEXT, notes.id, space_id, 9)) == []
 
 
 def test_superseded_documents_are_not_pending(store: Store, notes: Collection) -> None:
@@ -221,8 +229,8 @@ def test_superseded_documents_are_not_pending(store: Store, notes: Collection) -
         return read(
             store,
             lambda view: (
-                [each.text for each in view.vectors.pending(notes.id, space_id, 9)],
-                [each.text for each in view.vectors.pending_names(notes.id, space_id, 9)],
+                [each.text for each in view.vectors.pending(VectorKind.TEXT, notes.id, space_id, 9)],
+                [each.text for each in view.vectors.pending(VectorKind.NAME, notes.id, space_id, 9)],
                 view.vectors.count_pending_names(notes.id, space_id),
                 view.collections.counts(notes.id, space_id).pending_chunks,
             ),

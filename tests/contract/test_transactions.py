@@ -23,6 +23,7 @@ from tests.waiting import HANG_S
 from mdvec import run
 from mdvec.errors import ImportStoppedError, StoreError
 from mdvec.stores.interface import Store, View
+from mdvec.stores.records import VectorKind
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.collection import Collection
@@ -83,17 +84,21 @@ def observed(world: World, view: View) -> dict[str, object]:
         "find_space": [view.spaces.find(each) for each in (SPACE, OTHER)],
         "unrelated": view.spaces.unrelated(space),
         "nearest_chunks": [
-            view.vectors.nearest_chunks(space, QUERY, each, 9) for each in (where, world.where(TAGGED))
+            view.vectors.nearest(VectorKind.TEXT, space, QUERY, each, 9)
+            for each in (where, world.where(TAGGED))
         ],
-        "nearest_documents": view.vectors.nearest_documents(space, QUERY, where, 9),
-        "chunk_similarities": view.vectors.chunk_similarities(space, QUERY.reshape(1, -1), ids).tobytes(),
+        "nearest_documents": view.vectors.nearest(VectorKind.NAME, space, QUERY, where, 9),
+        "chunk_similarities": view.vectors.similarities(
+            VectorKind.TEXT, space, QUERY.reshape(1, -1), ids
+        ).tobytes(),
         "chunk_vectors": view.vectors.of_chunks(space, ids).tobytes(),
-        "name_similarities": view.vectors.name_similarities(space, QUERY.reshape(1, -1), documents).tobytes(),
+        "name_similarities": view.vectors.similarities(
+            VectorKind.NAME, space, QUERY.reshape(1, -1), documents
+        ).tobytes(),
         "sampled_chunks": view.vectors.sample(space, 9),
-        "skeletons": view.chunks.skeletons(ids),
         "cached": view.vectors.known(space, hashes),
-        "pending": view.vectors.pending(first, space, 9),
-        "pending_names": view.vectors.pending_names(first, space, 9),
+        "pending": view.vectors.pending(VectorKind.TEXT, first, space, 9),
+        "pending_names": view.vectors.pending(VectorKind.NAME, first, space, 9),
         "count_pending_names": view.vectors.count_pending_names(first, space),
     }
 
@@ -167,7 +172,8 @@ def test_a_snapshot_that_is_older_than_removed_vectors_shows_them(filled: World)
             where = filled.where()
             assert (
                 read(
-                    filled.store, lambda newer: newer.vectors.nearest_chunks(filled.space_id, QUERY, where, 9)
+                    filled.store,
+                    lambda newer: newer.vectors.nearest(VectorKind.TEXT, filled.space_id, QUERY, where, 9),
                 )
                 == []
             )
@@ -185,11 +191,15 @@ def test_a_failed_transaction_leaves_nothing(filled: World) -> None:
             assert {**observed(filled, writer), "version": 0} == {**before, "version": 0}
             put(writer, filled.first.id, *make_document("c.md", ["new"], aliases=("same",)))
             writer.vectors.put(filled.space_id, [text_hash("new")], QUERY[None])
-            assert writer.vectors.nearest_chunks(filled.space_id, QUERY, filled.where(), 1)[0][1] > 0.999
+            assert (
+                writer.vectors.nearest(VectorKind.TEXT, filled.space_id, QUERY, filled.where(), 1)[0][1]
+                > 0.999
+            )
             assert len(writer.words.bm25(["new"], filled.where(), 9)) == 1
-            assert [each.text for each in writer.vectors.pending(filled.first.id, filled.space_id, 9)] == [
-                "three"
-            ]
+            assert [
+                each.text
+                for each in writer.vectors.pending(VectorKind.TEXT, filled.first.id, filled.space_id, 9)
+            ] == ["three"]
             assert len(writer.documents.called("same", filled.where())) == 2
             assert writer.collections.counts(filled.first.id, filled.space_id).pending_chunks == 1
             writer.collections.delete(filled.second.id)
@@ -202,7 +212,9 @@ def test_a_failed_transaction_leaves_nothing(filled: World) -> None:
     filled.add("c.md", ["other"])
     filled.embed({"other": QUERY})
     where = filled.where()
-    found = read(filled.store, lambda view: view.vectors.nearest_chunks(filled.space_id, QUERY, where, 1))
+    found = read(
+        filled.store, lambda view: view.vectors.nearest(VectorKind.TEXT, filled.space_id, QUERY, where, 1)
+    )
     assert [each.path for each in filled.places(key for key, _ in found)] == ["c.md"]
 
 
@@ -225,7 +237,7 @@ def test_a_deletion_blocks_no_reader(filled: World) -> None:
     with filled.store.read() as view:
         assert [each.name for each in view.collections.all()] == [filled.second.name]
         assert view.words.bm25(["one", "two"], filled.where(), 9) == []
-        assert view.vectors.nearest_chunks(filled.space_id, QUERY, filled.where(), 9) == []
+        assert view.vectors.nearest(VectorKind.TEXT, filled.space_id, QUERY, filled.where(), 9) == []
 
 
 def check(world: World, expected: dict[str, object]) -> None:
@@ -274,7 +286,7 @@ def test_threads_read_while_another_writes(store: Store, notes: Collection) -> N
                     chunks = view.collections.counts(notes.id, space_id).chunks
                     assert chunks % 3 == 0
                     assert len(view.words.bm25(["word"], where, 99)) == chunks
-                    assert len(view.vectors.nearest_chunks(space_id, QUERY, where, 99)) == chunks
+                    assert len(view.vectors.nearest(VectorKind.TEXT, space_id, QUERY, where, 99)) == chunks
         except BaseException as error:  # noqa: BLE001 - shown by the main thread
             errors.append(error)
 

@@ -25,6 +25,7 @@ from tests.contract.store_world import (
 )
 from tests.oracle import Scope
 
+from mdvec.stores.records import VectorKind
 from mdvec.text.hashing import text_hash
 from mdvec.types.ids import ChunkId, DocumentId, SpaceId, TextHash
 from mdvec.types.query import Filters, Where
@@ -41,8 +42,12 @@ def nearest(
     space_id: SpaceId | None = None,
 ) -> list[tuple[ChunkId, float]]:
     with world.store.read() as view:
-        return view.vectors.nearest_chunks(
-            world.space_id if space_id is None else space_id, query, where or world.where(), limit
+        return view.vectors.nearest(
+            VectorKind.TEXT,
+            world.space_id if space_id is None else space_id,
+            query,
+            where or world.where(),
+            limit,
         )
 
 
@@ -50,7 +55,7 @@ def nearest_documents(
     world: World, limit: int = 9, where: Where | None = None
 ) -> list[tuple[DocumentId, float]]:
     with world.store.read() as view:
-        return view.vectors.nearest_documents(world.space_id, QUERY, where or world.where(), limit)
+        return view.vectors.nearest(VectorKind.NAME, world.space_id, QUERY, where or world.where(), limit)
 
 
 def similarities(
@@ -59,7 +64,7 @@ def similarities(
     """Return the similarities of those of the chunks that have a vector."""
     with world.store.read() as view:
         own = world.space_id if space_id is None else space_id
-        found = view.vectors.chunk_similarities(own, QUERY[np.newaxis], ids)[0].tolist()
+        found = view.vectors.similarities(VectorKind.TEXT, own, QUERY[np.newaxis], ids)[0].tolist()
     return {key: near for key, near in zip(ids, found, strict=True) if not math.isnan(near)}
 
 
@@ -67,7 +72,7 @@ def sampled(world: World, count: int = 512) -> NDArray[np.float32]:
     with world.store.read() as view:
         ids = [place.id for place in view.vectors.sample(world.space_id, count)]
         return np.asarray(
-            view.vectors.chunk_similarities(world.space_id, QUERY[np.newaxis], ids)[0], np.float32
+            view.vectors.similarities(VectorKind.TEXT, world.space_id, QUERY[np.newaxis], ids)[0], np.float32
         )
 
 
@@ -129,13 +134,16 @@ def test_a_document_is_as_near_as_the_nearest_of_its_names(world: World) -> None
     assert [near for _, near in found] == pytest.approx([0.8, 0.8, 0.2], abs=1e-3)
     assert nearest_documents(world, 2) == found[:2]
     with world.store.read() as view:
-        both = view.vectors.name_similarities(
-            world.space_id, np.stack([QUERY, -QUERY]), [low, none, far, low]
+        both = view.vectors.similarities(
+            VectorKind.NAME, world.space_id, np.stack([QUERY, -QUERY]), [low, none, far, low]
         )
         expected = [dict(found)[low], math.nan, dict(found)[far], dict(found)[low]]
         assert both[0].tolist() == pytest.approx(expected, abs=0, nan_ok=True)
         assert both[1, 2] == pytest.approx(0.1, abs=1e-3)  # another of its names is the nearest
-        assert view.vectors.name_similarities(world.space_id, QUERY[np.newaxis], []).shape == (1, 0)
+        assert view.vectors.similarities(VectorKind.NAME, world.space_id, QUERY[np.newaxis], []).shape == (
+            1,
+            0,
+        )
 
 
 def test_documents_are_inside_when_one_of_their_chunks_is(world: World) -> None:
@@ -345,8 +353,8 @@ def test_filters_give_all_hits_there_are(large: World, filters: Filters, documen
     where = large.where(filters)
     with large.store.read() as view:
         by_words = view.words.bm25(["word"], where, limit)
-        chunks = view.vectors.nearest_chunks(large.space_id, QUERY, where, limit)
-        named = view.vectors.nearest_documents(large.space_id, QUERY, where, limit)
+        chunks = view.vectors.nearest(VectorKind.TEXT, large.space_id, QUERY, where, limit)
+        named = view.vectors.nearest(VectorKind.NAME, large.space_id, QUERY, where, limit)
     assert len(by_words) == len(chunks) == min(limit, 5 * documents)
     assert len(named) == min(limit, documents)
     for ranking in (by_words, chunks, named):
@@ -360,12 +368,16 @@ def test_hidden_documents_leave_all_others_to_be_found(large: World, hidden: int
     with large.store.read() as view:
         ids = [
             document
-            for document, _ in view.vectors.nearest_documents(large.space_id, QUERY, large.where(), 9999)
+            for document, _ in view.vectors.nearest(
+                VectorKind.NAME, large.space_id, QUERY, large.where(), 9999
+            )
         ]
         where = replace(large.where(), hidden=frozenset(ids[:hidden]))
         left = DOCUMENTS - hidden
-        assert len(view.vectors.nearest_documents(large.space_id, QUERY, where, 50)) == min(50, left)
-        assert len(view.vectors.nearest_chunks(large.space_id, QUERY, where, 50)) == min(50, 5 * left)
+        assert len(view.vectors.nearest(VectorKind.NAME, large.space_id, QUERY, where, 50)) == min(50, left)
+        assert len(view.vectors.nearest(VectorKind.TEXT, large.space_id, QUERY, where, 50)) == min(
+            50, 5 * left
+        )
         assert len(view.words.bm25(["word"], where, 50)) == min(50, 5 * left)
 
 
@@ -442,8 +454,8 @@ def test_the_nearest_are_those_of_the_definition(world: World, seed: int) -> Non
         if chance.random() < 0.7:
             world.embed({text: vector_of(text, alike=0.5)})
     with world.store.read() as view:
-        chunks = view.vectors.nearest_chunks(world.space_id, QUERY, world.where(), 40)
-        documents = view.vectors.nearest_documents(world.space_id, QUERY, world.where(), 20)
+        chunks = view.vectors.nearest(VectorKind.TEXT, world.space_id, QUERY, world.where(), 40)
+        documents = view.vectors.nearest(VectorKind.NAME, world.space_id, QUERY, world.where(), 20)
         keys = {
             view.documents.find(each, path).id: (name, path)  # type: ignore[union-attr]
             for name, each in zip(NAMES, world.collections, strict=True)

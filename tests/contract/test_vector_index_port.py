@@ -18,7 +18,8 @@ from tests.contract.attached_world import (
     step,
 )
 
-from mdvec.stores.vectors.index import MAX_NEAREST, IndexedSpace, VectorKind
+from mdvec.stores.records import VectorKind
+from mdvec.stores.vectors.index import MAX_NEAREST, IndexedSpace
 from mdvec.types.ids import CollectionId
 
 pytestmark = pytest.mark.parametrize("make", EVERY_INDEX, indirect=True)

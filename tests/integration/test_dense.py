@@ -20,11 +20,12 @@ from tests.contract.store_world import (
     put,
     unit_vectors,
     vector_of,
+    vectors_in,
 )
 
 from mdvec.stores import matrix, vector_tables
+from mdvec.stores.records import VectorKind
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.stores.vectors.index import VectorKind
 from mdvec.text.hashing import text_hash
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
@@ -70,7 +71,7 @@ class Bench(World):
         """Search for everything in a snapshot."""
         connection_of(view).exec_trace = self._note
         try:
-            found = view.vectors.nearest_chunks(self.space_id, QUERY, self.where(), 99)
+            found = view.vectors.nearest(VectorKind.TEXT, self.space_id, QUERY, self.where(), 99)
         finally:
             connection_of(view).exec_trace = None
         return {key for key, _ in found}
@@ -138,12 +139,12 @@ def test_chunks_that_are_gone_leave_memory(bench: Bench, monkeypatch: pytest.Mon
         monkeypatch.setattr(vector_tables, "_FEW_CHUNKS", few)
         monkeypatch.setattr(vector_tables, "_MAX_OWNERS", 2.0)
         with bench.store.read() as view:
-            space = view.vectors.load_matrix(bench.space_id)
+            space = vectors_in(view).load_matrix(bench.space_id)
         sizes = [len(space.matrix.owners[VectorKind.TEXT].ids)]
         for path in ("b.md", "c.md"):
             bench.remove(path)
             with bench.store.read() as view:
-                space = view.vectors.update_matrix(bench.space_id, space)
+                space = vectors_in(view).update_matrix(bench.space_id, space)
             sizes.append(len(space.matrix.owners[VectorKind.TEXT].ids))
         assert sizes == expected
         bench.put("b.md", ["b one", "b two"])
@@ -153,7 +154,7 @@ def test_chunks_that_are_gone_leave_memory(bench: Bench, monkeypatch: pytest.Mon
 def test_a_chunk_takes_sixteen_bytes(bench: Bench) -> None:
     """And its vector two for each number; so does a name."""
     with bench.store.read() as view:
-        found = view.vectors.load_matrix(bench.space_id).matrix
+        found = vectors_in(view).load_matrix(bench.space_id).matrix
     chunks, names = found.owners[VectorKind.TEXT], found.owners[VectorKind.NAME]
     assert chunks.ids.nbytes + chunks.rows.nbytes == 6 * 16
     assert names.ids.nbytes + names.rows.nbytes == 3 * 16
@@ -175,7 +176,9 @@ def test_an_older_snapshot_finds_what_it_shows(
         found = bench.found_in(old)
         assert found >= set(second)
         assert not found & set(third)
-        assert (old.vectors.chunk_similarities(bench.space_id, QUERY.reshape(1, -1), second) > -1).all()
+        assert (
+            old.vectors.similarities(VectorKind.TEXT, bench.space_id, QUERY.reshape(1, -1), second) > -1
+        ).all()
     assert bench.found() >= set(third)
     assert len(bench.found()) == len(everything) - 1
 
@@ -199,7 +202,9 @@ def test_what_is_read_halfway_is_forgotten(bench: Bench, monkeypatch: pytest.Mon
     with pytest.raises(KeyboardInterrupt):
         bench.found()
     with bench.store.read() as view:
-        found = [key for key, _ in view.vectors.nearest_chunks(bench.space_id, QUERY, bench.where(), 99)]
+        found = [
+            key for key, _ in view.vectors.nearest(VectorKind.TEXT, bench.space_id, QUERY, bench.where(), 99)
+        ]
     assert sorted(found) == sorted({*before, *new})
 
 
@@ -248,13 +253,13 @@ def test_recall(store: SqliteStore, monkeypatch: pytest.MonkeyPatch, *, numkong:
         assert space_id is not None
         for query in queries:
             cosines = vectors @ query
-            found = view.vectors.nearest_chunks(space_id, query, where, 10)
+            found = view.vectors.nearest(VectorKind.TEXT, space_id, query, where, 10)
             chunks = view.chunks.get([key for key, _ in found])
             ordinals = [chunks[key].ordinal for key, _ in found]
             same += len(set(ordinals) & set(np.argsort(-cosines)[:10].tolist()))
             assert [near for _, near in found] == pytest.approx(cosines[ordinals], abs=2e-4)
             sampled = [place.id for place in view.vectors.sample(space_id, 512)]
-            sample = view.vectors.chunk_similarities(space_id, query[np.newaxis], sampled)
+            sample = view.vectors.similarities(VectorKind.TEXT, space_id, query[np.newaxis], sampled)
             assert sample.mean() == pytest.approx(cosines.mean(), abs=0.01)
             assert sample.std() == pytest.approx(cosines.std(), rel=0.2)
     assert same >= 990

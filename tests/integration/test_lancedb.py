@@ -20,7 +20,8 @@ from mdvec.config import Config
 from mdvec.config.schema import StoreSettings
 from mdvec.errors import StoreError
 from mdvec.locks import locked
-from mdvec.stores.vectors.index import IndexedSpace, VectorKind
+from mdvec.stores.records import VectorKind
+from mdvec.stores.vectors.index import IndexedSpace
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchQuery
 from mdvec.types.section import IndexedSection
@@ -178,7 +179,6 @@ def test_old_versions_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         since = str(number)
         index.optimize()
     assert len(read(tmp_path).list_versions()) <= 22
-    assert len(read(tmp_path, "mdvec_spaces").list_versions()) <= 24
     assert len(index.nearest(TEXTS, queries(1)[0], 99, None)) == 30
 
 
@@ -207,14 +207,12 @@ def overwrite_length(path: Path) -> None:
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "folder deleted": shutil.rmtree,
     "table deleted": lambda path: shutil.rmtree(path / "sections.lance"),
-    "spaces deleted": lambda path: shutil.rmtree(path / "mdvec_spaces.lance"),
     "rows deleted": lambda path: shutil.rmtree(path / "sections.lance" / "data"),
     "rows spoiled": lambda path: spoil(path / "sections.lance" / "data"),
     "rows shortened": lambda path: shorten(path / "sections.lance" / "data"),
     "versions spoiled": lambda path: spoil(path / "sections.lance" / "_versions"),
     "newest version deleted": lambda path: newest_version(path / "sections.lance").unlink(),
-    "length spoiled": lambda path: overwrite_length(path / "mdvec_spaces.lance"),
-    "spaces shortened": lambda path: shorten(path / "mdvec_spaces.lance" / "data"),
+    "length spoiled": lambda path: overwrite_length(path / "sections.lance"),
 }
 
 
@@ -238,22 +236,17 @@ def test_damage(filled: Path, damage: str, *, is_open: bool) -> None:
     assert index.nearest(TEXTS, queries(1)[0], 1, None)[0][0] == 1
 
 
-def test_an_index_of_another_version_is_made_again(filled: Path) -> None:
-    """Its list of spaces has other columns, which is damage: the folder is emptied, and can be filled."""
+def test_a_table_of_another_version_is_made_again(filled: Path) -> None:
+    """It says of no space that it is its table; in a folder of ours its name is free."""
     import lancedb
 
-    database = lancedb.connect(str(filled))
-    spaces = database.open_table("mdvec_spaces").to_arrow().drop_columns(["version"])
-    database.create_table("mdvec_spaces", spaces, mode="overwrite")
+    lancedb.connect(str(filled)).create_table("sections", [{"id": "1", "vector": [1.0]}], mode="overwrite")
     index = open_index(filled)
-    with pytest.raises(StoreError, match="another version of mdvec"):
-        index.applied(TEXTS)
+    assert index.applied(TEXTS) is None
     assert index.nearest(TEXTS, queries(1)[0], 1, None) == []
     assert index.apply(TEXTS, step(None, "2", [entry(7, queries(1)[0])]))
-    assert index.applied(TEXTS) == "2"
+    assert len(read(filled)) == 1
     assert [owner for owner, _ in index.nearest(TEXTS, queries(1)[0], 5, None)] == [7]
-    index.drop(TEXTS)
-    assert index.applied(TEXTS) is None
 
 
 def test_folders_of_others_are_not_touched(tmp_path: Path) -> None:
@@ -367,10 +360,38 @@ def test_two_writers_to_a_bucket(bucket: str) -> None:
     assert outcomes == [True, False]
     # Both have seen the mark when they begin to write.
     for index in (first, second):
-        table = index._connect(make=False).open_table("sections")
+        table = index._connect().open_table("sections")
         lancedb._write(table, step("1", "2", [entry(31, vectors[0])]), TEXTS.dimension)
     found = [owner for owner, _ in first.nearest(TEXTS, vectors[0], 99, None)]
     assert sorted(found) == [*range(1, 32)]
+    late = first._connect().open_table("sections")
+    second.drop(TEXTS)
+    assert second.apply(TEXTS, step(None, "9", [entry(40, vectors[1])]))
+    for write in (
+        lambda: lancedb._write(late, step("1", "2", [entry(31, vectors[0])]), TEXTS.dimension),
+        lambda: late.update_field_metadata({"path": "id", "metadata": {"mdvec_mark": "2"}}),
+    ):
+        with pytest.raises(RuntimeError, match=r"incompatible with concurrent transaction|Not found"):
+            write()
+    assert first.applied(TEXTS) == "9"
+    assert [owner for owner, _ in first.nearest(TEXTS, vectors[0], 99, None)] == [40]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_tables_of_others_in_a_bucket(bucket: str) -> None:
+    """They keep their names and their rows."""
+    import lancedb
+
+    settings = {"region": "us-east-1", "endpoint": bucket}
+    options = {"aws_region": "us-east-1", "aws_endpoint": bucket, "allow_http": "true"}
+    theirs = lancedb.connect("s3://vectors/theirs", storage_options=options)
+    theirs.create_table("sections", [{"id": "1", "vector": [1.0]}])
+    index = open_index("s3://vectors/theirs", **settings)
+    assert index.applied(TEXTS) is None
+    assert index.apply(TEXTS, step(None, "1", [entry(7, queries(1)[0])]))
+    assert [owner for owner, _ in index.nearest(TEXTS, queries(1)[0], 9, None)] == [7]
+    index.drop(TEXTS)
+    assert theirs.open_table("sections").to_arrow()["id"].to_pylist() == ["1"]
 
 
 def test_an_unreachable_bucket(monkeypatch: pytest.MonkeyPatch) -> None:

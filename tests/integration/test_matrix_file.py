@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.contract.store_world import SPACE, World, connection_of, unit_vectors, vector_of
+from tests.contract.store_world import SPACE, World, connection_of, unit_vectors, vector_of, vectors_in
 
 from mdvec.stores import vector_tables
 from mdvec.stores.matrix import NO_OWNERS, Matrix, Owners, VectorBlock
 from mdvec.stores.matrix_file import MatrixFile, SpaceMatrix, map_matrix, write_matrix
+from mdvec.stores.records import VectorKind
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.query import Where
 
 QUERY = unit_vectors(1, seed=4)[0]
@@ -71,7 +71,8 @@ def search(path: Path, *, read_only: bool = False) -> tuple[dict[int, float], in
             space_id = view.spaces.find(SPACE)
             assert space_id is not None
             return {
-                int(key): near for key, near in view.vectors.nearest_chunks(space_id, QUERY, where, 999)
+                int(key): near
+                for key, near in view.vectors.nearest(VectorKind.TEXT, space_id, QUERY, where, 999)
             }, read
         finally:
             connection_of(view).row_trace = None
@@ -222,14 +223,16 @@ def test_what_another_process_has_just_written_is_mapped(notes: Notes) -> None:
     """A process that had fewer rows, and catches up after another one has, does not write the same again."""
     with closing(SqliteStore(notes.store.path)) as other:
         with other.read() as view:
-            view.vectors.nearest_chunks(notes.space_id, QUERY, notes.where(), 9)
+            view.vectors.nearest(VectorKind.TEXT, notes.space_id, QUERY, notes.where(), 9)
         for number in range(40, 60):
             notes.put(f"{number}.md", [f"{number} one"])
         search(notes.store.path)
         written = notes.file.stat().st_mtime_ns
         with other.read() as view:
-            assert len(view.vectors.nearest_chunks(notes.space_id, QUERY, notes.where(), 999)) == 100
-            space = view.vectors.load_matrix(notes.space_id)
+            assert (
+                len(view.vectors.nearest(VectorKind.TEXT, notes.space_id, QUERY, notes.where(), 999)) == 100
+            )
+            space = vectors_in(view).load_matrix(notes.space_id)
         assert [each.codes is not None for each in space.matrix.blocks] == [True]
         assert notes.file.stat().st_mtime_ns == written
 
@@ -237,13 +240,13 @@ def test_what_another_process_has_just_written_is_mapped(notes: Notes) -> None:
 def test_ids_that_the_database_never_gave_are_noticed(notes: Notes) -> None:
     """As in a backup that has had many commits, but fewer rows."""
     with notes.store.read() as view:
-        file = MatrixFile(notes.store.path, notes.space_id, view.tables.rows)
-        space = file.read(view.version, view.tables.vector_epoch)
+        file = MatrixFile(notes.store.path, notes.space_id, vectors_in(view).tables.rows)
+        space = file.read(view.version, vectors_in(view).tables.vector_epoch)
         assert space is not None
         for table in space.last_ids:
             changed = replace(space, last_ids={**space.last_ids, table: 10_000})
             assert write_matrix(file.path, None, changed)
-            assert file.read(view.version, view.tables.vector_epoch) is None
+            assert file.read(view.version, vectors_in(view).tables.vector_epoch) is None
 
 
 def test_a_search_does_not_wait_for_a_file(notes: Notes) -> None:

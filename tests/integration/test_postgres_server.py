@@ -14,7 +14,15 @@ import numpy as np
 import psycopg
 import pytest
 from msgspec.structs import replace
-from tests.contract.store_world import SPACE, add_collection, make_document, put, searched_in, unit_vectors
+from tests.contract.store_world import (
+    SPACE,
+    add_collection,
+    make_document,
+    put,
+    searched_in,
+    unit_vectors,
+    vectors_in,
+)
 from tests.postgres_server import new_schema, open_postgres, shared_server
 
 from mdvec.errors import (
@@ -30,6 +38,7 @@ from mdvec.search.search import find
 from mdvec.stores.postgres import opening
 from mdvec.stores.postgres import vectors as postgres_vectors
 from mdvec.stores.postgres.postings import ENTRY_BYTES
+from mdvec.stores.records import VectorKind
 from mdvec.text.hashing import text_hash
 from mdvec.types.query import SearchQuery, Where
 
@@ -352,7 +361,7 @@ def test_nothing_is_left_on_a_connection(sql: Any) -> None:
         writer.vectors.put(space_id, [text_hash(text) for text in texts], unit_vectors(5))
     for _ in range(8):
         with store.read() as view:
-            view.vectors.nearest_chunks(space_id, unit_vectors(1)[0], Where((notes.id,)), 3)
+            view.vectors.nearest(VectorKind.TEXT, space_id, unit_vectors(1)[0], Where((notes.id,)), 3)
             view.words.bm25(["text"], Where((notes.id,)), 3)
     with store._database.outside_transactions() as connection:
         changed = connection.execute(
@@ -377,7 +386,7 @@ def test_a_warm_search_is_one_transaction_and_few_statements(monkeypatch: pytest
         for number, text in enumerate(texts):
             put(writer, notes.id, *make_document(f"{number}.md", [text, f"{text} more"]))
         hashes = [text_hash(text) for text in [*texts, *(f"{text} more" for text in texts)]]
-        hashes += [each.text_hash for each in writer.vectors.pending_names(notes.id, space_id, 99)]
+        hashes += [each.text_hash for each in writer.vectors.pending(VectorKind.NAME, notes.id, space_id, 99)]
         writer.vectors.put(space_id, hashes, unit_vectors(len(hashes)))
     seen: list[str] = []
     execute = psycopg.Cursor.execute
@@ -413,9 +422,9 @@ def test_a_large_space_is_searched_by_its_index(monkeypatch: pytest.MonkeyPatch,
         writer.vectors.put(space_id, hashes, vectors)
     sql.execute(f"ANALYZE {schema}.vectors")
     with store.read() as view:
-        (hit,) = view.vectors.nearest_chunks(space_id, vectors[7], Where((notes.id,)), 1)
+        (hit,) = view.vectors.nearest(VectorKind.TEXT, space_id, vectors[7], Where((notes.id,)), 1)
         index = f"vectors_text_{space_id}"
-        used = view.tables.rows("SELECT pg_stat_get_xact_numscans(to_regclass(?))", index)
+        used = vectors_in(view).tables.rows("SELECT pg_stat_get_xact_numscans(to_regclass(?))", index)
         assert used == [(1,)]
     store.close()
     assert hit[1] == pytest.approx(1, abs=1e-3)

@@ -19,6 +19,7 @@ from mdvec.embedding.interface import Role
 from mdvec.embedding.unrelated import PASSAGES
 from mdvec.errors import WriterBusyError
 from mdvec.stores.commits import await_commit
+from mdvec.stores.records import VectorKind
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.text.hashing import text_hash
 from mdvec.types.report import ImportReport
@@ -44,13 +45,15 @@ def test_a_text_is_taken_once() -> None:
             assert one.take_texts(first, space_id, hashes[:2]) == {*hashes[:2]}
             assert two.take_texts(second, space_id, hashes) == {hashes[2]}
             assert one.take_texts(first, space_id, hashes[:1]) == {hashes[0]}  # who has it may ask again
-            assert read(two, lambda view: view.vectors.pending(b.id, space_id, 9)) == []
+            assert read(two, lambda view: view.vectors.pending(VectorKind.TEXT, b.id, space_id, 9)) == []
             assert read(two, lambda view: view.collections.counts(b.id, space_id)).pending_chunks == 2
             with two.write(second) as writer:
                 writer.vectors.put(space_id, hashes[2:], unit_vectors(1))
             assert two.take_texts(second, space_id, hashes) == set()
-        assert read(two, lambda view: view.vectors.pending(b.id, space_id, 9)) == []
-    assert [each.text for each in read(two, lambda view: view.vectors.pending(b.id, space_id, 9))] == ["same"]
+        assert read(two, lambda view: view.vectors.pending(VectorKind.TEXT, b.id, space_id, 9)) == []
+    assert [
+        each.text for each in read(two, lambda view: view.vectors.pending(VectorKind.TEXT, b.id, space_id, 9))
+    ] == ["same"]
     one.close()
     two.close()
 

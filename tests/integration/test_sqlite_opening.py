@@ -23,6 +23,7 @@ from mdvec.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from mdvec.stores.records import VectorKind
 from mdvec.stores.sqlite.database import SqliteDatabase
 from mdvec.stores.sqlite.schema import APPLICATION_ID, UNRELEASED, VERSION
 from mdvec.stores.sqlite.store import SqliteStore
@@ -294,7 +295,7 @@ def test_what_utf8_cannot_hold_is_replaced(path: Path) -> None:
     with store.write() as writer:
         put(writer, notes.id, document, chunks)
         space_id = writer.spaces.open(SPACE)
-        names = writer.vectors.pending_names(notes.id, space_id, 9)
+        names = writer.vectors.pending(VectorKind.NAME, notes.id, space_id, 9)
     found = read(store, lambda view: view.documents.find(notes.id, "a.md"))
     assert found is not None
     assert (found.title, found.tags, found.aliases) == ("x\ufffdy", ("t\ufffd",), ("n\ufffd",))

@@ -20,11 +20,10 @@ from tests.contract.store_world import (
 )
 
 from mdvec.stores.interface import View, Writer
-from mdvec.stores.records import FEW_CHUNKS
+from mdvec.stores.records import FEW_CHUNKS, VectorKind
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.vector_tables import _OLD_OWNERS, _OWNERS
-from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.journal import TABLES
 from mdvec.text.hashing import text_hash
 from mdvec.types.ids import DocumentId
@@ -134,7 +133,9 @@ def test_filters_give_all_hits_there_are(filled: Filled, name: str) -> None:
         where = filled.where(filters)
         with filled.store.read() as view:
             assert len(view.words.bm25(["word", "w1"], where, k)) == min(k, matching)
-            assert len(view.vectors.nearest_chunks(filled.space_id, QUERY, where, k)) == min(k, matching)
+            assert len(view.vectors.nearest(VectorKind.TEXT, filled.space_id, QUERY, where, k)) == min(
+                k, matching
+            )
 
 
 @pytest.mark.parametrize("k", [10, 50])
@@ -151,7 +152,9 @@ def test_documents_that_are_named_or_hidden_give_all_hits_there_are(filled: Fill
     ):
         with filled.store.read() as view:
             assert len(view.words.bm25(["word"], where, k)) == min(k, matching)
-            assert len(view.vectors.nearest_chunks(filled.space_id, QUERY, where, k)) == min(k, matching)
+            assert len(view.vectors.nearest(VectorKind.TEXT, filled.space_id, QUERY, where, k)) == min(
+                k, matching
+            )
 
 
 def test_plan_of_documents_that_are_named(filled: Filled) -> None:
@@ -168,7 +171,7 @@ def test_plan_of_hidden_documents(filled: Filled) -> None:
     where = replace(filled.where(), hidden=frozenset([DocumentId(5)]))
     for action in (
         lambda view: view.words.bm25(["word"], where, 5),
-        lambda view: view.vectors.nearest_chunks(filled.space_id, QUERY, where, 5),
+        lambda view: view.vectors.nearest(VectorKind.TEXT, filled.space_id, QUERY, where, 5),
     ):
         plans = filled.plans(action)
         testing = [each for each in plans if each.startswith("SCAN j VIRTUAL TABLE")]
@@ -233,7 +236,7 @@ def test_plan_of_wide_filters(filled: Filled) -> None:
     assert 3 * CHUNKS // 10 > FEW_CHUNKS
     for action in (
         lambda view: view.words.bm25(["word"], filled.where(COMMON), 5),
-        lambda view: view.vectors.nearest_chunks(filled.space_id, QUERY, filled.where(COMMON), 5),
+        lambda view: view.vectors.nearest(VectorKind.TEXT, filled.space_id, QUERY, filled.where(COMMON), 5),
     ):
         plans = filled.plans(action)
         tests = [each for each in plans if each.startswith("SCAN j") and "labels_document" in each]
@@ -246,7 +249,9 @@ def test_plan_of_wide_filters(filled: Filled) -> None:
 
 def test_plan_of_vectors(filled: Filled) -> None:
     """Vectors and what they belong to load in order of id without sorting; candidates are found by id."""
-    plans = filled.plans(lambda view: view.vectors.nearest_chunks(filled.space_id, QUERY, filled.where(), 5))
+    plans = filled.plans(
+        lambda view: view.vectors.nearest(VectorKind.TEXT, filled.space_id, QUERY, filled.where(), 5)
+    )
     assert "SEARCH v USING INTEGER PRIMARY KEY (rowid>?)" in plans
     places = [each for each in plans if each.startswith("SEARCH o USING INTEGER PRIMARY KEY (rowid>?)")]
     assert len(places) == 2  # of chunks and of names
@@ -287,7 +292,9 @@ def test_plan_of_dropping_vectors(filled: Filled) -> None:
 
 def test_plan_of_pending_names(filled: Filled) -> None:
     """Whether any is missing is seen by merging two indexes; which ones, in order of id without sorting."""
-    plans = filled.plans(lambda view: view.vectors.pending_names(filled.notes, filled.space_id, 10))
+    plans = filled.plans(
+        lambda view: view.vectors.pending(VectorKind.NAME, filled.notes, filled.space_id, 10)
+    )
     merging = only(plans, "EXCEPT")
     assert "MERGE (EXCEPT)" in merging
     assert "SCAN names USING COVERING INDEX names_hash" in merging
@@ -304,13 +311,13 @@ def test_names_that_have_vectors_are_not_looked_at_one_by_one(filled: Filled) ->
     with filled.store.write() as writer:
         space_id = writer.spaces.open(replace(SPACE, revision="names"))
         for collection in filled.collections:
-            names = writer.vectors.pending_names(collection, space_id, 2 * DOCUMENTS)
+            names = writer.vectors.pending(VectorKind.NAME, collection, space_id, 2 * DOCUMENTS)
             vectors = unit_vectors(len(names))
             writer.vectors.put(space_id, [each.text_hash for each in names], vectors)
 
     def twice(view: View) -> None:
         for _ in range(2):
-            assert view.vectors.pending_names(filled.notes, space_id, 10) == []
+            assert view.vectors.pending(VectorKind.NAME, filled.notes, space_id, 10) == []
 
     queries = filled.queries(twice)
     assert [bindings for sql, bindings in queries if "NOT EXISTS" in sql] == [
@@ -344,17 +351,20 @@ def test_no_search_walks_through_a_table(filled: Filled, name: str) -> None:
         space_id = view.spaces.find(SPACE)
         assert space_id is not None
         called = view.documents.called("alias 7", where)
-        near = [document for document, _ in view.vectors.nearest_documents(space_id, QUERY, where, 50)]
+        near = [document for document, _ in view.vectors.nearest(VectorKind.NAME, space_id, QUERY, where, 50)]
         named = [place.id for place in view.chunks.places_in([*called, *near], where, 200)]
-        nearest = [chunk_id for chunk_id, _ in view.vectors.nearest_chunks(space_id, QUERY, where, 200)]
+        nearest = [
+            chunk_id for chunk_id, _ in view.vectors.nearest(VectorKind.TEXT, space_id, QUERY, where, 200)
+        ]
         found = [chunk_id for chunk_id, _ in view.words.bm25(["word", "w1"], where, 200, must=["w1"])]
         places = view.chunks.places([*named, *nearest, *found])
-        view.vectors.chunk_similarities(space_id, QUERY.reshape(1, -1), [place.id for place in places])
-        view.vectors.name_similarities(
-            space_id, QUERY.reshape(1, -1), [place.document_id for place in places]
+        view.vectors.similarities(
+            VectorKind.TEXT, space_id, QUERY.reshape(1, -1), [place.id for place in places]
+        )
+        view.vectors.similarities(
+            VectorKind.NAME, space_id, QUERY.reshape(1, -1), [place.document_id for place in places]
         )
         view.vectors.sample(space_id, 512)
-        view.chunks.skeletons([place.id for place in places])
         chunks = view.chunks.get([*nearest, *found])
         for chunk in list(chunks.values())[:1]:
             view.chunks.of_document(chunk.document_id)
@@ -367,7 +377,7 @@ def test_plan_of_pending(filled: Filled) -> None:
     """Pending texts are found in order of id without sorting, each by one look at the index."""
     with filled.store.write() as writer:
         space_id = writer.spaces.open(replace(SPACE, revision="empty"))
-    plans = filled.plans(lambda view: view.vectors.pending(filled.notes, space_id, 10))
+    plans = filled.plans(lambda view: view.vectors.pending(VectorKind.TEXT, filled.notes, space_id, 10))
     pending = only(plans, "CORRELATED")
     assert pending.startswith("SEARCH c USING INTEGER PRIMARY KEY (rowid>?)")
     assert "SEARCH v USING COVERING INDEX" in pending
@@ -380,7 +390,7 @@ def test_pending_does_not_start_again(filled: Filled) -> None:
 
     def twice(view: View) -> None:
         for _ in range(2):
-            assert view.vectors.pending(filled.notes, filled.space_id, 10) == []
+            assert view.vectors.pending(VectorKind.TEXT, filled.notes, filled.space_id, 10) == []
 
     starts = [bindings for sql, bindings in filled.queries(twice) if "NOT EXISTS" in sql]
     assert starts == [(CHUNKS, filled.notes, filled.space_id)]

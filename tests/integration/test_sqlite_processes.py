@@ -10,6 +10,7 @@ import pytest
 from tests.contract.store_world import SPACE, add_collection, make_document, put, read, unit_vectors
 from tests.waiting import HANG_S
 
+from mdvec.stores.records import VectorKind
 from mdvec.stores.sqlite.database import SqliteDatabase
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.hashing import text_hash
@@ -39,6 +40,7 @@ store.close()
 READER = """
 import sys
 from pathlib import Path
+from mdvec.stores.records import VectorKind
 from mdvec.stores.sqlite.store import SqliteStore
 from tests.contract.store_world import SPACE, unit_vectors
 from mdvec.types.query import Where
@@ -46,7 +48,7 @@ with SqliteStore(Path(sys.argv[1])).read() as view:
     (notes,) = view.collections.all()
     where = Where((notes.id,))
     print(len(view.words.bm25(["word"], where, 99)), len(view.chunks.get([1, 2, 3])),
-        len(view.vectors.nearest_chunks(view.spaces.find(SPACE), unit_vectors(1)[0], where, 99)))
+        len(view.vectors.nearest(VectorKind.TEXT, view.spaces.find(SPACE), unit_vectors(1)[0], where, 99)))
 """
 
 
@@ -83,18 +85,25 @@ def test_a_write_of_another_process_is_seen(tmp_path: Path) -> None:
         writer.vectors.put(space_id, [text_hash("mine")], unit_vectors(1, seed=99))
     where = Where((notes.id,))
     query = unit_vectors(3, seed=1)[2]
-    assert len(read(store, lambda view: view.vectors.nearest_chunks(space_id, query, where, 9))) == 1
+    assert (
+        len(read(store, lambda view: view.vectors.nearest(VectorKind.TEXT, space_id, query, where, 9))) == 1
+    )
     assert read(store, lambda view: view.collections.counts(notes.id, space_id)).chunks == 1
     subprocess.run([sys.executable, "-c", WRITER, str(store_path(tmp_path)), "theirs", "2"], check=True)
     found = [
-        key for key, _ in read(store, lambda view: view.vectors.nearest_chunks(space_id, query, where, 9))
+        key
+        for key, _ in read(
+            store, lambda view: view.vectors.nearest(VectorKind.TEXT, space_id, query, where, 9)
+        )
     ]
     assert len(found) == 7
     assert read(store, lambda view: view.chunks.get(found[:1]))[found[0]].text == "word theirs 1 2"
     assert len(read(store, lambda view: view.words.bm25(["theirs"], where, 9))) == 6
     assert read(store, lambda view: view.collections.counts(notes.id, space_id)).chunks == 7
     subprocess.run([sys.executable, "-c", WRITER, str(store_path(tmp_path)), "theirs", "40"], check=True)
-    assert len(read(store, lambda view: view.vectors.nearest_chunks(space_id, query, where, 99))) == 16
+    assert (
+        len(read(store, lambda view: view.vectors.nearest(VectorKind.TEXT, space_id, query, where, 99))) == 16
+    )
     store.close()
 
 
@@ -125,7 +134,7 @@ def test_readers_and_two_writers(tmp_path: Path) -> None:
         with store.read() as view:
             ranking = view.words.bm25(["word"], where, 99)
             assert len(ranking) % 3 == 0  # a document has three chunks or is not there
-            assert len(view.vectors.nearest_chunks(space_id, query, where, 99)) <= 30
+            assert len(view.vectors.nearest(VectorKind.TEXT, space_id, query, where, 99)) <= 30
             assert len(view.chunks.get([chunk_id for chunk_id, _ in ranking])) == len(ranking)
             assert view.collections.counts(notes.id, space_id).chunks == len(ranking)
         reads += 1

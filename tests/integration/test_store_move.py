@@ -15,6 +15,7 @@ from mdvec import run
 from mdvec.errors import ImportStoppedError, StoreError
 from mdvec.indexing.transfer import copy_store, describe
 from mdvec.stores.interface import Store
+from mdvec.stores.records import VectorKind
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.hit import SearchHit
@@ -65,7 +66,7 @@ def assert_equal(first: Store, second: Store) -> None:
                 vector = HashingEmbedder().embed_query(text)
                 found = [
                     *view.words.bm25(text.split(), where, 20),
-                    *view.vectors.nearest_chunks(own, vector, where, 20),
+                    *view.vectors.nearest(VectorKind.TEXT, own, vector, where, 20),
                 ]
                 chunks = view.chunks.get([key for key, _ in found])
                 rankings.append(

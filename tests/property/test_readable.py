@@ -23,6 +23,7 @@ from tests.property.test_store import GLOBS, PATHS, documents
 
 from mdvec.errors import NotAllowedError
 from mdvec.stores.interface import View
+from mdvec.stores.records import VectorKind
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.view import ChunkView, CollectionView, DocumentView, SpaceView, VectorView, WordView
 from mdvec.text.hashing import text_hash
@@ -77,8 +78,8 @@ class Reader:
         view, first, space, where = self.view, self.first, self.space, self.where
         ids, chunks = [*self.documents], [*self.chunks]
         collections, documents, vectors = view.collections, view.documents, view.vectors
-        near = vectors.nearest_chunks(space, QUERY, where, MANY)
-        nearest = vectors.nearest_documents(space, QUERY, where, MANY)
+        near = vectors.nearest(VectorKind.TEXT, space, QUERY, where, MANY)
+        nearest = vectors.nearest(VectorKind.NAME, space, QUERY, where, MANY)
         best = [key for key, _ in near]
         named = sorted((key for key, _ in nearest), key=self.documents.__getitem__)
         return {
@@ -114,23 +115,29 @@ class Reader:
                 },
             ),
             "chunks.of_document": sorted(self.chunks.values()),
-            "chunks.places": self.placed(each.id for each in view.chunks.places(chunks)),
+            "chunks.places": sorted(
+                (self.chunks[each.id], each.skeleton or b"") for each in view.chunks.places(chunks)
+            ),
             "chunks.places_in": self.placed(each.id for each in view.chunks.places_in(ids, where, MANY)),
-            "chunks.skeletons": _by(self.chunks, view.chunks.skeletons(chunks)),
             "chunks.contexts": [view.chunks.contexts(first, path) for path in PATHS],
             "words.holds_few": view.words.holds_few(where),
             "words.frequencies": sorted(view.words.frequencies([*"abcdef", "zebra"]).of_term),
             "words.bm25": self.placed(key for key, _ in view.words.bm25([*"abz"], where, MANY)),
             "words.holding": self.placed(view.words.holding([["a", "z*"]], where)),
             "spaces.find": view.spaces.find(SPACE) is not None,
-            "vectors.nearest_chunks": [(self.chunks[key], cosine) for key, cosine in near],
-            "vectors.nearest_documents": sorted((self.documents[key], cosine) for key, cosine in nearest),
-            "vectors.chunk_similarities": vectors.chunk_similarities(space, QUERIES, best).tolist(),
+            "vectors.nearest": (
+                [(self.chunks[key], cosine) for key, cosine in near],
+                sorted((self.documents[key], cosine) for key, cosine in nearest),
+            ),
+            "vectors.similarities": [
+                vectors.similarities(kind, space, QUERIES, owners).tolist()
+                for kind, owners in ((VectorKind.TEXT, best), (VectorKind.NAME, named))
+            ],
             "vectors.of_chunks": vectors.of_chunks(space, best).tolist(),
-            "vectors.name_similarities": vectors.name_similarities(space, QUERIES, named).tolist(),
             "vectors.sample": self.placed(each.id for each in vectors.sample(space, 3)),
-            "vectors.pending": [each.text for each in vectors.pending(first, space, MANY)],
-            "vectors.pending_names": [each.text for each in vectors.pending_names(first, space, MANY)],
+            "vectors.pending": [
+                each.text for kind in VectorKind for each in vectors.pending(kind, first, space, MANY)
+            ],
             "vectors.count_pending_names": vectors.count_pending_names(first, space),
         }
 
@@ -153,8 +160,8 @@ def fill(store: SqliteStore, files: list[tuple[str, dict[str, Any]]], *, second:
         missing = [
             each.text
             for name in world.collections
-            for find in (view.vectors.pending, view.vectors.pending_names)
-            for each in find(name, world.space_id, MANY)
+            for kind in VectorKind
+            for each in view.vectors.pending(kind, name, world.space_id, MANY)
         ]
     world.embed({text: vector_of(text, alike=0.5) for text in missing if text_hash(text)[0] % 4})
     with store.write() as writer:
@@ -181,7 +188,7 @@ def test_a_reader_of_some_collections_sees_what_a_store_without_the_others_has(
         where = Where(worlds[0].collections, filters)
         with whole.read() as everything, whole.read(FIRST) as some, alone.read() as none_else:
             everything.words.bm25([*"abz"], where, MANY)  # what others have asked is no answer
-            everything.vectors.nearest_chunks(worlds[0].space_id, QUERY, where, MANY)
+            everything.vectors.nearest(VectorKind.TEXT, worlds[0].space_id, QUERY, where, MANY)
             first, space = worlds[0].first.id, worlds[0].space_id
             seen = Reader(some, first, space, where).answers()
             wanted = Reader(none_else, worlds[1].first.id, worlds[1].space_id, replace(where)).answers()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contract.store_world import NAMES, World, read, unit_vectors, vector_of
-from tests.oracle import Oracle, Place, Scope
+from tests.oracle import Place, Scope
 
 from mdvec.stores.columns import fold_label
 from mdvec.stores.interface import View
+from mdvec.stores.records import VectorKind
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.tables import prefix_end
 from mdvec.types.ids import ChunkId, DocumentId
@@ -59,11 +60,8 @@ QUERY = unit_vectors(1, seed=3, alike=0.5)[0]
 
 def _texts(world: World) -> list[str]:
     """Return all texts and names without a vector, in an order that has nothing to do with the documents."""
-    return sorted({each for name in NAMES for pending in _pending(world.oracle) for each in pending(name)})
-
-
-def _pending(oracle: Oracle) -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]]:
-    return oracle.pending, oracle.pending_names
+    pending = world.oracle.pending
+    return sorted({each for name in NAMES for kind in VectorKind for each in pending(kind, name)})
 
 
 def _step(world: World, kind: str, one: Any, two: Any) -> None:
@@ -103,28 +101,30 @@ def _check(world: World, scope: Scope, limit: int, terms: Sequence[str], must: S
         assert view.words.frequencies(terms).of_term == {
             term: count for term, count in oracle.frequencies(terms).items() if count
         }
-        chunks = view.vectors.nearest_chunks(space, QUERY, where, limit)
+        chunks = view.vectors.nearest(VectorKind.TEXT, space, QUERY, where, limit)
         _agree(_placed(world, chunks), oracle.nearest_chunks(QUERY, scope, limit))
-        documents = view.vectors.nearest_documents(space, QUERY, where, limit)
+        documents = view.vectors.nearest(VectorKind.NAME, space, QUERY, where, limit)
         _agree([(keys[key], near) for key, near in documents], oracle.nearest_documents(QUERY, scope, limit))
         query = QUERY.reshape(1, -1)
-        same = view.vectors.chunk_similarities(space, query, [key for key, _ in chunks])[0].tolist()
+        same = view.vectors.similarities(VectorKind.TEXT, space, query, [key for key, _ in chunks])[
+            0
+        ].tolist()
         assert same == [near for _, near in chunks]
-        same = view.vectors.name_similarities(space, query, [key for key, _ in documents])[0].tolist()
+        same = view.vectors.similarities(VectorKind.NAME, space, query, [key for key, _ in documents])[
+            0
+        ].tolist()
         assert same == [near for _, near in documents]
         for name in ("cat", "猫", "x md"):
             assert [keys[key] for key in view.documents.called(name, where)] == oracle.called(name, scope)
         places = [
             Place(*keys[each.document_id], each.ordinal) for each in view.chunks.places_in([*keys], where, 99)
         ]
-        assert sorted(map(str, places)) == sorted(map(str, oracle.places(scope)))
+        assert sorted(places) == sorted(oracle.places(scope))
         assert [(each.tag, each.documents) for each in view.documents.tags(where)] == oracle.tags(scope)
         for name, key in numbers.items():
-            assert [each.text for each in view.vectors.pending(key, space, limit)] == oracle.pending(name)[
-                :limit
-            ]
-            names = [each.text for each in view.vectors.pending_names(key, space, limit)]
-            assert names == oracle.pending_names(name)[:limit]
+            for kind in VectorKind:
+                pending = [each.text for each in view.vectors.pending(kind, key, space, limit)]
+                assert pending == oracle.pending(kind, name)[:limit]
             held = [len(record.chunks) for (of, _), record in oracle.documents.items() if of == name]
             counts = view.collections.counts(key, space)
             assert (counts.documents, counts.chunks) == (len(held), sum(held))
@@ -133,7 +133,9 @@ def _check(world: World, scope: Scope, limit: int, terms: Sequence[str], must: S
 def _check_sample(world: World) -> None:
     with world.store.read() as view:
         ids = [each.id for each in view.vectors.sample(world.space_id, 5)]
-        near = view.vectors.chunk_similarities(world.space_id, QUERY.reshape(1, -1), ids)[0].tolist()
+        near = view.vectors.similarities(VectorKind.TEXT, world.space_id, QUERY.reshape(1, -1), ids)[
+            0
+        ].tolist()
     assert near == pytest.approx(world.oracle.sample(QUERY, 5), abs=2e-6)
 
 
@@ -238,9 +240,9 @@ def test_texts_come_back_as_they_went_in(texts: list[str]) -> None:
         stored = read(store, lambda view: view.chunks.get(ids))
         assert [stored[chunk_id].text for chunk_id in ids] == texts
         with store.read() as view:
-            pending = view.vectors.pending(world.first.id, world.space_id, 100)
+            pending = view.vectors.pending(VectorKind.TEXT, world.first.id, world.space_id, 100)
         assert [each.text for each in pending] == list(dict.fromkeys(texts))
         world.embed({each.text: vector_of(each.text) for each in pending})
         with store.read() as view:
-            assert view.vectors.pending(world.first.id, world.space_id, 100) == []
+            assert view.vectors.pending(VectorKind.TEXT, world.first.id, world.space_id, 100) == []
         store.close()

@@ -24,9 +24,8 @@ from mdvec.sources.folder import FolderSource
 from mdvec.sources.git.git_source import GitSource
 from mdvec.sources.github.github_source import GithubSource
 from mdvec.sources.interface import Source
-from mdvec.stores.interface import Store, View, Writer
+from mdvec.stores.interface import Store
 from mdvec.stores.published.reader import PublishedStore
-from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 
@@ -36,8 +35,6 @@ _services: tuple[type[Provider], ...] = (GeminiProvider, VoyageProvider, OpenAiP
 _chunkers: tuple[type[Chunker], ...] = (SectionChunker, HeadingChunker, VaultChunker, WindowChunker)
 _sources: tuple[type[Source], ...] = (FolderSource, GithubSource, GitSource)
 _stores: tuple[type[Store], ...] = (SqliteStore, PublishedStore)
-_views: tuple[type[View], ...] = (Snapshot,)
-_writers: tuple[type[Writer], ...] = (Snapshot,)
 
 
 def search(folder: Path) -> list[str]:

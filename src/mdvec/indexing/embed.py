@@ -19,7 +19,7 @@ from mdvec.embedding.unrelated import PASSAGES, QUESTIONS, measure_unrelated
 from mdvec.errors import EmbeddingError, StoreError
 from mdvec.indexing.work import Work
 from mdvec.stores.interface import Store, View
-from mdvec.stores.records import PendingText
+from mdvec.stores.records import PendingText, VectorKind
 from mdvec.text.boilerplate import MIN_DOCUMENTS, MOST, shared_lines, without_boilerplate
 from mdvec.types.collection import Boilerplate
 from mdvec.types.ids import SpaceId
@@ -81,7 +81,7 @@ def embed_pending(
     with work.store.read() as view:
         counts = view.collections.counts(collection_id, space_id)
         names = 0
-        if view.vectors.pending_names(collection_id, space_id, 1):
+        if view.vectors.pending(VectorKind.NAME, collection_id, space_id, 1):
             names = view.vectors.count_pending_names(collection_id, space_id)
     total, done = names + counts.pending_chunks, 0
     if total:
@@ -162,15 +162,12 @@ def _pending_batches(work: Work, space_id: SpaceId, texts_at_once: int) -> Itera
 
     In a shared store, this waits for texts that another process has taken, and embeds them if it ends first.
     """
-    collection_id, names_limit = work.collection.id, names_at_once(texts_at_once)
+    at_once = {VectorKind.NAME: names_at_once(texts_at_once), VectorKind.TEXT: texts_at_once}
     while True:
-        while names := _read(
-            work, lambda view: view.vectors.pending_names(collection_id, space_id, names_limit)
-        ):
-            yield from _taken(work, space_id, names)
-        while texts := _read(work, lambda view: view.vectors.pending(collection_id, space_id, texts_at_once)):
-            yield from _taken(work, space_id, texts)
-        if work.store.team is None or not _read(work, lambda view: _others(work, view, space_id)):
+        for kind, limit in at_once.items():
+            while texts := _pending(work, kind, space_id, limit):
+                yield from _taken(work, space_id, texts)
+        if work.store.team is None or not _others(work, space_id):
             return
         run.current().sleep(_WAIT_FOR_OTHERS_S)
 
@@ -189,20 +186,20 @@ def _taken(work: Work, space_id: SpaceId, texts: list[PendingText]) -> Iterator[
         yield texts
 
 
-def _others(work: Work, view: View, space_id: SpaceId) -> list[Activity]:
+def _others(work: Work, space_id: SpaceId) -> list[Activity]:
     """Return who may be embedding what this collection still lacks."""
     collection_id = work.collection.id
-    lacks = view.collections.counts(collection_id, space_id).pending_chunks
-    if not lacks and not view.vectors.count_pending_names(collection_id, space_id):
-        return []
-    return [
-        each for each in view.collections.activities() if each.collection not in ("", work.collection.name)
-    ]
-
-
-def _read(work: Work, look: Callable[[View], list[T]]) -> list[T]:
     with work.store.read() as view:
-        return look(view)
+        lacks = view.collections.counts(collection_id, space_id).pending_chunks
+        if not lacks and not view.vectors.count_pending_names(collection_id, space_id):
+            return []
+        activities = view.collections.activities()
+    return [each for each in activities if each.collection not in ("", work.collection.name)]
+
+
+def _pending(work: Work, kind: VectorKind, space_id: SpaceId, limit: int) -> list[PendingText]:
+    with work.store.read() as view:
+        return view.vectors.pending(kind, work.collection.id, space_id, limit)
 
 
 def _timed(batches: Parts, count: int) -> Parts:

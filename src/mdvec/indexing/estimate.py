@@ -19,7 +19,7 @@ from mdvec.indexing.embed import names_at_once, probes
 from mdvec.indexing.plan import Changes
 from mdvec.indexing.prepare import Prepared, prepared
 from mdvec.stores.interface import View
-from mdvec.stores.records import PendingText, first_names
+from mdvec.stores.records import PendingText, VectorKind, first_names
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Unreadable
 from mdvec.types.chunk import under_context
@@ -179,8 +179,8 @@ def _unknown(
 def _pending(collection: Collection, changes: Changes, view: View, space_id: SpaceId | None) -> _Texts:
     """Return the pending texts of the documents that do not change."""
     space = _NOWHERE if space_id is None else space_id
-    chunks = view.vectors.pending(collection.id, space, _EVERYTHING)
-    names = view.vectors.pending_names(collection.id, space, _EVERYTHING)
+    chunks = view.vectors.pending(VectorKind.TEXT, collection.id, space, _EVERYTHING)
+    names = view.vectors.pending(VectorKind.NAME, collection.id, space, _EVERYTHING)
     if not (chunks or names):
         return _Texts()
     plan = changes.plan

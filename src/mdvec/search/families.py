@@ -11,12 +11,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from mdvec.search.passages import Ranked, ScoredPassage
 from mdvec.stores.records import StoredChunk
 from mdvec.types.ids import ChunkId, CollectionId
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Of Syncthing and browsers; of OneDrive, with the name that a system gave a machine; of Dropbox, Nextcloud,
 # Synology and others; of file managers.
@@ -35,14 +40,12 @@ _WORD = re.compile(r"\w+")
 _SAME_WORDS = 0.5
 
 
-def folded(
-    ranked: Sequence[Ranked], skeletons: Mapping[ChunkId, bytes]
-) -> tuple[list[Ranked], dict[ChunkId, int]]:
+def folded(ranked: Sequence[Ranked], named: NDArray[np.bool_]) -> tuple[list[Ranked], dict[ChunkId, int]]:
     """Move all but the best member of each family behind the other candidates.
 
     Args:
         ranked: The candidates, best first.
-        skeletons: The skeletons of the candidates that have one.
+        named: Which of the candidates a value in the query names: these are not folded, shape (n,).
 
     Returns:
         The candidates in their new order, those behind marked as folded, and for the first of each family the
@@ -53,12 +56,10 @@ def folded(
     behind: list[Ranked] = []
     similar: dict[ChunkId, int] = {}
     for each in ranked:
-        skeleton = skeletons.get(each.place.id)
-        if skeleton is None:
-            ahead.append(each)
-            continue
-        best = first.setdefault((each.place.collection_id, skeleton), each.place.id)
-        if best == each.place.id:
+        place, best = each.place, each.place.id
+        if place.skeleton is not None and not named[each.at]:
+            best = first.setdefault((place.collection_id, place.skeleton), place.id)
+        if best == place.id:
             ahead.append(each)
         else:
             behind.append(each._replace(is_folded=True))

@@ -26,6 +26,7 @@ from mdvec.search.candidates import Candidates
 from mdvec.search.meaning import QuerySpace
 from mdvec.search.words import Words
 from mdvec.stores.interface import View
+from mdvec.stores.records import VectorKind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -204,7 +205,7 @@ def _gains(
         return nothing
     aim = (target / length).astype(np.float32)
     ids = [candidates.places[at].id for at in own.tolist()]
-    near = view.vectors.chunk_similarities(space.id, aim[np.newaxis], ids)[0]
+    near = view.vectors.similarities(VectorKind.TEXT, space.id, aim[np.newaxis], ids)[0]
     spread = float(near.std())
     if spread < _LEAST:
         return nothing

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.search.words import SAMPLE_CHUNKS
 from mdvec.stores.interface import View
-from mdvec.stores.records import ChunkPlace
+from mdvec.stores.records import ChunkPlace, VectorKind
 from mdvec.types.ids import ChunkId, CollectionId, SpaceId
 from mdvec.types.query import Where
 from mdvec.types.space import Unrelated, UnrelatedTexts
@@ -107,8 +107,10 @@ def find_by_meaning(
         is_everywhere = set(space.collections) == set(where.collections)
         inside = where if is_everywhere else replace(where, collections=space.collections)
         with run.current().step("dense") as details:
-            texts = view.vectors.nearest_chunks(space.id, space.vector, inside, depth)
-            names = view.vectors.nearest_documents(space.id, space.vector, inside, depth // _RANKS_PER_NAME)
+            texts = view.vectors.nearest(VectorKind.TEXT, space.id, space.vector, inside, depth)
+            names = view.vectors.nearest(
+                VectorKind.NAME, space.id, space.vector, inside, depth // _RANKS_PER_NAME
+            )
             named = view.chunks.places_in([document for document, _ in names], inside, depth)
             details.update(texts=len(texts), named=len(named))
         found.append([*dict.fromkeys([*(chunk for chunk, _ in texts), *(place.id for place in named)])])
@@ -149,15 +151,15 @@ def _measure_in(
     """Return how near chunks of a space are to the query, compared with the backgrounds of collections."""
     import numpy as np
 
-    ids, documents, collections, _, unspaced, _, before, after = zip(*places, strict=True)
+    ids, documents, collections, _, unspaced, _, _, before, after = zip(*places, strict=True)
     other = np.array(unspaced, np.bool_) != space.unspaced
     unrelated = space.unrelated
     # Also the mean vector of unrelated passages.
     means = [] if unrelated is None else [np.frombuffer(unrelated.passages, "<f4")]
     queries = np.stack([space.vector, *means]).astype(np.float32)
-    texts = view.vectors.chunk_similarities(space.id, queries, [*ids, *before, *after])
+    texts = view.vectors.similarities(VectorKind.TEXT, space.id, queries, [*ids, *before, *after])
     texts = texts.reshape(len(queries), 3, len(ids))
-    names = view.vectors.name_similarities(space.id, queries[:1], documents)[0]
+    names = view.vectors.similarities(VectorKind.NAME, space.id, queries[:1], documents)[0]
     similarity, near = texts[0, 0], _nearness(texts[0], names)
     above = commonness = np.full(len(ids), np.nan)
     if unrelated is not None:
@@ -215,7 +217,7 @@ def _background(
     inside = inside if len(inside) >= _MIN_SAMPLE else list(sample)
     alike = [place.id for place in inside if place.unspaced == space.unspaced]
     ids = alike if len(alike) >= _MIN_SAMPLE else [place.id for place in inside]
-    near = view.vectors.chunk_similarities(space.id, space.vector[np.newaxis], ids)[0]
+    near = view.vectors.similarities(VectorKind.TEXT, space.id, space.vector[np.newaxis], ids)[0]
     near = near[~np.isnan(near)]
     mean, spread = (float(near.mean()), float(near.std())) if len(near) else (0.0, 0.0)
     if space.unrelated is None:

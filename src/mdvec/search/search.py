@@ -358,9 +358,7 @@ def answer(
         ranking = rank(meant, words, spaces, view, depth)
         if not query.all_similar:
             # 9. Fold like texts, unless a value in the query names them.
-            named = ranking.candidates.named
-            ids = [each.place.id for each in ranking.ranked if not named[each.at]]
-            ranked, similar = folded(ranking.ranked, view.chunks.skeletons(ids))
+            ranked, similar = folded(ranking.ranked, ranking.candidates.named)
             ranking = replace(ranking, ranked=ranked, similar=similar)
         # 10. Join neighbouring chunks into passages.
         passages = _passages(query, ranking, least=0 if reranker is None else reranker.passages)

@@ -60,7 +60,7 @@ _JOINED = """chunks c CROSS JOIN documents d ON d.id = c.document_id
     CROSS JOIN collections k ON k.id = c.collection_id"""
 _CHUNKS = f"SELECT {', '.join(_CHUNK.values())} FROM {_JOINED}"
 
-_PLACE = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced, c.token_count"
+_PLACE = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced, c.token_count, c.skeleton"
 
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -382,11 +382,6 @@ class ChunkTables(NarrowedPart, ChunkView):
             WHERE {condition.text} ORDER BY j.key, c.ordinal LIMIT ?"""
         arguments = (self.tables.ids(documents), *condition.arguments, limit)
         return places_of_rows(self.tables.rows(sql, *arguments))
-
-    def skeletons(self, ids: Sequence[ChunkId]) -> dict[ChunkId, bytes]:
-        chosen = self.tables.listed("c.id", ids)
-        sql = f"SELECT c.id, c.skeleton FROM chunks c WHERE {chosen.text} AND c.skeleton IS NOT NULL"
-        return dict(self.tables.rows(sql, *chosen.arguments))
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
         sql = """SELECT c.context FROM documents d CROSS JOIN chunks c ON c.document_id = d.id

@@ -138,24 +138,13 @@ class VectorWriter(VectorView, Protocol):
         """
 
 
-class Writer(View, Protocol):
+class Writer(View, frozen=True):
     """One short transaction, written as a whole or not at all. It sees its own changes."""
 
-    @property
-    def collections(self) -> CollectionWriter:
-        """The collections, to read and to write."""
-
-    @property
-    def documents(self) -> DocumentWriter:
-        """The documents, to read and to write."""
-
-    @property
-    def spaces(self) -> SpaceWriter:
-        """The spaces, to read and to write."""
-
-    @property
-    def vectors(self) -> VectorWriter:
-        """The vectors, to read and to write."""
+    collections: CollectionWriter
+    documents: DocumentWriter
+    spaces: SpaceWriter
+    vectors: VectorWriter
 
 
 class Team(Protocol):
@@ -165,7 +154,7 @@ class Team(Protocol):
     """
 
     def take_texts(self, claim: Claim, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
-        """Take texts to embed; ``pending`` and ``pending_names`` leave them out from now on.
+        """Take texts to embed; ``pending`` leaves them out from now on.
 
         They are given back with their vectors, or with the claim.
 

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from mdvec.errors import DamagedDatabaseError
-from mdvec.stores.vectors.index import VectorKind
+from mdvec.stores.records import VectorKind
 from mdvec.types.ids import ChunkId
 
 try:
@@ -65,11 +65,6 @@ _SAMPLE = 4096
 def encode(vectors: Floats) -> list[bytes]:
     """Return each row as it is stored."""
     return [row.tobytes() for row in np.ascontiguousarray(vectors, STORED)]
-
-
-def decode(stored: Sequence[bytes], dimension: int) -> Floats:
-    """Return vectors that :func:`encode` made, shape (n, dim)."""
-    return np.frombuffer(b"".join(stored), STORED).reshape(len(stored), dimension).astype(np.float32)
 
 
 def rows_of(stored: Sequence[bytes], dtype: str, dimension: int) -> NDArray[np.float16]:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from mdvec.files import READ_FLAGS
 from mdvec.stores.matrix import Codes, Matrix, Owners, VectorBlock
-from mdvec.stores.vectors.index import VectorKind
+from mdvec.stores.records import VectorKind
 from mdvec.types.ids import SpaceId
 
 Rows = Callable[..., list[tuple[Any, ...]]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
@@ -34,6 +35,15 @@ MAX_NAME_CHARS = 200
 
 # As in FTS5: with less, a term in more than half of the chunks would count against them.
 _SMALLEST_IDF = 1e-6
+
+
+class VectorKind(StrEnum):
+    """The kinds of text that have vectors."""
+
+    TEXT = "text"
+    """The text of a chunk; its owner is the chunk."""
+    NAME = "name"
+    """A name of a document; its owner is the document, which may have several."""
 
 
 class ChunkTerms(Struct, frozen=True):
@@ -180,6 +190,7 @@ class ChunkPlace(NamedTuple):
         ordinal: Its position in the document, from 0.
         unspaced: Whether its document is mostly in scripts that are written without spaces.
         token_count: How many tokens it has.
+        skeleton: Equal in like texts (see :class:`DocumentRecord`); None if it has none.
         before: The chunk right before it in its document; 0 where there is none.
         after: The one right after it.
     """
@@ -190,6 +201,7 @@ class ChunkPlace(NamedTuple):
     ordinal: int
     unspaced: bool
     token_count: int
+    skeleton: bytes | None = None
     before: ChunkId = ChunkId(0)
     after: ChunkId = ChunkId(0)
 

@@ -120,6 +120,12 @@ class Tables(ABC):
     each_id: ClassVar[str]
     """SQL for a table ``j`` of ids, in which ``value`` is the id and ``key`` its position."""
 
+    vector: ClassVar[str]
+    """SQL for the bytes of the vector of a row ``v``."""
+
+    vector_dtype: ClassVar[str]
+    """What these bytes are to numpy."""
+
     def __init__(self, version: int, vector_epoch: int, memo: Memo | None, readable: Readable) -> None:
         self.known = None if memo is None else memo.values(version, readable)
         self.readable = readable

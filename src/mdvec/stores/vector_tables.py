@@ -8,17 +8,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from mdvec.stores.document_tables import ChunkTables
 from mdvec.stores.interface import VectorWriter
-from mdvec.stores.records import ChunkPlace
+from mdvec.stores.records import ChunkPlace, VectorKind
 from mdvec.stores.tables import NEW_EPOCH, Sql, Tables, memorized
 from mdvec.stores.vectors.follower import AttachedIndex, IndexFollower, NearestQuery
-from mdvec.stores.vectors.index import VectorKind
-from mdvec.stores.vectors.journal import TABLES, ChangeJournal, Dialect
+from mdvec.stores.vectors.journal import TABLES
 from mdvec.stores.where_tables import BY_PLACE, NarrowedPart, WhereTables
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
 from mdvec.types.query import Where
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
 
@@ -173,7 +172,6 @@ class VectorTables(NarrowedPart, VectorWriter):
 
     Attributes:
         tables: The transaction.
-        dialect: How vectors are read.
         index: The vector index of the store, as it follows the transaction; None without one.
 
     Args:
@@ -184,8 +182,6 @@ class VectorTables(NarrowedPart, VectorWriter):
         matrices: Those of the store; None inside a transaction that writes, whose rows no other may see.
         index: The vector index of the store, if it has one.
     """
-
-    dialect: ClassVar[Dialect]
 
     def __init__(
         self,
@@ -201,38 +197,28 @@ class VectorTables(NarrowedPart, VectorWriter):
         self._spaces = spaces
         self._matrices = matrices
         self._products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
-        self._index: IndexFollower | None = None
-        if index is not None:
-            journal = ChangeJournal(tables.rows, self.dialect, tables.version, index.current_version)
-            self._index = IndexFollower(index, journal)
+        self._index = None if index is None else IndexFollower(index, tables)
         self.index = self._index if tables.readable is None else None
 
-    def nearest_chunks(
-        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[ChunkId, float]]:
-        asked, index = self._query(VectorKind.TEXT, space_id, query, where, limit), self._index
-        found = self._nearest_of_all(asked) if index is None else self._nearest_by(index, asked)
-        return self._where.first_by_place(VectorKind.TEXT, found, limit)
+    def nearest(
+        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[Any, float]]:
+        nothing = limit <= 0 or not where.collections
+        few = (frozenset(), frozenset()) if nothing else self._where.few_inside(where)
+        is_text = kind is VectorKind.TEXT
+        inside = self._where.chunk_filter(where) if is_text else self._where.document_filter(where)
+        owners = None if few is None else few[0 if is_text else 1]
+        asked = NearestQuery(kind, space_id, query, where, limit, owners, inside)
+        found = self._nearest_of_all(asked) if self._index is None else self._nearest_by(self._index, asked)
+        return self._where.first_by_place(kind, found, limit)
 
-    def nearest_documents(
-        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[DocumentId, float]]:
-        asked, index = self._query(VectorKind.NAME, space_id, query, where, limit), self._index
-        found = self._nearest_of_all(asked) if index is None else self._nearest_by(index, asked)
-        return self._where.first_by_place(VectorKind.NAME, found, limit)
-
-    def chunk_similarities(
-        self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
+    def similarities(
+        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], owners: Sequence[int]
     ) -> NDArray[np.float64]:
-        return self._similarities(VectorKind.TEXT, space_id, queries, ids)
+        return self._matrix(space_id).similarities(kind, owners, queries)
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         return self._matrix(space_id).vectors(ids)
-
-    def name_similarities(
-        self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
-    ) -> NDArray[np.float64]:
-        return self._similarities(VectorKind.NAME, space_id, queries, documents)
 
     def count(self, space_id: SpaceId) -> int:
         self._where.require_everything()
@@ -242,15 +228,18 @@ class VectorTables(NarrowedPart, VectorWriter):
     def page(
         self, space_id: SpaceId, *, after: bytes, limit: int
     ) -> tuple[list[TextHash], NDArray[np.float32]]:
-        from mdvec.stores.matrix import rows_of, widened
-
         self._where.require_everything()
-        found = self.tables.rows(_PAGE.format(vector=self.dialect.vector), space_id, after, limit)
-        rows = rows_of([row[1] for row in found], self.dialect.dtype, self._spaces.dimension(space_id))
-        return [TextHash(row[0]) for row in found], widened(rows)
+        found = self.tables.rows(_PAGE.format(vector=self.tables.vector), space_id, after, limit)
+        return [TextHash(row[0]) for row in found], self._decoded(space_id, [row[1] for row in found])
 
     def drop_unused(self, *, keep: int = 0) -> int:
         return removed(self.tables, self.tables.change(_DROP_UNUSED, keep))
+
+    def _decoded(self, space_id: SpaceId, stored: Sequence[bytes]) -> NDArray[np.float32]:
+        """Return vectors as they are stored, shape (n, dim)."""
+        from mdvec.stores.matrix import rows_of, widened
+
+        return widened(rows_of(stored, self.tables.vector_dtype, self._spaces.dimension(space_id)))
 
     def _check_shape(self, shape: tuple[int, ...], hashes: int, space_id: SpaceId) -> None:
         """Refuse an array that is not one vector for each hash.
@@ -273,23 +262,13 @@ class VectorTables(NarrowedPart, VectorWriter):
         of_text: dict[bytes, ChunkId] = {}
         for text_hash, key in rows:
             of_text.setdefault(text_hash, ChunkId(key))
-        skeletons = self._chunks.skeletons([*of_text.values()])
+        places = self._chunks.places([*of_text.values()])
+        by_id = {place.id: place for place in places}
         different: dict[bytes | ChunkId, ChunkId] = {}
         for each in of_text.values():
-            different.setdefault(skeletons.get(each, each), each)
-        return self._chunks.places([*different.values()])
-
-    def _query(
-        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> NearestQuery:
-        nothing = limit <= 0 or not where.collections
-        few = (frozenset(), frozenset()) if nothing else self._where.few_inside(where)
-        chunks, documents = few or (None, None)
-        if kind is VectorKind.TEXT:
-            inside = self._where.chunk_filter(where)
-            return NearestQuery(kind, space_id, query, where, limit, chunks, inside)
-        inside = self._where.document_filter(where)
-        return NearestQuery(kind, space_id, query, where, limit, documents, inside)
+            different.setdefault(by_id[each].skeleton or each, each)
+        sampled = {*different.values()}
+        return [place for place in places if place.id in sampled]
 
     def _nearest_by(self, index: IndexFollower, query: NearestQuery) -> list[tuple[Any, float]]:
         """Return the nearest of the owners inside, through an index if it can be used."""
@@ -302,7 +281,7 @@ class VectorTables(NarrowedPart, VectorWriter):
             owners = [*query.few]
         if owners is None:
             return self._nearest_of_all(query)
-        near = self._similarities(query.kind, query.space_id, query.vector.reshape(1, -1), owners)
+        near = self.similarities(query.kind, query.space_id, query.vector.reshape(1, -1), owners)
         return best_first(owners, near[0], query.limit)
 
     def _nearest_of_all(self, query: NearestQuery) -> list[tuple[Any, float]]:
@@ -313,12 +292,6 @@ class VectorTables(NarrowedPart, VectorWriter):
             self._products = known if self._matrices is not None else None
         allowed = query.inside if query.few is None else query.few
         return matrix.nearest(query.kind, known[2], query.vector, query.limit, allowed)
-
-    def _similarities(
-        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
-    ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of owners; NaN for those without a vector."""
-        return self._matrix(space_id).similarities(kind, ids, queries)
 
     @memorized
     def _matrix(self, space_id: SpaceId) -> Matrix:
@@ -400,12 +373,12 @@ class VectorTables(NarrowedPart, VectorWriter):
         ((count,),) = self.tables.rows(_COUNT.format(space_id=space), space_id, after)
         dimension = matrix.blocks[0].rows.shape[1]
         ids, rows = np.empty(count, np.int64), np.empty((count, dimension), np.float16)
-        sql = _NEW_VECTORS.format(vector=self.dialect.vector, unindexed=self._where.unindexed)
+        sql = _NEW_VECTORS.format(vector=self.tables.vector, unindexed=self._where.unindexed)
         for start in range(0, count, _BATCH_ROWS):
             found = self.tables.rows(sql, space_id, after, _BATCH_ROWS)
             some = slice(start, start + len(found))
             ids[some] = [row[0] for row in found]
-            rows[some] = rows_of([row[1] for row in found], self.dialect.dtype, dimension)
+            rows[some] = rows_of([row[1] for row in found], self.tables.vector_dtype, dimension)
             after = found[-1][0]
         return VectorBlock(ids, rows)
 

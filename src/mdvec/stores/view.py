@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
 
 from mdvec.stores.records import (
     ChunkPlace,
@@ -12,6 +14,7 @@ from mdvec.stores.records import (
     PendingText,
     StoredChunk,
     StoredDocument,
+    VectorKind,
 )
 from mdvec.types.change import KnownDocument
 from mdvec.types.collection import Collection
@@ -115,9 +118,6 @@ class ChunkView(Protocol):
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
 
-    def skeletons(self, ids: Sequence[ChunkId]) -> dict[ChunkId, bytes]:
-        """Return the skeletons of the chunks that have one; like texts have equal ones."""
-
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
         """Return the context of each chunk of a document, in order; empty if there is no such document."""
 
@@ -182,46 +182,33 @@ class VectorView(Protocol):
 
     index: IndexFollower | None
 
-    def nearest_chunks(
-        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[ChunkId, float]]:
-        """Return the chunks whose texts are nearest to a query, by plain cosine similarity.
+    def nearest(
+        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[Any, float]]:
+        """Return the chunks whose texts, or the documents whose names, are nearest by cosine similarity.
 
         Args:
+            kind: Texts of chunks, or names of documents. A document is as near as the nearest of its names.
             space_id: The space of the query.
             query: Shape (dim,), unit length.
-            where: Which chunks may be found.
-            limit: Most chunks to return.
+            where: What may be found. Every document that holds a chunk inside counts as inside.
+            limit: Most owners to return.
 
         Returns:
-            ``min(limit, chunks inside where that have a vector)`` of them, best first; ties as in
+            The ids of ``min(limit, owners inside that have a vector)``, best first; ties as in
             :meth:`WordView.bm25`.
         """
 
-    def nearest_documents(
-        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[DocumentId, float]]:
-        """Return the documents whose names are nearest to a query, as :meth:`nearest_chunks` does chunks.
-
-        A document is as near as the nearest of its names. Every document that holds a chunk inside ``where``
-        counts as inside.
-        """
-
-    def chunk_similarities(
-        self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
+    def similarities(
+        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], owners: Sequence[int]
     ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of n chunks' texts and k queries of unit length, shape (k, n).
+        """Return the exact cosine similarities of n owners and k queries of unit length, shape (k, n).
 
-        NaN where a chunk has no vector; the queries have shape (k, dim).
+        NaN where an owner has no vector; the queries have shape (k, dim).
         """
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         """Return the vectors of n chunks' texts, shape (n, dim); rows of NaN where there is none."""
-
-    def name_similarities(
-        self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
-    ) -> NDArray[np.float64]:
-        """Return the same as :meth:`chunk_similarities` for the nearest name of each document."""
 
     def sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         """Return a sample of the chunks with a vector, in order of place.
@@ -247,47 +234,34 @@ class VectorView(Protocol):
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return the hashes that have a vector."""
 
-    def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
-        """Return chunk texts without a vector in the space, oldest chunk first, each hash once."""
-
-    def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
-        """Return names without a vector in the space, oldest first, each hash once."""
+    def pending(
+        self, kind: VectorKind, collection_id: CollectionId, space_id: SpaceId, limit: int
+    ) -> list[PendingText]:
+        """Return texts of a kind without a vector in the space, the oldest first, each hash once."""
 
     def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
-        """Return how many names :meth:`pending_names` would return without a limit."""
+        """Return how many names have no vector in the space, those included that are taken."""
 
 
-class View(Protocol):
-    """One consistent snapshot of a store, for one thread, until its context ends."""
+class View(Struct, frozen=True):
+    """One consistent snapshot of a store, for one thread, until its context ends.
 
-    @property
-    def version(self) -> int:
-        """A number that grows with every commit of any process that changed something."""
+    Attributes:
+        version: Grows with every commit of any process that changed something.
+        restricted: True if it shows some collections only, and no place on this machine.
+        collections: The collections, with their counts and states.
+        documents: The documents, with what they are called and where their links lead.
+        chunks: The chunks.
+        words: Searches by words.
+        spaces: The embedding spaces.
+        vectors: The vectors, searches in them, and the texts that have none yet.
+    """
 
-    @property
-    def restricted(self) -> bool:
-        """True if it shows some collections only, and no place on this machine."""
-
-    @property
-    def collections(self) -> CollectionView:
-        """The collections of a snapshot."""
-
-    @property
-    def documents(self) -> DocumentView:
-        """The documents of a snapshot, with what they are called and where their links lead."""
-
-    @property
-    def chunks(self) -> ChunkView:
-        """The chunks of a snapshot."""
-
-    @property
-    def words(self) -> WordView:
-        """Searches by words."""
-
-    @property
-    def spaces(self) -> SpaceView:
-        """The embedding spaces of a snapshot."""
-
-    @property
-    def vectors(self) -> VectorView:
-        """The vectors of a snapshot, searches in them, and the texts that have none yet."""
+    version: int
+    restricted: bool
+    collections: CollectionView
+    documents: DocumentView
+    chunks: ChunkView
+    words: WordView
+    spaces: SpaceView
+    vectors: VectorView

@@ -18,9 +18,8 @@ from msgspec.structs import replace
 
 from mdvec.errors import NotAllowedError
 from mdvec.stores.columns import LabelKind, fold_label
-from mdvec.stores.records import FEW_CHUNKS
+from mdvec.stores.records import FEW_CHUNKS, VectorKind
 from mdvec.stores.tables import Part, Sql, Tables, all_of, any_of, memorized, starts_with
-from mdvec.stores.vectors.index import VectorKind
 from mdvec.text.properties import as_number, fold_property, is_date, is_year
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Comparison, PropertyCondition, TagMatch, Where

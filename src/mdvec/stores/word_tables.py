@@ -5,9 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from mdvec.stores.records import FEW_CHUNKS, DocumentFrequencies
+from mdvec.stores.records import FEW_CHUNKS, DocumentFrequencies, VectorKind
 from mdvec.stores.tables import memorized
-from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.view import WordView
 from mdvec.stores.where_tables import NarrowedPart
 from mdvec.types.ids import ChunkId

@@ -17,6 +17,7 @@ from mdvec.indexing.work import Recipe
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.search import find
 from mdvec.stores.interface import Store
+from mdvec.stores.records import VectorKind
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import ChunkingSpec, SourceSpec
@@ -51,7 +52,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
                 assert isinstance(prepared, Prepared)
                 writer.documents.put(collection.id, [prepared.record])
             space_id = writer.spaces.open(SPACE)
-            pending = writer.vectors.pending(collection.id, space_id, 99)
+            pending = writer.vectors.pending(VectorKind.TEXT, collection.id, space_id, 99)
             vectors = np.stack([vector_of(each.text, alike=0.3) for each in pending])
             writer.vectors.put(space_id, [each.text_hash for each in pending], vectors)
     yield store

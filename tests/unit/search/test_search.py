@@ -30,7 +30,7 @@ from mdvec.indexing.work import Recipe
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.search.search import Found, find
 from mdvec.stores.interface import Store
-from mdvec.stores.records import DocumentRecord
+from mdvec.stores.records import DocumentRecord, VectorKind
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import ChunkingSpec, SourceSpec
@@ -81,8 +81,8 @@ def _filled(store: Store, seed: int) -> Store:
             space_id = writer.spaces.open(space)
             writer.spaces.set_unrelated(space_id, UnrelatedTexts(_UNRELATED, _UNRELATED))
             pending = [
-                *writer.vectors.pending(collection.id, space_id, 999),
-                *writer.vectors.pending_names(collection.id, space_id, 999),
+                *writer.vectors.pending(VectorKind.TEXT, collection.id, space_id, 999),
+                *writer.vectors.pending(VectorKind.NAME, collection.id, space_id, 999),
             ]
             embedded = {each.text_hash: each.text for each in pending if chance.random() < 0.9}
             vectors = np.stack([vector_of(f"{name} {text}", alike=0.3) for text in embedded.values()])

@@ -82,6 +82,7 @@ class PostgresTables(Tables):
         return Sql(f"NOT {column} = ANY(?::bigint[])", (list(ids),))
 
     each_id = "unnest(?::bigint[]) WITH ORDINALITY j(value, key)"
+    vector, vector_dtype = "substring(halfvec_send(v.vector) FROM 5)", ">f2"
     ids = staticmethod(ids_text)
 
     def stored(self, text: str) -> str:

@@ -16,7 +16,7 @@ from mdvec.stores.claims import Claim
 from mdvec.stores.collection_tables import CollectionTables
 from mdvec.stores.commits import await_commit
 from mdvec.stores.document_tables import ChunkTables, DocumentTables
-from mdvec.stores.interface import Team
+from mdvec.stores.interface import Team, View, Writer
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.postgres.claims import ACTIVITIES, RowClaims
 from mdvec.stores.postgres.connection import Connection
@@ -33,7 +33,6 @@ from mdvec.stores.postgres.vectors import (
 from mdvec.stores.postgres.views import make_views
 from mdvec.stores.postgres.words import PostgresWords, put_terms, remove_terms
 from mdvec.stores.records import ChunkTerms, DocumentRecord
-from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.tables import Memo, Readable, Sql, memorized, starts_with
 from mdvec.stores.vector_tables import Matrices, SpaceTables
 from mdvec.stores.vectors.follower import AttachedIndex
@@ -174,8 +173,8 @@ def snapshot(
     matrices: Matrices | None = None,
     index: AttachedIndex | None = None,
     readable: Readable = None,
-) -> Snapshot:
-    """Return the parts of a transaction.
+) -> Writer:
+    """Return the parts of a transaction; one that only reads is shown as a :class:`View`.
 
     Args:
         connection: Inside the transaction.
@@ -190,15 +189,15 @@ def snapshot(
     documents = PostgresDocuments(tables, where)
     chunks = PostgresChunks(tables, where, documents.texts)
     spaces = SpaceTables(tables, where)
-    return Snapshot(
-        tables=tables,
+    return Writer(
+        version=tables.version,
+        restricted=readable is not None,
         collections=PostgresCollections(tables),
         documents=documents,
         chunks=chunks,
         words=PostgresWords(tables, where),
         spaces=spaces,
         vectors=PostgresVectors(tables, where, chunks, spaces, matrices, index),
-        restricted=readable is not None,
     )
 
 
@@ -254,7 +253,7 @@ class PostgresStore:
         return self._database.opened.warnings
 
     @contextmanager
-    def read(self, readable: Readable = None) -> Iterator[Snapshot]:
+    def read(self, readable: Readable = None) -> Iterator[View]:
         with self._database.reading() as connection:
             shared = self._memo, self._matrices, self._attached
             yield snapshot(connection, self._exact_up_to, *shared, readable)
@@ -272,7 +271,7 @@ class PostgresStore:
                     make_indexes(connection, space_id, dimension)
 
     @contextmanager
-    def write(self, claim: Claim | None = None) -> Iterator[Snapshot]:
+    def write(self, claim: Claim | None = None) -> Iterator[Writer]:
         with self._writing(claim) as connection:
             yield snapshot(connection, self._exact_up_to)
 

@@ -16,17 +16,11 @@ from mdvec.stores.postgres.claims import IS_ALIVE
 from mdvec.stores.postgres.connection import Binary, Connection, ids_text
 from mdvec.stores.postgres.database import PostgresTables
 from mdvec.stores.postgres.opening import EF_SEARCH
-from mdvec.stores.records import ChunkPlace, DamagedRows, PendingText
+from mdvec.stores.records import ChunkPlace, DamagedRows, PendingText, VectorKind
 from mdvec.stores.tables import Tables, memorized
 from mdvec.stores.vector_tables import VectorTables
 from mdvec.stores.vectors.follower import NearestQuery
-from mdvec.stores.vectors.index import VectorKind
-from mdvec.stores.vectors.journal import Dialect
 from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
-
-STORED = "substring(halfvec_send(v.vector) FROM 5)"
-"""The numbers of a vector, in SQL."""
-
 
 _MAX_DIMENSIONS = 4000  # of an index; longer vectors are compared one by one
 _MEMORY_MB = 512  # at most, to make an index: enough for 300,000 vectors of 384 numbers; with more it is slow
@@ -64,7 +58,7 @@ _SIMILARITIES = {
         FROM names n JOIN vectors v ON v.text_hash = n.text_hash
         WHERE v.space_id = %s AND n.document_id = ANY(%s::bigint[]) GROUP BY n.document_id""",
 }
-_VECTORS = f"""SELECT c.id, {STORED} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
+_VECTORS = f"""SELECT c.id, {PostgresTables.vector} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
     WHERE v.space_id = %s AND c.id = ANY(%s::bigint[])"""
 _NAME_OF_INDEX = "vectors_{kind}_{space}"
 
@@ -81,6 +75,11 @@ _PENDING_CHUNKS = f"""WITH missing AS (
 _MISSING_NAMES = """FROM names n JOIN documents d ON d.id = n.document_id
     WHERE d.collection_id = %s AND NOT d.superseded AND NOT EXISTS(
         SELECT 1 FROM vectors v WHERE v.space_id = %s AND v.text_hash = n.text_hash)"""
+_PENDING = {
+    VectorKind.TEXT: _PENDING_CHUNKS,
+    VectorKind.NAME: f"""SELECT n.text_hash, min(n.text) {_MISSING_NAMES} {_NOT_TAKEN.format("n")}
+    GROUP BY n.text_hash ORDER BY min(n.id) LIMIT %s""",
+}
 
 _COUNT = "SELECT count(*) FROM vectors WHERE space_id = %s"
 _TYPE = "SELECT 'halfvec'::regtype::oid"
@@ -101,18 +100,12 @@ class PostgresVectors(VectorTables):
     """The vectors of a transaction, searched by the server where a space is large, and else in memory."""
 
     tables: PostgresTables
-    dialect = Dialect(STORED, ">f2")
     _ef_search = EF_SEARCH
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
-        rows = self.tables.connection.execute(
-            f"""SELECT c.id, {STORED} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
-            WHERE v.space_id = %s AND c.id = ANY(%s)""",
-            (space_id, list(ids)),
-            binary=True,
-        ).fetchall()
-        matrix = decode([row[1] for row in rows], self._spaces.dimension(space_id))
-        return in_rows_of(ids, [row[0] for row in rows], matrix)
+        rows = self.tables.connection.execute(_VECTORS, (space_id, list(ids)), binary=True).fetchall()
+        vectors = self._decoded(space_id, [row[1] for row in rows])
+        return in_rows_of(ids, [row[0] for row in rows], vectors)
 
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         self._where.require_everything()
@@ -122,9 +115,13 @@ class PostgresVectors(VectorTables):
         )
         return {TextHash(row[0]) for row in rows}
 
-    def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
+    def pending(
+        self, kind: VectorKind, collection_id: CollectionId, space_id: SpaceId, limit: int
+    ) -> list[PendingText]:
         arguments = (collection_id, space_id, space_id, _live_tokens(self.tables), limit)
-        rows = self.tables.connection.execute(_PENDING_CHUNKS, arguments).fetchall()
+        rows = self.tables.connection.execute(_PENDING[kind], arguments).fetchall()
+        if kind is VectorKind.NAME:
+            return [PendingText(TextHash(text_hash), text) for text_hash, text in rows]
         bodies = self._chunks.texts(list({row[1] for row in rows})) if rows else {}
         found: list[PendingText] = []
         for text_hash, document_id, start, stop, context, title in rows:
@@ -132,14 +129,6 @@ class PostgresVectors(VectorTables):
             text = f"{above}{bodies[document_id][start:stop]}"
             found.append(PendingText(TextHash(text_hash), text, title, len(above)))
         return found
-
-    def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
-        rows = self.tables.connection.execute(
-            f"""SELECT n.text_hash, min(n.text) {_MISSING_NAMES} {_NOT_TAKEN.format("n")}
-            GROUP BY n.text_hash ORDER BY min(n.id) LIMIT %s""",
-            (collection_id, space_id, space_id, _live_tokens(self.tables), limit),
-        )
-        return [PendingText(TextHash(text_hash), text) for text_hash, text in rows]
 
     def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
         return self._number(f"SELECT count(DISTINCT n.text_hash) {_MISSING_NAMES}", (collection_id, space_id))
@@ -175,29 +164,29 @@ class PostgresVectors(VectorTables):
             return super()._nearest_of_all(query)
         if query.few is not None:
             ids = [*query.few]
-            near = self._similarities(query.kind, query.space_id, query.vector[np.newaxis], ids)[0]
+            near = self.similarities(query.kind, query.space_id, query.vector[np.newaxis], ids)[0]
         else:
             ids, near = self._proposed_by_server(_NEAREST, query)
             if len(ids) < query.limit:  # the filter lets little through, or there is no more
                 ids, near = self._proposed_by_server(_EXACT, query)
         return best_first(ids, near, query.limit)
 
-    def _similarities(
-        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
+    def similarities(
+        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], owners: Sequence[int]
     ) -> NDArray[np.float64]:
         if not self._is_compared_by_server(space_id):
-            return super()._similarities(kind, space_id, queries, ids)
+            return super().similarities(kind, space_id, queries, owners)
         at_hand = self._vectors_at_hand(space_id) if kind is VectorKind.TEXT else {}
-        known = sorted(each for each in set(ids) if each in at_hand)
-        found = np.full((len(queries), len(ids)), np.nan)
+        known = sorted(each for each in set(owners) if each in at_hand)
+        found = np.full((len(queries), len(owners)), np.nan)
         if known:
             rows = np.stack([at_hand[each] for each in known])
-            found = in_order_of(ids, np.array(known), exact_products(rows, queries))
-        rest = set(ids).difference(known)
+            found = in_order_of(owners, np.array(known), exact_products(rows, queries))
+        rest = set(owners).difference(known)
         for row, query in enumerate(queries if rest else ()):
             arguments = (as_vector(query), space_id, ids_text(rest))
             others = self.tables.connection.execute(_SIMILARITIES[kind], arguments, binary=True)
-            found[row] = np.fmax(found[row], in_order_of(ids, *_by_owner(others.fetchall()))[0])
+            found[row] = np.fmax(found[row], in_order_of(owners, *_by_owner(others.fetchall()))[0])
         return found
 
     @memorized
@@ -231,7 +220,7 @@ class PostgresVectors(VectorTables):
             return owners.tolist(), near[0]
         # Of the names of a document another one may be nearer, which was not proposed.
         documents = np.unique(owners).tolist()
-        return documents, self._similarities(kind, query.space_id, vector[np.newaxis], documents)[0]
+        return documents, self.similarities(kind, query.space_id, vector[np.newaxis], documents)[0]
 
     def _set_ef_search(self, count: int) -> None:
         """Set how many vectors an index examines; a transaction begins with the number for texts."""
@@ -296,12 +285,6 @@ def _by_owner(rows: Sequence[tuple[int, float]]) -> tuple[NDArray[np.int64], NDA
     """Return owners, ascending, with their similarities as every store shows them, shape (1, n)."""
     ids, products = zip(*sorted(rows), strict=True) if rows else ((), ())
     return np.array(ids, np.int64), as_similarities(np.array([products], np.float64))
-
-
-def decode(vectors: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
-    """Return vectors as the server sends them (``STORED``), shape (n, dim)."""
-    numbers = np.frombuffer(b"".join(vectors), ">f2").astype(np.float32)
-    return numbers.reshape(len(vectors), dimension)
 
 
 def as_halfvec(vector: NDArray[np.float32]) -> Binary:

@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.errors import DamagedDatabaseError, OtherVersionError
-from mdvec.stores.snapshot import Snapshot
+from mdvec.stores.interface import Writer
 from mdvec.stores.sqlite.checksums import DOCUMENT_CHECKSUM
 from mdvec.stores.sqlite.connection import Access, Connection, add_functions, connect, translated
 from mdvec.stores.sqlite.database import SqliteDatabase
 from mdvec.stores.sqlite.schema import TABLES, VERSION, attach
 from mdvec.types.collection import Collection, SourceSpec
 
-Snapshots = Callable[[Connection], Snapshot]
+Snapshots = Callable[[Connection], Writer]
 """Returns the parts of a transaction."""
 
 _PAGES_A_STEP = 4096
@@ -188,7 +188,7 @@ def _alone(path: Path) -> Iterator[Connection]:
             connection.close()
 
 
-def _keep_only(writer: Snapshot, names: AnyCollection[str]) -> None:
+def _keep_only(writer: Writer, names: AnyCollection[str]) -> None:
     for each in writer.collections.all():
         if each.name in names:
             writer.collections.change(each.id, _without_place)

@@ -16,15 +16,14 @@ from mdvec.stores.matrix import (
     Owners,
     best_allowed,
     best_first,
-    decode,
     exact_products,
     in_order_of,
     in_rows_of,
 )
+from mdvec.stores.records import VectorKind
 from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.vectors import SqliteVectors
 from mdvec.stores.vectors.follower import NearestQuery
-from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, SpaceId
 
 _BATCH_ROWS = 4096
@@ -43,16 +42,16 @@ _NAMES_OF = f"""SELECT n.document_id, {VECTOR} FROM json_each(?) j
 class SqliteIndexedVectors(SqliteVectors):
     """The vectors of a snapshot, searched through an index; no matrix is loaded."""
 
-    def _similarities(
-        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
+    def similarities(
+        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], owners: Sequence[int]
     ) -> NDArray[np.float64]:
         sql = _TEXTS_OF if kind is VectorKind.TEXT else _NAMES_OF
-        batches = self._batches(sql, (json.dumps(sorted(set(ids))), space_id))
-        return in_order_of(ids, *_largest_similarities(batches, queries))
+        batches = self._batches(sql, (json.dumps(sorted(set(owners))), space_id))
+        return in_order_of(owners, *_largest_similarities(batches, queries))
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         rows = list(self.tables.connection.execute(_TEXTS_OF, (json.dumps(ids), space_id)))
-        vectors = decode([row[1] for row in rows], self._spaces.dimension(space_id))
+        vectors = self._decoded(space_id, [row[1] for row in rows])
         return in_rows_of(ids, [row[0] for row in rows], vectors)
 
     def _nearest_of_all(self, query: NearestQuery) -> list[tuple[int, float]]:

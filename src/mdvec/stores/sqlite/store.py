@@ -13,10 +13,9 @@ from mdvec.stores.claims import Claim
 from mdvec.stores.collection_tables import CollectionTables
 from mdvec.stores.commits import await_commit
 from mdvec.stores.document_tables import ChunkTables, DocumentTables
-from mdvec.stores.interface import Team
+from mdvec.stores.interface import Team, View, Writer
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.records import ChunkTerms, DocumentRecord
-from mdvec.stores.snapshot import Snapshot
 from mdvec.stores.sqlite.checksums import (
     BODY,
     DOCUMENT_CHECKSUM,
@@ -118,8 +117,8 @@ def snapshot(
     matrices: Matrices | None = None,
     index: AttachedIndex | None = None,
     readable: Readable = None,
-) -> Snapshot:
-    """Return the parts of a transaction.
+) -> Writer:
+    """Return the parts of a transaction; one that only reads is shown as a :class:`View`.
 
     Args:
         connection: Inside the transaction.
@@ -139,15 +138,15 @@ def snapshot(
         from mdvec.stores.sqlite.indexed import SqliteIndexedVectors
 
         vectors = SqliteIndexedVectors
-    return Snapshot(
-        tables=tables,
+    return Writer(
+        version=tables.version,
+        restricted=readable is not None,
         collections=SqliteCollections(tables, claims),
         documents=documents,
         chunks=chunks,
         words=SqliteWords(tables, where),
         spaces=spaces,
         vectors=vectors(tables, where, chunks, spaces, matrices, index),
-        restricted=readable is not None,
     )
 
 
@@ -237,12 +236,12 @@ class SqliteStore:
         )
 
     @contextmanager
-    def read(self, readable: Readable = None) -> Iterator[Snapshot]:
+    def read(self, readable: Readable = None) -> Iterator[View]:
         with self._database.reading() as connection:
             yield snapshot(connection, self._claims, self._memo, self._matrices, self._attached, readable)
 
     @contextmanager
-    def write(self, claim: Claim | None = None) -> Iterator[Snapshot]:
+    def write(self, claim: Claim | None = None) -> Iterator[Writer]:
         with self._database.writing(BUSY_TIMEOUT_S if claim is None else claim.wait_s) as connection:
             if claim is not None:
                 self._claims.confirm(connection, claim)

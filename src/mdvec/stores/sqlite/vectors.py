@@ -9,12 +9,12 @@ from contextlib import closing
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from mdvec.stores.records import DamagedRows, PendingText
-from mdvec.stores.sqlite.checksums import BODY, VECTOR, discard
+from mdvec.stores.records import DamagedRows, PendingText, VectorKind
+from mdvec.stores.sqlite.checksums import BODY, discard
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import SqliteTables
 from mdvec.stores.vector_tables import VectorTables, removed
-from mdvec.stores.vectors.journal import Dialect
+from mdvec.stores.vectors.journal import TABLES
 from mdvec.types.ids import CollectionId, SpaceId, TextHash
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
@@ -28,19 +28,20 @@ _NEWEST = "SELECT max(id) FROM {table}"
 _MISSING_NAMES = """FROM names n CROSS JOIN documents d ON d.id = n.document_id
     WHERE n.id > ? AND d.collection_id = ? AND NOT d.superseded
     AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = n.text_hash)"""
-_PENDING_NAMES = f"SELECT n.id, n.text_hash, n.text {_MISSING_NAMES} ORDER BY n.id"
-_PENDING_CHUNKS = """SELECT c.id, c.text_hash, c.document_id, c.start, c.stop, c.context, d.title
+_PENDING = {
+    VectorKind.NAME: f"SELECT n.id, n.text_hash, n.text {_MISSING_NAMES} ORDER BY n.id",
+    VectorKind.TEXT: """SELECT c.id, c.text_hash, c.document_id, c.start, c.stop, c.context, d.title
     FROM chunks c CROSS JOIN documents d ON d.id = c.document_id WHERE c.id > ? AND +c.collection_id = ?
     AND NOT d.superseded
     AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = c.text_hash)
-    ORDER BY c.id"""
+    ORDER BY c.id""",
+}
 
 
 class SqliteVectors(VectorTables):
     """The vectors of a transaction, searched in memory."""
 
     tables: SqliteTables
-    dialect = Dialect(VECTOR, "<f2")
 
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         self._where.require_everything()
@@ -51,30 +52,20 @@ class SqliteVectors(VectorTables):
         )
         return {TextHash(row[0]) for row in rows}
 
-    def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
+    def pending(
+        self, kind: VectorKind, collection_id: CollectionId, space_id: SpaceId, limit: int
+    ) -> list[PendingText]:
+        """Return texts without a vector; start where the last call found the first one."""
         body_of = lru_cache(maxsize=1)(partial(_body, self.tables.connection))
 
-        def made(
+        def below_context(
             text_hash: TextHash, document_id: int, start: int, stop: int, context: str, title: str
         ) -> PendingText:
             above = f"{context}\n" if context else ""
             return PendingText(text_hash, f"{above}{body_of(document_id)[start:stop]}", title, len(above))
 
-        return self._pending("chunks", _PENDING_CHUNKS, collection_id, space_id, limit, made)
-
-    def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
-        return self._pending("names", _PENDING_NAMES, collection_id, space_id, limit, PendingText)
-
-    def _pending(
-        self,
-        table: str,
-        sql: str,
-        collection_id: CollectionId,
-        space_id: SpaceId,
-        limit: int,
-        made: Callable[..., PendingText],
-    ) -> list[PendingText]:
-        """Return texts without a vector; start where the last call found the first one."""
+        table, sql = TABLES[kind], _PENDING[kind]
+        made: Callable[..., PendingText] = PendingText if kind is VectorKind.NAME else below_context
         # Ids only grow, and vectors are only removed with a new epoch: up to here, all have their vector.
         key = (table, collection_id, space_id, self.tables.vector_epoch)
         known = {} if self._matrices is None else self._matrices.embedded_up_to

@@ -21,6 +21,7 @@ from msgspec import Meta
 
 from mdvec.errors import StoreError
 from mdvec.settings import Count, SettingsSection
+from mdvec.stores.records import VectorKind
 from mdvec.stores.vectors.folders import IndexFolder, cannot_be_used, free_name
 from mdvec.stores.vectors.index import (
     IndexedSpace,
@@ -29,7 +30,6 @@ from mdvec.stores.vectors.index import (
     Neighbours,
     VectorChanges,
     VectorEntry,
-    VectorKind,
 )
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ _MAX_IDS = 500  # in a condition
 _LEASE_S = 120.0  # after so long a writer on a server counts as gone; a step takes seconds
 
 # What our collections carry; those of others are not touched.
-_SPACE, _MARK, _GRAPH = "mdvec_space", "mdvec_mark", "mdvec_graph"
-_KIND, _COLLECTION = "mdvec_kind", "mdvec_collection"
+_SPACE, _KIND = "mdvec_space", "mdvec_kind"
+_MARK, _COLLECTION = "mdvec_mark", "mdvec_collection"
 
 # AttributeError: of a client whose folder could not be opened.
 _FAILURES = (ChromaError, httpx.HTTPError, ValueError, OSError, RuntimeError, AttributeError)
@@ -116,23 +116,19 @@ class ChromaVectorIndex:
 
     def applied(self, space: IndexedSpace) -> Mark | None:
         with self._translated():
-            marked = self._marked(space)
-        mark = None if marked is None else marked.metadata[_MARK]
-        return Mark(mark) if mark else None
+            return _mark(self._marked(space))
 
     def apply(self, space: IndexedSpace, changes: VectorChanges) -> bool:
         """Apply changes, the mark last; each entry has an id, so that applying them again repairs all."""
         with self._translated(), self._writing(space) as mine:
-            marked = self._marked(space) if mine else None
-            mark = "" if marked is None else marked.metadata[_MARK]
-            if not mine or mark != (changes.since or ""):
+            marked: Any = self._marked(space) if mine else None
+            if not mine or _mark(marked) != changes.since:
                 return False
+            about = {_SPACE: space.key, _KIND: space.kind.value, _MARK: ""}
             if changes.since is None:
                 self._remove(space)
-            about = {_SPACE: space.key, _KIND: space.kind.value, _GRAPH: json.dumps(self._graph), _MARK: mark}
-            if marked is None or not mark:
                 marked = self._connect().create_collection(
-                    f"mdvec-{_digest(space)}", metadata=about, embedding_function=None
+                    self._name_of_mark(space), metadata=about, embedding_function=None
                 )
             self._write(space, changes)
             marked.modify(metadata={**about, _MARK: changes.until})
@@ -199,19 +195,22 @@ class ChromaVectorIndex:
             return self._client
 
     def _ours(self, space: IndexedSpace) -> list[Any]:
-        """Return the collections of a space, the one with its mark first."""
+        """Return the collections of a space, those with a mark first."""
         every = self._connect().list_collections() if self._is_made() else ()
         wanted = {_SPACE: space.key, _KIND: space.kind.value}.items()
         ours = [each for each in every if wanted <= (each.metadata or {}).items()]
         return sorted(ours, key=lambda each: _MARK not in each.metadata)
 
-    def _marked(self, space: IndexedSpace) -> Any:
-        """Return the collection that holds the mark of a space; None without one, or with another graph.
+    def _name_of_mark(self, space: IndexedSpace) -> str:
+        """Return a name of its own for each graph: Chroma keeps an old graph, whatever is requested."""
+        return f"mdvec-{_digest(space.kind.value, space.key, json.dumps(self._graph))}"
 
-        Chroma itself keeps the old graph of a collection without a word, whatever is requested.
-        """
-        graph = json.dumps(self._graph)
-        return next((each for each in self._ours(space) if each.metadata.get(_GRAPH) == graph), None)
+    def _marked(self, space: IndexedSpace) -> Any:
+        """Return the collection that holds the mark of a space; None without one for this graph."""
+        if self._is_made():
+            with suppress(NotFoundError):
+                return self._connect().get_collection(self._name_of_mark(space), embedding_function=None)
+        return None
 
     def _collections(self, space: IndexedSpace) -> dict[int, Any]:
         """Return those with vectors, by the id of the collection of mdvec."""
@@ -247,16 +246,9 @@ class ChromaVectorIndex:
         for collection_id, entries in added.items():
             into = collections.get(collection_id) or self._make(space, collection_id)
             for at in range(0, len(entries), most):
-                batch = entries[at : at + most]
-                into.upsert(
-                    ids=[_id(space.kind, each) for each in batch],
-                    embeddings=np.stack([each.vector for each in batch]),
-                    documents=[
-                        each.section.content if space.kind is VectorKind.TEXT else each.heading
-                        for each in batch
-                    ],
-                    metadatas=[_metadata(each) for each in batch],
-                )
+                rows = [_row(space.kind, each) for each in entries[at : at + most]]
+                ids, vectors, metadata, texts = map(list, zip(*rows, strict=True))
+                into.upsert(ids, np.stack(vectors), metadata, texts)
         for each in collections.values() if removed else ():
             if not each.count():
                 client.delete_collection(each.name)
@@ -283,7 +275,7 @@ class ChromaVectorIndex:
                 yield True
                 return
             # A name is given once: the only thing on the server that two processes cannot both do.
-            name = f"mdvec-lock-{_digest(space)}"
+            name = f"mdvec-lock-{_digest(space.kind.value, space.key)}"
             with suppress(NotFoundError):
                 lock = client.get_collection(name, embedding_function=None)
                 if time.time() - lock.metadata["since"] > _LEASE_S:
@@ -318,20 +310,21 @@ class ChromaVectorIndex:
             raise cannot_be_used(self.location, error) from error
 
 
-def _digest(space: IndexedSpace) -> str:
-    return hashlib.sha256(f"{space.kind.value} {space.key}".encode()).hexdigest()[:16]
+def _digest(*parts: str) -> str:
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
 
 
-def _id(kind: VectorKind, entry: VectorEntry) -> str:
-    part = f"chunk_{entry.section.order}" if kind is VectorKind.TEXT else f"name_{entry.id}"
-    return f"{entry.section.document_path}::{part}"
+def _mark(collection: Any) -> Mark | None:
+    """Return the mark that a collection holds; None without one, or before the first changes are complete."""
+    mark = None if collection is None else collection.metadata[_MARK]
+    return Mark(mark) if mark else None
 
 
-def _metadata(entry: VectorEntry) -> dict[str, str | int]:
-    return {
-        "file_path": entry.section.document_path,
-        "chunk_index": entry.section.order,
-        "heading": entry.heading,
-        "entry": entry.id,
-        "owner": entry.owner,
-    }
+def _row(kind: VectorKind, entry: VectorEntry) -> tuple[str, Vector, dict[str, Any], str]:
+    """Return id, vector, metadata and text; those of a chunk as local-rag has them."""
+    is_text, section = kind is VectorKind.TEXT, entry.section
+    path, number = section.document_path, section.order
+    part = f"chunk_{number}" if is_text else f"name_{entry.id}"
+    metadata = {"file_path": path, "chunk_index": number, "heading": entry.heading}
+    metadata |= {"entry": entry.id, "owner": entry.owner}
+    return f"{path}::{part}", entry.vector, metadata, section.content if is_text else entry.heading

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from mdvec import run
 from mdvec.errors import StoreError
-from mdvec.stores.vectors.index import MAX_NEAREST, IndexedSpace, Mark, VectorIndex, VectorKind
-from mdvec.stores.vectors.journal import ChangeJournal, Progress
+from mdvec.stores.records import VectorKind
+from mdvec.stores.tables import Tables
+from mdvec.stores.vectors.index import MAX_NEAREST, IndexedSpace, VectorIndex
+from mdvec.stores.vectors.journal import Progress, SpaceJournal, read_journals
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.query import Where
 
@@ -72,14 +75,18 @@ class IndexFollower:
 
     Args:
         attached: The index.
-        journal: The changes up to the snapshot.
+        tables: The snapshot.
     """
 
-    def __init__(self, attached: AttachedIndex, journal: ChangeJournal) -> None:
+    def __init__(self, attached: AttachedIndex, tables: Tables) -> None:
+        self._attached = attached
         self._index = attached.index
-        self._guard = attached.catching_up
-        self._journal = journal
-        self._caught_up: dict[tuple[SpaceId, VectorKind], bool] = {}
+        self._tables = tables
+        self._is_current: dict[tuple[SpaceId, VectorKind], bool] = {}
+
+    @cached_property
+    def _journals(self) -> dict[tuple[SpaceId, VectorKind], SpaceJournal]:
+        return read_journals(self._tables, self._attached.current_version)
 
     @property
     def location(self) -> str:
@@ -113,11 +120,10 @@ class IndexFollower:
             StoreError: If it does not take them.
         """
         total = 0
-        for space_id, kind in self._journal.spaces:
-            entries = self._journal.count_entries(space_id, kind)
+        for journal in self._journals.values():
+            entries = journal.count_entries()
             # More than is needed, so that another process may interfere; but not for ever.
-            most = _MAX_PER_SEARCH + 3 * entries
-            if entries and not self._catch_up(space_id, kind, most, total=entries):
+            if entries and not self._catch_up(journal, _MAX_PER_SEARCH + 3 * entries, total=entries):
                 msg = f"the vector index {self.location} cannot be filled"
                 raise StoreError(msg, hint="Another process may be rebuilding it; try again.")
             total += entries
@@ -130,8 +136,8 @@ class IndexFollower:
         Raises:
             StoreError: If it does not take them.
         """
-        for space in self._journal.spaces.values():
-            self._index.drop(space)
+        for journal in self._journals.values():
+            self._index.drop(journal.space)
         return self.update()
 
     def problem(self) -> str:
@@ -144,68 +150,64 @@ class IndexFollower:
 
     def _propose(self, query: NearestQuery, collections: Sequence[CollectionId] | None) -> list[int] | None:
         wanted, limit = (query.space_id, query.kind), query.limit
-        if wanted not in self._caught_up:
-            self._caught_up[wanted] = self._catch_up(*wanted, _MAX_PER_SEARCH)
-        if not self._caught_up[wanted]:
+        journal = self._journals[wanted]
+        if wanted not in self._is_current:
+            self._is_current[wanted] = self._catch_up(journal, _MAX_PER_SEARCH)
+        if not self._is_current[wanted]:
             return None
         # A document may have many names.
         is_direct = collections is None and query.kind is VectorKind.TEXT
         size = (1 if is_direct else _FIRST_FACTOR) * limit + _SPARE
         while size <= MAX_NEAREST:
-            found = self._index.nearest(self._journal.spaces[wanted], query.vector, size, collections)
+            found = self._index.nearest(journal.space, query.vector, size, collections)
             owners = list(dict.fromkeys(owner for owner, _ in found))
             allowed = query.inside(owners)
             if len(allowed) >= limit or len(found) < size:
                 # Another process may have gone on, or be rebuilding it.
-                is_current = self._progress(*wanted)[1] is Progress.CURRENT
+                is_current = self._progress(journal) is Progress.CURRENT
                 return [each for each in owners if each in allowed][: limit + _SPARE] if is_current else None
             size *= _NEXT_FACTOR
         return None
 
-    def _progress(self, space_id: SpaceId, kind: VectorKind) -> tuple[Mark | None, Progress]:
-        """Return the mark of the index, and how far it has come."""
-        mark = self._index.applied(self._journal.spaces[space_id, kind])
-        if mark is None:
-            return None, Progress.BEHIND
-        return mark, self._journal.progress(space_id, kind, mark)
+    def _progress(self, journal: SpaceJournal) -> Progress:
+        return journal.progress(self._index.applied(journal.space))
 
-    def _catch_up(self, space_id: SpaceId, kind: VectorKind, most: int, *, total: int = 0) -> bool:
+    def _catch_up(self, journal: SpaceJournal, most: int, *, total: int = 0) -> bool:
         """Apply about ``most`` entries; return True if the index then holds all that the snapshot shows.
 
         Args:
-            space_id: The space.
-            kind: The kind of its vectors.
+            journal: The changes of a space.
             most: When to stop.
             total: Entries in the space, of which progress is reported; 0 for a search, which does not wait
                 for another thread that does the same.
         """
-        if self._progress(space_id, kind)[1] is Progress.CURRENT:
+        if self._progress(journal) is Progress.CURRENT:
             return True
-        if not self._guard.acquire(blocking=total > 0):
+        if not self._attached.catching_up.acquire(blocking=total > 0):
             return False
         try:
             applied = 0
-            while applied < most and (step := self._apply_next(space_id, kind)):
+            while applied < most and (step := self._apply_next(journal)):
                 applied += step
                 if total:
                     run.current().report(run.Stage.INDEX, min(applied, total), total)
         finally:
-            self._guard.release()
-        return self._progress(space_id, kind)[1] is Progress.CURRENT
+            self._attached.catching_up.release()
+        return self._progress(journal) is Progress.CURRENT
 
-    def _apply_next(self, space_id: SpaceId, kind: VectorKind) -> int:
+    def _apply_next(self, journal: SpaceJournal) -> int:
         """Apply the next step; return its size, which is 0 where none is to be applied."""
         run.current().check()
-        space = self._journal.spaces[space_id, kind]
-        mark, progress = self._progress(space_id, kind)
+        mark = self._index.applied(journal.space)
+        progress = journal.progress(mark)
         if progress in (Progress.CURRENT, Progress.AHEAD):
             return 0
         if progress is Progress.LOST:
-            self._index.drop(space)
+            self._index.drop(journal.space)
             mark = None
         # None of these is searched again, and would be noticed then.
-        for other in [] if mark is None else self._journal.dropped_spaces(kind, mark):
-            self._index.drop(other)
-        changes = self._journal.changes(space_id, kind, mark)
-        self._index.apply(space, changes)
+        for other in [] if mark is None else journal.dropped_spaces(mark):
+            self._index.drop(self._journals[other, journal.space.kind].space)
+        changes = journal.changes(mark)
+        self._index.apply(journal.space, changes)
         return len(changes.added) + len(changes.removed) + 1

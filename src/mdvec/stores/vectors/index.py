@@ -1,18 +1,17 @@
-"""The port of a vector index next to a store: a copy of its vectors that answers faster or in less memory.
+"""The port of a vector index next to a store, which keeps every vector: an index can be deleted at any time.
 
-The store keeps every vector. An index can be deleted at any time: before a search uses it, the store compares
-the index's mark with its own state and applies what is missing. The index proposes ids; the store leaves out
-what must not be found and computes the similarities that are returned.
+Before a search uses it, the store compares its mark with its own state and applies what is missing. The index
+proposes ids; the store leaves out what must not be found and computes the similarities that are returned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, NewType, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from mdvec.stores.records import VectorKind
 from mdvec.types.ids import CollectionId
 from mdvec.types.section import IndexedSection
 
@@ -33,15 +32,6 @@ Neighbours: TypeAlias = list[tuple[int, float]]
 
 MAX_NEAREST = 4_096
 """Most entries that an index is asked for; vec0 returns no more. Of more, the store looks at all vectors."""
-
-
-class VectorKind(StrEnum):
-    """The kinds of text that have vectors."""
-
-    TEXT = "text"
-    """The text of a chunk; its owner is the chunk."""
-    NAME = "name"
-    """A name of a document; its owner is the document, which may have several."""
 
 
 class IndexedSpace(Struct, frozen=True):
@@ -99,16 +89,12 @@ class VectorChanges(Struct, frozen=True):
 class VectorIndex(Protocol):
     """A rebuildable index of vectors. Safe to use from several threads and several processes.
 
-    Removing, adding and the mark are one method, :meth:`apply`: between two calls, another process could
-    apply a later step or empty the space, and the mark would promise what is not there.
-
     An index that finds its data damaged deletes them and continues empty. Every method may raise
     :class:`mdvec.errors.StoreError` when the index cannot be used now; searches then use the store's own
     vectors.
 
     A factory receives its place, a path or an address, and its settings as keyword arguments (see
-    :mod:`mdvec.settings`). Where the configuration names no place, it is the store's location, a dot and
-    the name of the index.
+    :mod:`mdvec.settings`).
     """
 
     @property
@@ -122,8 +108,7 @@ class VectorIndex(Protocol):
         """Apply changes, all or nothing or so that applying them again repairs what a crash left.
 
         Returns:
-            False, without having changed anything, if :meth:`applied` is not ``changes.since`` any more:
-            another thread or process was faster.
+            False, and no mark, if :meth:`applied` is not ``changes.since`` any more: another was faster.
         """
 
     def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> Neighbours:

@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from enum import Enum, auto
-from functools import cached_property
-from typing import Any
+from functools import cache
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
+from mdvec.stores.records import VectorKind
+from mdvec.stores.tables import Tables
+from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry
 from mdvec.types.ids import SpaceId
 from mdvec.types.section import IndexedSection, saved_sections
 
@@ -42,17 +43,19 @@ _STATE = """SELECT (SELECT value FROM meta WHERE key = 'vector_index'),
 _END_OF_VECTORS = "SELECT id FROM vectors WHERE +space_id = ? AND id > ? ORDER BY id LIMIT 1 OFFSET ?"
 _END = "SELECT id FROM {table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?"
 
-# What an entry is made of; the heading path as JSON.
+# Id, owner, vector, collection, heading path as JSON, the document if a program wrote its sections (else 0),
+# the identity of its content; then the fields of IndexedSection, without heading and hash.
 _ENTRIES = {
-    VectorKind.TEXT: """o.id, o.id, {vector}, d.collection_id, d.path, o.heading_path, o.depth,
+    VectorKind.TEXT: """o.id, o.id, {vector}, d.collection_id, o.heading_path,
+        CASE WHEN substr(d.fingerprint, 1, 4) = 'push' THEN d.id ELSE 0 END, d.sha256,
+        CAST(o.id AS text), d.path, '', o.depth,
         (SELECT substr(b.body, o.start + 1, o.stop - o.start) FROM contents b
-            WHERE b.document_id = o.document_id),
-        o.token_count,
-        (SELECT p.id FROM chunks p WHERE p.document_id = o.document_id AND p.ordinal = o.parent),
-        o.ordinal, d.dirty_since_ms, d.sha256, d.indexed_at_ms, d.mtime_ns,
-        CASE WHEN substr(d.fingerprint, 1, 4) = 'push' THEN d.id ELSE 0 END""",
-    VectorKind.NAME: """o.id, o.document_id, {vector}, d.collection_id, d.path, o.text, 0, '', 0,
-        NULL, 0, NULL, d.sha256, 0, 0, 0""",
+            WHERE b.document_id = o.document_id), o.token_count,
+        (SELECT CAST(p.id AS text) FROM chunks p
+            WHERE p.document_id = o.document_id AND p.ordinal = o.parent),
+        o.ordinal, d.dirty_since_ms IS NOT NULL, '', d.indexed_at_ms, d.mtime_ns / 1000000""",
+    VectorKind.NAME: """o.id, o.document_id, {vector}, d.collection_id, o.text, 0, d.sha256,
+        CAST(o.id AS text), d.path, '', 0, '', 0, NULL, 0, 0, '', 0, 0""",
 }
 _FRONTMATTER = "SELECT frontmatter FROM contents WHERE document_id = ?"
 _COUNT = """SELECT count(*) FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.text_hash
@@ -99,160 +102,131 @@ class Applied(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     owner: int = 0
     removed: int = 0
 
-    def serves(self, now: Applied) -> bool:
-        """Return True if an index with this mark holds all that a snapshot shows."""
-        # After more removals, some that the snapshot still shows may be gone.
-        is_same = (self.store, self.removed) == (now.store, now.removed)
-        return is_same and self.vector >= now.vector and self.owner >= now.owner
 
-
-class Dialect(Struct, frozen=True):
-    """The differences between stores.
+class SpaceJournal(Struct, frozen=True):
+    """The changes of a space up to a snapshot of its store.
 
     Attributes:
-        vector: SQL for the bytes of the vector of a row ``v``.
-        dtype: What they are to numpy.
-    """
-
-    vector: str
-    dtype: str
-
-
-class ChangeJournal(Struct, frozen=True, dict=True):
-    """The changes of a store up to a snapshot.
-
-    Attributes:
-        rows: Runs a query in the snapshot (:meth:`mdvec.stores.tables.Tables.rows`).
-        dialect: What differs from store to store.
-        version: The version of the snapshot.
+        space_id: The space.
+        space: What the index calls it.
+        now: What an index has to have applied to serve the snapshot.
+        tables: The snapshot.
         current_version: Reads the version that the store has now.
     """
 
-    rows: Callable[..., list[tuple[Any, ...]]]
-    dialect: Dialect
-    version: int
+    space_id: SpaceId
+    space: IndexedSpace
+    now: Applied
+    tables: Tables
     current_version: Callable[[], int]
 
-    @cached_property
-    def spaces(self) -> dict[tuple[SpaceId, VectorKind], IndexedSpace]:
-        """The spaces of the store, those that were dropped included, once for each kind of text."""
-        rows = self.rows("SELECT id, key, dimension FROM spaces ORDER BY id")
-        return {
-            (SpaceId(space_id), kind): IndexedSpace(key, dimension, kind)
-            for space_id, key, dimension in rows
-            for kind in VectorKind
-        }
-
-    def progress(self, space_id: SpaceId, kind: VectorKind, mark: Mark) -> Progress:
+    def progress(self, mark: Mark | None) -> Progress:
         """Return the state of an index with this mark, compared with the snapshot."""
-        applied, now = _decode(mark), self._now(kind)
+        if mark is None:
+            return Progress.BEHIND
+        applied, now = _decode(mark), self.now
         # A backup was put back when the mark is of a later version than the store has.
         if applied is None or (applied.version > now.version and applied.version > self.current_version()):
             return Progress.LOST
-        if applied.serves(now):
-            return Progress.CURRENT
         if applied.store != now.store:
             return Progress.LOST
+        # After more removals, some that the snapshot still shows may be gone.
+        is_same = applied.removed == now.removed
+        if is_same and applied.vector >= now.vector and applied.owner >= now.owner:
+            return Progress.CURRENT
         if applied.version > now.version:
             return Progress.AHEAD
-        removals = self._removals(applied, now)
+        removals = self._removals(applied)
         is_complete = len(removals) == now.removed - applied.removed
-        return Progress.BEHIND if is_complete and (SPACE, space_id) not in removals else Progress.LOST
+        return Progress.BEHIND if is_complete and (SPACE, self.space_id) not in removals else Progress.LOST
 
-    def changes(self, space_id: SpaceId, kind: VectorKind, since: Mark | None) -> VectorChanges:
+    def changes(self, since: Mark | None) -> VectorChanges:
         """Return the next step toward the snapshot: everything, or about ``BATCH`` entries.
 
         Args:
-            space_id: The space.
-            kind: The kind of its vectors.
             since: A mark that is behind; None to start from nothing.
         """
-        now = self._now(kind)
+        now, table = self.now, TABLES[self.space.kind]
         # From nothing there are no owners yet that wait for vectors.
         start = Applied(now.store, now.version, vector=now.vector, removed=now.removed)
         at = start if since is None else _decode(since) or start
-        removed = [owner for of, owner in self._removals(at, now) if of == kind]
+        removed = [owner for kind, owner in self._removals(at) if kind == self.space.kind]
         added: list[VectorEntry] = []
         vector, owner = max(at.vector, now.vector), at.owner
         # First the owners that are known: those after them get all their vectors at once.
         if at.vector < now.vector:
-            vector = self._number(_END_OF_VECTORS, space_id, at.vector, BATCH - 1) or now.vector
-            added += self._entries(_OLD, kind, space_id, at.vector, vector, owner)
+            vector = self._number(_END_OF_VECTORS, self.space_id, at.vector, BATCH - 1) or now.vector
+            added += self._entries(_OLD, at.vector, vector, owner)
         if vector >= now.vector and len(added) < BATCH and owner < now.owner:
-            owner = self._number(_END.format(table=TABLES[kind]), at.owner, BATCH - 1) or now.owner
-            added += self._entries(_NEW, kind, space_id, at.owner, owner)
+            owner = self._number(_END.format(table=table), at.owner, BATCH - 1) or now.owner
+            added += self._entries(_NEW, at.owner, owner)
         until = Applied(now.store, now.version, vector, owner, now.removed)
         return VectorChanges(since, Mark(msgspec.json.encode(until).decode()), removed, added)
 
-    def dropped_spaces(self, kind: VectorKind, since: Mark) -> list[IndexedSpace]:
+    def dropped_spaces(self, since: Mark) -> list[SpaceId]:
         """Return the spaces that were dropped since a mark that is behind."""
-        applied = _decode(since)
-        removals = [] if applied is None else self._removals(applied, self._now(kind))
-        return [self.spaces[SpaceId(owner), kind] for of, owner in removals if of == SPACE]
+        applied = _decode(since) or self.now
+        return [SpaceId(owner) for kind, owner in self._removals(applied) if kind == SPACE]
 
-    def count_entries(self, space_id: SpaceId, kind: VectorKind) -> int:
-        """Count the texts or names that have a vector in a space."""
-        return self._number(_COUNT.format(table=TABLES[kind]), space_id)
+    def count_entries(self) -> int:
+        """Count the texts or names that have a vector in the space."""
+        return self._number(_COUNT.format(table=TABLES[self.space.kind]), self.space_id)
 
-    def _now(self, kind: VectorKind) -> Applied:
-        """Return what an index has to have applied to serve the snapshot."""
-        ((store, *newest),) = self.rows(_STATE.format(table=TABLES[kind]))
-        return Applied(store, self.version, *(each or 0 for each in newest))
-
-    def _removals(self, since: Applied, now: Applied) -> list[tuple[str, int]]:
+    def _removals(self, since: Applied) -> list[tuple[str, int]]:
         """Return kind and id of what was removed since a mark, as far as it is still known."""
         sql = "SELECT kind, owner_id FROM removed_owners WHERE id > ? AND id <= ? ORDER BY id"
-        return [(kind, owner) for kind, owner in self.rows(sql, since.removed, now.removed)]
+        return [(kind, owner) for kind, owner in self.tables.rows(sql, since.removed, self.now.removed)]
 
-    def _entries(self, template: str, kind: VectorKind, *arguments: int) -> list[VectorEntry]:
+    def _entries(self, template: str, *arguments: int) -> list[VectorEntry]:
         import numpy as np  # not loaded where only the names of the tables are needed
 
-        columns = _ENTRIES[kind].format(vector=self.dialect.vector)
+        kind, tables, pushed = self.space.kind, self.tables, cache(self._pushed)
+        sql = template.format(entry=_ENTRIES[kind].format(vector=tables.vector), table=TABLES[kind])
         entries = []
-        written: dict[int, list[IndexedSection]] = {0: []}
-        for (
-            entry_id,
-            owner,
-            stored,
-            collection_id,
-            path,
-            heading,
-            depth,
-            text,
-            tokens,
-            parent,
-            *rest,
-        ) in self.rows(template.format(entry=columns, table=TABLES[kind]), *arguments):
-            order, dirty_since, digest, created_ms, mtime_ns, pushed = rest
-            vector = np.frombuffer(stored, self.dialect.dtype).astype(np.float32)
+        for key, owner, stored, collection_id, heading, document_id, digest, *rest in tables.rows(
+            sql, self.space_id, *arguments
+        ):
+            vector = np.frombuffer(stored, tables.vector_dtype).astype(np.float32)
             headings = json.loads(heading) if kind is VectorKind.TEXT else [heading]
-            if pushed not in written:
-                written[pushed] = self._pushed(pushed)
-            dirty, document_hash = dirty_since is not None, bytes(digest).hex()
-            if pushed not in written:
-                written[pushed] = self._pushed(pushed)
-            if order < len(written[pushed]):
-                saved = written[pushed][order]
-                section = replace(saved, document_path=path, content=text, is_dirty=dirty)
-                section = replace(section, document_hash=saved.document_hash or document_hash)
-            else:
-                chunk = (str(entry_id), path, headings[-1] if headings else "", depth, text, tokens)
-                place = (None if parent is None else str(parent), order, dirty, document_hash)
-                section = IndexedSection(*chunk, *place, created_ms, mtime_ns // 1_000_000)
-            entries.append(VectorEntry(entry_id, owner, vector, collection_id, " > ".join(headings), section))
+            cut, written = IndexedSection(*rest), pushed(document_id)
+            is_written = cut.order < len(written)
+            section = written[cut.order] if is_written else replace(cut, heading="".join(headings[-1:]))
+            section = replace(
+                section,
+                document_path=cut.document_path,
+                content=cut.content,
+                is_dirty=bool(cut.is_dirty),
+                document_hash=section.document_hash or bytes(digest).hex(),
+            )
+            entries.append(VectorEntry(key, owner, vector, collection_id, " > ".join(headings), section))
         return entries
 
     def _pushed(self, document_id: int) -> list[IndexedSection]:
-        """Return the sections of a pushed document without their texts; none if they are damaged."""
+        """Return the sections of a pushed document without their texts; of others none."""
         try:
-            [(frontmatter,)] = self.rows(_FRONTMATTER, document_id)
+            [(frontmatter,)] = self.tables.rows(_FRONTMATTER, document_id)
             return [section for _, _, section in saved_sections(json.loads(frontmatter)) or ()]
         except (ValueError, TypeError):
             return []
 
     def _number(self, sql: str, *arguments: int) -> int:
         """Return the only value of the only row; 0 without a row."""
-        return next((int(number) for (number,) in self.rows(sql, *arguments)), 0)
+        return next((int(number) for (number,) in self.tables.rows(sql, *arguments)), 0)
+
+
+def read_journals(
+    tables: Tables, current_version: Callable[[], int]
+) -> dict[tuple[SpaceId, VectorKind], SpaceJournal]:
+    """Return the changes of every space up to a snapshot, those of dropped ones included."""
+    found = {}
+    spaces = tables.rows("SELECT id, key, dimension FROM spaces ORDER BY id")
+    for kind, table in TABLES.items():
+        ((store, *newest),) = tables.rows(_STATE.format(table=table))
+        now = Applied(store, tables.version, *(each or 0 for each in newest))
+        for space_id, key, dimension in spaces:
+            space = IndexedSpace(key, dimension, kind)
+            found[space_id, kind] = SpaceJournal(space_id, space, now, tables, current_version)
+    return found
 
 
 def _decode(mark: Mark) -> Applied | None:

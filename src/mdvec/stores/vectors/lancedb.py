@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
-
-from msgspec import Struct
 
 # LanceDB writes warnings about every query to standard error; it reads this when it is imported.
 os.environ.setdefault("LANCEDB_LOG", "error")
@@ -19,7 +16,8 @@ from lancedb.index import HnswSq
 
 from mdvec.errors import StoreError
 from mdvec.settings import BucketSettings, Count
-from mdvec.stores.vectors.folders import IndexFolder, cannot_be_used, free_name, not_ours
+from mdvec.stores.records import VectorKind
+from mdvec.stores.vectors.folders import IndexFolder, cannot_be_used, free_name
 from mdvec.stores.vectors.index import (
     IndexedSpace,
     Inside,
@@ -27,32 +25,24 @@ from mdvec.stores.vectors.index import (
     Neighbours,
     VectorChanges,
     VectorEntry,
-    VectorKind,
 )
 
 if TYPE_CHECKING:
     from mdvec.stores.vectors.index import Vector
 
-SPACES = "mdvec_spaces"
-"""The table of what is in the others."""
-
 TABLES = {VectorKind.TEXT: "sections", VectorKind.NAME: "names"}
 """The tables of the first space; those of another one end in a number."""
 
+# The metadata of a table of ours: the key of its space, empty for a dropped one, and the mark.
+_SPACE, _MARK = "mdvec_space", "mdvec_mark"
+
 _LOCK_WAIT_S = 2.0  # searches can do without the index
 _MIN_AGE = timedelta(minutes=10)  # versions that other processes may be reading
+_NO_AGE = timedelta(milliseconds=1)  # of a zero Lance warns
 _MAX_VERSIONS = 20  # of a table, until the old ones are removed
 _ROWS_A_DELETE = 1_000
 
 _FAILURES = (RuntimeError, ValueError, OSError, pa.ArrowException)
-
-_TEXTS = ("name", "space", "mark", "epoch")
-_SPACE_ROWS = pa.schema(
-    [
-        *(pa.field(name, pa.string(), nullable=name != "name") for name in _TEXTS),
-        pa.field("version", pa.int64()),
-    ]
-)
 
 
 class LanceSettings(BucketSettings, frozen=True, kw_only=True):
@@ -67,30 +57,11 @@ class LanceSettings(BucketSettings, frozen=True, kw_only=True):
     refine: Count = 2
 
 
-class _SpaceRow(Struct, frozen=True):
-    """A space, in the table ``name``; the mark is empty until the first changes are complete.
-
-    Attributes:
-        version: Of the table when the mark was written; an older one has lost changes.
-    """
-
-    name: str
-    space: str
-    mark: str
-    epoch: str
-    version: int = 0
-
-    @property
-    def condition(self) -> str:
-        """SQL for this row, unless its space was dropped and begun again."""
-        return f"name = '{self.name}' AND epoch = '{self.epoch}'"
-
-
 class LanceVectorIndex:
     """Vectors with what a reader of the table ``sections`` wants to know of them.
 
     In a folder one process writes at a time. In a bucket there is no lock: what two processes write at once
-    are the same rows, and the mark of a process whose space was dropped meanwhile is not written.
+    are the same rows, and Lance refuses a mark if the table was emptied, or got another mark, meanwhile.
 
     Args:
         place: A folder, or ``s3://BUCKET/PATH``; made when it is not there.
@@ -109,32 +80,29 @@ class LanceVectorIndex:
 
     def applied(self, space: IndexedSpace) -> Mark | None:
         with self._opened() as database:
-            row = _find(database, space)
-        return Mark(row.mark) if row is not None and row.mark else None
+            return _mark(_find(database, space))
 
     def apply(self, space: IndexedSpace, changes: VectorChanges) -> bool:
         """Apply changes, the mark last; each row has a key, so that applying them again repairs all."""
         with self._opened(writing=True) as database:
-            row = _find(database, space)
-            if database is None or (row.mark if row is not None else "") != (changes.since or ""):
+            table = _find(database, space)
+            if database is None or _mark(table) != changes.since:
                 return False
-            if row is None or not row.mark:
-                row = _reserve(database, space, row)
-            if row is None:
-                return False
-            table = _table(database, row)
+            if changes.since is None:
+                table = self._begun(database, space)
             _write(table, changes, space.dimension)
-            values = {"mark": changes.until, "version": table.version}
-            done = database.open_table(SPACES).update(where=row.condition, values=values)
-            return bool(done.rows_updated == 1)
+            # A write shows what others have written before it; Lance itself refuses what they do after it.
+            if _mark(table) != changes.since:
+                return False
+            table.update_field_metadata({"path": "id", "metadata": {_MARK: changes.until}})
+            return True
 
     def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> Neighbours:
         """Return the owners of the nearest entries: exact, or from a graph where there is one."""
         with self._opened() as database:
-            row = _find(database, space)
-            if row is None:
+            table = _find(database, space)
+            if table is None:
                 return []
-            table = _table(database, row)
             # Vectors have unit length; a vector of zeros has no cosine.
             search = table.search(query, vector_column_name="vector").distance_type("dot")
             if inside is not None:
@@ -148,25 +116,23 @@ class LanceVectorIndex:
         return list(zip(found["owner"].to_pylist(), similarities.tolist(), strict=True))
 
     def drop(self, space: IndexedSpace) -> None:
+        """Empty the table of a space: another process that writes to it fails then."""
         with self._opened(writing=True) as database:
             if database is None:
                 msg = f"another process writes to the vector index {self.location}"
                 raise StoreError(msg)
-            while (row := _find(database, space)) is not None:
-                _remove(database, row)
+            while (table := _find(database, space)) is not None:
+                emptied = _empty(database, table.name, space.dimension, key="")
+                emptied.optimize(cleanup_older_than=_NO_AGE)
 
     def optimize(self) -> None:
         """Merge small files, remove old versions, and make the graphs complete."""
         with self._opened(writing=True) as database:
-            if database is None:
-                return
-            tables = _tables(database)
-            for table in (*tables, database.open_table(SPACES)):
+            for table in filter(_mark, _tables(database, *VectorKind)):
                 if len(table.list_versions()) > _MAX_VERSIONS or _unindexed(table):
                     # A graph that cannot be merged would never be complete again.
                     with suppress(*([RuntimeError] if _unindexed(table) else [])):
                         table.optimize(cleanup_older_than=_MIN_AGE)
-            for table in tables:
                 names = [each.name for each in table.list_indices()]
                 if _unindexed(table) or (not names and table.count_rows() >= self._settings.flat_rows):
                     for name in names:
@@ -175,6 +141,13 @@ class LanceVectorIndex:
 
     def close(self) -> None:
         """Do nothing: nothing is open between two calls."""
+
+    def _begun(self, database: Any, space: IndexedSpace) -> Any:
+        """Return an empty table of a space: its own, one that was dropped, or a new one."""
+        # What is in a folder of ours is ours; in a bucket the tables of others keep their names.
+        usable = (space.key, "") if self._folder.path is None else (space.key, "", None)
+        taken = [each.name for each in _tables(database, space.kind) if _about(each, _SPACE) not in usable]
+        return _empty(database, free_name(TABLES[space.kind], taken), space.dimension, space.key)
 
     @contextmanager
     def _opened(self, *, writing: bool = False) -> Iterator[Any]:
@@ -186,35 +159,22 @@ class LanceVectorIndex:
         try:
             lock = self._folder.locked(_LOCK_WAIT_S) if writing else nullcontext(enter_result=True)
             with _panics_as_errors(), lock as mine:
-                yield self._connect(make=writing) if mine else None
+                yield self._connect() if mine else None
         except _FAILURES as error:
             with suppress(OSError):
                 self._remove_damage()
             raise cannot_be_used(self.location, error) from error
 
-    def _connect(self, *, make: bool) -> Any:
-        folder = self._folder.path
+    def _connect(self) -> Any:
+        """Connect; tables are then read as they are when they are opened."""
         self._folder.refuse_other_files()
-        if folder is not None and not folder.exists() and not make:
+        if self._folder.path is not None and not self._folder.path.exists():
             return None
         region, endpoint = self._settings.region, self._settings.endpoint
         allow_http = "true" if endpoint is not None and endpoint.startswith("http://") else None
         options = {"aws_region": region, "aws_endpoint": endpoint, "allow_http": allow_http}
-        database = lancedb.connect(
-            self.location,
-            read_consistency_interval=timedelta(0),
-            storage_options={name: value for name, value in options.items() if value is not None},
-        )
-        tables = database.list_tables().tables
-        if SPACES in tables:
-            return database
-        if tables and folder is None:
-            raise not_ours(self.location)
-        if not make:
-            return None
-        spaces = database.create_table(SPACES, schema=_SPACE_ROWS, exist_ok=True)
-        spaces.set_unenforced_primary_key("name")
-        return database
+        storage_options = {name: value for name, value in options.items() if value is not None}
+        return lancedb.connect(self.location, storage_options=storage_options)
 
     def _remove_damage(self) -> None:
         """Empty a folder whose tables cannot be read though no process writes."""
@@ -226,44 +186,11 @@ class LanceVectorIndex:
                 return
             try:
                 with _panics_as_errors():
-                    for table in _tables(self._connect(make=False)):
+                    for table in _tables(self._connect(), *VectorKind):
                         for _ in table.search().to_batches():
                             pass
             except _FAILURES:
                 self._folder.empty()
-
-
-def _find(database: Any, space: IndexedSpace) -> _SpaceRow | None:
-    key = _key(space)
-    return next((row for row in _rows(database) if row.space == key), None)
-
-
-def _key(space: IndexedSpace) -> str:
-    return space.key if space.kind is VectorKind.TEXT else f"{space.key} names"
-
-
-def _rows(database: Any) -> list[_SpaceRow]:
-    if database is None:
-        return []
-    spaces = database.open_table(SPACES).to_arrow()
-    if set(spaces.schema.names) != set(_SPACE_ROWS.names):
-        msg = "another version of mdvec made its list of spaces"
-        raise ValueError(msg)
-    return [_SpaceRow(**row) for row in spaces.to_pylist()]
-
-
-def _tables(database: Any) -> list[Any]:
-    """Return the tables of all spaces that were finished."""
-    return [_table(database, row) for row in _rows(database) if row.mark]
-
-
-def _table(database: Any, row: _SpaceRow) -> Any:
-    """Return the table of a space; Lance opens an older version where the newest one is lost."""
-    table = database.open_table(row.name)
-    if table.version < row.version:
-        msg = f"version {row.version} of the table {row.name} is lost"
-        raise RuntimeError(msg)
-    return table
 
 
 @contextmanager
@@ -277,25 +204,36 @@ def _panics_as_errors() -> Iterator[None]:
         raise RuntimeError(str(error)) from error
 
 
-def _reserve(database: Any, space: IndexedSpace, unfinished: _SpaceRow | None) -> _SpaceRow | None:
-    """Make empty tables for a space; return None if another process was faster."""
-    if unfinished is not None:
-        _remove(database, unfinished)
-    name = free_name(TABLES[space.kind], {row.name for row in _rows(database)})
-    row = _SpaceRow(name, _key(space), "", secrets.token_hex(8))
-    values = {column: [getattr(row, column)] for column in _SPACE_ROWS.names}
-    insert = database.open_table(SPACES).merge_insert("name").when_not_matched_insert_all()
-    if insert.execute(pa.table(values, schema=_SPACE_ROWS)).num_inserted_rows != 1:
-        return None
-    made = database.create_table(name, section_rows([], space.dimension), mode="overwrite")
+def _tables(database: Any, *kinds: VectorKind) -> Iterator[Any]:
+    """Yield the tables of some kinds of text, and any of others with such a name."""
+    for name in () if database is None else database.list_tables().tables:
+        if name.startswith(tuple(TABLES[kind] for kind in kinds)):
+            yield database.open_table(name)
+
+
+def _find(database: Any, space: IndexedSpace) -> Any:
+    """Return the table of a space; None without one."""
+    return next((each for each in _tables(database, space.kind) if _about(each, _SPACE) == space.key), None)
+
+
+def _about(table: Any, name: str) -> str | None:
+    """Return a part of the metadata of a table; None where it has none."""
+    metadata = {key: value for field in table.schema for key, value in (field.metadata or {}).items()}
+    found: bytes | None = metadata.get(name.encode())
+    return None if found is None else found.decode()
+
+
+def _mark(table: Any) -> Mark | None:
+    mark = None if table is None else _about(table, _MARK)
+    return None if mark is None else Mark(mark)
+
+
+def _empty(database: Any, name: str, dimension: int, key: str) -> Any:
+    """Make a table, or remove all that is in it, and give it to a space."""
+    table = database.create_table(name, section_rows([], dimension, {_SPACE: key}), mode="overwrite")
     # Without it two processes that add a row at once both keep it (lance#4585).
-    made.set_unenforced_primary_key("entry")
-    return row
-
-
-def _remove(database: Any, row: _SpaceRow) -> None:
-    database.open_table(SPACES).delete(row.condition)
-    database.drop_table(row.name, ignore_missing=True)
+    table.set_unenforced_primary_key("entry")
+    return table
 
 
 def _write(table: Any, changes: VectorChanges, dimension: int) -> None:
@@ -312,7 +250,9 @@ def _unindexed(table: Any) -> int:
     return sum(table.index_stats(each.name).num_unindexed_rows for each in table.list_indices())
 
 
-def section_rows(entries: Sequence[VectorEntry], dimension: int) -> pa.Table:
+def section_rows(
+    entries: Sequence[VectorEntry], dimension: int, metadata: dict[str, str] | None = None
+) -> pa.Table:
     """Return rows of ``sections``: the columns that search-docs has, in its order, then ours."""
     sections = [each.section for each in entries]
     columns = {
@@ -334,4 +274,5 @@ def section_rows(entries: Sequence[VectorEntry], dimension: int) -> pa.Table:
         "collection": (pa.int64(), [each.collection_id for each in entries]),
     }
     fields = [pa.field(name, kind, nullable=name != "entry") for name, (kind, _) in columns.items()]
+    fields[0] = fields[0].with_metadata(metadata)
     return pa.table({name: values for name, (_, values) in columns.items()}, schema=pa.schema(fields))
