@@ -229,16 +229,11 @@ def make_record(
         document=document,
         chunks=chunks,
         text_hashes=tuple(text_hash(each.embedded_text) for each in chunks),
-        terms=tuple(_terms_of_chunks((*names, *folders_of(entry.path)), headings, texts)),
+        terms=tuple(_terms_of_chunks((*names, *entry.path.split("/")[:-1]), headings, texts)),
         unspaced=is_unspaced_prose(document.title, document.body[document.content_start :]),
         skeletons=tuple(text_hash(each) if each else b"" for each in bare),
         names=names if chunks else (),
     )
-
-
-def folders_of(path: str) -> tuple[str, ...]:
-    """Return the names of the folders of a document."""
-    return tuple(path.split("/")[:-1])
 
 
 def _terms_of_chunks(

@@ -109,8 +109,8 @@ def find_by_words(
         parts = _parts_of_known(text, frequencies)
         wanted = [each for each in _expanded(query, times) if each.term not in parts]
         known = frequencies.of_term.keys()
-        # Pairs of hiragana are parts of many words, unless one is ー: so all of a word must be known there, and
-        # not as it was typed.
+        # Pairs of hiragana are parts of many words, unless one is ー; so all of a word must be known, and not
+        # as it was typed.
         written = [
             word
             for word in query.kana
@@ -138,18 +138,18 @@ def find_by_words(
     weights = {
         each.term: each.weight * (frequencies.idf(each.term) + gains.get(each.term, 0.0)) for each in terms
     }
-    known = sum(weights.values())
+    weight_of_known = sum(weights.values())
     matched = sum(weight for term, weight in weights.items() if term in informative)
     # Another spelling of a word, which no text has, is not missing; nor is what texts have in the other kana.
     elsewhere = [in_other_kana(term) for word in written for term in word]
     lacking = informative.difference(frequencies.of_term, query.spellings, elsewhere)
-    unknown = sum(each.weight for each in wanted if each.term in lacking)
+    unweight_of_known = sum(each.weight for each in wanted if each.term in lacking)
     missing = unknown * frequencies.largest_idf
     return Words(
         are_used=True,
         scores=dict(found),
-        max_score=(BM25_K1 + 1) * known,
-        matched_weight=matched / (known + missing) if known else 0.0,
+        max_score=(BM25_K1 + 1) * weight_of_known,
+        matched_weight=matched / (weight_of_known + missing) if weight_of_known else 0.0,
         all_known=not unknown,
         holding=holding,
     )

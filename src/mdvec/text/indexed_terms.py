@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -80,19 +80,12 @@ def terms_of(texts: Sequence[Prose]) -> list[Terms]:
     one character gives that character); other scripts give words. The words of an address can be found, but
     are not words of the text around it.
     """
-    found = in_batches(_by_text, [each.text for each in texts])
-    for at, address in _of_some([each.addresses for each in texts]):
+    found = in_batches(_by_text, [" ".join((each.text, *each.spellings)) for each in texts])
+    addressed = [at for at, each in enumerate(texts) if each.addresses]
+    inside = in_batches(_by_text, [" ".join(texts[at].addresses) for at in addressed])
+    for at, address in zip(addressed, inside, strict=True):
         found[at] = replace(found[at], words=f"{found[at].words} {address.main} {address.pairs}")
-    for at, other in _of_some([each.spellings for each in texts]):
-        main = f"{found[at].main} {other.main}"
-        found[at] = replace(found[at], main=main, pairs=f"{found[at].pairs} {other.pairs}")
     return found
-
-
-def _of_some(words: Sequence[Sequence[str]]) -> Iterator[tuple[int, Terms]]:
-    """Yield the terms of the words of each text that has any, with its place."""
-    places = [at for at, each in enumerate(words) if each]
-    yield from zip(places, in_batches(_by_text, [" ".join(words[at]) for at in places]), strict=True)
 
 
 def _by_text(texts: Sequence[str]) -> list[Terms]:

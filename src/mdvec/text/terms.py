@@ -28,7 +28,7 @@ from mdvec.text.scripts import (
 STEMMER_VERSION: str = Stemmer.version()
 """The version of the stemmer; another one may give other stems."""
 
-TERMS_VERSION = f"12-{STEMMER_VERSION}"
+TERMS_VERSION = f"11-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that outdated indexes are recognised."""
 
 MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
@@ -188,7 +188,7 @@ def query_terms(text: str, *, limit: int) -> QueryTerms:
     """
     found = _by_kind(text)
     other = _by_kind(" ".join(other_spellings(text)))
-    found.spellings = [*other.words, *other.bigrams, *other.pairs]
+    found.spellings = [*other.words, *other.written, *other.bigrams, *other.pairs]
     found.particles += other.particles
     kana = [tuple(map("".join, pairwise(normalise(each)))) for each in map(in_other_kana, kana_words(text))]
     kinds = asdict(found)
