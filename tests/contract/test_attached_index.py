@@ -43,7 +43,6 @@ from mdvec.stores.vectors.follower import NearestQuery
 from mdvec.stores.vectors.index import IndexedSpace, VectorChanges
 from mdvec.stores.where_tables import WhereTables
 from mdvec.text.hashing import text_hash
-from mdvec.types.change import Move, SourceEntry
 from mdvec.types.collection import ChunkingSpec, SourceSpec
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
@@ -474,16 +473,6 @@ def test_a_store_without_an_index_writes_no_removals(store_kind: str, tmp_path: 
         assert place.count_removals() == expected
         for each in (store, plain):
             each.close()
-
-
-def test_documents_with_an_index_are_not_moved_in_place(world: World) -> None:
-    """It has their paths, and would not be told: they are written anew, by every process."""
-    world.put("a.md", ["one"])
-    move = Move("a.md", SourceEntry("new/a.md", "new/a.md", 1, 1))
-    for store in (world.store, world.exact):
-        with store.write() as writer:
-            assert not writer.documents.move(world.collections[0], [move])
-            assert [*writer.documents.known(world.collections[0])] == ["a.md"]
 
 
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)

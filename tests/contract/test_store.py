@@ -27,7 +27,7 @@ from mdvec.stores.records import ChunkPlace, DocumentFacts, StoredDocument, Vect
 from mdvec.text.folding import fold_name
 from mdvec.text.hashing import text_hash
 from mdvec.text.links import file_key
-from mdvec.types.change import Exclusion, KnownDocument, Move, SourceEntry, Unreadable
+from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.document import Comment, DocumentState, Link, LinkKind
 from mdvec.types.folder_context import FolderContext
@@ -172,48 +172,6 @@ def test_touching_writes_time_size_and_spelling(store: Store, notes: Collection)
         writer.documents.touch(notes.id, [SourceEntry("a.md", "A.md", 77, 88)])
     stored = read(store, lambda view: view.chunks.get(ids))[ids[0]]
     assert (stored.mtime_ns, stored.size, stored.locator) == (77, 88, "A.md")
-
-
-def test_moving_writes_another_place_and_nothing_else(store: Store, notes: Collection) -> None:
-    """A document keeps its id, chunks, words, names, labels and links; it is found by its new path alone."""
-    space_id = open_space(store, SPACE)
-    document, chunks = make_document("old/a.md", ["cat", "dog"], tags=("t",), aliases=("Alias",))
-    link = Link(LinkKind.MARKDOWN, "b.md")
-    with store.write() as writer:
-        ids = put(writer, notes.id, replace(document, links=(link,)), chunks)
-        put(writer, notes.id, *make_document("old/b.md", ["cat"]))
-        put(writer, notes.id, *make_document("old/c.md", ["cat"]))
-        writer.vectors.put(space_id, [text_hash("cat")], unit_vectors(1))
-        writer.documents.mark_dirty(notes.id, ["old/"])
-        before = writer.documents.find(notes.id, "old/a.md")
-    assert before is not None
-    version = read(store, lambda view: view.version)
-    with store.write() as writer:
-        entry = SourceEntry("new/a.md", "new/A.md", 77, 88)
-        assert writer.documents.move(
-            notes.id, [Move("old/a.md", entry), Move("old/b.md", make_entry("new/b.md"))]
-        )
-    assert store.check() == []
-    with store.read() as view:
-        assert view.version > version
-        after = view.documents.find(notes.id, "new/a.md")
-        assert after is not None
-        place = {"path": "new/a.md", "locator": "new/A.md", "mtime_ns": 77, "size": 88}
-        assert after == replace(before, **place, dirty=False)
-        assert [chunk.id for chunk in view.chunks.of_document(after.id)] == ids
-        assert {chunk.path for chunk in view.chunks.get(ids).values()} == {"new/a.md"}
-        assert [*view.documents.known(notes.id)] == ["new/a.md", "new/b.md", "old/c.md"]
-        assert view.documents.find(notes.id, "old/a.md") is None
-        assert view.documents.dirty(notes.id, 9) == ["old/c.md"]
-        inside = Where((notes.id,), Filters(path="new/**"))
-        assert [found for found, _ in view.words.bm25(["dog"], inside, 5)] == ids[1:]
-        assert view.words.bm25(["dog"], replace(inside, filters=Filters(path="old/**")), 5) == []
-        assert len(view.vectors.nearest(VectorKind.TEXT, space_id, unit_vectors(1)[0], inside, 5)) == 2
-        assert view.documents.called(fold_name("Alias"), inside) == [after.id]
-        assert view.documents.tags(inside) == [TagCount("t", 1)]
-        assert [each.link for each in view.documents.links_of([after.id])] == [link]
-        assert [each.path for each in view.documents.links_to(notes.id, file_key("b.md"))] == ["new/a.md"]
-        assert view.documents.with_file_names(notes.id, ["a"]) == {"a": {"new/a.md": after.id}}
 
 
 def test_deleting(store: Store, notes: Collection) -> None:

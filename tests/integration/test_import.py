@@ -25,7 +25,7 @@ from mdvec.errors import (
     UsageError,
 )
 from mdvec.indexing import write
-from mdvec.run import Run, Stage, bound
+from mdvec.run import Stage
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Expansion, Filters, SearchMode
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
@@ -172,22 +172,17 @@ def test_a_note_without_text_is_embedded_under_its_new_name(bench: Bench) -> Non
 
 
 def test_a_moved_folder_is_written_as_moved_alone(bench: Bench) -> None:
-    """No document is prepared anew; links, backlinks, filters and the next import know where they are."""
+    """Words, links, backlinks, filters and the next import know where its notes are; nothing is embedded."""
     bench.write("old/a.md", "# Aardvark\n\nSee [b](b.md), [[build]].\n")
     bench.write("old/b.md", "# Badger\n\nBurrows.\n")
     bench.write("start.md", "# Start\n\n[[b]] and [a](old/a.md)\n")
     bench.sync()
     (bench.docs / "old").rename(bench.docs / "new")
-    steps: list[str] = []
-
-    def note(name: str, elapsed_ms: float, **details: object) -> None:
-        steps.append(name)
-
-    with bound(Run(on_step=note)):
-        report = bench.sync()
+    report = bench.sync()
     assert (report.moved, report.added, report.updated, report.deleted) == (2, 0, 0, 0)
-    assert "move" in steps
-    assert "prepare" not in steps
+    assert report.embedded_chunks == 0
+    assert {*bench.paths("new", SearchMode.LEXICAL)} == {"new/a.md", "new/b.md"}
+    assert "new/b.md" not in bench.paths("old", SearchMode.LEXICAL)
     links = bench.workspace.links("new/a.md")
     assert [each.path for each in links.links] == ["new/b.md", "en/build.md"]
     assert links.backlinks == ()  # its path as a link of start.md has it is gone
@@ -211,7 +206,7 @@ def test_a_file_that_is_moved_and_edited_is_another_one(bench: Bench) -> None:
 
 def test_moving_goes_on_where_it_was_stopped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each transaction leaves every document at one place."""
-    monkeypatch.setattr(write, "_MOVES_PER_TRANSACTION", 1)
+    monkeypatch.setattr(write, "_DOCUMENTS_PER_TRANSACTION", 1)
     for name in "abc":
         bench.write(f"old/{name}.md", f"# {name}\n\nquagga {name}\n")
     bench.sync()

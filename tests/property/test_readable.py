@@ -86,7 +86,9 @@ class Reader:
             "collections.all": [each.name for each in collections.all()],
             "collections.activities": collections.activities(),
             "collections.counts": collections.counts(first, space),
-            "collections.file_states": collections.file_states(first, space),
+            "collections.file_states": [
+                replace(each, indexed_ms=0) for each in collections.file_states(first, space)
+            ],
             "documents.page": documents.page(first, after="", prefix="", limit=MANY),
             "documents.newest": documents.newest(where, limit=MANY),
             "documents.titles": self.named(documents.titles(where)),

@@ -86,16 +86,6 @@ class Changes(Struct, frozen=True):
         entries = (*self.plan.new, *self.plan.changed, *(move.entry for move in self.plan.moved))
         return tuple(sorted(entries, key=self._dirty_since))
 
-    @property
-    def moved_folders(self) -> tuple[Move, ...]:
-        """Moves to another folder, of documents that need no new preparation: only their path changes."""
-        return tuple(
-            replace(move, entry=sized(move.entry, document.size or 0))
-            for move in self.plan.moved
-            if (document := self.known[move.old_path]).fingerprint == self.recipe.fingerprint
-            and file_name(move.old_path) == file_name(move.entry.path)
-        )
-
     def prefetch(self, entries: Sequence[SourceEntry]) -> None:
         """Fetch the files of the entries that are read next, before anything is written."""
         self.source.prefetch([entry for entry in entries if entry.path not in self.stored])

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.indexing.plan import Changes, sized
@@ -21,7 +20,6 @@ from mdvec.types.ids import SpaceId
 # that readers see progress and a killed run loses little.
 _CHUNKS_PER_TRANSACTION = 500
 _DOCUMENTS_PER_TRANSACTION = 100
-_MOVES_PER_TRANSACTION = 1_000
 
 
 class WriteOutcome(Struct):
@@ -63,8 +61,6 @@ def write_changes(
     )
     changes.prefetch(changes.entries)  # if new documents cannot be fetched, the old ones stay
     _write_small_changes(work, changes, outcome)
-    changes = _move_folders(work, changes, outcome)
-    plan = changes.plan
     total = len(changes.entries)
     new = {entry.path for entry in plan.new}
     old_paths = {move.entry.path: move.old_path for move in plan.moved}
@@ -126,22 +122,6 @@ def _write_small_changes(work: Work, changes: Changes, outcome: WriteOutcome) ->
         touched = [sized(entry, changes.known[entry.path].size or 0) for entry in plan.touched]
         writer.documents.touch(work.collection.id, touched)
     outcome.deleted = len(plan.deleted)
-
-
-def _move_folders(work: Work, changes: Changes, outcome: WriteOutcome) -> Changes:
-    """Move documents to other folders without reading them; return the changes that are left."""
-    moves = changes.moved_folders
-    moved: set[str] = set()
-    for start in range(0, len(moves), _MOVES_PER_TRANSACTION):
-        batch = moves[start : start + _MOVES_PER_TRANSACTION]
-        with run.current().step("move", documents=len(batch)), work.write() as writer:
-            if not writer.documents.move(work.collection.id, batch):
-                break
-        moved.update(move.old_path for move in batch)
-        work.report(run.Stage.TEXT, len(moved), len(moves))
-    outcome.moved = len(moved)
-    left = tuple(move for move in changes.plan.moved if move.old_path not in moved)
-    return replace(changes, plan=replace(changes.plan, moved=left))
 
 
 def _write_batch(

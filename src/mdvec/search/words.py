@@ -143,7 +143,7 @@ def find_by_words(
     # Another spelling of a word, which no text has, is not missing; nor is what texts have in the other kana.
     elsewhere = [in_other_kana(term) for word in written for term in word]
     lacking = informative.difference(frequencies.of_term, query.spellings, elsewhere)
-    unweight_of_known = sum(each.weight for each in wanted if each.term in lacking)
+    unknown = sum(each.weight for each in wanted if each.term in lacking)
     missing = unknown * frequencies.largest_idf
     return Words(
         are_used=True,

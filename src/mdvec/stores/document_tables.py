@@ -29,12 +29,11 @@ from mdvec.stores.records import (
     places_of_rows,
 )
 from mdvec.stores.tables import Tables, locator_bytes, locator_of, memorized, starts_with
-from mdvec.stores.vectors.journal import ATTACHED
 from mdvec.stores.versions import find_versions
 from mdvec.stores.view import ChunkView
 from mdvec.stores.where_tables import BY_PLACE, NarrowedPart, WhereTables
 from mdvec.text.links import link_key
-from mdvec.types.change import KnownDocument, Move, SourceEntry
+from mdvec.types.change import KnownDocument, SourceEntry
 from mdvec.types.document import Comment, Link, LinkKind
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.links import PlacedLink, Versions
@@ -83,10 +82,6 @@ class DocumentTables(NarrowedPart, DocumentWriter):
 
     links_table: ClassVar[str] = "links l"
     """The table of links, as ``l``, where the links to older versions are read."""
-
-    move_sql: ClassVar[str] = """UPDATE documents SET path = ?, mtime_ns = ?, size = ?, locator = ?,
-        dirty_since_ms = NULL WHERE collection_id = ? AND path = ?"""
-    """Moves a document."""
 
     @abstractmethod
     def _put_terms(
@@ -271,19 +266,6 @@ class DocumentTables(NarrowedPart, DocumentWriter):
                 for each in entries
             ],
         )
-
-    def move(self, collection_id: CollectionId, moves: Sequence[Move]) -> bool:
-        if self.tables.rows(ATTACHED):
-            return False
-        self.tables.change_each(
-            self.move_sql,
-            [
-                (new.path, new.mtime_ns, new.size, locator_bytes(new.locator), collection_id, each.old_path)
-                for each in moves
-                for new in [each.entry]
-            ],
-        )
-        return True
 
     def mark_dirty(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         self.tables.change_each(

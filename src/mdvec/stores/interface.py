@@ -17,7 +17,7 @@ from mdvec.stores.claims import Claim
 from mdvec.stores.records import DamagedRows, DocumentRecord
 from mdvec.stores.tables import Readable
 from mdvec.stores.view import CollectionView, DocumentView, SpaceView, VectorView, View
-from mdvec.types.change import Exclusion, Move, SourceEntry, Unreadable
+from mdvec.types.change import Exclusion, SourceEntry, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
@@ -78,18 +78,10 @@ class DocumentWriter(DocumentView, Protocol):
     def touch(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
         """Write the time, size and spelling of documents with the same content, and mark them clean."""
 
-    def move(self, collection_id: CollectionId, moves: Sequence[Move]) -> bool:
-        """Move documents to other folders, with the same file names; their ids stay, and they become clean.
-
-        Returns:
-            False, with nothing written, if a vector index holds their paths: it only follows documents that
-            are written anew.
-        """
-
     def mark_dirty(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Mark documents as changed since they were indexed.
 
-        The mark is removed when the document is put, touched, moved or deleted. A marked document keeps its
+        The mark is removed when the document is put, touched or deleted. A marked document keeps its
         time. A path that ends in ``/`` stands for all documents below it; unknown paths are ignored.
         """
 

@@ -49,11 +49,6 @@ DOCUMENT_CHECKSUM = f"""(SELECT crc32(CAST(concat_ws(char(29), d.path, d.title, 
     ) AS BLOB)) FROM contents t WHERE t.document_id = d.id)"""  # noqa: S608 - constants
 """SQL for the checksum of a row ``d`` of documents and all that belongs to it, but for the body's."""
 
-MOVED_CHECKSUM = (
-    f"""iif(d.checksum = {DOCUMENT_CHECKSUM}, {DOCUMENT_CHECKSUM.replace("d.path", "?1", 1)}, d.checksum)"""
-)
-"""SQL for the checksum that it has at the path ``?1``; that of a damaged one stays, and shows it."""
-
 _DAMAGED_DOCUMENT = f"""(d.checksum IS NOT {DOCUMENT_CHECKSUM} OR EXISTS(
     SELECT 1 FROM contents t WHERE t.document_id = d.id AND t.checksum != crc32(CAST(t.body AS BLOB))))"""  # noqa: S608
 _DAMAGED_VECTOR = "v.checksum != crc32(v.vector)"

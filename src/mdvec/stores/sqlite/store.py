@@ -19,7 +19,6 @@ from mdvec.stores.records import ChunkTerms, DocumentRecord
 from mdvec.stores.sqlite.checksums import (
     BODY,
     DOCUMENT_CHECKSUM,
-    MOVED_CHECKSUM,
     REPAIR_HINT,
     damaged_rows,
 )
@@ -62,8 +61,6 @@ class SqliteDocuments(DocumentTables):
 
     body_column = BODY
     links_table = "links l INDEXED BY links_previous"
-    move_sql = f"""UPDATE documents AS d SET path = ?1, mtime_ns = ?2, size = ?3, locator = ?4,
-        dirty_since_ms = NULL, checksum = {MOVED_CHECKSUM} WHERE collection_id = ?5 AND path = ?6"""  # noqa: S608
 
     def _put_terms(
         self,
