@@ -143,19 +143,19 @@ def _chunks_with(operator: Operator, where: Where, view: View) -> Sequence[Chunk
     if terms.exact:
         return ids
     holds = _text_finder(operator)
-    named: dict[DocumentId, bool] = {}  # whether aliases and properties hold the words
+    is_word = " " not in fold_name(operator.text)
+    named: dict[DocumentId, bool] = {}  # whether aliases, or properties, hold the words
 
     def is_named(chunk: StoredChunk) -> bool:
         if chunk.document_id not in named:
-            named[chunk.document_id] = any(map(holds, _names(chunk, view)))
+            named[chunk.document_id] = any(map(holds, _names(chunk, view, with_properties=is_word)))
         return named[chunk.document_id]
 
-    is_word = " " not in fold_name(operator.text)
     return [
         chunk.id
         for at in range(0, len(ids), _BATCH)
         for chunk in view.chunks.get(ids[at : at + _BATCH]).values()
-        if any(map(holds, _searched_texts(chunk))) or (is_word and is_named(chunk))
+        if any(map(holds, _searched_texts(chunk))) or is_named(chunk)
     ]
 
 
@@ -183,12 +183,13 @@ def _searched_texts(chunk: StoredChunk) -> Iterator[str]:
     yield chunk.path.rpartition("/")[2].rpartition(".")[0]
 
 
-def _names(chunk: StoredChunk, view: View) -> Iterator[str]:
-    """Yield the aliases and the values of the properties of a chunk's document."""
+def _names(chunk: StoredChunk, view: View, *, with_properties: bool) -> Iterator[str]:
+    """Yield the aliases of a chunk's document and, if they are wanted, the values of its properties."""
     document = view.documents.find(chunk.collection_id, chunk.path)
     if document is not None:
         yield from document.aliases
-        yield property_text(document.frontmatter)
+        if with_properties:
+            yield property_text(document.frontmatter)
 
 
 def _words_with(prefix: str, text: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ _FENCED = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|\{/\*.{0,2000}?\*/\}", re.DOTALL)
-# Headings, rules, the line below a table's head, directives of two kinds, callouts, inclusions, imports of
+# Headings, rules, the line below a table's head, directives of two kinds, badges, inclusions, imports of
 # components.
 _DROPPED_LINE = re.compile(
     r"^(?:[-=*_|: \t]{3,}+"
@@ -21,6 +21,7 @@ _DROPPED_LINE = re.compile(
     r"|import[ \t][^\n'\"]*+['\"][^\n'\"]*+['\"];?[ \t]*+|export[ \t]++(?:const|default|function)\b.*)$",
     re.MULTILINE,
 )
+_CALLOUT = re.compile(r"^(?:[ \t]*+>)++[ \t]*+\[![\w|-]++\][+-]?[ \t]*+", re.MULTILINE)
 _UNDERLINED = re.compile(r"(?:\A|(?<=\n\n))(?=\S)[^\n]++\n {0,3}(?:={2,}+|-{2,}+)[ \t]*+$", re.MULTILINE)
 # An item of a list that is nothing but a link leads away from here.
 _LINK_ITEM = re.compile(
@@ -76,7 +77,7 @@ def without_addresses(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    for pattern in (_COMMENT, _UNDERLINED, _DROPPED_LINE, _ADDRESS_LINE):
+    for pattern in (_COMMENT, _UNDERLINED, _CALLOUT, _DROPPED_LINE, _ADDRESS_LINE):
         text = pattern.sub("", text)
     text = _TABLE_ROW.sub(lambda row: " · ".join(filter(None, map(str.strip, row[1].split("|")))), text)
     text = _BULLET.sub("• ", _LINK_ITEM.sub("→ ", text))

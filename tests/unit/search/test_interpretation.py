@@ -34,7 +34,7 @@ _NOTES: Mapping[str, str] = {
     "with a watch, with logs.\n",
     "ja/検索.md": "# 検索\n\n検索クエリの説明をする。全文検索\nエンジンの設定。\n",
     "ja/設定.md": "# 設定\n\nクエリを保存する設定の説明。\n",
-    "人.md": "---\naliases: [きょうと出張]\nauthor: '[[山田太郎]]'\n---\n# 出張\n\n宿の設定。\n",
+    "人.md": "---\naliases: [きょうと出張, 'Trip: B']\nauthor: '[[山田太郎]]'\n---\n# 出張\n\n宿の設定。\n",
     "link.md": "# Links\n\nSee https://example.org/retry/policy for the rest.\n",
 }
 _MODES = tuple(SearchMode)
@@ -78,6 +78,7 @@ def paths(store: Store, query: str, mode: SearchMode) -> set[str]:
         ('"全文検索 エンジン"', {"ja/検索.md"}),
         ('"山田太郎"', {"人.md"}),
         ('"きょうと出張"', {"人.md"}),
+        ('"trip: b"', {"人.md"}),
         ('"設定" -山田太郎', {"ja/検索.md", "ja/設定.md"}),
         ('"retry policy" -plan', {"retry.md", "link.md"}),
         ('"retry policy" -"first plan"', {"retry.md", "link.md"}),
