@@ -50,6 +50,7 @@ def pretend() -> None:
     """Turn this process into one on Windows; what it has loaded of mdvec is loaded anew."""
     for name in module_names():
         importlib.import_module(name)
+    psutil: Any = importlib.import_module("psutil")  # before this is Windows: it has a part for each system
     anew = ("pathlib", "platformdirs", "mdvec")
     for name in [name for name in sys.modules if name.partition(".")[0] in anew]:
         del sys.modules[name]
@@ -62,7 +63,6 @@ def pretend() -> None:
     sys.modules["nt"]._LOAD_LIBRARY_SEARCH_DEFAULT_DIRS = 0  # type: ignore[attr-defined] # of ctypes
     folders: Any = importlib.import_module("platformdirs.windows")
     folders._RESOLVE_WIN_FOLDER = folders.get_win_folder_from_env_vars  # otherwise it asks a DLL
-    psutil: Any = importlib.import_module("psutil")
     psutil.disk_partitions = lambda **_: []  # otherwise it asks this system
     asyncio: Any = importlib.import_module("asyncio")
     asyncio.ProactorEventLoop = asyncio.SelectorEventLoop

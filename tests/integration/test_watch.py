@@ -582,7 +582,7 @@ def contents(workspace: Workspace) -> object:
         (each.path, each.ordinal, each.text, each.title, each.heading_path, each.size, each.mtime_ns)
         for each in workspace.chunks((NAME,))
     ]
-    return chunks, status.files, status.counts
+    return chunks, [msgspec.structs.replace(each, indexed_ms=0) for each in status.files or ()], status.counts
 
 
 def answers(workspace: Workspace) -> object:

@@ -13,7 +13,6 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from mdvec.config.trust import make_private_folder
 from mdvec.interfaces.daemon.place import LOG, OUTPUT, DaemonError, DaemonInfo, read_info, running
 from mdvec.locks import locked
 from mdvec.text.addresses import without_password
@@ -33,6 +32,8 @@ def one_at_a_time(place: Path) -> Iterator[None]:
 
     After a minute it goes on regardless.
     """
+    from mdvec.config.trust import make_private_folder  # loads the settings, which help does without
+
     make_private_folder(place)
     with locked(place / "start.lock", wait_s=_START_WAIT_S):
         yield
