@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -129,9 +130,8 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             parts = _of_date(date, chunks, {each.id: front for each, front in fronts}, where, view)
         elif not whole:
             valued = [each for each, front in fronts if _names_value(text, front)]
-            filed = [each for each in chunks if _names_folder(text, each)]
             headed = [each for each in chunks if _names_heading(text, each)]
-            parts = [*headed, *valued, *filed] or _with_identifiers(text, chunks)
+            parts = [*headed, *valued, *_in_named_folders(text, chunks)] or _with_identifiers(text, chunks)
         details.update(read=len(chunks), whole=len(whole), parts=len(parts))
     return Exact(_in_few(whole, _FEW), _in_few(parts, _FEW if date is None else _DAYS_OF_MONTH))
 
@@ -194,11 +194,17 @@ def _names_value(text: str, front: str) -> bool:
     return False
 
 
-def _names_folder(text: str, chunk: StoredChunk) -> bool:
-    """Return True if a query is the name of a folder of a chunk, or holds one that is no common word."""
+def _in_named_folders(text: str, chunks: Sequence[StoredChunk]) -> list[StoredChunk]:
+    """Return the chunks in a folder whose name is the query, or is in it and no common word."""
     folded = fold_name(text)
-    folders = map(fold_name, chunk.path.split("/")[:-1])
-    return any(each == folded or (_is_name(each) and _holds_name(folded, each)) for each in folders)
+    folders = [each.path.split("/")[:-1] for each in chunks]
+    distinct = {name: fold_name(name) for name in {*chain.from_iterable(folders)}}
+    named = {
+        name
+        for name, each in distinct.items()
+        if each == folded or (_is_name(each) and _holds_name(folded, each))
+    }
+    return [each for each, names in zip(chunks, folders, strict=True) if not named.isdisjoint(names)]
 
 
 def _is_name(folded: str) -> bool:

@@ -131,9 +131,9 @@ def outlined(outline: Outline, links: DocumentLinks, related: Sequence[SearchHit
         "near": links.near,
         "related": [RelatedDocument(each.path, each.title, each.score) for each in related],
     }
-    kept: dict[str, Any] = {kind: shown(each) for kind, each in rows.items()}
-    more = sum(map(len, rows.values())) - sum(map(len, kept.values()))
-    return Map(place, shown_path(place, outline.path), name_line(outline.title), **kept, more=more)
+    listed: dict[str, Any] = {kind: shown(each) for kind, each in rows.items()}
+    more = sum(map(len, rows.values())) - sum(map(len, listed.values()))
+    return Map(place, shown_path(place, outline.path), name_line(outline.title), **listed, more=more)
 
 
 def _names_of(hit: SearchHit) -> str:

@@ -87,9 +87,9 @@ class Speeds:
         elapsed_s = now - seen[0][0]
         return (done - seen[0][1]) / elapsed_s if elapsed_s >= _MIN_S and done > seen[0][1] else None
 
-    def forget(self, kept: Iterable[tuple[str, str]]) -> None:
+    def forget(self, running: Iterable[tuple[str, str]]) -> None:
         """Forget all steps but some."""
-        current = set(kept)
+        current = set(running)
         self._seen = {key: value for key, value in self._seen.items() if key in current}
 
 
