@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial, reduce
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from mdvec.stores.postgres.connection import Connection, stored_text
@@ -40,7 +41,7 @@ _POSTINGS = """SELECT u.position, p.block, p.entries
     FROM unnest(%s::text[]) WITH ORDINALITY u(term, position)
     JOIN terms t ON t.term = u.term AND t.collection_id = ANY(%s::bigint[])
     CROSS JOIN LATERAL (SELECT p.block, p.entries FROM postings p WHERE p.term_id = t.id OFFSET 0) p"""
-_HOLDING = """SELECT p.block, p.entries FROM terms t,
+_HOLDING = """SELECT t.term, p.block, p.entries FROM terms t,
     LATERAL (SELECT p.block, p.entries FROM postings p WHERE p.term_id = t.id OFFSET 0) p
     WHERE t.collection_id = ANY(?::bigint[]) AND {condition}"""
 
@@ -150,7 +151,10 @@ class PostgresWords(WordTables):
     def holding(
         self, groups: Sequence[Sequence[str]], where: Where, *, limit: int | None = None
     ) -> list[ChunkId]:
-        held = [self._chunks_with(group, self._where.readable(where.collections)) for group in groups]
+        held = self._holding_each(groups, self._where.readable(where.collections))
+        if where.chunks is not None:
+            held.append(np.array(sorted(where.chunks), np.int64))
+            where = replace(where, chunks=None)
         ids: list[int] = reduce(partial(np.intersect1d, assume_unique=True), held).tolist()
         found: list[int] = []
         keep = set if covers_whole_collections(where) else self._where.chunk_filter(where)
@@ -170,13 +174,20 @@ class PostgresWords(WordTables):
             blocks[position - 1].append((block, entries))
         return list(map(unpacked, blocks))
 
-    def _chunks_with(self, terms: Sequence[str], collections: Sequence[CollectionId]) -> NDArray[np.int64]:
-        """Return the chunks that hold one of the terms, ascending."""
-        whole = [stored_text(term) for term in terms if not term.endswith("*")]
-        begun = [starts_with("t.term", stored_text(term[:-1])) for term in terms if term.endswith("*")]
+    def _holding_each(
+        self, groups: Sequence[Sequence[str]], collections: Sequence[CollectionId]
+    ) -> list[NDArray[np.int64]]:
+        """Return the chunks that hold one of the terms of each group, ascending."""
+        terms = [[stored_text(term) for term in group] for group in groups]
+        whole = [term for group in terms for term in group if not term.endswith("*")]
+        begun = [starts_with("t.term", term[:-1]) for group in terms for term in group if term.endswith("*")]
         wanted = any_of([Sql("t.term = ANY(?)", (whole,)), *begun])
         sql = _HOLDING.format(condition=wanted.text)
-        return held_by([unpacked(self.tables.rows(sql, list(collections), *wanted.arguments))])
+        blocks: dict[str, list[tuple[int, bytes]]] = {}
+        for term, block, entries in self.tables.rows(sql, list(collections), *wanted.arguments):
+            blocks.setdefault(term, []).append((block, entries))
+        held = {term: unpacked(each) for term, each in blocks.items()}
+        return [held_by(held[term] for term in held if _is_one_of(term, group)) for group in terms]
 
     def _best_inside(
         self, chunks: NDArray[np.int64], scores: NDArray[np.float64], where: Where, limit: int
@@ -196,6 +207,11 @@ class PostgresWords(WordTables):
     def _mean_length(self) -> float:
         row = self.tables.connection.execute(_MEAN_LENGTH).fetchone()
         return float(row[0]) if row is not None and row[0] else 1.0
+
+
+def _is_one_of(term: str, group: Sequence[str]) -> bool:
+    """Return True if a term is in a group, or begins with what one in it has before its star."""
+    return any(term.startswith(each[:-1]) if each.endswith("*") else term == each for each in group)
 
 
 def _columns(keys: Iterable[Key]) -> tuple[list[int], list[int]]:
