@@ -77,6 +77,7 @@ def variants() -> tuple[Variant, ...]:
         one("no-headings", "headings that are the query", exact, "is_heading", lambda *_: False),
         one("no-dates", "dates", exact, "date_in", lambda _: None),
         one("no-values", "values of properties in the query", exact, "_names_value", lambda *_: False),
+        one("no-folders", "names of folders in the query", exact, "_in_named_folders", lambda *_: []),
         one("common-families", "like texts as one in the idf of words", words, "_FEW_DIFFERENT", 0.0),
         one("no-identifiers", "identifiers in the query", exact, "_IDENTIFIER", _Nothing()),
         one("no-stubs", "stubs behind texts", fusion, "_STUB_LOSS", 0.0),
