@@ -107,5 +107,7 @@ def without_copies(
 
 
 def _is_copy(chunk: StoredChunk, original: StoredChunk) -> bool:
+    if chunk.path == original.path:
+        return False
     words, others = set(_WORD.findall(chunk.text)), set(_WORD.findall(original.text))
-    return chunk.path != original.path and len(words & others) >= _SAME_WORDS * len(words | others)
+    return len(words & others) >= _SAME_WORDS * len(words | others)

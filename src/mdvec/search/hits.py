@@ -40,8 +40,6 @@ _HEADING = re.compile(r"^(?P<marks>#{1,6})[ \t]+(?P<text>[^\n]*?)[ \t]*#*[ \t]*$
 
 _NS_PER_MS = 1_000_000
 
-# Passages prepared for each hit: two of them may be copies, or show the same text.
-_SPARE = 3
 # Of these, no more of a document is shown than its chunks.
 _PLAIN = (Expansion.PASSAGE, Expansion.CHUNK)
 
@@ -69,21 +67,20 @@ def show_hits(query: SearchQuery, passages: Sequence[ScoredPassage], view: View)
 
     Args:
         query: How many hits, and how much text around them.
-        passages: Best first.
+        passages: Best first, more than are wanted: some may be copies, or show the same text.
         view: The snapshot.
     """
-    wanted = passages[: _SPARE * query.limit]
-    chunks = view.chunks.get([place.id for each in wanted for place in each.passage.chunks])
+    chunks = view.chunks.get([place.id for each in passages for place in each.passage.chunks])
     copies: Mapping[ChunkId, int] = {}
     if not query.all_similar:
-        wanted, copies = without_copies(wanted, chunks)
+        passages, copies = without_copies(passages, chunks)
     whole = {each.document_id for each in chunks.values()} if query.expand not in _PLAIN else set()
-    whole |= {each.passage.best.place.document_id for each in wanted if len(each.passage.chunks) > 1}
+    whole |= {each.passage.best.place.document_id for each in passages if len(each.passage.chunks) > 1}
     bodies = view.documents.texts(sorted(whole)) if whole else {}
     tokens_left, more_left = query.max_tokens, query.expand_tokens
     hits: list[tuple[SearchHit, StoredChunk]] = []
     shown: list[tuple[DocumentId, Extract]] = []
-    for number, each in enumerate(wanted):
+    for number, each in enumerate(passages):
         found = each.passage
         best, own = chunks[found.best.place.id], [chunks[place.id] for place in found.chunks]
         body = bodies.get(best.document_id, "")
@@ -91,7 +88,7 @@ def show_hits(query: SearchQuery, passages: Sequence[ScoredPassage], view: View)
         around = expanded(passage, own, best, query.expand, body, view)
         part = fit(passage, around, tokens_left, more_left, first=not hits)
         if part is None:
-            return Shown(hits, min(len(wanted) - number, query.limit - len(hits)))
+            return Shown(hits, min(len(passages) - number, query.limit - len(hits)))
         if any(other == best.document_id and part.is_part_of(before) for other, before in shown):
             continue
         if tokens_left is not None:
@@ -288,9 +285,9 @@ def place_with_words(query: str, comments: Sequence[Comment], start: int, text: 
     Returns:
         The place; empty in a document that was not converted.
     """
-    begins = [(0, ""), *((at, place) for at, place in places_of(comments) if at < start + len(text))]
+    places = [(at, place) for at, place in places_of(comments) if at < start + len(text)]
     found, most = place_at(comments, start), 0
-    for (at, place), (end, _) in pairwise([*begins, (start + len(text), "")]):
+    for (at, place), (end, _) in pairwise([(0, ""), *places, (start + len(text), "")] if places else []):
         words = matched_words(query, text[max(0, at - start) : max(0, end - start)])
         count = sum(map(len, words))
         if count > most:

@@ -90,18 +90,21 @@ class ScoredPassage(Struct, frozen=True):
 
 
 def merged_passages(
-    lists: Iterable[Iterable[ScoredPassage]], *, per_document: int | None
+    lists: Iterable[Iterable[ScoredPassage]], *, per_document: int | None, most: int
 ) -> list[ScoredPassage]:
     """Merge the passages of several queries, the best score first; no chunk is in two of them.
 
     Args:
         lists: Those of each query, best first; the order of each stays.
         per_document: Most passages of one document; None for any number.
+        most: Most passages in all.
     """
     taken: set[ChunkId] = set()
     counts: Counter[DocumentId] = Counter()
     merged: list[ScoredPassage] = []
     for each in heapq.merge(*lists, key=lambda scored: -scored.score):
+        if len(merged) == most:
+            break
         best = each.passage.best.place
         if best.id in taken or counts[best.document_id] == per_document:
             continue

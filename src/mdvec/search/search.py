@@ -64,7 +64,7 @@ _DEPTH_GROWTH = 8
 # Of a query in a warning.
 _MAX_SHOWN_CHARS = 80
 
-# Passages prepared for each hit: two of them may show the same text.
+# Passages prepared for each hit: two of them may be copies, or show the same text.
 _SPARE = 3
 
 
@@ -309,8 +309,8 @@ def find(
     best = max(answers, key=attrgetter("probability"))
     sure = [each for each in answers if not query.min_score or level_of(each.probability) != Confidence.NONE]
     lists = [each.plausible for each in sure] or [best.plausible]
-    passages = merged_passages([each.passages for each in answers], per_document=query.per_document)
-    plausible = merged_passages(lists, per_document=query.per_document)
+    merge = partial(merged_passages, per_document=query.per_document, most=_SPARE * query.limit)
+    passages, plausible = merge([each.passages for each in answers]), merge(lists)
     with run.current().step("show", hits=min(len(plausible), query.limit)):
         shown = show_hits(query, plausible, view)
     unsure = [each.meant.searched for each in answers if not any(each is other for other in sure)]

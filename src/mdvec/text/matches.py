@@ -6,7 +6,7 @@ Japanese is written without spaces, so a space next to it means nothing: ``30 ç§
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -40,13 +40,13 @@ def match_spans(query: str, text: str) -> list[tuple[int, int]]:
         of their forms, other scripts match anywhere. Quoted phrases match literally, and words after a minus
         do not match.
     """
-    words, anywhere, phrases = _wanted(query)
-    folded, units = _fold(text)
-    spans = [*_words(folded, words), *_anywhere(folded, anywhere)]
+    is_wanted, anywhere, phrases = _wanted(query)
+    folded, starts, ends = _fold(text)
+    spans = [*_words(folded, is_wanted), *_anywhere(folded, anywhere)]
     for operator in phrases:
         spans += phrase_spans(operator.text, folded, prefix=operator.prefix)
     merged: list[tuple[int, int]] = []
-    for start, end in sorted((units[start][0], units[end - 1][1]) for start, end in spans):
+    for start, end in sorted((starts[start], ends[end - 1]) for start, end in spans):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
@@ -60,42 +60,50 @@ def matched_words(query: str, text: str) -> set[str]:
 
 
 @lru_cache(maxsize=16)  # an answer looks for one query in many texts
-def _wanted(query: str) -> tuple[frozenset[str], tuple[str, ...], tuple[Operator, ...]]:
-    """Return the terms of words, the terms that match anywhere, and the quoted phrases of a query."""
+def _wanted(query: str) -> tuple[Memory[bool] | None, tuple[str, ...], tuple[Operator, ...]]:
+    """Return which words are those of a query, the terms that match anywhere, and its quoted phrases."""
     parsed = parse_query(query)
     terms = query_terms(" ".join(parsed.plain), limit=_MAX_TERMS)
     words, anywhere = terms.words, (*terms.bigrams, *terms.pairs)
     if not (words or anywhere):
         words, anywhere = terms.stop_words, terms.particles
-    return frozenset(words), anywhere, tuple(each for each in parsed.operators if each.is_evidence)
+    wanted = frozenset(words)
+    is_wanted = Memory(lambda word: not wanted.isdisjoint(word_terms(word))) if wanted else None
+    return is_wanted, anywhere, tuple(each for each in parsed.operators if each.is_evidence)
 
 
-def _fold(text: str) -> tuple[str, list[tuple[int, int]]]:
+def _fold(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
     """Normalise unit by unit.
 
     Returns:
-        The folded text, and for each of its characters the span of the unit it comes from: one
+        The folded text, and for each of its characters the start and the end of the unit it comes from: one
         character may become several.
     """
+    starts: Sequence[int] = range(len(text))
+    ends: Sequence[int] = range(1, len(text) + 1)
     if text.isascii():
-        return text.lower(), [(place, place + 1) for place in range(len(text))]
+        return text.lower(), starts, ends
     if _MARK.search(text) is None:
-        folded = list(map(_folded_unit.__getitem__, text))
-        spans: Iterable[tuple[int, int]] = ((place, place + 1) for place in range(len(text)))
+        units = list(map(_folded_unit.__getitem__, text))
     else:
         found = list(_UNIT.finditer(text))
-        folded = [_folded_unit[match.group()] for match in found]
-        spans = (match.span() for match in found)
-    units = [span for unit, span in zip(folded, spans, strict=True) for _ in unit]
-    return "".join(folded), units
+        units = [_folded_unit[match.group()] for match in found]
+        starts, ends = [match.start() for match in found], [match.end() for match in found]
+    folded = "".join(units)
+    if len(folded) == len(units) and all(units):  # each of them is one character, as nearly always
+        return folded, starts, ends
+    of_character = [number for number, unit in enumerate(units) for _ in unit]
+    return folded, [starts[number] for number in of_character], [ends[number] for number in of_character]
 
 
 _folded_unit = Memory(normalise)
 
 
-def _words(folded: str, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
-    for match in run_pattern(folded).finditer(folded) if wanted else ():
-        if match.group(1) is None and not wanted.isdisjoint(word_terms(match.group())):
+def _words(folded: str, is_wanted: Memory[bool] | None) -> Iterator[tuple[int, int]]:
+    if is_wanted is None:
+        return
+    for match in run_pattern(folded).finditer(folded):
+        if match.lastindex is None and is_wanted[match.group()]:
             yield match.span()
 
 

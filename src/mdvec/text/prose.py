@@ -36,6 +36,7 @@ _STYLE = re.compile(r"(?<=[\s\"'])(?:class|className|id|style|rel|target)=(?:\"[
 # without spaces, and character references.
 _MARK_IN_WORD = re.compile(r"[<&]|\]\]|\]\(|\*\*|~~|==|\w\*\w|\w[~^]\d")
 _INSIDE_WORDS = (
+    r"(?=[<&*~=\[^])(?:"  # what they begin with: looked at before each of them is tried
     r"<r[tp]\b[^<>\n]*>[^<>\n]*</r[tp]>"
     r"|</?(?:ruby|rb|b|i|u|s|em|strong|span|mark|sub|sup|small|font|wbr)\b[^<>\n]*>"
     rf"|(?<=[{UNSPACED}])(?:\*{{1,3}}|~~|==)(?=[{UNSPACED}])"
@@ -44,7 +45,7 @@ _INSIDE_WORDS = (
     rf"|(?<=[{UNSPACED}])\[(?:\[(?:[^\[\]|\n]+\|)?)?(?P<after>[^\[\]|\n]+)\](?:\]|\([^()\n]*\))"
     rf"|\[(?:\[(?:[^\[\]|\n]+\|)?)?(?P<before>[^\[\]|\n]+)\](?:\]|\([^()\n]*\))(?=\[*[{UNSPACED}])"
     r"|(?<=[^\W_])(?P<shift>[~^])(?P<number>\d{1,3})(?P=shift)"
-    r"|(?P<reference>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});)"
+    r"|(?P<reference>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});))"
 )
 
 _BEFORE_BAR = re.compile(r"\[\[([^\[\]|\n]+)\|")
@@ -71,7 +72,7 @@ def is_unspaced_prose(title: str, body: str) -> bool:
     sample = body[:_SAMPLE_CHARS]
     if not holds_unspaced(beyond_ascii(title + sample)):
         return False
-    prose = part_addresses(_CODE.sub(" ", FENCE.sub(" ", sample))).text
+    prose = without_addresses(_CODE.sub(" ", FENCE.sub(" ", sample)))
     return is_unspaced(f"{title}\n{_TAG.sub(' ', prose).strip()}")
 
 
@@ -108,6 +109,23 @@ def _bare(found: re.Match[str]) -> str:
 
 def part_addresses(text: str) -> Prose:
     """Separate a text from its addresses and link targets."""
+    text, addresses = _parted(text)
+    seen = without_marks(text)
+    if "|" in text and seen is not text:
+        shown = {*_BEFORE_BAR.findall(seen)}
+        addresses += (each for each in _BEFORE_BAR.findall(text) if each not in shown)
+    spellings = other_spellings(seen)
+    addresses += filter(holds_unspaced, spellings)
+    return Prose(seen, addresses, [each for each in spellings if not holds_unspaced(each)])
+
+
+def without_addresses(text: str) -> str:
+    """Return a text as its reader sees its words; see :class:`Prose`."""
+    return without_marks(_parted(text)[0])
+
+
+def _parted(text: str) -> tuple[str, list[str]]:
+    """Return a text with a space in place of each address and link target, and these."""
     text = without_styles(text)
     parts: list[str] = []
     addresses: list[str] = []
@@ -125,14 +143,7 @@ def part_addresses(text: str) -> Prose:
             parts += text[start : found.start()], " "
             addresses.append(found[0])
             start = found.end()
-    text = "".join((*parts, text[start:]))
-    seen = without_marks(text)
-    if "|" in text and seen is not text:
-        shown = {*_BEFORE_BAR.findall(seen)}
-        addresses += (each for each in _BEFORE_BAR.findall(text) if each not in shown)
-    spellings = other_spellings(seen)
-    addresses += filter(holds_unspaced, spellings)
-    return Prose(seen, addresses, [each for each in spellings if not holds_unspaced(each)])
+    return "".join((*parts, text[start:])), addresses
 
 
 def without_marks(text: str) -> str:

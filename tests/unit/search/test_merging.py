@@ -34,7 +34,8 @@ def answers(draw: st.DrawFn) -> list[list[ScoredPassage]]:
 @given(answers(), st.none() | st.integers(1, 3))
 def test_a_passage_comes_once_and_the_best_first(lists: list[list[ScoredPassage]], most: int | None) -> None:
     """Each chunk is in one passage at most, with the best score of it as a best chunk; a list alone stays."""
-    merged = merged_passages(lists, per_document=most)
+    merged = merged_passages(lists, per_document=most, most=99)
+    assert merged_passages(lists, per_document=most, most=2) == merged[:2]
     scores = [each.score for each in merged]
     assert scores == sorted(scores, reverse=True)
     shown = [chunk.id for each in merged for chunk in each.passage.chunks]
@@ -48,4 +49,4 @@ def test_a_passage_comes_once_and_the_best_first(lists: list[list[ScoredPassage]
     if most is None:
         found = {each.passage.best.place.id for own in lists for each in own}
         assert found <= {*shown}
-        assert merged_passages(lists[:1], per_document=None) == lists[0]
+        assert merged_passages(lists[:1], per_document=None, most=99) == lists[0]
