@@ -13,6 +13,9 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +90,14 @@ def measure(judged: JudgedSet, cache: Path | None) -> dict[str, Any]:
         "model": report.model,
         "seconds": round(report.elapsed_ms / 1000, 1),
     }
+
+
+def measure_named(
+    name: str, folder: Path, cache: Path | None, min_grades: Mapping[str, int]
+) -> dict[str, Any]:
+    """Measure the set of a name; see :func:`measure`. A process of its own can do it."""
+    [judged] = find_sets(folder, [name], min_grades)
+    return measure(judged, cache)
 
 
 def set_figures(report: SetReport) -> dict[str, Any]:
@@ -191,6 +202,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these sets alone")
     parser.add_argument("--min-grade", type=_graded, action="append", default=[], metavar="NAME=N")
     parser.add_argument("--embed-cache", type=Path, metavar="DIR", help="keep the indexes here")
+    parser.add_argument("--processes", type=int, default=1, metavar="N", help="measure N sets at a time")
     parser.add_argument("--output", type=Path, metavar="F", help="not written with --only, unless named")
     parser.add_argument("--markdown", action="store_true", help="print the table of all sets")
     parser.add_argument("--groups", action="store_true", help="print the table with languages and subsets")
@@ -201,14 +213,18 @@ def main() -> None:
         sets = json.loads(recorded.read_text(encoding="utf-8"))["result"]["sets"]
     else:
         min_grades = {**MIN_GRADES, **dict(arguments.min_grade)}
+        names = [each.set.name for each in find_sets(arguments.folder, arguments.only, min_grades)]
+        one = partial(
+            measure_named, folder=arguments.folder, cache=arguments.embed_cache, min_grades=min_grades
+        )
         sets = {}
-        for judged in find_sets(arguments.folder, arguments.only, min_grades):
-            name = judged.set.name
-            sets[name] = measure(judged, arguments.embed_cache)
-            print(plain_table(name, sets[name]), flush=True)
-            if output is not None:  # after each set, so that the last one cannot take the others with it
-                total_s = round(sum(figures["seconds"] for figures in sets.values()))
-                write_result("quality", {"seconds": total_s, "sets": sets}, output)
+        with ProcessPoolExecutor(arguments.processes, get_context("spawn")) as pool:
+            for name, figures in zip(names, pool.map(one, names), strict=True):
+                sets[name] = figures
+                print(plain_table(name, figures), flush=True)
+                if output is not None:  # after each set, so that the last one cannot take the others with it
+                    total_s = round(sum(each["seconds"] for each in sets.values()))
+                    write_result("quality", {"seconds": total_s, "sets": sets}, output)
         if not sets:
             parser.error(f"no set in {arguments.folder}: a set is a folder with queries.jsonl")
     if arguments.markdown or arguments.groups:
