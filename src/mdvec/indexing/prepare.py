@@ -24,7 +24,7 @@ from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.indexed_terms import once, terms_of
 from mdvec.text.links import converter_of
 from mdvec.text.properties import property_text
-from mdvec.text.prose import Prose, is_unspaced_prose, part_addresses, skeletons
+from mdvec.text.prose import Prose, is_unspaced_prose, prose_of, skeletons
 from mdvec.types.change import Exclusion, SourceEntry, Unreadable
 from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document, with_comments
@@ -220,7 +220,7 @@ def make_record(
     if is_text and (properties := property_text(document.frontmatter)):
         # The words of its properties count as another heading of its first chunk.
         headings[0] = "\n".join((*chunks[0].heading_path, properties))
-    texts = [part_addresses(chunk.text) for chunk in chunks]
+    texts = [prose_of(chunk.text) for chunk in chunks]
     bare = skeletons([each.text for each in texts], names) if is_text else [""] * len(chunks)
     return DocumentRecord(
         entry=entry,
@@ -247,7 +247,7 @@ def _terms_of_chunks(
         texts: Of each chunk.
     """
     others = ["\n".join(names), *dict.fromkeys(headings)]
-    title, *found = terms_of([*map(part_addresses, others), *texts])
+    title, *found = terms_of([*map(prose_of, others), *texts])
     of_heading = dict(zip(others[1:], found, strict=False))
     above = map(of_heading.__getitem__, headings)
     for heading, body in zip(above, found[len(of_heading) :], strict=True):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
 from mdvec.text.hashing import text_hash
-from mdvec.text.prose import FENCE, without_addresses
+from mdvec.text.prose import FENCE, part_addresses
 
 MIN_DOCUMENTS = 8
 """With fewer documents, repeated lines prove nothing."""
@@ -73,7 +73,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _prose_lines(text: str) -> Iterator[tuple[str, str]]:
-    bare = _LINE.findall(without_addresses(text))  # no address spans lines
+    bare = _LINE.findall(part_addresses(text)[0])  # no address spans lines
     for line, parted in zip(_LINE.findall(text), bare, strict=True):
         is_prose = not line.startswith(_CODE_INDENTS) and not _HEADING.match(line)
         yield line, " ".join(_WORD.findall(parted)) if is_prose else ""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mdvec.text import terms
 from mdvec.text.joined import PART, CharacterKinds, folded_codes, in_batches, join_texts, text_of
-from mdvec.text.prose import Prose, part_addresses
+from mdvec.text.prose import Prose, prose_of
 from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Terms(Struct, frozen=True):
 
 def index_terms(text: str) -> Terms:
     """Return the terms of one text, separated by spaces, pairs and singles once; see :func:`terms_of`."""
-    [found] = terms_of([part_addresses(text)])
+    [found] = terms_of([prose_of(text)])
     main, words = (" ".join(each.split()) for each in (found.main, found.words))
     return Terms(main, words, once(found.pairs), once(found.singles))
 

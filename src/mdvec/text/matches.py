@@ -14,7 +14,7 @@ from mdvec.text.folding import VARIANTS, fold_name, normalise
 from mdvec.text.operators import Operator, parse_query
 from mdvec.text.prose import without_marks
 from mdvec.text.scripts import UNSPACED, holds_unspaced
-from mdvec.text.terms import Memory, joined_words, query_terms, run_pattern, word_terms
+from mdvec.text.terms import Memory, forms_of, joined_words, query_terms, run_pattern
 
 # A character with its combining marks: normalising such a unit alone equals normalising it in place.
 # Normalising takes quadratic time in the number of marks; no character has more.
@@ -40,9 +40,9 @@ def match_spans(query: str, text: str) -> list[tuple[int, int]]:
         of their forms, other scripts match anywhere. Quoted phrases match literally, and words after a minus
         do not match.
     """
-    is_wanted, anywhere, phrases = _wanted(query)
+    words, anywhere, phrases = _wanted(query)
     folded, starts, ends = _fold(text)
-    spans = [*_words(folded, is_wanted), *_anywhere(folded, anywhere)]
+    spans = [*_words(folded, words), *_anywhere(folded, anywhere)]
     for operator in phrases:
         spans += phrase_spans(operator.text, folded, prefix=operator.prefix)
     merged: list[tuple[int, int]] = []
@@ -60,16 +60,14 @@ def matched_words(query: str, text: str) -> set[str]:
 
 
 @lru_cache(maxsize=16)  # an answer looks for one query in many texts
-def _wanted(query: str) -> tuple[Memory[bool] | None, tuple[str, ...], tuple[Operator, ...]]:
-    """Return which words are those of a query, the terms that match anywhere, and its quoted phrases."""
+def _wanted(query: str) -> tuple[frozenset[str], tuple[str, ...], tuple[Operator, ...]]:
+    """Return the terms of words, the terms that match anywhere, and the quoted phrases of a query."""
     parsed = parse_query(query)
     terms = query_terms(" ".join(parsed.plain), limit=_MAX_TERMS)
     words, anywhere = terms.words, (*terms.bigrams, *terms.pairs)
     if not (words or anywhere):
         words, anywhere = terms.stop_words, terms.particles
-    wanted = frozenset(words)
-    is_wanted = Memory(lambda word: not wanted.isdisjoint(word_terms(word))) if wanted else None
-    return is_wanted, anywhere, tuple(each for each in parsed.operators if each.is_evidence)
+    return frozenset(words), anywhere, tuple(each for each in parsed.operators if each.is_evidence)
 
 
 def _fold(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
@@ -99,11 +97,9 @@ def _fold(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
 _folded_unit = Memory(normalise)
 
 
-def _words(folded: str, is_wanted: Memory[bool] | None) -> Iterator[tuple[int, int]]:
-    if is_wanted is None:
-        return
-    for match in run_pattern(folded).finditer(folded):
-        if match.lastindex is None and is_wanted[match.group()]:
+def _words(folded: str, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
+    for match in run_pattern(folded).finditer(folded) if wanted else ():
+        if match.lastindex is None and not wanted.isdisjoint(forms_of[match.group()]):
             yield match.span()
 
 

@@ -72,7 +72,7 @@ def is_unspaced_prose(title: str, body: str) -> bool:
     sample = body[:_SAMPLE_CHARS]
     if not holds_unspaced(beyond_ascii(title + sample)):
         return False
-    prose = without_addresses(_CODE.sub(" ", FENCE.sub(" ", sample)))
+    prose, _ = part_addresses(_CODE.sub(" ", FENCE.sub(" ", sample)))
     return is_unspaced(f"{title}\n{_TAG.sub(' ', prose).strip()}")
 
 
@@ -107,24 +107,15 @@ def _bare(found: re.Match[str]) -> str:
     return _STYLE.sub("", found["tag"]) if found["tag"] else found["code"] or ""
 
 
-def part_addresses(text: str) -> Prose:
-    """Separate a text from its addresses and link targets."""
-    text, addresses = _parted(text)
-    seen = without_marks(text)
-    if "|" in text and seen is not text:
-        shown = {*_BEFORE_BAR.findall(seen)}
-        addresses += (each for each in _BEFORE_BAR.findall(text) if each not in shown)
+def prose_of(text: str) -> Prose:
+    """Return a text as its reader sees its words, and what else finds it."""
+    seen, addresses = part_addresses(text)
     spellings = other_spellings(seen)
     addresses += filter(holds_unspaced, spellings)
     return Prose(seen, addresses, [each for each in spellings if not holds_unspaced(each)])
 
 
-def without_addresses(text: str) -> str:
-    """Return a text as its reader sees its words; see :class:`Prose`."""
-    return without_marks(_parted(text)[0])
-
-
-def _parted(text: str) -> tuple[str, list[str]]:
+def part_addresses(text: str) -> tuple[str, list[str]]:
     """Return a text with a space in place of each address and link target, and these."""
     text = without_styles(text)
     parts: list[str] = []
@@ -143,7 +134,12 @@ def _parted(text: str) -> tuple[str, list[str]]:
             parts += text[start : found.start()], " "
             addresses.append(found[0])
             start = found.end()
-    return "".join((*parts, text[start:])), addresses
+    text = "".join((*parts, text[start:]))
+    seen = without_marks(text)
+    if "|" in text and seen is not text:
+        shown = {*_BEFORE_BAR.findall(seen)}
+        addresses += (each for each in _BEFORE_BAR.findall(text) if each not in shown)
+    return seen, addresses
 
 
 def without_marks(text: str) -> str:

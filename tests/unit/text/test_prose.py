@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import pytest
 
 from mdvec.text.indexed_terms import index_terms
-from mdvec.text.prose import is_unspaced_prose, part_addresses, skeletons, without_marks, without_styles
+from mdvec.text.prose import is_unspaced_prose, prose_of, skeletons, without_marks, without_styles
 
 
 def skeleton(text: str, names: Sequence[str]) -> str:
     """Return the skeleton of one text."""
-    [found] = skeletons([part_addresses(text).text], names)
+    [found] = skeletons([prose_of(text).text], names)
     return found
 
 
@@ -79,7 +79,7 @@ def test_plain_english_has_the_skeleton_it_has_beside_other_letters(text: str) -
 def test_an_address_ends_with_its_line(end: str) -> None:
     """It goes on in no other line, whatever ends it, and all else stays as it is."""
     text = f"one{end}see [a](b.md){end}https://x.org/y{end}two [c](d.md"
-    assert part_addresses(text)[:2] == (
+    assert prose_of(text)[:2] == (
         f"one{end}see [a]( ){end} {end}two [c](d.md",
         ["b.md", "https://x.org/y"],
     )
@@ -106,7 +106,7 @@ def test_an_address_ends_with_its_line(end: str) -> None:
 )
 def test_an_address_begins_with_its_scheme(text: str, addresses: list[str]) -> None:
     """That is a word of at most 41 characters; the target of a link begins with its bracket."""
-    assert list(part_addresses(text).addresses) == addresses
+    assert list(prose_of(text).addresses) == addresses
 
 
 @pytest.mark.parametrize(
@@ -136,11 +136,11 @@ def test_markup_inside_a_word_is_no_part_of_it(text: str, seen: str) -> None:
 def test_both_words_of_a_wikilink_are_found(link: str) -> None:
     """Next to Japanese a reader sees the second alone; the first finds the text as an address does."""
     first, second = link.strip("[]").split("|")
-    assert part_addresses(f"日本{link}の話")[:2] == (f"日本{second}の話", [first])
+    assert prose_of(f"日本{link}の話")[:2] == (f"日本{second}の話", [first])
     terms = index_terms(f"日本{link}の話")
     for word in (first, second):
         assert {*index_terms(word).main.split()} <= {*f"{terms.main} {terms.minor}".split()}
-    assert part_addresses(f"see {link} there")[:2] == (f"see {link} there", [])
+    assert prose_of(f"see {link} there")[:2] == (f"see {link} there", [])
 
 
 def test_words_of_addresses_are_minor() -> None:
@@ -163,7 +163,7 @@ def test_words_of_addresses_are_minor() -> None:
 )
 def test_what_is_for_style_sheets_is_no_prose(text: str, prose: str) -> None:
     """What readers may see stays."""
-    assert part_addresses(text).text == prose
+    assert prose_of(text).text == prose
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_what_is_for_style_sheets_is_no_prose(text: str, prose: str) -> None:
 )
 def test_styles_in_code_are_what_a_text_is_about(text: str) -> None:
     """In prose that is no tag, too."""
-    assert part_addresses(text).text == text
+    assert prose_of(text).text == text
 
 
 @pytest.mark.parametrize("piece", ['class="a" ', "class=a ", "<a ", '[a](b "a-', '"a-b" ', "<a class='"])
