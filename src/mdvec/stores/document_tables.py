@@ -80,6 +80,9 @@ class DocumentTables(NarrowedPart, DocumentWriter):
     body_column: ClassVar[str] = "t.body"
     """The text of a row ``t`` of contents."""
 
+    intact: ClassVar[str] = "true"
+    """Whether a row ``d`` of documents, and all but the text that belongs to it, is as it was written."""
+
     links_table: ClassVar[str] = "links l"
     """The table of links, as ``l``, where the links to older versions are read."""
 
@@ -138,7 +141,7 @@ class DocumentTables(NarrowedPart, DocumentWriter):
         return [path for (path,) in self.tables.rows(sql, collection_id, limit)]
 
     def find(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
-        columns = ", ".join({**_DOCUMENT, "body": self.body_column}.values())
+        columns = ", ".join({**_DOCUMENT, "body": self.body_column, "intact": self.intact}.values())
         sql = f"""SELECT {columns} FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
             CROSS JOIN contents t ON t.document_id = d.id WHERE d.collection_id = ? AND d.path = ?"""
         found = self.tables.rows(sql, collection_id, path)
@@ -148,7 +151,7 @@ class DocumentTables(NarrowedPart, DocumentWriter):
         fields["locator"] = locator_of(fields["locator"])
         fields["comments"] = _comments(fields["comments"])
         fields["frontmatter"] = json.loads(fields["frontmatter"])
-        fields["dirty"] = bool(fields["dirty"])
+        fields |= {"dirty": bool(fields["dirty"]), "intact": bool(fields["intact"])}
         fields["warnings"] = tuple(fields["warnings"].splitlines())
         labels = self.tables.rows(
             "SELECT kind, display FROM labels WHERE document_id = ? ORDER BY position", fields["id"]

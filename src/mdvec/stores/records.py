@@ -115,6 +115,7 @@ class StoredDocument(Struct, frozen=True):
         size: As last seen.
         dirty: Whether it is marked as changed since it was indexed.
         indexed_at_ms: When it was written, in milliseconds since 1970.
+        intact: False if anything but its text, of which an error would be raised, differs from its checksum.
         warnings: Messages about what was odd in it.
     """
 
@@ -135,6 +136,7 @@ class StoredDocument(Struct, frozen=True):
     size: int
     dirty: bool
     indexed_at_ms: int
+    intact: bool
     warnings: tuple[str, ...] = ()
 
 

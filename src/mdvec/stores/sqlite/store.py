@@ -60,6 +60,7 @@ class SqliteDocuments(DocumentTables):
     """The documents of a transaction."""
 
     body_column = BODY
+    intact = f"d.checksum = {DOCUMENT_CHECKSUM}"
     links_table = "links l INDEXED BY links_previous"
 
     def _put_terms(
