@@ -141,7 +141,7 @@ def _read(changes: Changes, entry: SourceEntry) -> _Task:
             if stored is not None and path != entry.path and is_cut_alike:
                 # The name of a file may be its title, and so part of the context. A renamed document keeps
                 # the old context until its content changes, so that its new name is embedded and no text.
-                contexts = view.chunks.contexts(changes.collection_id, path)
+                contexts = [each.context for each in view.chunks.of_document(stored.id)]
         # A file on this machine is read. Only a file can say why it has no text, or what was lost or guessed.
         if stored is not None and entry.content_hash is not None and stored.body and not stored.warnings:
             text = with_comments(stored.body, stored.comments)

@@ -368,11 +368,6 @@ class ChunkTables(NarrowedPart, ChunkView):
         arguments = (self.tables.ids(documents), *condition.arguments, limit)
         return places_of_rows(self.tables.rows(sql, *arguments))
 
-    def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
-        sql = """SELECT c.context FROM documents d CROSS JOIN chunks c ON c.document_id = d.id
-            WHERE d.collection_id = ? AND d.path = ? ORDER BY c.ordinal"""
-        return [context for (context,) in self.tables.rows(sql, collection_id, path)]
-
     def _stored(self, rows: Sequence[tuple[Any, ...]]) -> dict[ChunkId, StoredChunk]:
         """Return the chunks of rows of ``_CHUNKS``, with their texts, by id.
 

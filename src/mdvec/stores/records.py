@@ -13,7 +13,8 @@ from msgspec import Struct
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import Chunk
 from mdvec.types.document import Comment, Document
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId, TextHash
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.space import EmbeddingSpace
 
 BM25_K1 = 1.2
 """The saturation of term frequencies: a term adds less than ``(k1 + 1) * idf`` to a score."""
@@ -163,7 +164,22 @@ class StoredChunk(Struct, frozen=True):
     start_line: int
     end_line: int
     token_count: int
+    context: str
     text: str
+
+
+class StoredSpace(Struct, frozen=True):
+    """An embedding space.
+
+    Attributes:
+        id: Opaque, never used again.
+        space: Its model.
+        vectors: Number of its vectors, used or not.
+    """
+
+    id: SpaceId
+    space: EmbeddingSpace
+    vectors: int
 
 
 class DocumentFacts(Struct, frozen=True):

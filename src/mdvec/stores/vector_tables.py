@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdvec.stores.document_tables import ChunkTables
 from mdvec.stores.interface import VectorWriter
-from mdvec.stores.records import ChunkPlace, VectorKind
+from mdvec.stores.records import ChunkPlace, StoredSpace, VectorKind
 from mdvec.stores.tables import NEW_EPOCH, Sql, Tables, memorized
 from mdvec.stores.vectors.follower import AttachedIndex, IndexFollower, NearestQuery
 from mdvec.stores.vectors.journal import TABLES
@@ -113,10 +113,13 @@ class Matrices:
 class SpaceTables(NarrowedPart):
     """The embedding spaces of a transaction; a :class:`mdvec.stores.interface.SpaceWriter`."""
 
-    def all(self) -> dict[SpaceId, EmbeddingSpace]:
+    def all(self) -> list[StoredSpace]:
         self._where.require_everything()
-        rows = self.tables.rows("SELECT id, key FROM spaces ORDER BY id")
-        return {SpaceId(space_id): EmbeddingSpace.from_key(key) for space_id, key in rows}
+        rows = self.tables.rows(
+            """SELECT s.id, s.key, (SELECT count(*) FROM vectors v WHERE v.space_id = s.id)
+            FROM spaces s ORDER BY s.id"""
+        )
+        return [StoredSpace(SpaceId(key), EmbeddingSpace.from_key(space), size) for key, space, size in rows]
 
     @memorized
     def find(self, space: EmbeddingSpace) -> SpaceId | None:
@@ -219,11 +222,6 @@ class VectorTables(NarrowedPart, VectorWriter):
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         return self._matrix(space_id).vectors(ids)
-
-    def count(self, space_id: SpaceId) -> int:
-        self._where.require_everything()
-        ((count,),) = self.tables.rows("SELECT count(*) FROM vectors WHERE space_id = ?", space_id)
-        return int(count)
 
     def page(
         self, space_id: SpaceId, *, after: bytes, limit: int

@@ -14,6 +14,7 @@ from mdvec.stores.records import (
     PendingText,
     StoredChunk,
     StoredDocument,
+    StoredSpace,
     VectorKind,
 )
 from mdvec.types.change import KnownDocument
@@ -118,9 +119,6 @@ class ChunkView(Protocol):
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
 
-    def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
-        """Return the context of each chunk of a document, in order; empty if there is no such document."""
-
 
 class WordView(Protocol):
     """Searches by words."""
@@ -163,8 +161,8 @@ class WordView(Protocol):
 class SpaceView(Protocol):
     """The embedding spaces of a snapshot."""
 
-    def all(self) -> dict[SpaceId, EmbeddingSpace]:
-        """Return every space that was opened, by id, in order of id."""
+    def all(self) -> list[StoredSpace]:
+        """Return every space that was opened, in order of id."""
 
     def find(self, space: EmbeddingSpace) -> SpaceId | None:
         """Return the id of a space; None if it was never opened."""
@@ -217,9 +215,6 @@ class VectorView(Protocol):
         have the same skeleton, the first alone. So equal documents give an equal sample, and a new one
         changes little of it.
         """
-
-    def count(self, space_id: SpaceId) -> int:
-        """Return the number of stored vectors of a space, used or not."""
 
     def page(
         self, space_id: SpaceId, *, after: bytes, limit: int
