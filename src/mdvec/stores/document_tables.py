@@ -1,4 +1,4 @@
-"""Documents and chunks as rows, the same in every database with our tables; an adapter adds what differs."""
+"""Documents and chunks as rows, the same in every database with our tables; adapters fill in the rest."""
 
 # ruff: noqa: S608 - the SQL is put together from constants; values are always bound
 
@@ -81,7 +81,7 @@ class DocumentTables(NarrowedPart, DocumentWriter):
     """The text of a row ``t`` of contents."""
 
     intact: ClassVar[str] = "true"
-    """Whether a row ``d`` of documents, and all but the text that belongs to it, is as it was written."""
+    """Whether a row ``d`` of documents, with all that belongs to it except the text, matches its checksum."""
 
     links_table: ClassVar[str] = "links l"
     """The table of links, as ``l``, where the links to older versions are read."""
@@ -94,10 +94,10 @@ class DocumentTables(NarrowedPart, DocumentWriter):
 
     @abstractmethod
     def _complete(self, documents: Sequence[int], records: Sequence[DocumentRecord]) -> None:
-        """Write what follows from the rows of new documents."""
+        """Complete the rows of new documents."""
 
     def _revive(self) -> None:
-        """Write what follows from documents that are superseded no more; nothing, unless an adapter does."""
+        """Note that documents are superseded no more; does nothing, unless an adapter does."""
 
     def page(
         self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
@@ -319,7 +319,7 @@ class ChunkTables(NarrowedPart, ChunkView):
     Args:
         tables: The transaction.
         where: Which chunks a ``Where`` covers.
-        texts: Returns the texts of documents: those of chunks are cut from them.
+        texts: Returns the texts of documents, from which the texts of chunks are cut.
     """
 
     # True for SQLite, which has one writer at a time: the ids of a document's chunks follow each other.

@@ -50,7 +50,7 @@ class VectorKind(StrEnum):
 class ChunkTerms(Struct, frozen=True):
     """The terms of one chunk by field, separated by white space, repeated as often as they occur.
 
-    They are those of its text, of its heading path, and of the document's title, aliases and file name.
+    They come from its text, its heading path, and the document's title, aliases and file name.
 
     Attributes:
         main: The subject (see :class:`mdvec.text.indexed_terms.Terms`).
@@ -70,7 +70,7 @@ class DocumentRecord(Struct, frozen=True):
         fingerprint: The versions of parser, terms and chunker.
         document: The parsed document, with its links and labels.
         chunks: Its chunks, in order.
-        text_hashes: The identity of what is embedded of each chunk, in the same order.
+        text_hashes: The identity of the embedded text of each chunk, in the same order.
         terms: The terms of each chunk, in the same order.
         unspaced: Whether its prose is mostly in scripts that are written without spaces.
         skeletons: Hashes of the chunks' texts without names and addresses, in the same order; equal ones are
@@ -91,7 +91,7 @@ class DocumentRecord(Struct, frozen=True):
 
 
 def first_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return those names of a document that are embedded, cut to their largest size, each once."""
+    """Return the names of a document that are embedded, cut to their largest size, each once."""
     return tuple(dict.fromkeys(name[:MAX_NAME_CHARS] for name in names[:MAX_NAMES]))
 
 
@@ -106,7 +106,7 @@ class StoredDocument(Struct, frozen=True):
         locator: The name as the file system spells it.
         title: For people.
         body: The whole text, see :class:`mdvec.types.document.Document`.
-        comments: What the author hid in it, see :func:`mdvec.types.document.with_comments`.
+        comments: The parts that the author hid, see :func:`mdvec.types.document.with_comments`.
         content_start: Where the text after the frontmatter starts.
         frontmatter: Parsed frontmatter.
         tags: As written.
@@ -116,8 +116,8 @@ class StoredDocument(Struct, frozen=True):
         size: As last seen.
         dirty: Whether it is marked as changed since it was indexed.
         indexed_at_ms: When it was written, in milliseconds since 1970.
-        intact: False if anything but its text, of which an error would be raised, differs from its checksum.
-        warnings: Messages about what was odd in it.
+        intact: False if it differs from its checksum; a damaged text is an error.
+        warnings: Messages about guesses and losses.
     """
 
     id: DocumentId
@@ -183,13 +183,13 @@ class StoredSpace(Struct, frozen=True):
 
 
 class DocumentFacts(Struct, frozen=True):
-    """What a document says of itself.
+    """The facts that a document states about itself.
 
     Attributes:
         tags: As written.
         frontmatter: Parsed frontmatter.
         changed_ns: When it was last updated, by itself or else its file; 0 if nothing says when.
-        comments: What readers do not see of it, in order.
+        comments: The parts that readers do not see, in order.
     """
 
     tags: tuple[str, ...]

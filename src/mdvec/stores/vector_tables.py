@@ -1,6 +1,6 @@
 """Dense search through matrices in memory, the same for every store that has tables.
 
-A matrix follows the commits of its store by ids that only grow: what is new since then is read and added.
+A matrix follows the commits of its store by ids that only grow: rows with larger ids are read and added.
 """
 
 from __future__ import annotations
@@ -313,7 +313,7 @@ class VectorTables(NarrowedPart, VectorWriter):
         return space if space.version == self.tables.version else self.update_matrix(space_id, space)
 
     def update_matrix(self, space_id: SpaceId, space: SpaceMatrix) -> SpaceMatrix:
-        """Return a matrix of an earlier version in the same epoch with what is new in the snapshot."""
+        """Return a matrix of an earlier version in the same epoch, with the new rows of the snapshot."""
         from mdvec.stores.matrix import Matrix
         from mdvec.stores.matrix_file import SpaceMatrix
 

@@ -239,7 +239,7 @@ class PostgresVectors(VectorTables):
 
 
 def take_texts(tables: Tables, space_id: SpaceId, hashes: Sequence[TextHash], token: int) -> set[TextHash]:
-    """Take those of the texts that have no vector and that no live process has; return them."""
+    """Take the texts that have no vector and that no live process has taken; return them."""
     live = [each for each in _live_tokens(tables) if each != token]
     rows = tables.rows(_TAKE, space_id, token, list({*hashes}), space_id, live)
     return {TextHash(row[0]) for row in rows}
