@@ -153,8 +153,7 @@ def _read(changes: Changes, entry: SourceEntry) -> _Task:
 def _intact(view: View, collection_id: CollectionId, path: str) -> StoredDocument | None:
     """Return the document at a path; None if what the store has of it is damaged."""
     with suppress(DamagedDatabaseError, ValueError, TypeError):
-        stored = view.documents.find(collection_id, path)
-        return stored if stored is not None and stored.intact else None
+        return view.documents.find(collection_id, path, verified=True)
     return None
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from mdvec.clock import now_ms
+from mdvec.errors import DamagedDatabaseError
 from mdvec.stores.columns import (
     CHUNKS,
     DOCUMENTS,
@@ -140,18 +141,26 @@ class DocumentTables(NarrowedPart, DocumentWriter):
             ORDER BY dirty_since_ms, path LIMIT ?"""
         return [path for (path,) in self.tables.rows(sql, collection_id, limit)]
 
-    def find(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
-        columns = ", ".join({**_DOCUMENT, "body": self.body_column, "intact": self.intact}.values())
-        sql = f"""SELECT {columns} FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
+    def find(
+        self, collection_id: CollectionId, path: str, *, verified: bool = False
+    ) -> StoredDocument | None:
+        columns = ", ".join({**_DOCUMENT, "body": self.body_column}.values())
+        intact = self.intact if verified else "true"
+        sql = f"""SELECT {intact}, {columns}
+            FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
             CROSS JOIN contents t ON t.document_id = d.id WHERE d.collection_id = ? AND d.path = ?"""
         found = self.tables.rows(sql, collection_id, path)
         if not found:
             return None
-        fields = dict(zip(_DOCUMENT, found[0], strict=True))
+        is_intact, *row = found[0]
+        if not is_intact:
+            msg = f"{path} is damaged in the index"
+            raise DamagedDatabaseError(msg)
+        fields = dict(zip(_DOCUMENT, row, strict=True))
         fields["locator"] = locator_of(fields["locator"])
         fields["comments"] = _comments(fields["comments"])
         fields["frontmatter"] = json.loads(fields["frontmatter"])
-        fields |= {"dirty": bool(fields["dirty"]), "intact": bool(fields["intact"])}
+        fields["dirty"] = bool(fields["dirty"])
         fields["warnings"] = tuple(fields["warnings"].splitlines())
         labels = self.tables.rows(
             "SELECT kind, display FROM labels WHERE document_id = ? ORDER BY position", fields["id"]

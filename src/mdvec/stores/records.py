@@ -116,7 +116,6 @@ class StoredDocument(Struct, frozen=True):
         size: As last seen.
         dirty: Whether it is marked as changed since it was indexed.
         indexed_at_ms: When it was written, in milliseconds since 1970.
-        intact: False if it differs from its checksum; a damaged text is an error.
         warnings: Messages about guesses and losses.
     """
 
@@ -137,7 +136,6 @@ class StoredDocument(Struct, frozen=True):
     size: int
     dirty: bool
     indexed_at_ms: int
-    intact: bool
     warnings: tuple[str, ...] = ()
 
 

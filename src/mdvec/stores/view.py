@@ -70,8 +70,19 @@ class DocumentView(Protocol):
     def dirty(self, collection_id: CollectionId, limit: int) -> list[str]:
         """Return the documents that are marked dirty, the oldest mark first, then by path."""
 
-    def find(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
-        """Return the document at a path."""
+    def find(
+        self, collection_id: CollectionId, path: str, *, verified: bool = False
+    ) -> StoredDocument | None:
+        """Return the document at a path.
+
+        Args:
+            collection_id: Its collection.
+            path: Its path.
+            verified: Compare all that belongs to it with its checksum, not the text alone; slow.
+
+        Raises:
+            DamagedDatabaseError: If a checksum differs.
+        """
 
     def facts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, DocumentFacts]:
         """Return the facts that documents state about themselves, by id; unknown ids are left out."""

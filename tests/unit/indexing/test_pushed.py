@@ -36,7 +36,6 @@ def stored(path: str, sections: list[IndexedSection]) -> StoredDocument:
         size=0,
         dirty=False,
         indexed_at_ms=0,
-        intact=True,
     )
 
 

@@ -29,7 +29,6 @@ def _stored(body: str) -> StoredDocument:
         size=len(body),
         dirty=False,
         indexed_at_ms=0,
-        intact=True,
     )
 
 
