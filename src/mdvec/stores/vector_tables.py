@@ -55,6 +55,10 @@ _OLD_OWNERS = """SELECT {owner}, v.id FROM vectors v CROSS JOIN {table} o ON o.t
 _PAGE = """SELECT v.text_hash, {vector} FROM vectors v WHERE v.space_id = ? AND v.text_hash > ?
     ORDER BY v.text_hash LIMIT ?"""
 
+_COUNT_PENDING_NAMES = """SELECT count(DISTINCT n.text_hash) FROM names n
+    CROSS JOIN documents d ON d.id = n.document_id WHERE d.collection_id = ? AND NOT d.superseded
+    AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = n.text_hash)"""
+
 _OWNERS = {VectorKind.TEXT: "o.id", VectorKind.NAME: "o.document_id"}
 _NO_IDS = {"vectors": 0, "chunks": 0, "names": 0}
 
@@ -229,6 +233,10 @@ class VectorTables(NarrowedPart, VectorWriter):
         self._where.require_everything()
         found = self.tables.rows(_PAGE.format(vector=self.tables.vector), space_id, after, limit)
         return [TextHash(row[0]) for row in found], self._decoded(space_id, [row[1] for row in found])
+
+    def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
+        ((count,),) = self.tables.rows(_COUNT_PENDING_NAMES, collection_id, space_id)
+        return int(count)
 
     def drop_unused(self, *, keep: int = 0) -> int:
         return removed(self.tables, self.tables.change(_DROP_UNUSED, keep))

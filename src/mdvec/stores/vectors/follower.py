@@ -73,12 +73,16 @@ class AttachedIndex(Struct, frozen=True):
 class IndexFollower:
     """A vector index that follows its store up to one snapshot.
 
+    Attributes:
+        location: Where the index is, for people.
+
     Args:
         attached: The index.
         tables: The snapshot.
     """
 
     def __init__(self, attached: AttachedIndex, tables: Tables) -> None:
+        self.location = attached.index.location
         self._attached = attached
         self._index = attached.index
         self._tables = tables
@@ -87,11 +91,6 @@ class IndexFollower:
     @cached_property
     def _journals(self) -> dict[tuple[SpaceId, VectorKind], SpaceJournal]:
         return read_journals(self._tables, self._attached.current_version)
-
-    @property
-    def location(self) -> str:
-        """Where the index is, for people."""
-        return self._index.location
 
     def propose(self, query: NearestQuery, collections: Sequence[CollectionId] | None) -> list[int] | None:
         """Return the owners that may be among the nearest, after the index has caught up.

@@ -125,16 +125,17 @@ class SpaceJournal(Struct, frozen=True):
         if mark is None:
             return Progress.BEHIND
         applied, now = _decode(mark), self.now
-        # A backup was put back when the mark is of a later version than the store has.
-        if applied is None or (applied.version > now.version and applied.version > self.current_version()):
+        if applied is None or applied.store != now.store:
             return Progress.LOST
-        if applied.store != now.store:
+        # A backup was put back when the mark is of a later version than the store has.
+        is_later = applied.version > now.version
+        if is_later and applied.version > self.current_version():
             return Progress.LOST
         # After more removals, some that the snapshot still shows may be gone.
         is_same = applied.removed == now.removed
         if is_same and applied.vector >= now.vector and applied.owner >= now.owner:
             return Progress.CURRENT
-        if applied.version > now.version:
+        if is_later:
             return Progress.AHEAD
         removals = self._removals(applied)
         is_complete = len(removals) == now.removed - applied.removed

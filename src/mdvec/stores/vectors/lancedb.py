@@ -163,11 +163,11 @@ class LanceVectorIndex(VectorIndex):
         self._folder.refuse_other_files()
         if self._folder.path is not None and not self._folder.path.exists():
             return None
-        region, endpoint = self._settings.region, self._settings.endpoint
-        allow_http = "true" if endpoint is not None and endpoint.startswith("http://") else None
+        region, endpoint = self._settings.region, self._settings.endpoint or ""
+        allow_http = "true" if endpoint.startswith("http://") else None
         options = {"aws_region": region, "aws_endpoint": endpoint, "allow_http": allow_http}
-        storage_options = {name: value for name, value in options.items() if value is not None}
-        return lancedb.connect(self.location, storage_options=storage_options)
+        given = {name: value for name, value in options.items() if value}
+        return lancedb.connect(self.location, storage_options=given)
 
     def _remove_damage(self) -> None:
         """Empty a folder whose tables cannot be read though no process writes."""

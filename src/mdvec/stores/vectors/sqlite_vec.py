@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -101,11 +101,13 @@ class SqliteVecIndex(VectorIndex):
         with usable(self.location, _FAILURES), closing(_open(self._path)) as connection:
             try:
                 _prepare(connection)
-                with _transaction(connection, write=write):
-                    return work(connection)
+                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")  # closing rolls back
+                found = work(connection)
+                connection.execute("COMMIT")
             except _DAMAGE:
                 _empty(connection)
                 return damaged
+            return found
 
 
 def _refuse_other_files(path: Path) -> None:
@@ -147,30 +149,22 @@ def _prepare(connection: apsw.Connection) -> None:
     if connection.pragma("schema_version"):
         _empty(connection)
     connection.pragma("journal_mode", "wal")
-    with _transaction(connection, write=True):
-        if connection.pragma("application_id") != _APPLICATION_ID:  # no other process was faster
-            connection.execute(_SPACES)
-            connection.pragma("application_id", _APPLICATION_ID)
+    connection.execute("BEGIN IMMEDIATE")
+    if connection.pragma("application_id") != _APPLICATION_ID:  # no other process was faster
+        connection.execute(_SPACES)
+        connection.pragma("application_id", _APPLICATION_ID)
+    connection.execute("COMMIT")
 
 
 def _empty(connection: apsw.Connection) -> None:
     """Remove everything, also from a damaged file, without taking the file from other processes."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
     connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 1)
     try:
         connection.execute("VACUUM")
     finally:
         connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 0)
-
-
-@contextmanager
-def _transaction(connection: apsw.Connection, *, write: bool) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-    try:
-        yield
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
 
 
 def _find(connection: apsw.Connection, space: IndexedSpace) -> tuple[int, Mark | None]:
