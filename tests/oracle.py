@@ -1,13 +1,13 @@
-"""What a store must find, from the definitions: plain loops over every document, chunk and vector."""
+"""The results that a store must find, from the definitions: plain loops over every document and vector."""
 
 from __future__ import annotations
 
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,20 +21,15 @@ from mdvec.types.query import Filters, TagMatch
 
 T = TypeVar("T")
 Query = NDArray[np.float32]
+Key: TypeAlias = tuple[str, str]
+"""Collection and path of a document; ids differ between stores."""
 
 DIGITS = 6
 """Of a similarity; the stored float16 holds less."""
 
 
-class Key(NamedTuple):
-    """A document by what is the same in every store."""
-
-    collection: str
-    path: str
-
-
 class Place(NamedTuple):
-    """A chunk by what is the same in every store."""
+    """A chunk by collection, path and position."""
 
     collection: str
     path: str
@@ -43,7 +38,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Scope:
-    """Which documents and chunks may be found; the same as a ``Where``, by names and paths."""
+    """The documents and chunks that may be found; the same as a ``Where``, by names and paths."""
 
     collections: tuple[str, ...]
     filters: Filters = field(default_factory=Filters)
@@ -52,10 +47,10 @@ class Scope:
 
 
 class Oracle:
-    """Everything that was written to a store, and searches over all of it.
+    """Everything that was written to a store, and searches over all of it. Each document has a chunk.
 
     Attributes:
-        documents: In the order in which they were written.
+        documents: By collection and path, in the order in which they were written.
         vectors: float16 by text, the oldest first.
     """
 
@@ -66,11 +61,11 @@ class Oracle:
     def put(self, collection: str, record: DocumentRecord) -> None:
         """Write a document instead of the one at its path."""
         self.remove(collection, record.document.path)
-        self.documents[Key(collection, record.document.path)] = record
+        self.documents[collection, record.document.path] = record
 
     def remove(self, collection: str, path: str) -> None:
         """Remove a document, if it is there."""
-        self.documents.pop(Key(collection, path), None)
+        self.documents.pop((collection, path), None)
 
     def embed(self, vectors: Mapping[str, Query]) -> None:
         """Give texts vectors; one that has a vector keeps it."""
@@ -79,7 +74,7 @@ class Oracle:
 
     def drop_unused(self, keep: int) -> None:
         """Remove vectors that no chunk and no name uses, except the newest ``keep``."""
-        used = {key for record in self.documents.values() for key in (*record.text_hashes, *_names(record))}
+        used = {key for each in self.documents.values() for key in (*each.text_hashes, *_names(each))}
         unused = [key for key in self.vectors if key not in used]
         for key in unused[: max(len(unused) - keep, 0)]:
             del self.vectors[key]
@@ -88,10 +83,7 @@ class Oracle:
         self, terms: Sequence[str], scope: Scope, limit: int, must: Sequence[str] = ()
     ) -> list[tuple[Place, float]]:
         """Rank the chunks that hold one of the terms, or one of those in ``must``."""
-        held = {
-            place: [Counter(fields.split()) for fields in (each.main, each.minor)]
-            for place, each in self._chunks("terms").items()
-        }
+        held = self._terms()
         lengths = {place: sum(each.total() for each in fields) for place, fields in held.items()}
         mean_length = sum(lengths.values()) / max(len(lengths), 1)
         held_by, scores = self.frequencies(terms), dict[Place, float]()
@@ -106,44 +98,44 @@ class Oracle:
 
     def frequencies(self, terms: Sequence[str]) -> dict[str, int]:
         """Return how many chunks hold each of some terms."""
-        texts = [f"{each.main} {each.minor}".split() for each in self._chunks("terms").values()]
-        return {term: sum(term in each for each in texts) for term in terms}
+        held = self._terms().values()
+        return {term: sum(any(each[term] for each in fields) for fields in held) for term in terms}
 
     def nearest_chunks(self, query: Query, scope: Scope, limit: int) -> list[tuple[Place, float]]:
         """Rank the chunks that have a vector."""
-        texts = self._chunks("text_hashes")
-        return _best_first({each: self._near(query, [texts[each]]) for each in self.places(scope)}, limit)
+        return _best_first(
+            {each: self._near(query, [self._text(each)]) for each in self.places(scope)}, limit
+        )
 
     def nearest_documents(self, query: Query, scope: Scope, limit: int) -> list[tuple[Key, float]]:
         """Rank the documents that hold a chunk inside, and of which a name has a vector."""
-        inside = dict.fromkeys(Key(place.collection, place.path) for place in self.places(scope))
-        names = {key: [*_names(self.documents[key])] for key in inside}
-        return _best_first({key: self._near(query, names[key]) for key in inside}, limit)
+        inside = dict.fromkeys(each[:2] for each in self.places(scope))
+        return _best_first({key: self._near(query, _names(self.documents[key])) for key in inside}, limit)
 
     def sample(self, query: Query, count: int) -> list[float]:
         """Return the similarities of the ``count`` texts with the smallest hashes, in order of place.
 
         Of like texts, the one with the smallest hash is left.
         """
-        texts, skeletons = self._chunks("text_hashes"), self._chunks("skeletons")
-        every = self.places(Scope(tuple({key.collection for key in self.documents})))
-        known = {texts[place]: place for place in reversed(every) if texts[place] in self.vectors}
+        every = self.places(Scope(tuple({collection for collection, _ in self.documents})))
+        known = {key: each for each in reversed(every) if (key := self._text(each)) in self.vectors}
         chosen = dict[bytes, TextHash]()
         for key in sorted(known)[:count]:
-            chosen.setdefault(skeletons[known[key]] or key, key)
+            place = known[key]
+            chosen.setdefault(self.documents[place[:2]].skeletons[place.ordinal] or key, key)
         sampled = sorted(chosen.values(), key=lambda key: every.index(known[key]))
         return [self._near(query, [key]) for key in sampled]
 
     def called(self, name: str, scope: Scope) -> list[Key]:
         """Return the documents inside with a name, by path."""
-        names = {key: map(fold_name, record.document.names) for key, record in self.documents.items()}
-        return sorted((key for key in self._inside(scope) if name in names[key]), key=lambda key: key.path)
+        names = {key: map(fold_name, record.document.names) for key, record in self._inside(scope).items()}
+        return sorted((key for key in names if name in names[key]), key=lambda key: key[1])
 
     def tags(self, scope: Scope) -> list[tuple[str, int]]:
         """Count the documents of each tag, most used first, then by name; as the first document spells it."""
         counted, shown = Counter[str](), dict[str, str]()
-        for key in self._inside(scope):
-            tags = {_fold(tag): tag for tag in reversed(self.documents[key].document.tags)}
+        for record in self._inside(scope).values():
+            tags = {_fold(tag): tag for tag in reversed(record.document.tags)}
             counted.update(tags.keys())
             shown = tags | shown
         return [(shown[tag], counted[tag]) for tag in sorted(counted, key=lambda tag: (-counted[tag], tag))]
@@ -151,7 +143,7 @@ class Oracle:
     def pending(self, kind: VectorKind, collection: str) -> list[str]:
         """Return the texts of a kind without a vector, each once, the oldest first."""
         found: dict[TextHash, str] = {}
-        for record in (record for key, record in self.documents.items() if key.collection == collection):
+        for record in (record for key, record in self.documents.items() if key[0] == collection):
             texts = {text_hash(each.embedded_text): each.embedded_text for each in record.chunks}
             found |= _names(record) if kind is VectorKind.NAME else texts
         return [text for key, text in found.items() if key not in self.vectors]
@@ -167,24 +159,23 @@ class Oracle:
         ]
         return [place for _, place in sorted(found)]
 
-    def _inside(self, scope: Scope) -> list[Key]:
-        """Return the documents inside: where depths matter, one of their chunks has to be."""
-        deep = {Key(place.collection, place.path) for place in self.places(scope)}
-        return [
-            key
-            for key, record in self.documents.items()
-            if (key in deep if scope.filters.depths else _fits(key, record, scope))
-        ]
+    def _inside(self, scope: Scope) -> dict[Key, DocumentRecord]:
+        """Return the documents with a chunk inside."""
+        keys = {each[:2] for each in self.places(scope)}
+        return {key: record for key, record in self.documents.items() if key in keys}
 
-    def _chunks(self, part: str) -> dict[Place, Any]:
-        """Return a part of the record of each chunk."""
+    def _terms(self) -> dict[Place, list[Counter[str]]]:
+        """Return the terms of each chunk, by field."""
         return {
-            Place(*key, ordinal): each
+            Place(*key, ordinal): [Counter(each.main.split()), Counter(each.minor.split())]
             for key, record in self.documents.items()
-            for ordinal, each in enumerate(getattr(record, part))
+            for ordinal, each in enumerate(record.terms)
         }
 
-    def _near(self, query: Query, texts: Sequence[TextHash]) -> float:
+    def _text(self, place: Place) -> TextHash:
+        return self.documents[place[:2]].text_hashes[place.ordinal]
+
+    def _near(self, query: Query, texts: Iterable[TextHash]) -> float:
         """Return the largest similarity of some texts; NaN if none has a vector."""
         held = [self.vectors[key].astype(np.float64) for key in texts if key in self.vectors]
         near = [round(float(query.astype(np.float64) @ each), DIGITS) for each in held]
@@ -206,18 +197,18 @@ def _updated_ns(record: DocumentRecord) -> int:
 
 
 def _fits(key: Key, record: DocumentRecord, scope: Scope) -> bool:
-    filters, tags = scope.filters, list(map(_fold, record.document.tags))
+    (collection, path), filters, tags = key, scope.filters, list(map(_fold, record.document.tags))
     met = [
         any(tag == each or tag.startswith(f"{each}/") for tag in tags) for each in map(_fold, filters.tags)
     ]
     prefix = None if filters.alias_prefix is None else _fold(filters.alias_prefix)
     return (
-        key.collection in scope.collections
-        and (scope.only is None or key.path in scope.only)
-        and key.path not in scope.hidden
+        collection in scope.collections
+        and (scope.only is None or path in scope.only)
+        and path not in scope.hidden
         and (not met or (any(met) if filters.tag_match is TagMatch.ANY else all(met)))
         and (prefix is None or any(_fold(each).startswith(prefix) for each in record.document.aliases))
-        and (filters.path is None or compile_glob(filters.path)(key.path))
+        and (filters.path is None or compile_glob(filters.path)(path))
         and (filters.updated_since_ns is None or _updated_ns(record) >= filters.updated_since_ns)
         and (filters.updated_until_ns is None or _updated_ns(record) < filters.updated_until_ns)
     )

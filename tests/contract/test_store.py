@@ -342,13 +342,14 @@ def test_like_texts_have_equal_skeletons(store: Store, notes: Collection) -> Non
     assert {*map(type, found.values())} == {bytes, type(None)}
 
 
-def test_contexts_are_those_of_chunks(store: Store, notes: Collection) -> None:
-    """In order; a document that is not there has none."""
+def test_chunks_have_their_contexts(store: Store, notes: Collection) -> None:
+    """As they were written."""
     document, chunks = make_document("a.md", ["one", "two"])
     with store.write() as writer:
         put(writer, notes.id, document, [replace(chunk, context=f"c{chunk.ordinal}") for chunk in chunks])
-    assert read(store, lambda view: view.chunks.contexts(notes.id, "a.md")) == ["c0", "c1"]
-    assert read(store, lambda view: view.chunks.contexts(notes.id, "b.md")) == []
+    key = document_at(store, notes, "a.md").id
+    found = read(store, lambda view: view.chunks.of_document(key))
+    assert [each.context for each in found] == ["c0", "c1"]
 
 
 def test_ids_are_never_used_again(store: Store, notes: Collection) -> None:
@@ -640,4 +641,4 @@ def test_a_snapshot_of_some_collections_leaves_the_others_out(world: World) -> N
         assert {*view.words.frequencies(["cat", "secret"]).of_term} == {"cat"}
         assert [each.name for each in view.collections.all()] == ["first"]
         with pytest.raises(NotAllowedError):
-            view.vectors.count(world.space_id)
+            view.spaces.all()

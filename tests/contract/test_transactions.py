@@ -73,7 +73,6 @@ def observed(world: World, view: View) -> dict[str, object]:
         "chunks": view.chunks.get(ids),
         "places": view.chunks.places(ids),
         "places_in": view.chunks.places_in(documents, where, 9),
-        "contexts": view.chunks.contexts(first, "a.md"),
         "links_of": view.documents.links_of(documents),
         "links_to": view.documents.links_to(first, "b"),
         "versions": view.documents.versions(first),

@@ -25,7 +25,7 @@ from tests.contract.store_world import (
 )
 from tests.oracle import Scope
 
-from mdvec.stores.records import VectorKind
+from mdvec.stores.records import StoredSpace, VectorKind
 from mdvec.text.hashing import text_hash
 from mdvec.types.ids import ChunkId, DocumentId, SpaceId, TextHash
 from mdvec.types.query import Filters, Where
@@ -248,7 +248,7 @@ def test_all_spaces_and_vectors_can_be_read(world: World) -> None:
     world.embed({f"text {number}": vectors[number] for number in range(25)})
     expected = sorted((text_hash(f"text {number}"), number) for number in range(25))
     with world.store.read() as view:
-        assert view.spaces.all() == {world.space_id: SPACE}
+        assert view.spaces.all() == [StoredSpace(world.space_id, SPACE, len(vectors))]
         hashes: list[TextHash] = []
         read: list[NDArray[np.float32]] = []
         while page := view.vectors.page(world.space_id, after=hashes[-1] if hashes else b"", limit=10):

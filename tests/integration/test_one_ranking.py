@@ -64,8 +64,8 @@ def answers(store: Store) -> Hits:
     """Return the ten first hits of each question, as path and position; every third one is filtered."""
     hits = []
     with store.read() as view:
-        (space_id,) = view.spaces.all()
-        searched = [SearchedCollection(each, EMBEDDER, space_id) for each in view.collections.all()]
+        (space,) = view.spaces.all()
+        searched = [SearchedCollection(each, EMBEDDER, space.id) for each in view.collections.all()]
         collections = tuple(each.collection.id for each in searched)
         for number, text in enumerate(questions()):
             filters = Filters(path="ja/**") if number % 3 == 2 else Filters()

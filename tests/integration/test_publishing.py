@@ -176,8 +176,8 @@ def test_nothing_private_is_published(workspace: Workspace, folder: Path, tmp_pa
     with store.read() as view:
         (collection,) = view.collections.all()
         (space,) = view.spaces.all()
-        assert view.collections.counts(collection.id, space).pending_chunks == 0
-        vectors, _ = view.vectors.page(space, after=b"", limit=100)
+        assert view.collections.counts(collection.id, space.id).pending_chunks == 0
+        vectors, _ = view.vectors.page(space.id, after=b"", limit=100)
         assert len(vectors) <= 2 * 3, "of two texts and their names"
     assert store.check() == [], "checksums are right"
     store.close()

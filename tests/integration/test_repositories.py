@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import apsw
 import msgspec
 import pytest
 from tests.fakes.git_repository import GitRepository
@@ -327,6 +328,35 @@ def test_what_only_moved_or_is_cut_anew_is_not_fetched(on_github: Workspace, ser
     assert _update(on_github).moved == 3
     assert server.calls() == ["commits", "trees", "blobs"]  # the binary file, under its new name
     assert [chunk.text for chunk in on_github.chunks()] == cut_anew
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE contents SET body = replace(body, 'sun', 'fun')",
+        "UPDATE contents SET comments = replace(comments, 'secret', 'sacred')",
+        "UPDATE chunks SET context = 'x' WHERE document_id = 1",
+        "UPDATE contents SET frontmatter = '{' WHERE document_id = 1",
+        "UPDATE documents SET title = CAST(x'ff' AS TEXT) WHERE id = 1",
+    ],
+)
+@pytest.mark.parametrize("moves", [True, False], ids=["moved", "cut anew"])
+def test_what_is_damaged_in_the_store_is_fetched(
+    on_github: Workspace, server: GithubServer, tmp_path: Path, damage: str, *, moves: bool
+) -> None:
+    """Nothing damaged is written again as if it were right; what is intact is not fetched."""
+    with closing(apsw.Connection(str(tmp_path / "i.sqlite"))) as connection:
+        connection.execute(damage)
+        assert connection.changes()
+    folder = "moved/" if moves else ""
+    if moves:
+        server.commit({f"{folder}{path}": content for path, content in _FILES.items()})
+    on_github.import_collection(NAME, ImportOptions(max_tokens=None if moves else 8))
+    assert server.calls().count("blobs") == 1 + moves  # the binary file looks new under its new name
+    for path in _paths(on_github):
+        assert on_github.read(path).text.encode() == _FILES[path.removeprefix(folder)]
+    (finding,) = (each for each in on_github.doctor() if each.subject == "database")
+    assert finding.severity is Severity.OK
 
 
 def test_what_was_guessed_is_said_again_when_it_is_cut_anew(

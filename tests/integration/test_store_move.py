@@ -56,8 +56,8 @@ def assert_equal(first: Store, second: Store) -> None:
     """Both hold the same, and rank the same by words and by vectors."""
     with first.read() as one, second.read() as other:
         assert describe(one) == describe(other)
-        (space_id, space), *_ = one.spaces.all().items()
-        other_id = other.spaces.find(space)
+        first_space, *_ = one.spaces.all()
+        space_id, other_id = first_space.id, other.spaces.find(first_space.space)
         assert other_id is not None
         for text in QUERIES:
             rankings = []

@@ -47,7 +47,6 @@ BY_ALL = {"spaces.unrelated"}  # a scale that is measured once
 REFUSED: dict[str, Callable[[View, SpaceId], object]] = {
     "spaces.all": lambda view, _: view.spaces.all(),
     "vectors.page": lambda view, space: view.vectors.page(space, after=b"", limit=MANY),
-    "vectors.count": lambda view, space: view.vectors.count(space),
     "vectors.known": lambda view, space: view.vectors.known(space, [text_hash("a")]),
 }
 
@@ -121,7 +120,6 @@ class Reader:
                 (self.chunks[each.id], each.skeleton or b"") for each in view.chunks.places(chunks)
             ),
             "chunks.places_in": self.placed(each.id for each in view.chunks.places_in(ids, where, MANY)),
-            "chunks.contexts": [view.chunks.contexts(first, path) for path in PATHS],
             "words.holds_few": view.words.holds_few(where),
             "words.frequencies": sorted(view.words.frequencies([*"abcdef", "zebra"]).of_term),
             "words.bm25": self.placed(key for key, _ in view.words.bm25([*"abz"], where, MANY)),

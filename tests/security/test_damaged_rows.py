@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ VECTOR = "UPDATE vectors SET vector = CAST(zeroblob(2) || substr(vector, 3) AS B
 TEXT = "UPDATE contents SET body = replace(body, 'make', 'fake')"
 TITLE = "UPDATE documents SET title = 'Sotup'"
 LINES = "UPDATE chunks SET start_line = start_line + 1"
+CONTEXTS = "UPDATE chunks SET context = 'Sotup'"
 UNDECODABLE = "UPDATE contents SET body = CAST(x'ff' AS TEXT)"
 
 
@@ -46,6 +48,12 @@ def damage(index: Path, *statements: str) -> None:
         connection.execute(statement)
         assert connection.changes()
     connection.close()
+
+
+def contexts(index: Path) -> list[str]:
+    """Return the contexts of all chunks, as they are written."""
+    with closing(apsw.Connection(str(index))) as connection:
+        return [context for (context,) in connection.execute("SELECT context FROM chunks ORDER BY context")]
 
 
 def about_database(mdvec: Mdvec, index: Path) -> dict[str, Any]:
@@ -103,15 +111,18 @@ def test_only_what_was_damaged_is_embedded_again(tmp_path: Path, folder: Path) -
             assert len(embedder.embedded) - before == embedded
 
 
-def test_moving_a_document_mends_what_is_made_of_its_text(mdvec: Mdvec, index: Path, folder: Path) -> None:
-    """Its title, for example: all of it is written anew."""
-    damage(index, f"{TITLE} WHERE path = 'b.md'")
+@pytest.mark.parametrize("statement", [TEXT, TITLE, CONTEXTS, UNDECODABLE])
+def test_moving_a_document_mends_it(mdvec: Mdvec, index: Path, folder: Path, statement: str) -> None:
+    """Its file is read again, and nothing damaged is written as if it were right."""
+    before = contexts(index)
+    damage(index, statement)
     (folder / "moved").mkdir()
     for name in ("a.md", "b.md"):
         (folder / name).rename(folder / "moved" / name)
     assert "2 moved" in mdvec(*UPDATE, "--database", index).out
     assert about_database(mdvec, index)["severity"] == "ok"
     assert "damaged" not in mdvec(*CHECK, "--database", index).err
+    assert contexts(index) == before
 
 
 def test_a_check_names_other_collections(tmp_path: Path, folder: Path) -> None:

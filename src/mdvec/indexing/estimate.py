@@ -198,7 +198,6 @@ def _hashes(collection: Collection, path: str, view: View) -> Iterator[TextHash]
     document = view.documents.find(collection.id, path)
     if document is None:
         return
-    contexts = view.chunks.contexts(collection.id, path)
-    for context, chunk in zip(contexts, view.chunks.of_document(document.id), strict=True):
-        yield text_hash(under_context(context, chunk.text))
+    for chunk in view.chunks.of_document(document.id):
+        yield text_hash(under_context(chunk.context, chunk.text))
     yield from map(text_hash, first_names(names_of(document.title, path, document.aliases)))

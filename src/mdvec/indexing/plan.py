@@ -60,7 +60,6 @@ class Changes(Struct, frozen=True):
         checked_up_to: The last path of the sample of checked files; empty if all were checked.
         stored: Documents to be written again whose content is in the store: their path in the store, by the
             path of the entry.
-        contexts: The contexts under which moved documents were embedded, by new path.
         pushed: Whether all documents come from clients.
         folder_contexts: The folder contexts that files of the source define.
     """
@@ -76,7 +75,6 @@ class Changes(Struct, frozen=True):
     revision: str
     checked_up_to: str
     stored: Mapping[str, str]
-    contexts: Mapping[str, Sequence[str]]
     pushed: bool = False
     folder_contexts: tuple[FolderContext, ...] = ()
 
@@ -143,7 +141,6 @@ def find_changes(
         without_text = [] if rebuild else known_without_text(collection, listing, plan.new, view)
         skipped = {exclusion.path for exclusion in without_text}
         plan = replace(plan, new=tuple(entry for entry in plan.new if entry.path not in skipped))
-        contexts = _stored_contexts(collection, plan, known, recipe.fingerprint, view)
     folder_contexts, too_many = read_contexts(collection, listing, source)
     return Changes(
         collection_id=collection.id,
@@ -156,8 +153,7 @@ def find_changes(
         failures=(*listing.unreadable, *failures),
         revision=listing.revision,
         checked_up_to=sampled[-1] if sampled else "",
-        stored=_stored_texts(plan, known),
-        contexts=contexts,
+        stored=stored_paths(plan, known),
         pushed=listing.pushed,
         folder_contexts=folder_contexts,
     )
@@ -228,30 +224,14 @@ def _list(source: Source, *, knows_documents: bool, allow_empty: bool) -> Listin
     return listing
 
 
-def _stored_texts(plan: Plan, known: Mapping[str, KnownDocument]) -> dict[str, str]:
-    """Return the documents that need not be read: by their hashes, the store has their content."""
-    stored = {
+def stored_paths(plan: Plan, known: Mapping[str, KnownDocument]) -> dict[str, str]:
+    """Return the paths of documents whose content is in the store: by their hashes, it is the same."""
+    cut_anew = {
         entry.path: entry.path
-        for entry in plan.changed  # only in how they are cut
+        for entry in plan.changed
         if entry.content_hash is not None and entry.content_hash == known[entry.path].content_hash
     }
-    moved = {move.entry.path: move.old_path for move in plan.moved if move.entry.content_hash is not None}
-    return stored | moved
-
-
-def _stored_contexts(
-    collection: Collection, plan: Plan, known: Mapping[str, KnownDocument], fingerprint: str, view: View
-) -> dict[str, list[str]]:
-    """Return the contexts under which moved documents were embedded, by new path.
-
-    The name of a file may be its title, and so part of the context. A renamed document keeps the old context
-    until its content changes, so that a rename embeds its new name and no text.
-    """
-    return {
-        move.entry.path: view.chunks.contexts(collection.id, move.old_path)
-        for move in plan.moved
-        if known[move.old_path].fingerprint == fingerprint  # else its chunks differ
-    }
+    return cut_anew | {move.entry.path: move.old_path for move in plan.moved}
 
 
 def sized(entry: SourceEntry, size: int) -> SourceEntry:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
+from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -15,11 +16,12 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.documents.conversion import convert
 from mdvec.documents.encodings import Decoded, decode
-from mdvec.errors import FileTooLargeError, UnreadableFileError
+from mdvec.errors import DamagedDatabaseError, FileTooLargeError, UnreadableFileError
 from mdvec.indexing.plan import Changes, sized
 from mdvec.indexing.work import BINARY_RULE, POINTER_RULE, Recipe
 from mdvec.processes import submitted, worker_pool
-from mdvec.stores.records import ChunkTerms, DocumentRecord, first_names
+from mdvec.stores.interface import View
+from mdvec.stores.records import ChunkTerms, DocumentRecord, StoredDocument, first_names
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.indexed_terms import once, terms_of
 from mdvec.text.links import converter_of
@@ -28,6 +30,7 @@ from mdvec.text.prose import Prose, is_unspaced_prose, prose_of, skeletons
 from mdvec.types.change import Exclusion, SourceEntry, Unreadable
 from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document, with_comments
+from mdvec.types.ids import CollectionId
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
@@ -130,16 +133,28 @@ def _read(changes: Changes, entry: SourceEntry) -> _Task:
     Raises:
         UnreadableFileError: If it cannot be read; the message is the reason alone.
     """
-    contexts = changes.contexts.get(entry.path)
-    if entry.content_hash is not None and entry.path in changes.stored:
+    contexts: Sequence[str] | None = None
+    if (path := changes.stored.get(entry.path)) is not None:
         with changes.read() as view:
-            stored = view.documents.find(changes.collection_id, changes.stored[entry.path])
-        # Only the file can say why there is no text, or what was lost or guessed in it.
-        if stored is not None and stored.body and not stored.warnings:
+            stored = _intact(view, changes.collection_id, path)
+            is_cut_alike = changes.known[path].fingerprint == changes.recipe.fingerprint
+            if stored is not None and path != entry.path and is_cut_alike:
+                # The name of a file may be its title, and so part of the context. A renamed document keeps
+                # the old context until its content changes, so that its new name is embedded and no text.
+                contexts = [each.context for each in view.chunks.of_document(stored.id)]
+        # A file on this machine is read. Only a file can say why it has no text, or what was lost or guessed.
+        if stored is not None and entry.content_hash is not None and stored.body and not stored.warnings:
             text = with_comments(stored.body, stored.comments)
             return _Task(sized(entry, stored.size), text, contexts)
     raw = changes.source.read(entry)
     return _Task(sized(entry, len(raw)), raw, contexts)
+
+
+def _intact(view: View, collection_id: CollectionId, path: str) -> StoredDocument | None:
+    """Return the document at a path; None if what the store has of it is damaged."""
+    with suppress(DamagedDatabaseError, ValueError, TypeError):
+        return view.documents.find(collection_id, path, verified=True)
+    return None
 
 
 class Prepared(Struct, frozen=True):

@@ -16,12 +16,12 @@ from mdvec.documents.parse import parse_document
 from mdvec.errors import StoreError
 from mdvec.indexing.prepare import make_record
 from mdvec.stores.interface import Store, View
-from mdvec.stores.records import DocumentRecord, StoredDocument
+from mdvec.stores.records import DocumentRecord
 from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.types.chunk import Chunk
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState, with_comments
-from mdvec.types.ids import CollectionId, SpaceId, TextHash
+from mdvec.types.ids import CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.store_report import StoreContents
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _DOCUMENT_FACTS = (
     *("path", "locator", "title", "body", "comments", "content_start", "frontmatter", "tags", "aliases"),
     *("content_hash", "mtime_ns", "size", "dirty"),
 )
-_CHUNK_FACTS = tuple(name for name in Chunk.__struct_fields__ if name not in ("heading", "context"))
+_CHUNK_FACTS = tuple(name for name in Chunk.__struct_fields__ if name != "heading")
 _DOCUMENTS_A_BATCH = 100
 _PURPOSE = "moving to another store"
 _VECTORS_A_BATCH = 2_000
@@ -102,18 +102,18 @@ def describe(view: View) -> StoreContents:
             run.current().check()
             stored = view.documents.find(collection.id, path)
             if stored is not None:
-                cut = _chunks(view, collection, stored)
+                cut = _chunks(view, stored.id)
                 facts = (getattr(stored, name) for name in _DOCUMENT_FACTS)
                 add(*facts, [each.link for each in view.documents.links_of([stored.id])], *cut)
                 documents, chunks = documents + 1, chunks + len(cut)
-    for space_id, space in sorted(view.spaces.all().items(), key=lambda pair: pair[1].key):
+    for each in sorted(view.spaces.all(), key=lambda each: each.space.key):
         counted = 0
-        for hashes, matrix in _pages(view, space_id):
+        for hashes, matrix in _pages(view, each.id):
             counted += len(hashes)
             total.update(b"".join(hashes))
             total.update(matrix.astype("<f2").tobytes())
         if counted:  # an empty space is nothing
-            add(space.key, view.spaces.unrelated(space_id))
+            add(each.space.key, view.spaces.unrelated(each.id))
         vectors += counted
     return StoreContents(len(collections), documents, chunks, vectors, total.hexdigest())
 
@@ -202,35 +202,34 @@ def _record(view: View, collection: Collection, known: KnownDocument) -> Documen
         raise StoreError(msg)
     document = parse_document(path, with_comments(stored.body, stored.comments))
     entry = SourceEntry(path, stored.locator, stored.mtime_ns, stored.size)
-    chunks = _chunks(view, collection, stored)
+    chunks = _chunks(view, stored.id)
     return make_record(entry, stored.content_hash, known.fingerprint, document, chunks)
 
 
-def _chunks(view: View, collection: Collection, stored: StoredDocument) -> tuple[Chunk, ...]:
-    contexts = view.chunks.contexts(collection.id, stored.path)
+def _chunks(view: View, document_id: DocumentId) -> tuple[Chunk, ...]:
     return tuple(
         Chunk(
             **{name: getattr(each, name) for name in _CHUNK_FACTS},
             heading=each.heading_path[-1] if each.heading_path else "",
-            context=context,
         )
-        for each, context in zip(view.chunks.of_document(stored.id), contexts, strict=True)
+        for each in view.chunks.of_document(document_id)
     )
 
 
 def _copy_vectors(view: View, target: Store) -> None:
     """Copy all vectors; a space that holds more than the source is begun anew."""
-    counts = {space: view.vectors.count(space_id) for space_id, space in view.spaces.all().items()}
+    spaces = view.spaces.all()
+    counts = {each.space: each.vectors for each in spaces}
     with target.write() as writer:
-        for space_id, space in writer.spaces.all().items():
-            if space not in counts or writer.vectors.count(space_id) > counts[space]:
-                writer.spaces.drop(space_id)
-    for space_id, space in view.spaces.all().items():
-        unrelated = view.spaces.unrelated(space_id)
-        for hashes, vectors in _pages(view, space_id):
+        for each in writer.spaces.all():
+            if each.vectors > counts.get(each.space, 0):
+                writer.spaces.drop(each.id)
+    for each in spaces:
+        unrelated = view.spaces.unrelated(each.id)
+        for hashes, vectors in _pages(view, each.id):
             run.current().check()
             with target.write() as writer:
-                own = writer.spaces.open(space)
+                own = writer.spaces.open(each.space)
                 writer.vectors.put(own, hashes, vectors)
                 if unrelated is not None:
                     writer.spaces.set_unrelated(own, unrelated)

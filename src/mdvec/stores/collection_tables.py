@@ -50,13 +50,12 @@ class CollectionTables(Part, CollectionWriter):
 
     @abstractmethod
     def _activities(self) -> list[Activity]:
-        """Return what live processes are doing now, the lease first."""
+        """Return the current work of live processes, the lease first."""
 
     def activities(self) -> list[Activity]:
-        """Return what live processes are doing now.
+        """Return the current work of live processes.
 
-        In a snapshot of some collections, without the process and its machine, and not how far that with the
-        lease is.
+        A snapshot of some collections shows neither processes nor machines, nor the progress under the lease.
         """
         found, readable = self._activities(), self.tables.readable
         if readable is None:

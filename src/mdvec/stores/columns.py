@@ -189,7 +189,7 @@ def property_rows(key: int, record: DocumentRecord, stored: Stored) -> Iterator[
 
 
 def name_rows(key: int, record: DocumentRecord, stored: Stored) -> Iterator[Row]:
-    """Yield what the document is called."""
+    """Yield the names of the document."""
     for name in dict.fromkeys(map(stored, record.names)):
         yield key, fold_name(name), name, text_hash(name)
 

@@ -1,4 +1,4 @@
-"""Documents and chunks as rows, the same in every database with our tables; an adapter adds what differs."""
+"""Documents and chunks as rows, the same in every database with our tables; adapters fill in the rest."""
 
 # ruff: noqa: S608 - the SQL is put together from constants; values are always bound
 
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from mdvec.clock import now_ms
+from mdvec.errors import DamagedDatabaseError
 from mdvec.stores.columns import (
     CHUNKS,
     DOCUMENTS,
@@ -80,6 +81,9 @@ class DocumentTables(NarrowedPart, DocumentWriter):
     body_column: ClassVar[str] = "t.body"
     """The text of a row ``t`` of contents."""
 
+    intact: ClassVar[str] = "true"
+    """Whether a row ``d`` of documents, with all that belongs to it except the text, matches its checksum."""
+
     links_table: ClassVar[str] = "links l"
     """The table of links, as ``l``, where the links to older versions are read."""
 
@@ -91,10 +95,10 @@ class DocumentTables(NarrowedPart, DocumentWriter):
 
     @abstractmethod
     def _complete(self, documents: Sequence[int], records: Sequence[DocumentRecord]) -> None:
-        """Write what follows from the rows of new documents."""
+        """Complete the rows of new documents."""
 
     def _revive(self) -> None:
-        """Write what follows from documents that are superseded no more; nothing, unless an adapter does."""
+        """Note that documents are superseded no more; does nothing, unless an adapter does."""
 
     def page(
         self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
@@ -137,14 +141,22 @@ class DocumentTables(NarrowedPart, DocumentWriter):
             ORDER BY dirty_since_ms, path LIMIT ?"""
         return [path for (path,) in self.tables.rows(sql, collection_id, limit)]
 
-    def find(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
+    def find(
+        self, collection_id: CollectionId, path: str, *, verified: bool = False
+    ) -> StoredDocument | None:
         columns = ", ".join({**_DOCUMENT, "body": self.body_column}.values())
-        sql = f"""SELECT {columns} FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
+        intact = self.intact if verified else "true"
+        sql = f"""SELECT {intact}, {columns}
+            FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
             CROSS JOIN contents t ON t.document_id = d.id WHERE d.collection_id = ? AND d.path = ?"""
         found = self.tables.rows(sql, collection_id, path)
         if not found:
             return None
-        fields = dict(zip(_DOCUMENT, found[0], strict=True))
+        is_intact, *row = found[0]
+        if not is_intact:
+            msg = f"{path} is damaged in the index"
+            raise DamagedDatabaseError(msg)
+        fields = dict(zip(_DOCUMENT, row, strict=True))
         fields["locator"] = locator_of(fields["locator"])
         fields["comments"] = _comments(fields["comments"])
         fields["frontmatter"] = json.loads(fields["frontmatter"])
@@ -316,7 +328,7 @@ class ChunkTables(NarrowedPart, ChunkView):
     Args:
         tables: The transaction.
         where: Which chunks a ``Where`` covers.
-        texts: Returns the texts of documents: those of chunks are cut from them.
+        texts: Returns the texts of documents, from which the texts of chunks are cut.
     """
 
     # True for SQLite, which has one writer at a time: the ids of a document's chunks follow each other.
@@ -364,11 +376,6 @@ class ChunkTables(NarrowedPart, ChunkView):
             WHERE {condition.text} ORDER BY j.key, c.ordinal LIMIT ?"""
         arguments = (self.tables.ids(documents), *condition.arguments, limit)
         return places_of_rows(self.tables.rows(sql, *arguments))
-
-    def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
-        sql = """SELECT c.context FROM documents d CROSS JOIN chunks c ON c.document_id = d.id
-            WHERE d.collection_id = ? AND d.path = ? ORDER BY c.ordinal"""
-        return [context for (context,) in self.tables.rows(sql, collection_id, path)]
 
     def _stored(self, rows: Sequence[tuple[Any, ...]]) -> dict[ChunkId, StoredChunk]:
         """Return the chunks of rows of ``_CHUNKS``, with their texts, by id.

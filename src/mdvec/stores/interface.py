@@ -62,7 +62,7 @@ class CollectionWriter(CollectionView, Protocol):
         exclusions: Iterable[Exclusion],
         failures: Iterable[Unreadable],
     ) -> None:
-        """Set which files are excluded and failed. Nothing is written if nothing differs."""
+        """Set the excluded and the failed files. Nothing is written if nothing differs."""
 
 
 class DocumentWriter(DocumentView, Protocol):
@@ -89,7 +89,7 @@ class DocumentWriter(DocumentView, Protocol):
         """Remove documents with their chunks, names, labels and links; unknown paths are ignored."""
 
     def set_superseded(self, collection_id: CollectionId, documents: Iterable[DocumentId]) -> None:
-        """Set which documents of a collection are superseded.
+        """Set the superseded documents of a collection.
 
         Their texts and names are not pending. Searches find them unless ``Where.hidden`` names them.
         """
@@ -102,7 +102,7 @@ class SpaceWriter(SpaceView, Protocol):
         """Return the id of a space; a new one is written."""
 
     def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
-        """Write how similar unrelated texts are in a space, unless a complete measurement is known."""
+        """Write the similarity of unrelated texts in a space, unless it was measured before."""
 
     def drop(self, space_id: SpaceId) -> int:
         """Remove all vectors of a space, and return how many; its id stays valid."""
@@ -140,7 +140,7 @@ class Writer(View, frozen=True):
 
 
 class Team(Protocol):
-    """What a store offers to the processes of several machines, and to users with rights of their own.
+    """Abilities of a store for the processes of several machines, and for users with rights of their own.
 
     Any number of processes have the lease on it, and divide the collections between them.
     """
@@ -151,27 +151,27 @@ class Team(Protocol):
         They are given back with their vectors, or with the claim.
 
         Returns:
-            Those that no other live process has taken, and that have no vector yet.
+            The ones that have no vector yet, and that no other live process has taken.
         """
 
     def share(
         self, lease: Claim, here: Sequence[CollectionId], missing: Sequence[CollectionId]
     ) -> set[CollectionId]:
-        """Offer to watch collections, and return those that the holder of a lease is to watch now.
+        """Offer to watch collections, and return the ones that the holder of a lease is to watch now.
 
         It changes when another process offers something or ends, so callers repeat it every few seconds.
 
         Args:
             lease: Of this process.
             here: The collections that it can read.
-            missing: Those whose source is not on this machine; they are left to others that have it.
+            missing: The ones whose source is not on this machine; they are left to others that have it.
 
         Raises:
             WriterBusyError: If the lease was lost.
         """
 
     def grant(self, collection: Collection, role: str) -> None:
-        """Let a role read a collection; it sees nothing of those that it may not read.
+        """Let a role read a collection; it sees nothing of other collections.
 
         Raises:
             NotFoundError: If there is no such role.
@@ -184,11 +184,11 @@ class Team(Protocol):
         """Show a collection in views and a function that other programs query; return their names.
 
         Args:
-            collection: The collection; those of another one are replaced.
+            collection: The collection; views of another one are replaced.
             space_id: The space of the vectors that are shown.
 
         Raises:
-            StoreError: If there is something else of such a name; nothing is changed.
+            StoreError: If something else has one of the names; nothing is changed.
         """
 
 
@@ -209,14 +209,14 @@ class Store(Protocol):
 
     @property
     def team(self) -> Team | None:
-        """What several machines and users can do with it; None in a store for one machine."""
+        """Its abilities for several machines and users; None in a store for one machine."""
 
     def read(self, readable: Readable = None) -> AbstractContextManager[View]:
         """Open a snapshot.
 
         Args:
-            readable: The collections it shows, whatever ids of others it is given in a ``Where``; None for
-                all. A word that only others hold is as unknown as one that nobody uses.
+            readable: The collections it shows, also if a ``Where`` names others; None for all. A word that
+                occurs only in others is unknown.
         """
 
     def write(self, claim: Claim | None = None) -> AbstractContextManager[Writer]:
@@ -249,21 +249,21 @@ class Store(Protocol):
 
         Raises:
             CollectionNotFoundError: If it was deleted, before or meanwhile.
-            WriterBusyError: If it is still claimed then; the message names who, since when and how far.
+            WriterBusyError: If it is still claimed then; the message names the process and its progress.
             ImportStoppedError: If the run is cancelled meanwhile.
         """
 
     def make_vector_indexes(self) -> None:
-        """Make the indexes that the store itself searches, as far as they are missing.
+        """Make the missing ones of the indexes that the store itself searches.
 
         Raises:
-            StoreError: If that cannot be.
+            StoreError: If they cannot be made.
         """
 
     def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:
         """Write some collections as they are now into a database file, and nothing about this machine.
 
-        Two copies differ only where their contents do, as far as that is possible.
+        Copies of equal content are nearly equal files.
 
         Args:
             path: A file that is not there.
@@ -271,8 +271,8 @@ class Store(Protocol):
             version: The version of the copy's snapshots.
 
         Returns:
-            A digest of what the file holds, in hexadecimal digits: the same for the same content, whatever
-            its version, and whenever it was read. Empty in a store that is no such file, and writes none.
+            A digest of the content, in hexadecimal digits, which depends on neither the version nor the time.
+            Empty in a store that is no file, and writes none.
 
         Raises:
             ImportStoppedError: If the run is cancelled; a part of the file is there.
@@ -298,7 +298,7 @@ class Store(Protocol):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Why its answers may be incomplete, for people; usually empty."""
+        """Reasons why its answers may be incomplete, for people; usually empty."""
 
     def compact(self) -> None:
         """Rewrite the store without the space of deleted rows.

@@ -31,7 +31,7 @@ Ids = NDArray[np.int64]
 Real = TypeVar("Real", np.float32, np.float64)
 
 STORED: Final = "<f2"
-"""float16, little-endian, whatever the machine."""
+"""float16, little-endian on every machine."""
 
 _EXPONENT = np.uint16(0x7C00)  # all of its bits are set in infinity and in what is no number
 
@@ -310,7 +310,7 @@ class Owners(Struct, frozen=True, dict=True):
         return Owners(all_ids, all_rows)
 
     def only(self, wanted: Sequence[int] | Ids) -> Owners:
-        """Return those of the wanted owners that are here."""
+        """Return the wanted owners that are here."""
         ids = np.sort(np.asarray(wanted, np.int64))
         ids = ids[np.flatnonzero(np.diff(ids, prepend=-1))]  # each once; much faster than np.unique
         first = np.searchsorted(self.ids, ids, side="left")
@@ -357,7 +357,7 @@ class Matrix(Struct, frozen=True):
         return sum(len(each.ids) for each in self.blocks)
 
     def with_block(self, added: VectorBlock) -> Matrix:
-        """Return this matrix and more vectors, whose ids are larger than all that are here."""
+        """Return this matrix and more vectors, whose ids are larger than all ids here."""
         if not len(added.ids):
             return self
         blocks = [each for each in self.blocks if len(each.ids)]
@@ -370,7 +370,7 @@ class Matrix(Struct, frozen=True):
         """Return this matrix and more owners.
 
         Args:
-            kind: Of what.
+            kind: Texts for chunks, names for documents.
             pairs: Owners with the ids of their vectors, which are here; shape (n, 2).
         """
         rows = np.zeros(len(pairs), np.int64)
@@ -392,7 +392,7 @@ class Matrix(Struct, frozen=True):
         """Return the exact cosine similarities of some owners; of several rows the largest counts.
 
         Args:
-            kind: Of what.
+            kind: Texts for chunks, names for documents.
             wanted: Ids of n owners.
             queries: Shape (k, dim), unit length.
 
@@ -418,7 +418,7 @@ class Matrix(Struct, frozen=True):
         """Return the nearest owners that may be found.
 
         Args:
-            kind: Of what.
+            kind: Texts for chunks, names for documents.
             products: From :meth:`products`.
             query: Shape (dim,), unit length.
             limit: How many owners are wanted.

@@ -11,9 +11,10 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from mdvec.types.change import SourceEntry
-from mdvec.types.chunk import Chunk
+from mdvec.types.chunk import Chunk, under_context
 from mdvec.types.document import Comment, Document
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId, TextHash
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.space import EmbeddingSpace
 
 BM25_K1 = 1.2
 """The saturation of term frequencies: a term adds less than ``(k1 + 1) * idf`` to a score."""
@@ -49,7 +50,7 @@ class VectorKind(StrEnum):
 class ChunkTerms(Struct, frozen=True):
     """The terms of one chunk by field, separated by white space, repeated as often as they occur.
 
-    They are those of its text, of its heading path, and of the document's title, aliases and file name.
+    They come from its text, its heading path, and the document's title, aliases and file name.
 
     Attributes:
         main: The subject (see :class:`mdvec.text.indexed_terms.Terms`).
@@ -69,7 +70,7 @@ class DocumentRecord(Struct, frozen=True):
         fingerprint: The versions of parser, terms and chunker.
         document: The parsed document, with its links and labels.
         chunks: Its chunks, in order.
-        text_hashes: The identity of what is embedded of each chunk, in the same order.
+        text_hashes: The identity of the embedded text of each chunk, in the same order.
         terms: The terms of each chunk, in the same order.
         unspaced: Whether its prose is mostly in scripts that are written without spaces.
         skeletons: Hashes of the chunks' texts without names and addresses, in the same order; equal ones are
@@ -90,7 +91,7 @@ class DocumentRecord(Struct, frozen=True):
 
 
 def first_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return those names of a document that are embedded, cut to their largest size, each once."""
+    """Return the names of a document that are embedded, cut to their largest size, each once."""
     return tuple(dict.fromkeys(name[:MAX_NAME_CHARS] for name in names[:MAX_NAMES]))
 
 
@@ -105,7 +106,7 @@ class StoredDocument(Struct, frozen=True):
         locator: The name as the file system spells it.
         title: For people.
         body: The whole text, see :class:`mdvec.types.document.Document`.
-        comments: What the author hid in it, see :func:`mdvec.types.document.with_comments`.
+        comments: The parts that the author hid, see :func:`mdvec.types.document.with_comments`.
         content_start: Where the text after the frontmatter starts.
         frontmatter: Parsed frontmatter.
         tags: As written.
@@ -115,7 +116,7 @@ class StoredDocument(Struct, frozen=True):
         size: As last seen.
         dirty: Whether it is marked as changed since it was indexed.
         indexed_at_ms: When it was written, in milliseconds since 1970.
-        warnings: Messages about what was odd in it.
+        warnings: Messages about guesses and losses.
     """
 
     id: DocumentId
@@ -161,17 +162,32 @@ class StoredChunk(Struct, frozen=True):
     start_line: int
     end_line: int
     token_count: int
+    context: str
     text: str
 
 
+class StoredSpace(Struct, frozen=True):
+    """An embedding space.
+
+    Attributes:
+        id: Opaque, never used again.
+        space: Its model.
+        vectors: Number of its vectors, used or not.
+    """
+
+    id: SpaceId
+    space: EmbeddingSpace
+    vectors: int
+
+
 class DocumentFacts(Struct, frozen=True):
-    """What a document says of itself.
+    """The facts that a document states about itself.
 
     Attributes:
         tags: As written.
         frontmatter: Parsed frontmatter.
         changed_ns: When it was last updated, by itself or else its file; 0 if nothing says when.
-        comments: What readers do not see of it, in order.
+        comments: The parts that readers do not see, in order.
     """
 
     tags: tuple[str, ...]
@@ -225,6 +241,12 @@ class PendingText(Struct, frozen=True):
     text: str
     title: str = ""
     start: int = 0
+
+
+def pending_chunk(text_hash: TextHash, text: str, context: str, title: str) -> PendingText:
+    """Return the text of a chunk as it is embedded, under its context."""
+    whole = under_context(context, text)
+    return PendingText(text_hash, whole, title, len(whole) - len(text))
 
 
 class DamagedRows(Struct, frozen=True):

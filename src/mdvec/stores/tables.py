@@ -108,12 +108,12 @@ class Tables(ABC):
         version: Grows with every commit that changed something.
         vector_epoch: Grows when vectors are removed; until then they are only appended.
         readable: The collections that may be read.
-        known: What is known of this version (see :func:`memorized`); None where it may yet be undone.
+        known: The memorized values of this version (see :func:`memorized`); None if it may be undone.
 
     Args:
         version: Of the transaction.
         vector_epoch: Of the transaction.
-        memo: What is known of versions; None where what is read may yet be undone.
+        memo: The memorized values of versions; None in a transaction that may be undone.
         readable: The collections that may be read.
     """
 

@@ -1,6 +1,6 @@
 """Dense search through matrices in memory, the same for every store that has tables.
 
-A matrix follows the commits of its store by ids that only grow: what is new since then is read and added.
+A matrix follows the commits of its store by ids that only grow: rows with larger ids are read and added.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdvec.stores.document_tables import ChunkTables
 from mdvec.stores.interface import VectorWriter
-from mdvec.stores.records import ChunkPlace, VectorKind
+from mdvec.stores.records import ChunkPlace, StoredSpace, VectorKind
 from mdvec.stores.tables import NEW_EPOCH, Sql, Tables, memorized
 from mdvec.stores.vectors.follower import AttachedIndex, IndexFollower, NearestQuery
 from mdvec.stores.vectors.journal import TABLES
@@ -54,6 +54,10 @@ _OLD_OWNERS = """SELECT {owner}, v.id FROM vectors v CROSS JOIN {table} o ON o.t
 
 _PAGE = """SELECT v.text_hash, {vector} FROM vectors v WHERE v.space_id = ? AND v.text_hash > ?
     ORDER BY v.text_hash LIMIT ?"""
+
+_COUNT_PENDING_NAMES = """SELECT count(DISTINCT n.text_hash) FROM names n
+    CROSS JOIN documents d ON d.id = n.document_id WHERE d.collection_id = ? AND NOT d.superseded
+    AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = n.text_hash)"""
 
 _OWNERS = {VectorKind.TEXT: "o.id", VectorKind.NAME: "o.document_id"}
 _NO_IDS = {"vectors": 0, "chunks": 0, "names": 0}
@@ -113,10 +117,13 @@ class Matrices:
 class SpaceTables(NarrowedPart):
     """The embedding spaces of a transaction; a :class:`mdvec.stores.interface.SpaceWriter`."""
 
-    def all(self) -> dict[SpaceId, EmbeddingSpace]:
+    def all(self) -> list[StoredSpace]:
         self._where.require_everything()
-        rows = self.tables.rows("SELECT id, key FROM spaces ORDER BY id")
-        return {SpaceId(space_id): EmbeddingSpace.from_key(key) for space_id, key in rows}
+        rows = self.tables.rows(
+            """SELECT s.id, s.key, (SELECT count(*) FROM vectors v WHERE v.space_id = s.id)
+            FROM spaces s ORDER BY s.id"""
+        )
+        return [StoredSpace(SpaceId(key), EmbeddingSpace.from_key(space), size) for key, space, size in rows]
 
     @memorized
     def find(self, space: EmbeddingSpace) -> SpaceId | None:
@@ -220,17 +227,16 @@ class VectorTables(NarrowedPart, VectorWriter):
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         return self._matrix(space_id).vectors(ids)
 
-    def count(self, space_id: SpaceId) -> int:
-        self._where.require_everything()
-        ((count,),) = self.tables.rows("SELECT count(*) FROM vectors WHERE space_id = ?", space_id)
-        return int(count)
-
     def page(
         self, space_id: SpaceId, *, after: bytes, limit: int
     ) -> tuple[list[TextHash], NDArray[np.float32]]:
         self._where.require_everything()
         found = self.tables.rows(_PAGE.format(vector=self.tables.vector), space_id, after, limit)
         return [TextHash(row[0]) for row in found], self._decoded(space_id, [row[1] for row in found])
+
+    def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
+        ((count,),) = self.tables.rows(_COUNT_PENDING_NAMES, collection_id, space_id)
+        return int(count)
 
     def drop_unused(self, *, keep: int = 0) -> int:
         return removed(self.tables, self.tables.change(_DROP_UNUSED, keep))
@@ -315,7 +321,7 @@ class VectorTables(NarrowedPart, VectorWriter):
         return space if space.version == self.tables.version else self.update_matrix(space_id, space)
 
     def update_matrix(self, space_id: SpaceId, space: SpaceMatrix) -> SpaceMatrix:
-        """Return a matrix of an earlier version in the same epoch with what is new in the snapshot."""
+        """Return a matrix of an earlier version in the same epoch, with the new rows of the snapshot."""
         from mdvec.stores.matrix import Matrix
         from mdvec.stores.matrix_file import SpaceMatrix
 

@@ -14,6 +14,7 @@ from mdvec.stores.records import (
     PendingText,
     StoredChunk,
     StoredDocument,
+    StoredSpace,
     VectorKind,
 )
 from mdvec.types.change import KnownDocument
@@ -38,7 +39,7 @@ class CollectionView(Protocol):
         """Return all collections, by name."""
 
     def activities(self) -> list[Activity]:
-        """Return what live processes are doing now: their claims, the lease on the store first."""
+        """Return the current work of live processes: their claims, the lease on the store first."""
 
     def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
         """Count the documents, chunks and files of a collection; without a space every chunk is pending."""
@@ -46,11 +47,11 @@ class CollectionView(Protocol):
     def file_states(
         self, collection_id: CollectionId, space_id: SpaceId | None, *, only_odd: bool = False
     ) -> list[FileStatus]:
-        """Return the one state of every file, by path; or only of files that failed or were odd."""
+        """Return the state of every file, by path; or only of files that failed or have warnings."""
 
 
 class DocumentView(Protocol):
-    """The documents of a snapshot, with what they are called and where their links lead."""
+    """The documents of a snapshot, with their names and links."""
 
     def page(
         self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
@@ -64,19 +65,30 @@ class DocumentView(Protocol):
         """Return the titles of documents inside ``where``, by id: the last updated first, then by path."""
 
     def known(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
-        """Return the facts that a comparison with the source needs, by path."""
+        """Return the facts for a comparison with the source, by path."""
 
     def dirty(self, collection_id: CollectionId, limit: int) -> list[str]:
         """Return the documents that are marked dirty, the oldest mark first, then by path."""
 
-    def find(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
-        """Return the document at a path."""
+    def find(
+        self, collection_id: CollectionId, path: str, *, verified: bool = False
+    ) -> StoredDocument | None:
+        """Return the document at a path.
+
+        Args:
+            collection_id: Its collection.
+            path: Its path.
+            verified: Compare all that belongs to it with its checksum, not the text alone; slow.
+
+        Raises:
+            DamagedDatabaseError: If a checksum differs.
+        """
 
     def facts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, DocumentFacts]:
-        """Return what those of the documents that exist say of themselves, by id."""
+        """Return the facts that documents state about themselves, by id; unknown ids are left out."""
 
     def texts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
-        """Return the texts of the documents that exist, by id."""
+        """Return the texts of documents, by id; unknown ids are left out."""
 
     def tags(self, where: Where) -> list[TagCount]:
         """Count the documents of each tag, most used first, then by name."""
@@ -96,30 +108,27 @@ class DocumentView(Protocol):
         """Return the links with this :func:`mdvec.text.links.link_key`, by path and position."""
 
     def versions(self, collection_id: CollectionId) -> Versions:
-        """Return which documents of a collection replace which."""
+        """Return the documents of a collection that replace others, and the replaced ones."""
 
 
 class ChunkView(Protocol):
     """The chunks of a snapshot: the passages that are found."""
 
     def get(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
-        """Return the chunks that exist, by id, in the order of ``ids``."""
+        """Return chunks by id, in the order of ``ids``; unknown ids are left out."""
 
     def of_document(self, document_id: DocumentId) -> list[StoredChunk]:
         """Return a document's chunks, in order."""
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
-        """Return the places of the chunks that exist, each once.
+        """Return the places of chunks, each once; unknown ids are left out.
 
-        The document that was updated last comes first, then the order is that of collection, path and
+        The document that was updated last comes first, then they are in order of collection, path and
         position: ids depend on the order of imports, and equal documents should give equal answers.
         """
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
-
-    def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
-        """Return the context of each chunk of a document, in order; empty if there is no such document."""
 
 
 class WordView(Protocol):
@@ -163,14 +172,14 @@ class WordView(Protocol):
 class SpaceView(Protocol):
     """The embedding spaces of a snapshot."""
 
-    def all(self) -> dict[SpaceId, EmbeddingSpace]:
-        """Return every space that was opened, by id, in order of id."""
+    def all(self) -> list[StoredSpace]:
+        """Return every space that was opened, in order of id."""
 
     def find(self, space: EmbeddingSpace) -> SpaceId | None:
         """Return the id of a space; None if it was never opened."""
 
     def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
-        """Return how similar unrelated texts are in a space; None until that was measured."""
+        """Return the similarity of unrelated texts in a space; None before it was measured."""
 
 
 class VectorView(Protocol):
@@ -213,13 +222,9 @@ class VectorView(Protocol):
     def sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         """Return a sample of the chunks with a vector, in order of place.
 
-        These are the first chunk each of the ``count`` texts with the smallest hashes; of like texts, which
-        have the same skeleton, the first alone. So equal documents give an equal sample, and a new one
-        changes little of it.
+        It has the first chunk of each of the ``count`` texts with the smallest hashes. Of texts with the same
+        skeleton only the first counts. So equal documents give an equal sample, and a new one changes little.
         """
-
-    def count(self, space_id: SpaceId) -> int:
-        """Return the number of stored vectors of a space, used or not."""
 
     def page(
         self, space_id: SpaceId, *, after: bytes, limit: int
@@ -240,7 +245,7 @@ class VectorView(Protocol):
         """Return texts of a kind without a vector in the space, the oldest first, each hash once."""
 
     def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
-        """Return how many names have no vector in the space, those included that are taken."""
+        """Count the names without a vector in the space, also those that other processes have taken."""
 
 
 class View(Struct, frozen=True):
@@ -248,9 +253,9 @@ class View(Struct, frozen=True):
 
     Attributes:
         version: Grows with every commit of any process that changed something.
-        restricted: True if it shows some collections only, and no place on this machine.
+        restricted: True if it shows only some collections, and no paths of this machine.
         collections: The collections, with their counts and states.
-        documents: The documents, with what they are called and where their links lead.
+        documents: The documents, with their names and links.
         chunks: The chunks.
         words: Searches by words.
         spaces: The embedding spaces.

@@ -25,7 +25,7 @@ from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Comparison, PropertyCondition, TagMatch, Where
 
 IdFilter = Callable[[Iterable[int]], set[int]]
-"""Returns those of some ids that may be found."""
+"""Filters ids: returns the ones that may be found."""
 
 
 def covers_whole_collections(where: Where) -> bool:
@@ -74,7 +74,7 @@ class WhereTables(Part, ABC):
     """SQL that is true if ``p.value`` begins with a year and a month (:func:`is_date`)."""
 
     labels_table: ClassVar[str] = "labels l"
-    """The table of labels, as ``l``, where those of one document are read."""
+    """The table of labels, as ``l``, where the labels of one document are read."""
 
     unindexed: ClassVar[str] = ""
     """Stands before a column that must not choose an index."""
@@ -106,14 +106,14 @@ class WhereTables(Part, ABC):
         return not self.tables.rows(sql, *inside.arguments)
 
     def chunk_filter(self, where: Where) -> IdFilter:
-        """Return what keeps those of some chunks that are inside."""
+        """Return a filter for chunks: it keeps the ones inside."""
         documents = (
             "CROSS JOIN documents d ON d.id = c.document_id" if self.document_conditions(where) else ""
         )
         return self._filter(f"CROSS JOIN chunks c ON c.id = j.value {documents}", self.chunks(where))
 
     def document_filter(self, where: Where) -> IdFilter:
-        """Return what keeps those of some documents that have a chunk inside."""
+        """Return a filter for documents: it keeps the ones with a chunk inside."""
         chunk = Sql("EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id)")
         return self._filter("CROSS JOIN documents d ON d.id = j.value", all_of(chunk, self.documents(where)))
 
@@ -126,7 +126,7 @@ class WhereTables(Part, ABC):
         return keep
 
     def readable(self, collections: tuple[CollectionId, ...]) -> tuple[CollectionId, ...]:
-        """Return those of the collections that may be read."""
+        """Return the collections among these that may be read."""
         if self.tables.readable is None:
             return collections
         return tuple(each for each in collections if each in self.all_readable())
@@ -149,7 +149,7 @@ class WhereTables(Part, ABC):
 
     @memorized
     def covers_everything(self, where: Where) -> bool:
-        """Return True if every chunk is inside, apart from hidden ones and those of hidden documents."""
+        """Return True if every chunk is inside, except hidden ones and the chunks of hidden documents."""
         shown = replace(where, hidden=frozenset(), hidden_chunks=frozenset())
         if self.document_conditions(shown) or self._own_conditions(shown):
             return False
@@ -176,7 +176,7 @@ class WhereTables(Part, ABC):
         Ids depend on the order of imports, and equal documents should give equal answers.
 
         Args:
-            kind: Of what.
+            kind: Texts for chunks, names for documents.
             found: With their values, best first, ties in order of id; all that equal the last one wanted.
             limit: How many are wanted.
         """

@@ -14,11 +14,13 @@ from mdvec.search.references import spellings
 from mdvec.stores.interface import View, Writer
 from mdvec.stores.records import StoredDocument
 from mdvec.text.folding import nfc
+from mdvec.text.links import file_key
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
 from mdvec.types.hit import SearchResult
 from mdvec.types.ids import CollectionId
+from mdvec.types.query import Where
 from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.types.section import FoundSection, IndexedSection, SectionTotals
 from mdvec.workspace.collections import PUSH, Collections
@@ -31,6 +33,7 @@ _DESCRIPTION = "Sections that other programs have written"
 _MS = 1_000_000
 # So many changed documents are looked at to find the oldest sections.
 _MAX_DIRTY = 10_000
+_ALL = 2**31
 
 
 class Sections:
@@ -85,12 +88,15 @@ class Sections:
         with self._collections.store().write() as writer:
             for place in self._collections.chosen((), writer):
                 # No text is read: a damaged one can be deleted, too. Each section is a chunk.
-                counts = ((each, len(writer.chunks.contexts(place.id, each))) for each in spellings(path))
-                name, sections = next(((each, count) for each, count in counts if count), ("", 0))
+                named = writer.documents.with_file_names(place.id, map(file_key, spellings(path))).values()
+                ids = {each: document for found in named for each, document in found.items()}
+                name = next((each for each in spellings(path) if each in ids), "")
+                documents = [ids[name]] if name else []
+                sections = len(writer.chunks.places_in(documents, Where((place.id,)), _ALL))
                 if sections and place.source.kind != PUSH:
                     msg = f"{name} comes from {place.source}, and must be deleted there"
                     raise UsageError(msg, hint="Delete the file; the next import removes its sections.")
-                writer.documents.delete(place.id, [name] if name else [])
+                writer.documents.delete(place.id, [name] if sections else [])
                 deleted += sections
         return deleted
 

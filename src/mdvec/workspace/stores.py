@@ -41,11 +41,7 @@ class Stores:
         """Describe the store: what it is, what it holds, and its vector index."""
         with self._collections.read() as view:
             counts = [view.collections.counts(each.id, None) for each in view.collections.all()]
-            spaces = tuple(
-                SpaceSize(space.key, count)
-                for space_id, space in view.spaces.all().items()
-                if (count := view.vectors.count(space_id))
-            )
+            spaces = [each for each in view.spaces.all() if each.vectors]
             location, problems = _vector_index(view)
         return StoreDescription(
             name=registry.named_store(str(self._collections.place.location)),
@@ -54,7 +50,7 @@ class Stores:
             collections=len(counts),
             documents=sum(each.documents for each in counts),
             chunks=sum(each.chunks for each in counts),
-            spaces=spaces,
+            spaces=tuple(SpaceSize(each.space.key, each.vectors) for each in spaces),
             vector_index=location,
             problems=problems,
         )

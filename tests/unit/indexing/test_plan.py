@@ -6,7 +6,7 @@ import hashlib
 
 from msgspec.structs import replace
 
-from mdvec.indexing.plan import _stored_texts, compare
+from mdvec.indexing.plan import compare, stored_paths
 from mdvec.types.change import Exclusion, KnownDocument, Listing, Move, Plan, SourceEntry, Unreadable
 
 _FINGERPRINT = "v1"
@@ -162,13 +162,13 @@ def test_where_the_source_names_contents_times_do_not_matter() -> None:
     assert _plan(entries, known, {"b.md": "other"}) == Plan(changed=(entries[1],), unchanged=1)
 
 
-def test_only_what_the_source_names_is_taken_from_the_store() -> None:
-    """A moved document, and one that is only cut anew, need no reading; one of a folder does."""
-    named = replace(_entry("new/a.md"), content_hash=_hash("a"))
+def test_content_that_is_known_by_its_hash_is_in_the_store() -> None:
+    """That of a moved document is, and of one that is only cut anew, if its source names contents."""
     cut_anew = replace(_entry("b.md"), content_hash=_hash("b"))
     changed = replace(_entry("c.md"), content_hash=_hash("c2"))
-    plan = Plan(changed=(cut_anew, changed, _entry("d.md")), moved=(Move("a.md", named),))
+    moved = (Move("a.md", _entry("new/a.md")),)
+    plan = Plan(changed=(cut_anew, changed, _entry("d.md")), moved=moved)
     known = {
         each.path: each for each in (_known("a.md"), _known("b.md", "b"), _known("c.md", "c"), _known("d.md"))
     }
-    assert _stored_texts(plan, known) == {"b.md": "b.md", "new/a.md": "a.md"}
+    assert stored_paths(plan, known) == {"b.md": "b.md", "new/a.md": "a.md"}

@@ -40,6 +40,7 @@ def shown(notes: dict[str, str]) -> tuple[list[tuple[str, float]], list[int]]:
             start_line=1,
             end_line=1,
             token_count=10,
+            context="",
             text=text,
         )
         passage = RankedPassage(Ranked(at, where, -at), (where,), -at)

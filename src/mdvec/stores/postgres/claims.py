@@ -109,7 +109,7 @@ class RowClaims(Claims[_Held]):
     def share(
         self, lease: Claim, here: Sequence[CollectionId], missing: Sequence[CollectionId]
     ) -> set[CollectionId]:
-        """Return what the holder of a lease watches; see :meth:`mdvec.stores.interface.Store.share`."""
+        """Return the collections that the holder of a lease watches; see ``Team.share``."""
         token = self.token(lease)
         with self._database.reading() as connection:
             offers = _offers(connection)
@@ -179,7 +179,7 @@ def _write(connection: Connection, claim: Claim, token: int, backend: int | None
 
 
 def _offers(connection: Connection) -> dict[int, Sequence[CollectionId]]:
-    """Return what the live holders of leases offer to watch, the oldest first."""
+    """Return the offers of the live holders of leases, the oldest first."""
     return dict(connection.execute(_OFFERS).fetchall())
 
 

@@ -53,7 +53,7 @@ class PostgresTables(Tables):
     Args:
         connection: Inside a transaction.
         exact_up_to: The most vectors of a space that are searched in memory.
-        memo: What is known of versions; None where what is read may yet be undone.
+        memo: The memorized values of versions; None in a transaction that may be undone.
         readable: The collections that may be read.
     """
 

@@ -179,7 +179,7 @@ def snapshot(
     Args:
         connection: Inside the transaction.
         exact_up_to: The most vectors of a space that are searched in memory.
-        memo: What is known of versions; None where what is read may yet be undone.
+        memo: The memorized values of versions; None in a transaction that may be undone.
         matrices: Those of the store; None inside a transaction that writes.
         index: The vector index of the store, if it has one.
         readable: The collections that may be read.

@@ -16,7 +16,7 @@ from mdvec.stores.postgres.claims import IS_ALIVE
 from mdvec.stores.postgres.connection import Binary, Connection, ids_text
 from mdvec.stores.postgres.database import PostgresTables
 from mdvec.stores.postgres.opening import EF_SEARCH
-from mdvec.stores.records import ChunkPlace, DamagedRows, PendingText, VectorKind
+from mdvec.stores.records import ChunkPlace, DamagedRows, PendingText, VectorKind, pending_chunk
 from mdvec.stores.tables import Tables, memorized
 from mdvec.stores.vector_tables import VectorTables
 from mdvec.stores.vectors.follower import NearestQuery
@@ -72,12 +72,12 @@ _PENDING_CHUNKS = f"""WITH missing AS (
     GROUP BY c.text_hash ORDER BY 1 LIMIT %s
 ) SELECT c.text_hash, c.document_id, c.start, c.stop, c.context, d.title
     FROM missing m JOIN chunks c ON c.id = m.id JOIN documents d ON d.id = c.document_id ORDER BY c.id"""
-_MISSING_NAMES = """FROM names n JOIN documents d ON d.id = n.document_id
-    WHERE d.collection_id = %s AND NOT d.superseded AND NOT EXISTS(
-        SELECT 1 FROM vectors v WHERE v.space_id = %s AND v.text_hash = n.text_hash)"""
 _PENDING = {
     VectorKind.TEXT: _PENDING_CHUNKS,
-    VectorKind.NAME: f"""SELECT n.text_hash, min(n.text) {_MISSING_NAMES} {_NOT_TAKEN.format("n")}
+    VectorKind.NAME: f"""SELECT n.text_hash, min(n.text)
+    FROM names n JOIN documents d ON d.id = n.document_id
+    WHERE d.collection_id = %s AND NOT d.superseded AND NOT EXISTS(
+        SELECT 1 FROM vectors v WHERE v.space_id = %s AND v.text_hash = n.text_hash) {_NOT_TAKEN.format("n")}
     GROUP BY n.text_hash ORDER BY min(n.id) LIMIT %s""",
 }
 
@@ -123,15 +123,10 @@ class PostgresVectors(VectorTables):
         if kind is VectorKind.NAME:
             return [PendingText(TextHash(text_hash), text) for text_hash, text in rows]
         bodies = self._chunks.texts(list({row[1] for row in rows})) if rows else {}
-        found: list[PendingText] = []
-        for text_hash, document_id, start, stop, context, title in rows:
-            above = f"{context}\n" if context else ""
-            text = f"{above}{bodies[document_id][start:stop]}"
-            found.append(PendingText(TextHash(text_hash), text, title, len(above)))
-        return found
-
-    def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
-        return self._number(f"SELECT count(DISTINCT n.text_hash) {_MISSING_NAMES}", (collection_id, space_id))
+        return [
+            pending_chunk(TextHash(text_hash), bodies[document_id][start:stop], context, title)
+            for text_hash, document_id, start, stop, context, title in rows
+        ]
 
     def _number(self, sql: str, arguments: tuple[Any, ...]) -> int:
         number: int = self.tables.connection.execute(sql, arguments).fetchall()[0][0]
@@ -239,7 +234,7 @@ class PostgresVectors(VectorTables):
 
 
 def take_texts(tables: Tables, space_id: SpaceId, hashes: Sequence[TextHash], token: int) -> set[TextHash]:
-    """Take those of the texts that have no vector and that no live process has; return them."""
+    """Take the texts that have no vector and that no live process has taken; return them."""
     live = [each for each in _live_tokens(tables) if each != token]
     rows = tables.rows(_TAKE, space_id, token, list({*hashes}), space_id, live)
     return {TextHash(row[0]) for row in rows}

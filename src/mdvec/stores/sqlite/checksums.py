@@ -1,4 +1,4 @@
-"""Checksums of texts and vectors: damage that SQLite cannot see is noticed, and what it struck made anew.
+"""Checksums of texts and vectors: damage that SQLite cannot see is noticed, and the rows are made anew.
 
 SQLite checks its own structure, not the bytes of a row.
 """

@@ -92,7 +92,7 @@ class FileClaims(Claims[FileIO]):
             locks.release(file)
 
     def _activity(self, collection_id: CollectionId | None, name: str) -> Activity | None:
-        """Return what a live process does under a claim; None without one."""
+        """Return the work of a live process under a claim; None without one."""
         content = locks.read_if_held(self._file(collection_id), _MAX_BYTES)
         if content is None:
             return None

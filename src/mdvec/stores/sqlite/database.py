@@ -40,7 +40,7 @@ class SqliteTables(Tables):
 
     Args:
         connection: Inside a transaction.
-        memo: What is known of versions; None where what is read may yet be undone.
+        memo: The memorized values of versions; None in a transaction that may be undone.
         readable: The collections that may be read.
     """
 

@@ -60,6 +60,7 @@ class SqliteDocuments(DocumentTables):
     """The documents of a transaction."""
 
     body_column = BODY
+    intact = f"d.checksum = {DOCUMENT_CHECKSUM}"
     links_table = "links l INDEXED BY links_previous"
 
     def _put_terms(
@@ -120,7 +121,7 @@ def snapshot(
     Args:
         connection: Inside the transaction.
         claims: Those of the store; None where nobody asks for them.
-        memo: What is known of versions; None where what is read may yet be undone.
+        memo: The memorized values of versions; None in a transaction that may be undone.
         matrices: Those of the store; None inside a transaction that writes.
         index: The vector index of the store, if it has one.
         readable: The collections that may be read.
@@ -314,7 +315,7 @@ class SqliteStore:
 
 
 def _problems(connection: Connection) -> list[str]:
-    """Return what is wrong with the file's structure, with references, and with the words of chunks.
+    """Return problems of the file's structure, of references, and of the words of chunks.
 
     Documents without a fingerprint came through a rebuild, and get their words when they are imported.
     """

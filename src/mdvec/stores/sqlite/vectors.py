@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
-from mdvec.stores.records import DamagedRows, PendingText, VectorKind
-from mdvec.stores.sqlite.checksums import BODY, discard
-from mdvec.stores.sqlite.connection import Connection
+from mdvec.stores.records import DamagedRows, PendingText, VectorKind, pending_chunk
+from mdvec.stores.sqlite.checksums import discard
 from mdvec.stores.sqlite.database import SqliteTables
 from mdvec.stores.vector_tables import VectorTables, removed
 from mdvec.stores.vectors.journal import TABLES
@@ -25,11 +24,12 @@ if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by
 _ANY_MISSING = """SELECT text_hash FROM {table}
     EXCEPT SELECT text_hash FROM vectors WHERE space_id = ? LIMIT 1"""
 _NEWEST = "SELECT max(id) FROM {table}"
-_MISSING_NAMES = """FROM names n CROSS JOIN documents d ON d.id = n.document_id
-    WHERE n.id > ? AND d.collection_id = ? AND NOT d.superseded
-    AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = n.text_hash)"""
 _PENDING = {
-    VectorKind.NAME: f"SELECT n.id, n.text_hash, n.text {_MISSING_NAMES} ORDER BY n.id",
+    VectorKind.NAME: """SELECT n.id, n.text_hash, n.text
+    FROM names n CROSS JOIN documents d ON d.id = n.document_id WHERE n.id > ? AND d.collection_id = ?
+    AND NOT d.superseded
+    AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = n.text_hash)
+    ORDER BY n.id""",
     VectorKind.TEXT: """SELECT c.id, c.text_hash, c.document_id, c.start, c.stop, c.context, d.title
     FROM chunks c CROSS JOIN documents d ON d.id = c.document_id WHERE c.id > ? AND +c.collection_id = ?
     AND NOT d.superseded
@@ -56,16 +56,15 @@ class SqliteVectors(VectorTables):
         self, kind: VectorKind, collection_id: CollectionId, space_id: SpaceId, limit: int
     ) -> list[PendingText]:
         """Return texts without a vector; start where the last call found the first one."""
-        body_of = lru_cache(maxsize=1)(partial(_body, self.tables.connection))
+        body_of = lru_cache(maxsize=1)(lambda document_id: self._chunks.texts([document_id])[document_id])
 
-        def below_context(
-            text_hash: TextHash, document_id: int, start: int, stop: int, context: str, title: str
-        ) -> PendingText:
-            above = f"{context}\n" if context else ""
-            return PendingText(text_hash, f"{above}{body_of(document_id)[start:stop]}", title, len(above))
+        def made(text_hash: TextHash, *rest: Any) -> PendingText:
+            if kind is VectorKind.NAME:
+                return PendingText(text_hash, *rest)
+            document_id, start, stop, context, title = rest
+            return pending_chunk(text_hash, body_of(document_id)[start:stop], context, title)
 
         table, sql = TABLES[kind], _PENDING[kind]
-        made: Callable[..., PendingText] = PendingText if kind is VectorKind.NAME else below_context
         # Ids only grow, and vectors are only removed with a new epoch: up to here, all have their vector.
         key = (table, collection_id, space_id, self.tables.vector_epoch)
         known = {} if self._matrices is None else self._matrices.embedded_up_to
@@ -85,11 +84,6 @@ class SqliteVectors(VectorTables):
         known[key] = after if found else max(after, execute(_NEWEST.format(table=table)).get or 0)
         return list(found.values())
 
-    def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
-        sql = f"SELECT count(DISTINCT n.text_hash) {_MISSING_NAMES}"
-        count: int = self.tables.connection.execute(sql, (0, collection_id, space_id)).get
-        return count
-
     def put(self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]) -> None:
         from mdvec.stores.matrix import encode
 
@@ -104,9 +98,3 @@ class SqliteVectors(VectorTables):
         damaged = discard(self.tables.connection, collection_id)
         removed(self.tables, damaged.vectors)
         return damaged
-
-
-def _body(connection: Connection, document_id: int) -> str:
-    sql = f"SELECT {BODY} FROM contents t WHERE document_id = ?"  # noqa: S608 - a constant
-    body: str = connection.execute(sql, (document_id,)).get
-    return body

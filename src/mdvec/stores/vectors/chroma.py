@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
@@ -22,7 +22,7 @@ from msgspec import Meta
 from mdvec.errors import StoreError
 from mdvec.settings import Count, SettingsSection
 from mdvec.stores.records import VectorKind
-from mdvec.stores.vectors.folders import IndexFolder, cannot_be_used, free_name
+from mdvec.stores.vectors.folders import IndexFolder, free_name, parts, usable
 from mdvec.stores.vectors.index import (
     IndexedSpace,
     Inside,
@@ -30,6 +30,7 @@ from mdvec.stores.vectors.index import (
     Neighbours,
     VectorChanges,
     VectorEntry,
+    VectorIndex,
 )
 
 if TYPE_CHECKING:
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
 _MAX_IDS = 500  # in a condition
 _LEASE_S = 120.0  # after so long a writer on a server counts as gone; a step takes seconds
 
-# What our collections carry; those of others are not touched.
+# The metadata of our collections; collections of others are not touched.
 _SPACE, _KIND = "mdvec_space", "mdvec_kind"
 _MARK, _COLLECTION = "mdvec_mark", "mdvec_collection"
 
-# AttributeError: of a client whose folder could not be opened.
+# Of a client whose folder could not be opened: AttributeError.
 _FAILURES = (ChromaError, httpx.HTTPError, ValueError, OSError, RuntimeError, AttributeError)
 
 CollectionName = Annotated[
@@ -66,7 +67,8 @@ class ChromaSettings(SettingsSection, frozen=True, kw_only=True):
     """``[store.chroma]``. A change of the graph builds the index again.
 
     Attributes:
-        collection_name: The first collection; others end in a number, and those of names in ``names``.
+        collection_name: The first collection; other ones have a number at the end, and ``names`` if they
+            hold names.
         hnsw_space: How distances are measured; vectors have unit length, so the order is the same.
         hnsw_construction_ef: Candidates that are looked at for each new vector.
         hnsw_search_ef: Candidates that are looked at for each query.
@@ -80,14 +82,14 @@ class ChromaSettings(SettingsSection, frozen=True, kw_only=True):
     hnsw_M: Count = 16  # noqa: N815 - as Chroma and its users write it
 
 
-class ChromaVectorIndex:
+class ChromaVectorIndex(VectorIndex):
     """Vectors with the metadata of a chunk: ``file_path``, ``chunk_index`` and ``heading``.
 
     Each collection of mdvec has one of Chroma for its texts and one for its names. A space has an empty one,
     whose metadata hold its mark.
 
-    Two processes that use a folder of Chroma at once miss each other's changes and can damage it. So the
-    first one keeps it until it ends, and the others do without; ``chroma run`` serves several.
+    Two processes that use a folder of Chroma at once miss each other's changes and can damage it. So it
+    belongs to the first one until that ends, and the others do without; ``chroma run`` serves several.
 
     Args:
         place: A folder, or ``http://HOST:PORT`` of ``chroma run``.
@@ -115,12 +117,12 @@ class ChromaVectorIndex:
         self._owned = ExitStack()
 
     def applied(self, space: IndexedSpace) -> Mark | None:
-        with self._translated():
+        with self._usable():
             return _mark(self._marked(space))
 
     def apply(self, space: IndexedSpace, changes: VectorChanges) -> bool:
-        """Apply changes, the mark last; each entry has an id, so that applying them again repairs all."""
-        with self._translated(), self._writing(space) as mine:
+        """Apply changes, the mark last; entries have ids, so applying them again repairs a broken step."""
+        with self._usable(), self._writing(space) as mine:
             marked: Any = self._marked(space) if mine else None
             if not mine or _mark(marked) != changes.since:
                 return False
@@ -137,7 +139,7 @@ class ChromaVectorIndex:
     def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> Neighbours:
         """Return the owners of the nearest entries, from the graphs of the collections."""
         found: Neighbours = []
-        with self._translated():
+        with self._usable():
             for collection_id, each in self._collections(space).items():
                 if inside is not None and collection_id not in inside:
                     continue
@@ -149,11 +151,8 @@ class ChromaVectorIndex:
         return sorted(found, key=lambda pair: -pair[1])[:limit]
 
     def drop(self, space: IndexedSpace) -> None:
-        with self._translated(), self._writing(space):
+        with self._usable(), self._writing(space):
             self._remove(space)
-
-    def optimize(self) -> None:
-        """Do nothing: Chroma keeps its graphs complete."""
 
     def close(self) -> None:
         """Close the folder, so that another process can use it."""
@@ -202,7 +201,7 @@ class ChromaVectorIndex:
         return sorted(ours, key=lambda each: _MARK not in each.metadata)
 
     def _name_of_mark(self, space: IndexedSpace) -> str:
-        """Return a name of its own for each graph: Chroma keeps an old graph, whatever is requested."""
+        """Return a name of its own for each graph: Chroma would go on with an old graph."""
         return f"mdvec-{_digest(space.kind.value, space.key, json.dumps(self._graph))}"
 
     def _marked(self, space: IndexedSpace) -> Any:
@@ -213,11 +212,11 @@ class ChromaVectorIndex:
         return None
 
     def _collections(self, space: IndexedSpace) -> dict[int, Any]:
-        """Return those with vectors, by the id of the collection of mdvec."""
+        """Return the collections with the vectors of a space, by the id of ours."""
         return {each.metadata[_COLLECTION]: each for each in self._ours(space) if _MARK not in each.metadata}
 
     def _make(self, space: IndexedSpace, collection_id: int) -> Any:
-        """Make a collection; its name says nothing, since Chroma refuses most names of ours."""
+        """Make a collection; its name is not that of ours, which Chroma may refuse."""
         client = self._connect()
         base = self._name if space.kind is VectorKind.TEXT else f"{self._name}_names"
         return client.create_collection(
@@ -228,28 +227,27 @@ class ChromaVectorIndex:
         )
 
     def _remove(self, space: IndexedSpace) -> None:
-        """Remove the mark first: what is left over then belongs to nothing."""
+        """Remove a space, the mark first: without it, whatever a crash leaves is ignored."""
         for each in self._ours(space):
             with suppress(NotFoundError):
                 self._connect().delete_collection(each.name)
 
     def _write(self, space: IndexedSpace, changes: VectorChanges) -> None:
         collections, client = self._collections(space), self._connect()
-        removed = changes.removed
-        for at in range(0, len(removed), _MAX_IDS):
+        for some in parts(changes.removed, _MAX_IDS):
             for each in collections.values():
-                each.delete(where={"entry": {"$in": [*removed[at : at + _MAX_IDS]]}})
+                each.delete(where={"entry": {"$in": [*some]}})
         added: dict[int, list[VectorEntry]] = {}
         for entry in changes.added:
             added.setdefault(entry.collection_id, []).append(entry)
         most = client.get_max_batch_size()
         for collection_id, entries in added.items():
             into = collections.get(collection_id) or self._make(space, collection_id)
-            for at in range(0, len(entries), most):
-                rows = [_row(space.kind, each) for each in entries[at : at + most]]
+            for batch in parts(entries, most):
+                rows = [_row(space.kind, each) for each in batch]
                 ids, vectors, metadata, texts = map(list, zip(*rows, strict=True))
                 into.upsert(ids, np.stack(vectors), metadata, texts)
-        for each in collections.values() if removed else ():
+        for each in collections.values() if changes.removed else ():
             if not each.count():
                 client.delete_collection(each.name)
 
@@ -291,23 +289,20 @@ class ChromaVectorIndex:
                 with suppress(NotFoundError):
                     client.delete_collection(name)
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        """Raise what Chroma raises as an error of ours; a folder that cannot be read is emptied."""
-        try:
-            yield
-        except _FAILURES as error:
-            with self._guard:
-                self.close()
-                try:
+    def _usable(self) -> AbstractContextManager[None]:
+        return usable(self.location, _FAILURES, self._remove_damage)
+
+    def _remove_damage(self) -> None:
+        """Empty a folder whose collections cannot be read."""
+        with self._guard:
+            self.close()
+            try:
+                with suppress(StoreError):  # of another process
                     for each in self._connect().list_collections() if self._is_made() else ():
                         each.peek(1)
-                except StoreError:  # of another process
-                    pass
-                except _FAILURES:
-                    self.close()
-                    self._folder.empty()
-            raise cannot_be_used(self.location, error) from error
+            except _FAILURES:
+                self.close()
+                self._folder.empty()
 
 
 def _digest(*parts: str) -> str:
@@ -321,7 +316,7 @@ def _mark(collection: Any) -> Mark | None:
 
 
 def _row(kind: VectorKind, entry: VectorEntry) -> tuple[str, Vector, dict[str, Any], str]:
-    """Return id, vector, metadata and text; those of a chunk as local-rag has them."""
+    """Return id, vector, metadata and text of an entry; for a chunk, as local-rag has them."""
     is_text, section = kind is VectorKind.TEXT, entry.section
     path, number = section.document_path, section.order
     part = f"chunk_{number}" if is_text else f"name_{entry.id}"

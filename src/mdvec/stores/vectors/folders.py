@@ -1,16 +1,20 @@
-"""A place that belongs to a vector index alone: whether it is one, its lock, and what its errors say."""
+"""What the vector indexes share: a folder that belongs to one alone, its lock, and errors of libraries."""
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
+from typing import TypeVar
 
 from mdvec.errors import StoreError
 from mdvec.locks import locked
+
+T = TypeVar("T")
+Failures = tuple[type[Exception], ...]
 
 LOCK = "mdvec.lock"
 """The file by which a folder is recognized; the processes that use the folder lock it."""
@@ -64,7 +68,7 @@ class IndexFolder:
             yield held
 
     def empty(self) -> None:
-        """Remove all but the lock, as far as that is possible."""
+        """Remove everything that can be removed, except the lock."""
         for each in self.path.iterdir() if self.path is not None else ():
             if each.is_dir():
                 shutil.rmtree(each, ignore_errors=True)
@@ -78,11 +82,32 @@ def not_ours(place: str) -> StoreError:
     return StoreError(msg, hint="Name another place in [store] vectors, or move it away.")
 
 
-def cannot_be_used(place: str, error: Exception) -> StoreError:
-    """Return the error for an index whose library has failed."""
-    reason = next(iter(str(error).splitlines()), repr(error))
-    reason = _PLACE_IN_SOURCE.sub("", reason)
-    return StoreError(f"the vector index {place} cannot be used: {reason}")
+@contextmanager
+def usable(place: str, failures: Failures, remove_damage: Callable[[], None] | None = None) -> Iterator[None]:
+    """Raise the failures of a library as the error that the index at a place cannot be used now.
+
+    Args:
+        place: For people.
+        failures: The exceptions of the library.
+        remove_damage: Called after a failure; empties the index if its data cannot be read.
+
+    Raises:
+        StoreError: In place of a failure.
+    """
+    try:
+        yield
+    except failures as error:
+        if remove_damage is not None:
+            with suppress(OSError):
+                remove_damage()
+        reason = _PLACE_IN_SOURCE.sub("", next(iter(str(error).splitlines()), repr(error)))
+        msg = f"the vector index {place} cannot be used: {reason}"
+        raise StoreError(msg) from error
+
+
+def parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield the items in order, at most ``size`` at a time."""
+    return (items[start : start + size] for start in range(0, len(items), size))
 
 
 def free_name(base: str, taken: Collection[str]) -> str:

@@ -44,7 +44,7 @@ class NearestQuery(Struct, frozen=True):
         where: What may be found.
         limit: Most owners to return.
         few: The owners that may be found; None if they are many.
-        inside: Returns those of some owners that may be found.
+        inside: Filters owners: returns the ones that may be found.
     """
 
     kind: VectorKind
@@ -73,12 +73,16 @@ class AttachedIndex(Struct, frozen=True):
 class IndexFollower:
     """A vector index that follows its store up to one snapshot.
 
+    Attributes:
+        location: Where the index is, for people.
+
     Args:
         attached: The index.
         tables: The snapshot.
     """
 
     def __init__(self, attached: AttachedIndex, tables: Tables) -> None:
+        self.location = attached.index.location
         self._attached = attached
         self._index = attached.index
         self._tables = tables
@@ -88,11 +92,6 @@ class IndexFollower:
     def _journals(self) -> dict[tuple[SpaceId, VectorKind], SpaceJournal]:
         return read_journals(self._tables, self._attached.current_version)
 
-    @property
-    def location(self) -> str:
-        """Where the index is, for people."""
-        return self._index.location
-
     def propose(self, query: NearestQuery, collections: Sequence[CollectionId] | None) -> list[int] | None:
         """Return the owners that may be among the nearest, after the index has caught up.
 
@@ -101,8 +100,8 @@ class IndexFollower:
             collections: The owners that may be found are in these; None where nearly all may.
 
         Returns:
-            ``min(limit, owners inside)`` and some more; None when the index cannot be used now, or too much
-            would have to be proposed: the vectors of the store answer then.
+            ``min(limit, owners inside)`` and some more; None when the index cannot be used now, or would have
+            to propose too many. The vectors of the store answer then.
         """
         with run.current().step("vector index", kind=query.kind.value) as details:
             try:
@@ -114,10 +113,10 @@ class IndexFollower:
         return proposed
 
     def update(self) -> int:
-        """Apply all that the index has missed, and make it fast; return how many vectors it holds.
+        """Apply every missing change, and make the index fast; return how many vectors it holds.
 
         Raises:
-            StoreError: If it does not take them.
+            StoreError: If it cannot be filled.
         """
         total = 0
         for journal in self._journals.values():
@@ -134,14 +133,14 @@ class IndexFollower:
         """Empty the index and fill it; return how many vectors it holds.
 
         Raises:
-            StoreError: If it does not take them.
+            StoreError: If it cannot be filled.
         """
         for journal in self._journals.values():
             self._index.drop(journal.space)
         return self.update()
 
     def problem(self) -> str:
-        """Return why the index cannot be used, so that searches look at all vectors; empty if it can."""
+        """Return the reason why searches cannot use the index, and look at all vectors; empty if they can."""
         try:
             self._index.applied(IndexedSpace("", 1, VectorKind.TEXT))  # reads its list of spaces
         except StoreError as error:
@@ -178,8 +177,8 @@ class IndexFollower:
         Args:
             journal: The changes of a space.
             most: When to stop.
-            total: Entries in the space, of which progress is reported; 0 for a search, which does not wait
-                for another thread that does the same.
+            total: Entries in the space, for reports of progress; 0 for a search, which does not wait for
+                another thread that does the same.
         """
         if self._progress(journal) is Progress.CURRENT:
             return True

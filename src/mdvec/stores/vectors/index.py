@@ -1,7 +1,7 @@
 """The port of a vector index next to a store, which keeps every vector: an index can be deleted at any time.
 
-Before a search uses it, the store compares its mark with its own state and applies what is missing. The index
-proposes ids; the store leaves out what must not be found and computes the similarities that are returned.
+Before a search uses it, the store compares its mark with its own state and applies the missing changes. The
+index proposes ids; the store removes those that must not be found, and computes the returned similarities.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class VectorEntry(Struct, frozen=True):
         vector: Shape (dim,), unit length up to the rounding of float16.
         collection_id: The collection.
         heading: The heading path of the chunk, joined by `` > ``; for a name, the name.
-        section: The chunk as a program reads it, or as one wrote it; whether it has changed since is what
-            was known when its vector was applied. Of a name, only the path and the heading are filled.
+        section: The chunk as a program reads it, or as one wrote it; ``is_dirty`` is as old as its vector
+            here. For a name, only the path and the heading are filled.
     """
 
     id: int
@@ -76,8 +76,8 @@ class VectorChanges(Struct, frozen=True):
         since: The mark that the index must have; None for a space that it does not hold.
         until: Its mark afterwards.
         removed: Ids of the entries to remove; those that are not there are no error.
-        added: Entries to add. An adapter that cannot apply all or nothing must replace an entry that
-            is there already, and write the mark last.
+        added: Entries to add. An adapter that cannot apply all or nothing must replace entries with the
+            same id, and write the mark last.
     """
 
     since: Mark | None
@@ -91,21 +91,22 @@ class VectorIndex(Protocol):
 
     An index that finds its data damaged deletes them and continues empty. Every method may raise
     :class:`mdvec.errors.StoreError` when the index cannot be used now; searches then use the store's own
-    vectors.
+    vectors. A class that inherits from it needs no optimizing and holds nothing open, unless it says more.
 
     A factory receives its place, a path or an address, and its settings as keyword arguments (see
     :mod:`mdvec.settings`).
+
+    Attributes:
+        location: Its place, for people; never with a password.
     """
 
-    @property
-    def location(self) -> str:
-        """Where it is, for people; never with a password."""
+    location: str
 
     def applied(self, space: IndexedSpace) -> Mark | None:
         """Return the mark of the last applied changes; None for a space that it does not hold."""
 
     def apply(self, space: IndexedSpace, changes: VectorChanges) -> bool:
-        """Apply changes, all or nothing or so that applying them again repairs what a crash left.
+        """Apply changes: all or nothing, or in an order in which applying them again repairs a broken step.
 
         Returns:
             False, and no mark, if :meth:`applied` is not ``changes.since`` any more: another was faster.
@@ -130,10 +131,12 @@ class VectorIndex(Protocol):
         """Remove a space and its mark; one that it does not hold is no error."""
 
     def optimize(self) -> None:
-        """Make it fast and small, if that is due; may take minutes, and never changes what is found.
+        """Make it fast and small, if that is due; may take minutes, and changes no result.
 
         It is called after imports and rebuilds, never by a search.
         """
+        return
 
     def close(self) -> None:
         """Release everything; a second call does nothing."""
+        return

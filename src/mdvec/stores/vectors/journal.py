@@ -30,10 +30,10 @@ SPACE = "space"
 """The kind of a removal that is a whole space; a store writes it when it drops one."""
 
 ATTACHED = "SELECT value FROM meta WHERE key = 'vector_index'"
-"""Whether removals are written down: a random number from when an index was first attached."""
+"""Selects the random number that a store gets with its first index; without it, no removal is recorded."""
 
 TABLES = {VectorKind.TEXT: "chunks", VectorKind.NAME: "names"}
-"""Whose removals are written down, by the kind of their rows."""
+"""The tables of the owners whose removals are recorded, by the kind of text."""
 
 # As SQLite reads them: CROSS JOIN keeps the order of the tables, a plus keeps an index from being used.
 _STATE = """SELECT (SELECT value FROM meta WHERE key = 'vector_index'),
@@ -79,7 +79,7 @@ class Progress(Enum):
     AHEAD = auto()
     """It has followed a later snapshot, and may lack what this one still shows."""
     LOST = auto()
-    """What it missed is not known any more, or it followed another store: it has to start from nothing."""
+    """The changes that it missed are forgotten, or it followed another store: it has to start anew."""
 
 
 class Applied(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -91,7 +91,7 @@ class Applied(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     Attributes:
         store: A random number that the store got when an index was first attached.
         version: The version of the snapshot that was read.
-        vector: The largest id of a vector, of whatever space.
+        vector: The largest id of a vector, in any space.
         owner: The largest id of a chunk, or of a name.
         removed: The largest id of a removal.
     """
@@ -108,8 +108,8 @@ class SpaceJournal(Struct, frozen=True):
 
     Attributes:
         space_id: The space.
-        space: What the index calls it.
-        now: What an index has to have applied to serve the snapshot.
+        space: The same space, as the index knows it.
+        now: The state that an index must have reached to serve the snapshot.
         tables: The snapshot.
         current_version: Reads the version that the store has now.
     """
@@ -125,16 +125,17 @@ class SpaceJournal(Struct, frozen=True):
         if mark is None:
             return Progress.BEHIND
         applied, now = _decode(mark), self.now
-        # A backup was put back when the mark is of a later version than the store has.
-        if applied is None or (applied.version > now.version and applied.version > self.current_version()):
+        if applied is None or applied.store != now.store:
             return Progress.LOST
-        if applied.store != now.store:
+        # A backup was put back when the mark is of a later version than the store has.
+        is_later = applied.version > now.version
+        if is_later and applied.version > self.current_version():
             return Progress.LOST
         # After more removals, some that the snapshot still shows may be gone.
         is_same = applied.removed == now.removed
         if is_same and applied.vector >= now.vector and applied.owner >= now.owner:
             return Progress.CURRENT
-        if applied.version > now.version:
+        if is_later:
             return Progress.AHEAD
         removals = self._removals(applied)
         is_complete = len(removals) == now.removed - applied.removed
@@ -147,7 +148,7 @@ class SpaceJournal(Struct, frozen=True):
             since: A mark that is behind; None to start from nothing.
         """
         now, table = self.now, TABLES[self.space.kind]
-        # From nothing there are no owners yet that wait for vectors.
+        # At the start no owner waits for a vector.
         start = Applied(now.store, now.version, vector=now.vector, removed=now.removed)
         at = start if since is None else _decode(since) or start
         removed = [owner for kind, owner in self._removals(at) if kind == self.space.kind]
@@ -173,7 +174,7 @@ class SpaceJournal(Struct, frozen=True):
         return self._number(_COUNT.format(table=TABLES[self.space.kind]), self.space_id)
 
     def _removals(self, since: Applied) -> list[tuple[str, int]]:
-        """Return kind and id of what was removed since a mark, as far as it is still known."""
+        """Return kind and id of everything removed since a mark, except removals that are forgotten."""
         sql = "SELECT kind, owner_id FROM removed_owners WHERE id > ? AND id <= ? ORDER BY id"
         return [(kind, owner) for kind, owner in self.tables.rows(sql, since.removed, self.now.removed)]
 
@@ -217,7 +218,7 @@ class SpaceJournal(Struct, frozen=True):
 def read_journals(
     tables: Tables, current_version: Callable[[], int]
 ) -> dict[tuple[SpaceId, VectorKind], SpaceJournal]:
-    """Return the changes of every space up to a snapshot, those of dropped ones included."""
+    """Return the changes of every space up to a snapshot, also of dropped spaces."""
     found = {}
     spaces = tables.rows("SELECT id, key, dimension FROM spaces ORDER BY id")
     for kind, table in TABLES.items():
@@ -230,7 +231,7 @@ def read_journals(
 
 
 def _decode(mark: Mark) -> Applied | None:
-    """Return what a mark says; None if this version of mdvec did not write it."""
+    """Return the content of a mark; None if this version of mdvec did not write it."""
     try:
         return msgspec.json.decode(mark, type=Applied)
     except msgspec.DecodeError:

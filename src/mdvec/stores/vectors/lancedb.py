@@ -17,7 +17,7 @@ from lancedb.index import HnswSq
 from mdvec.errors import StoreError
 from mdvec.settings import BucketSettings, Count
 from mdvec.stores.records import VectorKind
-from mdvec.stores.vectors.folders import IndexFolder, cannot_be_used, free_name
+from mdvec.stores.vectors.folders import IndexFolder, free_name, parts, usable
 from mdvec.stores.vectors.index import (
     IndexedSpace,
     Inside,
@@ -25,13 +25,14 @@ from mdvec.stores.vectors.index import (
     Neighbours,
     VectorChanges,
     VectorEntry,
+    VectorIndex,
 )
 
 if TYPE_CHECKING:
     from mdvec.stores.vectors.index import Vector
 
 TABLES = {VectorKind.TEXT: "sections", VectorKind.NAME: "names"}
-"""The tables of the first space; those of another one end in a number."""
+"""The tables of the first space; the tables of another one have a number at the end."""
 
 # The metadata of a table of ours: the key of its space, empty for a dropped one, and the mark.
 _SPACE, _MARK = "mdvec_space", "mdvec_mark"
@@ -57,11 +58,11 @@ class LanceSettings(BucketSettings, frozen=True, kw_only=True):
     refine: Count = 2
 
 
-class LanceVectorIndex:
-    """Vectors with what a reader of the table ``sections`` wants to know of them.
+class LanceVectorIndex(VectorIndex):
+    """Vectors with the columns that readers of the table ``sections`` expect.
 
-    In a folder one process writes at a time. In a bucket there is no lock: what two processes write at once
-    are the same rows, and Lance refuses a mark if the table was emptied, or got another mark, meanwhile.
+    In a folder one process writes at a time. In a bucket there is no lock: two processes at once write the
+    same rows, and Lance refuses a mark if the table was emptied, or got another mark, meanwhile.
 
     Args:
         place: A folder, or ``s3://BUCKET/PATH``; made when it is not there.
@@ -83,7 +84,7 @@ class LanceVectorIndex:
             return _mark(_find(database, space))
 
     def apply(self, space: IndexedSpace, changes: VectorChanges) -> bool:
-        """Apply changes, the mark last; each row has a key, so that applying them again repairs all."""
+        """Apply changes, the mark last; rows have keys, so applying them again repairs a broken step."""
         with self._opened(writing=True) as database:
             table = _find(database, space)
             if database is None or _mark(table) != changes.since:
@@ -91,7 +92,7 @@ class LanceVectorIndex:
             if changes.since is None:
                 table = self._begun(database, space)
             _write(table, changes, space.dimension)
-            # A write shows what others have written before it; Lance itself refuses what they do after it.
+            # After a write, earlier writes of others are visible; Lance itself refuses later ones.
             if _mark(table) != changes.since:
                 return False
             table.update_field_metadata({"path": "id", "metadata": {_MARK: changes.until}})
@@ -139,9 +140,6 @@ class LanceVectorIndex:
                         table.drop_index(name)
                     table.create_index("vector", config=HnswSq(distance_type="dot"))
 
-    def close(self) -> None:
-        """Do nothing: nothing is open between two calls."""
-
     def _begun(self, database: Any, space: IndexedSpace) -> Any:
         """Return an empty table of a space: its own, one that was dropped, or a new one."""
         # What is in a folder of ours is ours; in a bucket the tables of others keep their names.
@@ -151,30 +149,25 @@ class LanceVectorIndex:
 
     @contextmanager
     def _opened(self, *, writing: bool = False) -> Iterator[Any]:
-        """Connect, for writing as the only process in a folder; what cannot be read is removed.
+        """Connect, for writing as the only process in a folder; a folder that cannot be read is emptied.
 
         Yields:
-            The connection; None where nothing is yet, or, for writing, while another process writes.
+            The connection; None if there is no folder yet or, for writing, while another process writes.
         """
-        try:
-            lock = self._folder.locked(_LOCK_WAIT_S) if writing else nullcontext(enter_result=True)
-            with _panics_as_errors(), lock as mine:
-                yield self._connect() if mine else None
-        except _FAILURES as error:
-            with suppress(OSError):
-                self._remove_damage()
-            raise cannot_be_used(self.location, error) from error
+        lock = self._folder.locked(_LOCK_WAIT_S) if writing else nullcontext(enter_result=True)
+        with usable(self.location, _FAILURES, self._remove_damage), _panics_as_errors(), lock as mine:
+            yield self._connect() if mine else None
 
     def _connect(self) -> Any:
         """Connect; tables are then read as they are when they are opened."""
         self._folder.refuse_other_files()
         if self._folder.path is not None and not self._folder.path.exists():
             return None
-        region, endpoint = self._settings.region, self._settings.endpoint
-        allow_http = "true" if endpoint is not None and endpoint.startswith("http://") else None
+        region, endpoint = self._settings.region, self._settings.endpoint or ""
+        allow_http = "true" if endpoint.startswith("http://") else None
         options = {"aws_region": region, "aws_endpoint": endpoint, "allow_http": allow_http}
-        storage_options = {name: value for name, value in options.items() if value is not None}
-        return lancedb.connect(self.location, storage_options=storage_options)
+        given = {name: value for name, value in options.items() if value}
+        return lancedb.connect(self.location, storage_options=given)
 
     def _remove_damage(self) -> None:
         """Empty a folder whose tables cannot be read though no process writes."""
@@ -195,7 +188,7 @@ class LanceVectorIndex:
 
 @contextmanager
 def _panics_as_errors() -> Iterator[None]:
-    """Raise a RuntimeError where Lance's own code has panicked, whose exception cannot be imported."""
+    """Raise a RuntimeError instead of the exception of a panic in Lance, whose class cannot be imported."""
     try:
         yield
     except Exception as error:
@@ -229,7 +222,7 @@ def _mark(table: Any) -> Mark | None:
 
 
 def _empty(database: Any, name: str, dimension: int, key: str) -> Any:
-    """Make a table, or remove all that is in it, and give it to a space."""
+    """Make a table, or remove all its rows, and assign it to a space."""
     table = database.create_table(name, section_rows([], dimension, {_SPACE: key}), mode="overwrite")
     # Without it two processes that add a row at once both keep it (lance#4585).
     table.set_unenforced_primary_key("entry")
@@ -237,9 +230,8 @@ def _empty(database: Any, name: str, dimension: int, key: str) -> Any:
 
 
 def _write(table: Any, changes: VectorChanges, dimension: int) -> None:
-    removed = [str(key) for key in changes.removed]
-    for at in range(0, len(removed), _ROWS_A_DELETE):
-        table.delete(f"entry IN ({', '.join(removed[at : at + _ROWS_A_DELETE])})")
+    for some in parts(changes.removed, _ROWS_A_DELETE):
+        table.delete(f"entry IN ({', '.join(map(str, some))})")
     if changes.added:
         upsert = table.merge_insert("entry").when_matched_update_all().when_not_matched_insert_all()
         upsert.execute(section_rows(changes.added, dimension))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,8 +13,8 @@ import apsw
 import sqlite_vec
 
 from mdvec.stores.pool import closed_on_error
-from mdvec.stores.vectors.folders import cannot_be_used, not_ours
-from mdvec.stores.vectors.index import IndexedSpace, Inside, Mark, Neighbours, VectorChanges
+from mdvec.stores.vectors.folders import not_ours, usable
+from mdvec.stores.vectors.index import IndexedSpace, Inside, Mark, Neighbours, VectorChanges, VectorIndex
 
 if TYPE_CHECKING:
     from mdvec.stores.vectors.index import Vector
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SUFFIX = ".sqlite-vec"
-"""Ends the name of an index that lies next to its store: whatever is in such a file may be replaced."""
+"""The end of the name of an index next to its store: any content of such a file may be replaced."""
 
 _MAGIC = b"SQLite format 3\0"
 _APPLICATION_ID = 0x6D647678  # mdvx; another layout of the tables needs another id
@@ -47,11 +47,12 @@ _ROOM = "SELECT (SELECT count(*) FROM {table}_chunks), (SELECT count(*) FROM {ta
 _NEAREST = "SELECT owner, coalesce(distance, 2) FROM {table} WHERE vector MATCH ?1 AND k = ?2 {inside}"
 _INSIDE = "AND collection IN (SELECT value FROM json_each(?3))"
 
-# What SQLite and vec0 raise when the data are not what they wrote.
+_FAILURES = (apsw.Error, OSError)
+# Those of SQLite and vec0 that mean that the data are damaged.
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintError, apsw.MismatchError)
 
 
-class SqliteVecIndex:
+class SqliteVecIndex(VectorIndex):
     """Vectors as float32 in tables of vec0, one for each space.
 
     Each call opens the file, so that a deleted or replaced one is noticed.
@@ -66,7 +67,7 @@ class SqliteVecIndex:
     def __init__(self, place: str) -> None:
         self._path = Path(place).absolute()
         self.location = str(self._path)
-        with self._translated():
+        with usable(self.location, _FAILURES):
             _refuse_other_files(self._path)
             with closing(apsw.Connection(":memory:")) as connection:
                 _load_extension(connection)
@@ -95,29 +96,18 @@ class SqliteVecIndex:
     def drop(self, space: IndexedSpace) -> None:
         self._run(lambda connection: _drop(connection, space), None, write=True)
 
-    def optimize(self) -> None:
-        """Do nothing: :meth:`apply` keeps the file small."""
-
-    def close(self) -> None:
-        """Do nothing: no file is open between two calls."""
-
     def _run(self, work: Callable[[apsw.Connection], T], damaged: T, *, write: bool = False) -> T:
         """Run in a transaction; with damaged data empty the file and return ``damaged``."""
-        with self._translated(), closing(_open(self._path)) as connection:
+        with usable(self.location, _FAILURES), closing(_open(self._path)) as connection:
             try:
                 _prepare(connection)
-                with _transaction(connection, write=write):
-                    return work(connection)
+                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")  # closing rolls back
+                found = work(connection)
+                connection.execute("COMMIT")
             except _DAMAGE:
                 _empty(connection)
                 return damaged
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except (apsw.Error, OSError) as error:
-            raise cannot_be_used(self.location, error) from error
+            return found
 
 
 def _refuse_other_files(path: Path) -> None:
@@ -126,7 +116,7 @@ def _refuse_other_files(path: Path) -> None:
         with path.open("rb") as file:
             header = file.read(_APPLICATION_ID_AT.stop)
     ours = header.startswith(_MAGIC) and int.from_bytes(header[_APPLICATION_ID_AT], "big") == _APPLICATION_ID
-    # A link may have come with a folder, and point at what is dear to its user.
+    # A link may have come with a folder, and point at a file that its user needs.
     replaceable = path.suffix == SUFFIX and not path.is_symlink()
     if path.is_dir() or (header and not ours and not replaceable):
         raise not_ours(str(path))
@@ -152,37 +142,29 @@ def _load_extension(connection: apsw.Connection) -> None:
 
 
 def _prepare(connection: apsw.Connection) -> None:
-    """Make what has to be in the file; one with other contents is emptied."""
+    """Make the tables; a file with other contents is emptied."""
     connection.pragma("synchronous", "normal")
     if connection.pragma("application_id") == _APPLICATION_ID:
         return
     if connection.pragma("schema_version"):
         _empty(connection)
     connection.pragma("journal_mode", "wal")
-    with _transaction(connection, write=True):
-        if connection.pragma("application_id") != _APPLICATION_ID:  # no other process was faster
-            connection.execute(_SPACES)
-            connection.pragma("application_id", _APPLICATION_ID)
+    connection.execute("BEGIN IMMEDIATE")
+    if connection.pragma("application_id") != _APPLICATION_ID:  # no other process was faster
+        connection.execute(_SPACES)
+        connection.pragma("application_id", _APPLICATION_ID)
+    connection.execute("COMMIT")
 
 
 def _empty(connection: apsw.Connection) -> None:
-    """Remove everything, whatever state it is in, without taking the file from other processes."""
+    """Remove everything, also from a damaged file, without taking the file from other processes."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
     connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 1)
     try:
         connection.execute("VACUUM")
     finally:
         connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 0)
-
-
-@contextmanager
-def _transaction(connection: apsw.Connection, *, write: bool) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-    try:
-        yield
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
 
 
 def _find(connection: apsw.Connection, space: IndexedSpace) -> tuple[int, Mark | None]:
