@@ -238,8 +238,21 @@ def test_an_agent_reads_why_its_request_is_refused(server: Server, era: Any) -> 
         b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b"[" * 2000 + b"]" * 2000 + b"}",
         b"{",
         b"\xff",
+        b"",
+        b"[]",
+        b"\0" * 1000,
     ],
-    ids=["open lists", "open objects", "deep", "deep parameters", "cut off", "no text"],
+    ids=[
+        "open lists",
+        "open objects",
+        "deep",
+        "deep parameters",
+        "cut off",
+        "no text",
+        "no",
+        "list",
+        "zeros",
+    ],
 )
 def test_broken_json_is_a_bad_request(server: Server, body: bytes, version: str | None) -> None:
     """Deep or broken JSON is answered with 400 in every era, and the server lives on."""
@@ -261,12 +274,16 @@ def test_broken_json_is_a_bad_request(server: Server, body: bytes, version: str 
         "/health/../../etc/passwd",
         "/mcp%00",
         "//mcp",
+        "/\0",
+        "/notes/再試行.md",
         "/再試行.md",
     ],
 )
 def test_there_is_nothing_at_other_paths(server: Server, path: str) -> None:
     """Whatever the path climbs to, the answer is a problem that does not repeat it."""
-    target = "".join(c if c.isascii() else "".join(f"%{byte:02x}" for byte in c.encode()) for c in path)
+    target = "".join(
+        c if c.isascii() and c.isprintable() else "".join(f"%{byte:02x}" for byte in c.encode()) for c in path
+    )
     answer = server.send(server.opening(target) + b"Content-Length: 0\r\n\r\n")
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 404 ")
@@ -385,25 +402,11 @@ def test_it_ends_whoever_is_connected(home: Path, number: int, code: int) -> Non
 def test_a_port_in_use_is_told(server: Server, home: Path) -> None:
     """The second server on a port exits with 1, names the port and the next step."""
     port = server.place[1]
-    done = subprocess.run(
-        [*MDVEC, "serve", "--http", f"127.0.0.1:{port}"],
-        env=environment(home),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_here(["serve", "--http", f"127.0.0.1:{port}"], cwd=home, env=environment(home))
     assert (done.returncode, done.stdout) == (1, "")
     error, hint = messages(done.stderr)
     assert error == f"error: port {port} of 127.0.0.1 is in use"
     assert hint.startswith("hint: ")
-
-
-@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "example.com:0"])
-def test_other_machines_are_not_let_in_by_mistake(home: Path, address: str) -> None:
-    """Without a token such an address is refused before anything is opened."""
-    done = run_here(["serve", "--http", address], cwd=home, env=environment(home))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "--token-file" in done.stderr
 
 
 def test_all_addresses_are_served_with_a_token(home: Path) -> None:
