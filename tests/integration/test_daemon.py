@@ -368,7 +368,7 @@ def test_a_daemon_that_hangs_is_not_waited_for(home: Home, monkeypatch: pytest.M
     """It is asked first, whatever database a command is for; after a while the command does the work."""
     home.run("daemon", "start")
     pid = home.info["pid"]
-    monkeypatch.setattr(client, "_ANSWER_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(client, "_TIMEOUT_S", 0.2)
     os.kill(pid, signal.SIGSTOP)
     try:
         with monkeypatch.context() as patched:
