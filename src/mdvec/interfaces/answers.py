@@ -1,4 +1,4 @@
-"""The shapes of answers that are no values of :mod:`mdvec.types`, and all answers as JSON and JSON Schema.
+"""Shapes of answers other than the values of :mod:`mdvec.types`, and all answers as JSON and JSON Schema.
 
 Every door shows its own fields of the same classes.
 """
@@ -49,7 +49,7 @@ class Documents(Struct, frozen=True):
     documents: tuple[Listed, ...]
     more: Annotated[bool, doc("there are others")] = False
     hint: Annotated[str, HIDDEN] = ""
-    """What helps if there are none."""
+    """Advice if there are none."""
 
 
 class RelatedDocument(Struct, frozen=True):
@@ -61,7 +61,7 @@ class RelatedDocument(Struct, frozen=True):
 
 
 class Map(Struct, frozen=True):
-    """The sections of a document, and what is around it."""
+    """The sections and the surroundings of a document."""
 
     collection: str
     path: str
@@ -183,7 +183,7 @@ class Check(Struct, frozen=True):
 
 
 class CollectionState(RegisteredCollection, frozen=True):
-    """A collection and what it holds."""
+    """A collection and its contents."""
 
     documents: int
     failed: int
@@ -330,7 +330,7 @@ def _said(kind: object, key: str) -> Any:
 
 
 def _writing(kind: object) -> Callable[[Any], Any]:
-    """Return what makes the shown value of a field from its own."""
+    """Return the function from the value of a field to the value that is shown."""
     if _said(kind, TIME):
         return iso_time
     digits = _said(kind, DIGITS)

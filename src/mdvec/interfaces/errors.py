@@ -27,7 +27,7 @@ _REMEDIES = {
     errno.EROFS: "Choose a place that can be written.",
     errno.ENOSPC: "Free some space on the disk, then try again.",
 }
-# Enough to recognise what one has written.
+# Enough to recognise one's own input.
 _MAX_ECHOED_CHARS = 200
 
 
@@ -37,7 +37,7 @@ class Failure:
 
     Attributes:
         code: Stable, for programs.
-        message: What went wrong, for people.
+        message: The problem, for people.
         hint: The next step; empty when there is none.
         exit_code: For a process.
         retry: The same call may succeed later.
@@ -84,7 +84,7 @@ def translate_for_client(error: Exception, on_bug: OnBug) -> Failure:
 
 
 def bug_listener(*, verbose: bool) -> OnBug:
-    """Return what receives bugs, and writes their kind to the log."""
+    """Return a listener that writes the kind of a bug to the log."""
 
     def listen(error: Exception) -> None:
         run.log("bug", level="error", error=type(error).__name__)
@@ -113,7 +113,7 @@ _STEPS = {
     WriterBusyError.default_hint: "Wait until it is done and call again; `{}search` answers meanwhile.",
 }
 
-# An update; what only a person may decide stays a command.
+# An update; a decision that only a person may make stays a command.
 _IMPORT = re.compile(
     r"'mdvec import(?: -n [\w-]+| -m update| --(?:docs-dir|database) (?:'[^']*'|[^'\s]+))*'(?!\w)"
 )

@@ -18,7 +18,7 @@ from mdvec.interfaces.printing import shown
 
 _Request = TypeVar("_Request", bound=Struct)
 
-# What agents, scripts and the other tools they know call an argument.
+# Other names of arguments, from agents, scripts and the tools they know.
 _SAME_ARGUMENT = {
     "collection": "collections",
     "collections": "collection",
@@ -129,7 +129,7 @@ def problem_of(
     Args:
         error: The error.
         value: The value that could not be converted.
-        kind: What it was to be, or the JSON Schema of that.
+        kind: The type it should have, or the JSON Schema of that type.
         place: The name of the value; empty for none.
     """
     found = _ERROR.fullmatch(str(error))
@@ -153,7 +153,7 @@ def problem_of(
 
 
 def allowed(schema: JsonObject, written: str) -> str:
-    """Return what a value must be, and what was written instead: a text that does not fit the schema."""
+    """Describe the values that a schema takes, and the text that was written instead."""
     value = meant(written, schema)
     is_number = isinstance(value, int | float)
     is_outside = isinstance(value, int if schema.get("type") == "integer" else float)
@@ -167,7 +167,7 @@ def _unknown(place: str, taken: Iterable[str]) -> str:
 
 
 def _allowed(schema: JsonObject, value: object, written: str, *, is_outside: bool) -> str:
-    """Return what a value must be, and what was written instead, which may be outside of the limits."""
+    """Describe the values that a schema takes, and the wrong one, which may be outside of the limits."""
     variants = _variants(schema)
     limited = [each for each in variants if "minimum" in each]
     if limited and is_outside:
@@ -247,7 +247,7 @@ def _is_left_out(value: object, schema: JsonObject) -> bool:
 
 
 def _list_in(value: object) -> list[object]:
-    """Return a list, that which a text of JSON says, or a list of one value."""
+    """Return a list as it is, parsed from JSON, or made of one value."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         with suppress(ValueError, RecursionError):
             value = msgspec.json.decode(value)

@@ -125,7 +125,7 @@ class LinksRequest(OutlineRequest, frozen=True, kw_only=True):
 
 
 class MapRequest(LinksRequest, frozen=True, kw_only=True):
-    """What a document holds and what is around it, as an agent may request it."""
+    """The sections and the surroundings of a document, as an agent may request them."""
 
     related: Annotated[int, Meta(ge=0, le=20), doc("how many")] = 0
 
@@ -154,7 +154,7 @@ class NoArguments(Struct, frozen=True):
 
 
 def search_query(request: SearchRequest, defaults: SearchSettings) -> SearchQuery:
-    """Return what the workspace is to search.
+    """Return the query for the workspace.
 
     Raises:
         UsageError: If a time cannot be read.

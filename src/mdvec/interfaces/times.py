@@ -48,8 +48,8 @@ def parse_since(text: str, *, now: datetime) -> int:
     Args:
         text: A period such as ``2026-05-01``, ``2026-05`` or ``last week``, an ISO 8601 time, or an age such
             as ``12h``, ``7d`` or ``2 weeks ago``. A time without an offset is in the time zone of ``now``.
-        now: What an age counts back from. Without a time zone it is local time, whose offset may change
-            with the season.
+        now: The moment that an age counts back from. Without a time zone it is local time, whose offset may
+            change with the season.
 
     Returns:
         Nanoseconds since 1970.

@@ -104,7 +104,7 @@ class LazyGroup(CommandGroup):
 
 
 class _Program(LazyGroup):
-    """All commands; help describes those that a newcomer needs, and names the others by what they are for."""
+    """All commands; help describes those that a newcomer needs, and lists the others by purpose."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands in two lists."""
@@ -157,13 +157,13 @@ def _report_usage(error: click.ClickException, args: Sequence[str]) -> int:
         hint += f" Put -- before words that start with a dash: '{path} -- -WORD'."
     if isinstance(error, click.MissingParameter) and context and context.command.name == "search":
         hint = f"To list documents without a query: '{path.removesuffix('search')}ls'. {hint}"
-    # What was typed may have several lines.
+    # The input may have several lines.
     print_failure(shortened(" ".join(_message(error).split()), args), hint)
     return error.exit_code
 
 
 def _message(error: click.ClickException) -> str:
-    """Return what went wrong in the same words as all doors."""
+    """Return the problem in the same words as all doors."""
     match error:
         case click.NoSuchOption(option_name=name):
             near = f"; did you mean `{error.possibilities[0]}`?" if error.possibilities else ""
@@ -186,7 +186,7 @@ def _takes_a_name(command: click.Command) -> bool:
 
 
 def report(error: Exception, args: Sequence[str], *, verbose: bool = False) -> int:
-    """Print what went wrong, and return the exit code."""
+    """Print a failure, and return the exit code."""
     failure = translate(error)
     hint = failure.hint
     if failure.code == "internal":

@@ -1,4 +1,4 @@
-"""The options that choose collections, documents, and how a folder is indexed; and what a shell offers."""
+"""Options that choose collections and documents, and how a folder is indexed, with their completion."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ filter_options = combined(
         "--clean-only", is_flag=True, help="Leave out documents that changed since they were indexed."
     ),
 )
-"""The options that choose documents; their names are those of :class:`SearchRequest`."""
+"""The options that choose documents, with the names of the fields of :class:`SearchRequest`."""
 
 
 def _choice(name: str, **settings: Any) -> Option:

@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar on a terminal, a line now and then elsewhere. And what Ctrl-C leaves behind."""
+"""Progress on stderr: a bar on a terminal, a line now and then elsewhere; and the report after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _bar(stage: Stage) -> Progress:
 
 @contextmanager
 def shown_progress() -> Iterator[ProgressListener]:
-    """Show the progress of what runs inside.
+    """Show the progress of the work in this context.
 
     Yields:
         The listener of a run.

@@ -1,4 +1,4 @@
-"""The tokens of a server, and what each of them may see."""
+"""The tokens of a server and their rights."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def digest_of(token: str) -> bytes:
 
 
 def right_of_token(rights: Sequence[Right], token: str) -> Right | None:
-    """Return the right of a token; None if it is none of these.
+    """Return the right of a token; None for any other text.
 
     All are compared, each in constant time.
     """
@@ -106,7 +106,7 @@ def bearer_token(headers: Headers) -> str | None:
 def start_session(response: Response, key: bytes) -> None:
     """Set the cookie of a new session: scripts cannot read it, and no other site makes a browser send it.
 
-    ``key`` is that of the token that was entered, see :class:`Right`.
+    ``key`` belongs to the token that was entered, see :class:`Right`.
     """
     body = f"{int(time.time()) + _LIFETIME_S}.{secrets.token_hex(8)}"
     value = f"{body}.{_signature(body, key)}"

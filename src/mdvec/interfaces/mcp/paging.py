@@ -1,4 +1,4 @@
-"""Keeps answers as short as a client can show them, and names what is left out."""
+"""Shortens answers to the length that a client can show, and names the omissions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mdvec.types.links import DocumentLinks
 from mdvec.types.outline import Outline
 from mdvec.types.report import WorkspaceStatus
 
-# What an excerpt has at most, in tokens: two lines of Japanese.
+# The longest excerpt, in tokens: two lines of Japanese.
 _EXCERPT_TOKENS = 160
 _EXCERPT_COLUMNS = 160
 _EXCERPT_LINES = 2
@@ -51,8 +51,8 @@ def described(status: WorkspaceStatus) -> WorkspaceStatus:
 def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
     """Return an answer without the gaps of hidden comments, and as short as a client can show it.
 
-    Hits have their whole text while there is room, the others an excerpt; ``cut_lines`` of a hit names what
-    is missing. Names of documents are on one line each.
+    Hits have their whole text while there is room, the others an excerpt; ``cut_lines`` of a hit names the
+    missing lines. Names of documents are on one line each.
 
     Args:
         result: The answer.
@@ -103,14 +103,14 @@ def _excerpt(query: str, hit: SearchHit) -> str:
 
 def within(rows: Iterable[_Row], most_tokens: int) -> tuple[_Row, ...]:
     """Return the first rows, as many as have at most so many tokens together."""
-    kept: list[_Row] = []
+    fitting: list[_Row] = []
     left = most_tokens
     for row in rows:
         left -= estimate_token_count(" ".join(map(str, astuple(row))))
         if left < 0:
             break
-        kept.append(row)
-    return tuple(kept)
+        fitting.append(row)
+    return tuple(fitting)
 
 
 def outlined(outline: Outline, links: DocumentLinks, related: Sequence[SearchHit], most_tokens: int) -> Map:

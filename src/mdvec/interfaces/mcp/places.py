@@ -29,7 +29,7 @@ def address_of(collection: str, path: str) -> str:
 
 
 def document_at(address: str) -> tuple[str, str] | None:
-    """Return the collection and path that an address names, or None if it is not that of a document.
+    """Return the collection and path that an address names, or None for other addresses.
 
     A path need not be percent-encoded. The index decides if there is such a document: nothing is ever
     looked up on the disk.
@@ -59,7 +59,7 @@ def place_of(collection: str, path: str) -> str:
 MAX_DESCRIPTION_CHARS = 1_000
 """Longest description of a collection: clients send it with every question, and cut long ones."""
 
-# A title or a heading is a line; what is longer was not written for people.
+# A title or a heading is a line; longer ones were not written for people.
 _MAX_NAME_CHARS = 200
 _MAX_NAMES = 20
 _MAX_NOTE_CHARS = 500

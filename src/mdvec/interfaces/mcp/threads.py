@@ -72,7 +72,7 @@ class CallProgress:
         self.line = line
 
     async def report(self, session: ServerSession) -> None:
-        """Send the client what is new."""
+        """Send the client new progress."""
         if self.line and self.done > self.reported:
             self.reported = self.done
             await session.report_progress(self.done, self.parts * _WHOLE, self.line)

@@ -31,7 +31,7 @@ from mdvec.workspace import Workspace
 Answer = tuple[Struct, str]
 """An answer as data, and as text."""
 
-# What other servers call a tool.
+# Names of other servers for a tool.
 _SAME_TOOL = {"search_docs": "search"}
 # More tags are no overview.
 _MAX_TAGS = 500
@@ -47,7 +47,7 @@ class Tools:
         self._config = config
         self._threads = threads
         self._on_bug = on_bug
-        # What takes no longer than a glance into the database.
+        # They take no longer than a glance into the database.
         self._short: Mapping[str, Callable[[Any], Answer]] = {
             "get_doc": self._get_doc,
             "list_docs": self._list_docs,
@@ -123,8 +123,8 @@ class Tools:
     def _search(self, request: requests.SearchRequest) -> Answer:
         query = requests.search_query(request, self._workspace.search_settings(request.collections))
         most_tokens = min(self._config.mcp.max_tokens, query.max_tokens or _SEARCH_TOKENS)
-        # No more hits than an agent can read, whatever is configured. What does not fit becomes an excerpt
-        # here, so the search leaves no hit out.
+        # No more hits than an agent can read, whatever is configured. A text that does not fit becomes
+        # an excerpt here, so the search leaves no hit out.
         limit, around = min(query.limit, requests.MAX_HITS), min(query.expand_tokens, most_tokens // 2 or 1)
         query = replace(query, limit=limit, max_tokens=None, expand_tokens=around)
         result = fitted(self._workspace.search(query, wait_for_vectors=False), most_tokens)

@@ -1,4 +1,4 @@
-"""What all parts of the page share: templates, languages, threads, errors, and guards of changes."""
+"""The frame of all parts of the page: templates, languages, threads, errors, and guards of changes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def obsidian_vaults() -> list[str]:
 
 
 class Speeds:
-    """The rates of steps, measured from what the page sees of them."""
+    """The rates of steps, measured from their progress."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -97,10 +97,10 @@ class Site:
     """The page of one server.
 
     Attributes:
-        workspace: What it shows.
+        workspace: The workspace that it shows.
         options: Where the server listens, and its token.
         on_bug: Receives unexpected exceptions.
-        csrf: What a form has to carry to change anything; new for each process.
+        csrf: The secret that a form has to carry to change anything; new for each process.
         imports: Those that the page has started, by their collections.
         speeds: Of the steps that it shows.
     """
@@ -186,7 +186,7 @@ class Site:
         return handle
 
     def changing(self, function: Callable[[Request, FormData], Awaitable[Response]]) -> Handler:
-        """Return a handler of a form that changes something; others may not; see :meth:`sent`."""
+        """Return a handler of a form that changes something, for those who may; see :meth:`sent`."""
 
         async def change(request: Request, form: FormData) -> Response:
             if not self.workspace.may_write:
