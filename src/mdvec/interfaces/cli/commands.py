@@ -151,9 +151,10 @@ def _report_usage(error: click.ClickException, args: Sequence[str]) -> int:
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else "mdvec"
     hint = f"Run '{path} --help' to see its options."
-    if context and "unexpected extra argument" in error.message and _takes_a_name(context.command):
+    params = context.command.params if context else []
+    if "unexpected extra argument" in error.message and any("-n" in each.opts for each in params):
         hint = f"A collection is named with -n: '{path} -n NAME'. {hint}"
-    if isinstance(error, click.NoSuchOption) and context and _takes_words(context.command):
+    if isinstance(error, click.NoSuchOption) and any(isinstance(each, click.Argument) for each in params):
         hint += f" Put -- before words that start with a dash: '{path} -- -WORD'."
     if isinstance(error, click.MissingParameter) and context and context.command.name == "search":
         hint = f"To list documents without a query: '{path.removesuffix('search')}ls'. {hint}"
@@ -175,14 +176,6 @@ def _message(error: click.ClickException) -> str:
             return f"`{name}` {'needs a' if 'requires' in error.message else 'takes no'} value"
         case _:
             return error.format_message()
-
-
-def _takes_words(command: click.Command) -> bool:
-    return any(isinstance(each, click.Argument) for each in command.params)
-
-
-def _takes_a_name(command: click.Command) -> bool:
-    return any("-n" in each.opts for each in command.params)
 
 
 def report(error: Exception, args: Sequence[str], *, verbose: bool = False) -> int:

@@ -145,19 +145,19 @@ _TOOLS = (
         "get_doc", "Read documents", "Read documents, lines or a section; several share max_tokens.", "read"
     ),
     _tool(
-        *(
-            "list_docs",
-            "List documents",
-            "List documents, last updated first; arguments as in search.",
-            "list",
-        ),
+        "list_docs",
+        "List documents",
+        "List documents, last updated first; arguments as in search.",
+        "list",
         request=AgentSearchRequest,
         takes=FILTERS,
         describes=False,
     ),
     _tool(
-        *("get_outline", "Outline"),
-        *("Map a document: headings, links, backlinks, related documents.", "outline"),
+        "get_outline",
+        "Outline",
+        "Map a document: headings, links, backlinks, related documents.",
+        "outline",
         request=MapRequest,
         answer=answers.Map,
     ),

@@ -60,7 +60,7 @@ class Tools:
         self, _ctx: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         """Answer ``tools/list``, from the database as it is now."""
-        return types.ListToolsResult(tools=await self._threads.call(self._every_tool))
+        return types.ListToolsResult(tools=[*(await self._threads.call(self._every_tool)).values()])
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Answer ``tools/call``; a failure of a tool is an answer, too.
@@ -70,9 +70,9 @@ class Tools:
         """
         arguments = params.arguments or {}
         try:
-            tools = _by_name(self._tools())
+            tools = self._tools()
             if params.name not in tools:  # only then does the database have to be read
-                tools = _by_name(await self._threads.call(self._every_tool))
+                tools = await self._threads.call(self._every_tool)
             name = params.name if params.name in tools else _SAME_TOOL.get(params.name, "")
             if name:
                 takes = [*tools[name].input_schema["properties"]]
@@ -86,16 +86,14 @@ class Tools:
         msg = f"there is no tool {shown(params.name)}{near}"
         raise MCPError(types.INVALID_PARAMS, msg)
 
-    def _every_tool(self) -> list[types.Tool]:
+    def _every_tool(self) -> dict[str, types.Tool]:
         return self._tools(self._workspace.collections())
 
-    def _tools(self, collections: Sequence[Collection] = ()) -> list[types.Tool]:
-        """Return the tools, with those of some collections."""
-        return tool_definitions(
-            collections,
-            limit=self._config.search.k,
-            collection_tools=self._config.mcp.collection_tools,
-        )
+    def _tools(self, collections: Sequence[Collection] = ()) -> dict[str, types.Tool]:
+        """Return the general tools and those of some collections, by name."""
+        has_own = self._config.mcp.collection_tools
+        found = tool_definitions(collections, limit=self._config.search.k, collection_tools=has_own)
+        return {tool.name: tool for tool in found}
 
     async def _run(
         self, session: ServerSession, name: str, given: Mapping[str, Any], takes: Sequence[str]
@@ -108,7 +106,8 @@ class Tools:
         kind = tool.request if tool else requests.AgentSearchRequest
         request: Any = parse(given, kind, takes, **(tool.fixed if tool else {"collections": (name,)}))
         if name == "reindex":
-            names = _names(request) or await self._threads.call(self._enabled_names)
+            enabled = self._workspace.collections
+            names = _names(request) or tuple(each.name for each in await self._threads.call(enabled))
             data, text = await self._threads.call_long(
                 session, lambda progress: self._reindex(names, progress), parts=len(names), imports=True
             )
@@ -173,9 +172,6 @@ class Tools:
         status = described(self._workspace.status())
         return answers.status(status), wording.status_text(status)
 
-    def _enabled_names(self) -> tuple[str, ...]:
-        return tuple(collection.name for collection in self._workspace.collections())
-
     def _reindex(self, names: tuple[str, ...], progress: CallProgress) -> Answer:
         """Bring collections up to date, one after the other; one that fails does not stop the others.
 
@@ -190,10 +186,6 @@ class Tools:
         done = (replace(each, error=each.error and note_lines([each.error])[0]) for each in found.collections)
         found = replace(found, collections=tuple(done), warnings=note_lines(found.warnings))
         return found, wording.reindex_text(found)
-
-
-def _by_name(tools: Sequence[types.Tool]) -> dict[str, types.Tool]:
-    return {tool.name: tool for tool in tools}
 
 
 def _names(request: requests.CollectionRequest) -> tuple[str, ...]:

@@ -159,10 +159,6 @@ class RpcClient:
         for pool in (self._calls, self._long_calls):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def notify(self, method: str, params: object) -> None:
-        """Send a notification."""
-        self._send(msgspec.json.encode({"jsonrpc": "2.0", "method": method, "params": params}))
-
     def _begin(self, item: object, answer: Callable[[Id, bytes | None], None]) -> None:
         """Begin one request; ``answer`` receives its id and the response, or None when it gets none."""
         try:
@@ -253,7 +249,7 @@ class RpcClient:
             if now_s - last_s >= _REPORT_EVERY_S:
                 last_s = now_s
                 params = {"id": number, "stage": stage.value, "done": done, "total": total, "detail": detail}
-                self.notify(PROGRESS, params)
+                self._send(msgspec.json.encode({"jsonrpc": "2.0", "method": PROGRESS, "params": params}))
 
         return report
 
