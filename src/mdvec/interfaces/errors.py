@@ -72,9 +72,9 @@ def translate_logged(error: Exception) -> Failure:
 
 
 def translate_for_client(error: Exception, on_bug: OnBug) -> Failure:
-    """Return the error of a request as its client receives it, of a bug its kind alone; the log has a line.
+    """Return the error of a request as its client receives it, after a line about it in the log.
 
-    A bug goes to ``on_bug``: its message may hold more than a client is to see.
+    A bug goes to ``on_bug``, and the client sees only its kind: the message may hold secrets.
     """
     failure = translate_logged(error)
     if failure.code != "internal":

@@ -55,7 +55,7 @@ class Segment(Struct, frozen=True):
 
 
 class _Pieces:
-    """The parts of a text, by how much the words in them count.
+    """The parts of a text, with the weights of the words in them.
 
     Attributes:
         sentences: The lines where a sentence may begin that says what the text is about.
@@ -131,7 +131,7 @@ def best_passage(query: str, text: str, *, width: int, lines: int, around: str =
 
 
 def _shown_text(*texts: str) -> str:
-    """Return the first of some texts that has prose or code, as its reader sees it; else the first of all."""
+    """Return the first text with prose or code, as its reader sees it; else the first of all."""
     from mdvec.text.plain import plain_text, without_addresses
 
     marked = [printable(without_gaps(each), keep_newlines=True) for each in texts]

@@ -75,7 +75,7 @@ def _refuse_parts(request: ReadRequest) -> None:
 def _read(
     workspace: Workspace, path: str, request: ReadRequest, lines: Lines | None, most: int
 ) -> Iterator[Passage]:
-    """Yield the document at a path, or those that a glob matches, by path; of many, the last updated ones."""
+    """Yield the document at a path, or the documents of a glob, by path; of many, the last updated ones."""
     try:
         yield workspace.read(path, collection=request.collection, lines=lines, section=request.section)
     except DocumentNotFoundError:

@@ -81,7 +81,7 @@ def one_line(text: str, most_chars: int | None = None) -> str:
     return f"{line[: most_chars - 1].rstrip()}…"
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """Return a value as a client wrote it, cut when it is long."""
     text = _LITERALS.get(repr(value)) or repr(value)
     return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[: _MAX_SHOWN_CHARS - 1]}…"

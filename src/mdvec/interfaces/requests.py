@@ -104,7 +104,7 @@ class ReadRequest(Struct, frozen=True, kw_only=True):
 
 
 class RelatedRequest(Struct, frozen=True, kw_only=True):
-    """A document, and how many others on its subject to find."""
+    """A document, and the number of others on its subject to find."""
 
     path: str
     collection: str | None = None
@@ -119,7 +119,7 @@ class OutlineRequest(Struct, frozen=True, kw_only=True):
 
 
 class LinksRequest(OutlineRequest, frozen=True, kw_only=True):
-    """The links of a document, and how far to follow them."""
+    """The links of a document, and the number of steps to follow them."""
 
     steps: Annotated[int, Meta(ge=1, le=3), doc("links away")] = 1
 
@@ -143,7 +143,7 @@ class TagsRequest(Struct, frozen=True, kw_only=True):
 
 
 class StatusRequest(Struct, frozen=True, kw_only=True):
-    """One collection, with the state of each file, or all; and whether to look at the sources."""
+    """One collection with the state of each file, or all collections; perhaps compared with the sources."""
 
     collection: str | None = None
     check: bool = False

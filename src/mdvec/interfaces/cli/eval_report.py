@@ -159,7 +159,7 @@ def set_tables(report: SetReport, *, max_failures: int = 0) -> list[Table]:
 
 
 def bad_lines(report: SetReport) -> list[str]:
-    """Return a line for each system: how many documents marked bad it shows. Without marks there is none."""
+    """Return a line for each system on the documents marked bad that it shows; none without marks."""
     marked = sum(len(question.bad) for question in report.set.questions)
     if not marked:
         return []

@@ -39,7 +39,7 @@ class LineProgress:
         self._last_line = ""
 
     def __call__(self, stage: Stage, done: int, total: int, detail: str = "", /) -> None:
-        """Write a line when it is time, and a wait once."""
+        """Write a line every ten seconds; the same wait only once."""
         from mdvec.interfaces.present import progress_line
 
         with self._guard:

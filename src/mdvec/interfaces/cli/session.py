@@ -99,7 +99,7 @@ class Session:
 
     @property
     def output(self) -> str:
-        """The format to print in: of ``--format``, else the configured one if the command has it."""
+        """The output format: given by ``--format``, else the configured one if the command has it."""
         if self.format_name is not None:
             return self.format_name
         config = self._config or self.load_config().config
@@ -178,7 +178,7 @@ class Session:
 
     @contextmanager
     def reading(self, *names: str | None, makes: bool = False) -> Iterator[tuple[Workspace, Config]]:
-        """Open the workspace for a command that a daemon can run; say why if one runs that did not.
+        """Open the workspace for a command that a daemon can run; note why a running daemon did not.
 
         Args:
             names: Collections that were named, or None. The index of the folder that the working directory is

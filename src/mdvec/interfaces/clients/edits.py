@@ -64,7 +64,7 @@ def read_file(path: Path) -> ClientFile:
 
 
 def replace_file(file: ClientFile, text: str | None) -> Path | None:
-    """Replace a file atomically, or remove it, after making a copy. A new one is its owner's alone.
+    """Replace a file atomically, or remove it, after making a copy. Only its owner can read a new one.
 
     Args:
         file: The file as it was read.
@@ -288,7 +288,7 @@ def _refused(constant: str) -> None:
 
 
 def _check_numbers(text: str, data: object) -> None:
-    """Raise if a number would be written in another way than it is, which may be another number.
+    """Check that every number would be written as it is; another way may be another number.
 
     Raises:
         ValueError: If one would.

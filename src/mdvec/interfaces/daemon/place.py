@@ -109,7 +109,7 @@ def settings_id(config: Config, docs_dir: Path | None) -> str:
 
 
 def why_not(info: DaemonInfo, settings: str) -> str:
-    """Return why commands do not use a daemon, for people; empty if they do."""
+    """Return the reason why commands do not use a daemon, for people; empty if they do."""
     if info.version != __version__:
         return f"the daemon runs mdvec {info.version}, and this is {__version__}"
     if info.socket and not Path(info.socket).exists():  # a clean-up of temporary files may have removed it

@@ -59,7 +59,7 @@ class Authority(Struct, frozen=True):
 
 
 def parse_authority(text: str) -> Authority | None:
-    """Return ``HOST``, ``HOST:PORT`` or ``[IPV6]:PORT`` in its parts; None for any other text."""
+    """Parse ``HOST``, ``HOST:PORT`` or ``[IPV6]:PORT``; return None for any other text."""
     match = _AUTHORITY.fullmatch(text)
     if match is None:
         return None
@@ -71,7 +71,7 @@ def parse_authority(text: str) -> Authority | None:
 
 
 def parse_address(text: str) -> Authority:
-    """Return the address to listen at that ``HOST:PORT``, ``[IPV6]:PORT`` or a port of this machine means.
+    """Parse the address to listen at: ``HOST:PORT``, ``[IPV6]:PORT``, or a port of this machine.
 
     Returns:
         Host and port; port 0 means any free one.

@@ -44,7 +44,7 @@ class Right:
 
 
 def rights_of(token: str | None, access: Sequence[AccessToken]) -> tuple[Right, ...]:
-    """Return the rights of a server's own token and of those in the configuration.
+    """Return the rights of a server's own token and of the tokens in the configuration.
 
     ``token`` may do everything; None without one.
 
@@ -125,7 +125,7 @@ def end_session(response: Response, cookies: str, rights: Sequence[Right], ended
 
 
 def _session(cookies: str, key: bytes) -> int | None:
-    """Return when the session with this key in a Cookie header expires; None without one, or if it has."""
+    """Return the end of the session with this key in a Cookie header; None without a valid one."""
     body, signature = _body(cookies)
     if not body or not hmac.compare_digest(signature.encode(), _signature(body, key).encode()):
         return None

@@ -121,7 +121,7 @@ class _Server(uvicorn.Server):
             run.log("out of files", level="warning", reason=str(OutOfFilesError()))
 
     def _close_silent(self) -> None:
-        """Close connections that wait for the same request's headers as at the last look."""
+        """Close connections that still wait for the headers of the same request as at the last look."""
         # uvicorn limits the time between requests, not the time the headers of one take.
         connections = [each for each in self.server_state.connections if isinstance(each, H11Protocol)]
         silent = {(each, each.cycle) for each in connections if each.conn.their_state is h11.IDLE}

@@ -202,7 +202,7 @@ async def announce_changes(
 
 
 async def free_idle_model(workspace: Workspace, threads: Threads, on_bug: OnBug) -> None:
-    """Free the model whenever it was idle for long enough, until cancelled."""
+    """Free the model when it has been idle for long enough, until cancelled."""
     while True:
         await anyio.sleep(_LOOK_FOR_IDLE_MODEL_EVERY_S)
         try:

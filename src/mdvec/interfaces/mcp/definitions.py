@@ -19,7 +19,7 @@ from mdvec.interfaces.mcp.places import MAX_DESCRIPTION_CHARS
 from mdvec.interfaces.mcp.wording import NOTICE_KEY
 from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.parsing import parse
-from mdvec.interfaces.printing import one_line, shown
+from mdvec.interfaces.printing import one_line, short_repr
 from mdvec.interfaces.requests import AgentSearchRequest, CollectionRequest, MapRequest, NoArguments
 from mdvec.types.collection import RESERVED_NAMES, Collection
 
@@ -267,6 +267,12 @@ async def list_prompts(
     return types.ListPromptsResult(prompts=[ANSWER])
 
 
+def no_prompt(name: str) -> MCPError:
+    """Return the error about a prompt that is not there, with the nearest."""
+    near = did_you_mean(name.lower(), [ANSWER.name])
+    return MCPError(types.INVALID_PARAMS, f"there is no prompt {short_repr(name)}{near}")
+
+
 async def get_prompt(_ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
     """Answer ``prompts/get``.
 
@@ -274,8 +280,7 @@ async def get_prompt(_ctx: Context, params: types.GetPromptRequestParams) -> typ
         MCPError: If there is no such prompt, or the question is missing.
     """
     if params.name != ANSWER.name:
-        msg = f"there is no prompt {shown(params.name)}{did_you_mean(params.name.lower(), [ANSWER.name])}"
-        raise MCPError(types.INVALID_PARAMS, msg)
+        raise no_prompt(params.name)
     given = {
         name: text for name, text in (params.arguments or {}).items() if text.strip() or name != "question"
     }

@@ -45,7 +45,7 @@ def document_at(address: str) -> tuple[str, str] | None:
 
 
 def shown_path(collection: str, path: str) -> str:
-    """Return a path as answers show it: one with control characters as its address, which has none."""
+    """Return a path as answers show it; one with control characters is replaced by its address."""
     return path if printable(path) == path else address_of(collection, path)
 
 
@@ -90,7 +90,7 @@ def note_lines(texts: Sequence[str]) -> tuple[str, ...]:
     return (*(one_line(each, _MAX_NOTE_CHARS) for each in texts[:_MAX_NOTES]), *more)
 
 
-def named(value: _Shown, collection: str = "", *, also: str = "") -> _Shown:
+def with_short_names(value: _Shown, collection: str = "", *, also: str = "") -> _Shown:
     """Return a value with each name in it on one line, cut when it is long, and paths as answers show them.
 
     Args:

@@ -88,7 +88,7 @@ class Threads:
         self._waits = CapacityLimiter(1)
 
     async def call(self, function: Callable[[], _Answer]) -> _Answer:
-        """Call a function that is quick."""
+        """Call a quick function."""
         return await to_thread.run_sync(lambda: self._work(function), limiter=self._calls)
 
     async def wait(self, function: Callable[[], object]) -> None:

@@ -17,13 +17,13 @@ from mdvec.interfaces import answers, operations, requests
 from mdvec.interfaces.errors import OnBug, hint_for_client, text_for_client
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.mcp.definitions import GENERAL_TOOLS, Context, tool_definitions
-from mdvec.interfaces.mcp.paging import described, fitted, outlined, within
-from mdvec.interfaces.mcp.places import name_line, named, note_lines
+from mdvec.interfaces.mcp.paging import first_rows, fitted, outlined, with_short_descriptions
+from mdvec.interfaces.mcp.places import name_line, note_lines, with_short_names
 from mdvec.interfaces.mcp.threads import CallProgress, Threads
 from mdvec.interfaces.mcp.wording import marked_json
 from mdvec.interfaces.parsing import parse
 from mdvec.interfaces.passages import READ_TOKENS, read_documents
-from mdvec.interfaces.printing import shown
+from mdvec.interfaces.printing import short_repr
 from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchHit
 from mdvec.workspace import Workspace
@@ -83,7 +83,7 @@ class Tools:
             return types.CallToolResult(content=[content], is_error=True)
         known = ", ".join(f"`{each}`" for each in tools)
         near = did_you_mean(params.name.lower(), tools) or f"; there are {known}"
-        msg = f"there is no tool {shown(params.name)}{near}"
+        msg = f"there is no tool {short_repr(params.name)}{near}"
         raise MCPError(types.INVALID_PARAMS, msg)
 
     def _every_tool(self) -> dict[str, types.Tool]:
@@ -141,20 +141,21 @@ class Tools:
         most_tokens = min(self._config.mcp.max_tokens, request.max_tokens or READ_TOKENS)
         found = read_documents(self._workspace, replace(request, max_tokens=most_tokens), hint_for_client)
         failed = (answers.Unread(name_line(each.path), *note_lines([each.reason])) for each in found.failed)
-        reading = replace(found, documents=tuple(map(named, found.documents)), failed=tuple(failed))
+        documents = tuple(map(with_short_names, found.documents))
+        reading = replace(found, documents=documents, failed=tuple(failed))
         return reading, wording.reading_text(reading)
 
     def _list_docs(self, request: requests.SearchRequest) -> Answer:
         limit = request.limit or min(self._config.search.k, requests.MAX_HITS)
         found = operations.listed(self._workspace, replace(request, limit=limit))
-        fitting = within(map(named, found.documents), self._config.mcp.max_tokens)
+        fitting = first_rows(map(with_short_names, found.documents), self._config.mcp.max_tokens)
         more = found.more or len(fitting) < len(found.documents)
         found = replace(found, documents=fitting, more=more, hint=text_for_client(found.hint))
         return found, wording.documents_text(found)
 
     def _list_tags(self, request: requests.CollectionRequest) -> Answer:
         found = self._workspace.tags(_names(request))
-        tags = within(map(named, found[:_MAX_TAGS]), self._config.mcp.max_tokens)
+        tags = first_rows(map(with_short_names, found[:_MAX_TAGS]), self._config.mcp.max_tokens)
         shown = answers.Tags(tags, len(found) - len(tags))
         return shown, wording.tags_text(shown)
 
@@ -169,7 +170,7 @@ class Tools:
         return found, wording.outline_text(found)
 
     def _status(self, _: object) -> Answer:
-        status = described(self._workspace.status())
+        status = with_short_descriptions(self._workspace.status())
         return answers.status(status), wording.status_text(status)
 
     def _reindex(self, names: tuple[str, ...], progress: CallProgress) -> Answer:

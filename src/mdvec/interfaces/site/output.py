@@ -60,7 +60,7 @@ class Output:
         self.removed = 0
 
     def __enter__(self) -> Self:
-        """Make the folder ours, so that a build that is killed leaves none that the next one refuses."""
+        """Mark the folder as ours, so that the build after a killed one accepts it."""
         self._remember(self._before)
         return self
 
@@ -100,7 +100,7 @@ class Output:
         self.written += 1
 
     def _path(self, place: str) -> Path:
-        """Return the file of a place; no link and no manifest of others may lead out of the folder.
+        """Return the file of a place; neither a link nor a list of files may lead out of the folder.
 
         Raises:
             SiteError: If it is elsewhere.

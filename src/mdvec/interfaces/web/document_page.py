@@ -111,7 +111,7 @@ async def reveal(site: Site, _: Request, form: FormData) -> Response:
 
 
 def _original_url(page: Page) -> str:
-    """Return the address of the file that a document was made of, at its place; empty if there is none."""
+    """Return the address of the place in the file that was converted; empty without one."""
     if not converter_of(page.path):
         return ""
     of_pdf = _PAGE_OF_PDF.fullmatch(page.place)
@@ -128,7 +128,7 @@ def _marked(lines: str, query: str) -> Marked | None:
 
 
 def _named(backlinks: Mapping[str, Backlink]) -> list[tuple[str, Backlink]]:
-    """Return links with the names of their files, of those that have the same name with their paths."""
+    """Return links with the names of their files, or with their paths where names are the same."""
     names = {path: PurePosixPath(path).stem or path for path in backlinks}
     occurring = Counter(names.values())
     return [(name if occurring[name] == 1 else path, backlinks[path]) for path, name in names.items()]
@@ -161,7 +161,7 @@ def _linked(text: str, hrefs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _rooted(file: str) -> str:
-    """Return a path as addresses have it: with ``/`` in front, of a Windows path, too."""
+    """Return a path as addresses have it, with ``/`` in front, even of a Windows path."""
     path = file.replace("\\", "/")
     return path if path.startswith("/") else f"/{path}"
 

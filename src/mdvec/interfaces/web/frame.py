@@ -55,7 +55,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def obsidian_vaults() -> list[str]:
-    """Return the folders that Obsidian on this machine has as vaults, to be offered where one is added."""
+    """Return Obsidian's vaults on this machine, which are offered where a folder is added."""
     import platformdirs
 
     place = platformdirs.user_config_path("obsidian", appauthor=False, roaming=True) / "obsidian.json"
@@ -76,7 +76,7 @@ class Speeds:
         self._seen: dict[tuple[str, str], deque[tuple[float, int]]] = {}
 
     def of(self, key: tuple[str, str], done: int) -> float | None:
-        """Return the units a second of a step, after adding how far it is; None when that is not known."""
+        """Add the progress of a step, and return its rate in units a second; None if that is unknown."""
         seen = self._seen.setdefault(key, deque())
         now = self._clock()
         if seen and done < seen[-1][1]:  # it has begun anew
@@ -88,7 +88,7 @@ class Speeds:
         return (done - seen[0][1]) / elapsed_s if elapsed_s >= _MIN_S and done > seen[0][1] else None
 
     def forget(self, running: Iterable[tuple[str, str]]) -> None:
-        """Forget all steps but some."""
+        """Forget all other steps."""
         current = set(running)
         self._seen = {key: value for key, value in self._seen.items() if key in current}
 
@@ -125,7 +125,7 @@ class Site:
     async def call(
         self, function: Callable[[Workspace], _Answer], *, limiter: CapacityLimiter | None = None
     ) -> _Answer:
-        """Call a function with the workspace in a thread; damage of the database is named as such."""
+        """Call a function with the workspace in a thread; damage of the database is reported as such."""
 
         def explained() -> _Answer:
             with self.workspace.explaining():
@@ -141,7 +141,7 @@ class Site:
         )
 
     async def vaults(self) -> list[str]:
-        """Return the folders to offer in the form that adds one; a thread looks, as they may be far away."""
+        """Return the folders to offer in the form that adds one; a thread looks, as disks may be slow."""
         if not (self.workspace.may_write and self.options.address.is_loopback):
             return []
         return await to_thread.run_sync(obsidian_vaults, limiter=self._limiter)
