@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -197,17 +196,12 @@ def read_text(agent: Agent, uri: str) -> types.TextResourceContents:
     return contents
 
 
-def json_of(contents: types.TextResourceContents) -> Any:
-    """Parse a resource that is JSON."""
-    return json.loads(contents.text)
-
-
 @contextmanager
-def all_connected(environment: Mapping[str, str], folder: Path) -> Iterator[dict[str, Agent]]:
-    """Connect each of :data:`CLIENTS` to a server of its own, and give them by their names."""
+def agent_of(name: str, environment: Mapping[str, str], folder: Path) -> Iterator[Agent]:
+    """Connect one of :data:`CLIENTS` to a server of its own."""
+    transport, era = name.split()
     with ExitStack() as stack:
-        url = stack.enter_context(over_http(environment, folder / "http.log"))
-        yield {
-            "stdio auto": stack.enter_context(connected(over_stdio(environment), "auto")),
-            "http legacy": stack.enter_context(connected(url, "legacy")),
-        }
+        target: Target = over_stdio(environment)
+        if transport == "http":
+            target = stack.enter_context(over_http(environment, folder / "http.log"))
+        yield stack.enter_context(connected(target, era))

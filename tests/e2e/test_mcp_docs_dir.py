@@ -6,7 +6,7 @@ import importlib.util
 
 import mcp_types as types
 import pytest
-from tests.e2e.agents import Agent, connected, over_http, over_stdio
+from tests.e2e.agents import Agent, connected, over_stdio
 from tests.e2e.conftest import Shell
 from tests.waiting import wait_until
 
@@ -54,12 +54,3 @@ def test_the_first_search_makes_the_index(shell: Shell) -> None:
         assert (answer["hits"][0]["path"], answer["mode"]) == ("todo.txt", "hybrid")
         [collection] = agent.data("status")["collections"]
         assert (collection["documents"], collection["failed"]) == (NOTES + 3, 0)
-
-
-def test_over_http_with_the_index_elsewhere(shell: Shell) -> None:
-    """``--data-dir`` keeps the folder itself untouched, over HTTP as over stdio."""
-    options = ("--docs-dir", str(shell.cwd / "notes"), "--data-dir", str(shell.cwd / "data"))
-    with over_http(shell.env, shell.cwd / "http.log", *options) as url, connected(url, "auto") as agent:
-        assert agent.data("search", query="dripping", mode="lexical")["hits"][0]["path"] == "todo.txt"
-    assert not (shell.cwd / "notes" / ".mdvec").exists()
-    assert (shell.cwd / "data" / "index.sqlite").exists()

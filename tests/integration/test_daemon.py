@@ -278,35 +278,28 @@ def test_without_unix_sockets_commands_go_to_its_port(home: Home) -> None:
         assert daemon.wait(HANG_S) == 0
 
 
-def test_two_starts_are_one_daemon(home: Home) -> None:
-    """The second start says so, and a second one in the foreground is an error."""
-    assert "started: process" in home.run("daemon", "start").stderr
-    pid = home.info["pid"]
-    again = home.run("daemon", "start")
+def test_a_second_start_is_no_second_daemon(served: Home) -> None:
+    """It says so, and a second one in the foreground is an error."""
+    pid = served.info["pid"]
+    again = served.run("daemon", "start")
     assert (again.returncode, f"is already running: process {pid}" in again.stderr) == (0, True)
-    other = home.run("daemon", "start", "--http", "127.0.0.1:1")
+    other = served.run("daemon", "start", "--http", "127.0.0.1:1")
     assert (other.returncode, f"already running: process {pid}" in other.stderr) == (1, True)
     assert "first run: mdvec daemon stop" in other.stderr
-    foreground = home.run("daemon", "run")
+    foreground = served.run("daemon", "run")
     assert foreground.returncode == 1
     assert f"error: the daemon of this database is already running: process {pid}" in foreground.stderr
-    assert home.run("daemon", "status").returncode == 0
+    assert served.run("daemon", "status").returncode == 0
 
 
-def test_two_starts_at_once_are_one_daemon(home: Home) -> None:
-    """The second waits for the first, and both succeed."""
+def test_two_starts_at_once_are_one_daemon_whose_end_leaves_nothing(home: Home) -> None:
+    """The second start waits for the first, and both succeed; a second stop is no error."""
     with ThreadPoolExecutor() as pool:
         starts = [*pool.map(lambda _: home.run("daemon", "start"), range(2))]
     assert [each.returncode for each in starts] == [0, 0]
-    pid = home.info["pid"]
-    assert all(f"process {pid}," in each.stderr for each in starts)
-    assert sum("already running" in each.stderr for each in starts) == 1
-
-
-def test_stop_ends_the_process_and_leaves_nothing(home: Home) -> None:
-    """Socket and description are gone, and so is the process; a second stop is no error."""
-    home.run("daemon", "start")
     info = home.info
+    assert all(f"process {info['pid']}," in each.stderr for each in starts)
+    assert [sum(word in each.stderr for each in starts) for word in ("started:", "already running")] == [1, 1]
     assert f"stopped: process {info['pid']}" in home.run("daemon", "stop").stderr
     assert not Path(info["socket"]).exists()
     assert not (home.place / "daemon.json").exists()
@@ -355,28 +348,23 @@ def test_a_daemon_without_its_socket_is_replaced(home: Home) -> None:
     assert Path(info["socket"]).exists()
 
 
-def test_a_daemon_with_other_settings_is_not_used(home: Home) -> None:
+def test_a_daemon_with_other_settings_is_not_used(served: Home) -> None:
     """What is configured here counts, though how results are shown does not matter to a daemon."""
-    home.run("daemon", "start")
-    other = home.run("search", "green", "--mode", "lexical", "--format", "paths", MDVEC_SEARCH_K="1")
+    other = served.run("search", "green", "--mode", "lexical", "--format", "paths", MDVEC_SEARCH_K="1")
     assert "the daemon was started with other settings" in other.stderr
-    same = home.run("search", "green", "--mode", "lexical", MDVEC_DISPLAY_DEFAULT_FORMAT="paths")
-    assert (same.stdout, "daemon" in same.stderr) == (f"{home.folder}/notes/tea.md\n", False)
+    same = served.run("search", "green", "--mode", "lexical", MDVEC_DISPLAY_DEFAULT_FORMAT="paths")
+    assert (same.stdout, "daemon" in same.stderr) == (f"{served.folder}/notes/tea.md\n", False)
 
 
-def test_a_daemon_that_hangs_is_not_waited_for(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_daemon_that_hangs_is_not_waited_for(served: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is asked first, whatever database a command is for; after a while the command does the work."""
-    home.run("daemon", "start")
-    pid = home.info["pid"]
-    monkeypatch.setattr(client, "_ANSWER_TIMEOUT_S", 0.2)
+    pid, env = served.info["pid"], served.environment
+    monkeypatch.setattr(client, "_TIMEOUT_S", 0.2)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
     os.kill(pid, signal.SIGSTOP)
     try:
-        with monkeypatch.context() as patched:
-            for name, value in home.environment.items():
-                patched.setenv(name, value)
-            assert (
-                client.outcome_of(["search", "x"], env=home.environment, cwd=home.folder, columns=80) is None
-            )
+        assert client.outcome_of(["search", "x"], env=env, cwd=served.folder, columns=80) is None
     finally:
         os.kill(pid, signal.SIGCONT)
 

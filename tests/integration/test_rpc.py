@@ -13,10 +13,13 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.conformance.servers import MDVEC, serving
+from starlette.testclient import TestClient
+from tests.conformance.servers import MDVEC
 from tests.waiting import HANG_S, wait_until
 
 from mdvec.config import Config
+from mdvec.interfaces.app import build_app
+from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.rpc.dispatcher import RpcClient
 from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.testing.embedder import HashingEmbedder
@@ -381,15 +384,16 @@ def test_a_killed_child_loses_nothing_that_was_answered(environment: dict[str, s
     again.communicate()
 
 
-def test_post_rpc_is_behind_the_same_guard(environment: dict[str, str], tmp_path: Path) -> None:
+def test_post_rpc_is_behind_the_same_guard(workspace: Workspace) -> None:
     """A foreign Host, Origin or type is refused; a body of 10 MB passes, and a notification has no answer."""
-    with serving([*MDVEC, "serve", "--http", "127.0.0.1:0"], environment, tmp_path / "log") as url:
-        address = url.replace("/mcp", "/rpc")
-        headers = {"content-type": "application/json"}
-        ping = {"jsonrpc": "2.0", "method": "ping", "id": 1}
+    options = server_options("127.0.0.1:8765", env={})
+    app = build_app(workspace, Config(), options, 8765, on_bug=lambda error: pytest.fail(str(error)))
+    ping = {"jsonrpc": "2.0", "method": "ping", "id": 1}
+    with TestClient(app, base_url="http://127.0.0.1:8765") as client:
 
         def post(body: object, **more: str) -> httpx2.Response:
-            return httpx2.post(address, content=json.dumps(body), headers={**headers, **more}, timeout=HANG_S)
+            headers = {"content-type": "application/json", **more}
+            return client.post("/rpc", content=json.dumps(body), headers=headers)
 
         assert post(ping).json()["result"] == {"status": "ok"}
         assert [each["id"] for each in post([ping, {**ping, "id": 2}]).json()] in ([1, 2], [2, 1])

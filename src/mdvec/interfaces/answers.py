@@ -1,4 +1,4 @@
-"""The shapes of answers that are no values of :mod:`mdvec.types`, and all answers as JSON and JSON Schema.
+"""Shapes of answers other than the values of :mod:`mdvec.types`, and all answers as JSON and JSON Schema.
 
 Every door shows its own fields of the same classes.
 """
@@ -49,7 +49,7 @@ class Documents(Struct, frozen=True):
     documents: tuple[Listed, ...]
     more: Annotated[bool, doc("there are others")] = False
     hint: Annotated[str, HIDDEN] = ""
-    """What helps if there are none."""
+    """Advice if there are none."""
 
 
 class RelatedDocument(Struct, frozen=True):
@@ -61,7 +61,7 @@ class RelatedDocument(Struct, frozen=True):
 
 
 class Map(Struct, frozen=True):
-    """The sections of a document, and what is around it."""
+    """The sections and the surroundings of a document."""
 
     collection: str
     path: str
@@ -183,7 +183,7 @@ class Check(Struct, frozen=True):
 
 
 class CollectionState(RegisteredCollection, frozen=True):
-    """A collection and what it holds."""
+    """A collection and its contents."""
 
     documents: int
     failed: int
@@ -221,7 +221,7 @@ def collection(value: collections.Collection) -> RegisteredCollection:
 
 def status(value: reports.WorkspaceStatus) -> Status:
     """Return the shape of the state of a database."""
-    return _taken(
+    return _from_attributes(
         Status,
         value,
         watcher="; ".join(map(str, value.watchers)) or None,
@@ -246,7 +246,7 @@ def _collection_status(value: reports.CollectionStatus) -> CollectionState:
 
 
 def _check(value: reports.DiskCheck) -> Check:
-    return _taken(Check, value, moved=tuple(Moved(*pair) for pair in value.moved))
+    return _from_attributes(Check, value, moved=tuple(Moved(*pair) for pair in value.moved))
 
 
 def _registered(value: collections.Collection) -> JsonObject:
@@ -267,7 +267,7 @@ def _registered(value: collections.Collection) -> JsonObject:
     }
 
 
-def _taken(kind: type[_Kind], value: object, **others: object) -> _Kind:
+def _from_attributes(kind: type[_Kind], value: object, **others: object) -> _Kind:
     """Make a shape of the attributes of a value that have the same names, and of others."""
     same = {name: getattr(value, name) for name in kind.__struct_fields__ if name not in others}
     return kind(**same, **others)
@@ -304,7 +304,7 @@ def schema_of(kind: type[Struct], door: Door) -> JsonObject:
     [found], parts = msgspec.json.schema_components(
         [kind], ref_template="{name}", schema_hook=lambda _: {"type": "object"}
     )
-    return _whole(found, parts, door)
+    return _in_one_piece(found, parts, door)
 
 
 def iso_time(moment_ms: int | None) -> str | None:
@@ -318,42 +318,42 @@ def iso_time(moment_ms: int | None) -> str | None:
 def _fields_of(kind: type[Struct], door: Door) -> tuple[tuple[str, str, Callable[[Any], Any]], ...]:
     """Return attribute, key and way of writing of the fields that a door shows."""
     return tuple(
-        (field.name, field.encode_name, _writing(field.type))
+        (field.name, field.encode_name, _renderer(field.type))
         for field in msgspec.structs.fields(kind)
-        if _said(field.type, DOOR) in (None, door)
+        if _metadata(field.type, DOOR) in (None, door)
     )
 
 
-def _said(kind: object, key: str) -> Any:
+def _metadata(kind: object, key: str) -> Any:
     metas = (each.extra_json_schema or {} for each in get_args(kind) if isinstance(each, Meta))
     return next((each[key] for each in metas if key in each), None)
 
 
-def _writing(kind: object) -> Callable[[Any], Any]:
-    """Return what makes the shown value of a field from its own."""
-    if _said(kind, TIME):
+def _renderer(kind: object) -> Callable[[Any], Any]:
+    """Return the function from the value of a field to the value that is shown."""
+    if _metadata(kind, TIME):
         return iso_time
-    digits = _said(kind, DIGITS)
+    digits = _metadata(kind, DIGITS)
     return lambda value: round(value, digits) if digits and value is not None else value
 
 
-def _whole(node: JsonObject, parts: Mapping[str, JsonObject], door: Door) -> JsonObject:
+def _in_one_piece(node: JsonObject, parts: Mapping[str, JsonObject], door: Door) -> JsonObject:
     """Put the parts of a schema in their places."""
     if "$ref" in node:
         # The docstring of a class is for programmers.
         part = {key: each for key, each in parts[node["$ref"]].items() if key != "description"}
-        return _whole({**part, **{key: node[key] for key in node if key != "$ref"}}, parts, door)
+        return _in_one_piece({**part, **{key: node[key] for key in node if key != "$ref"}}, parts, door)
     whole = {key: node[key] for key in node if key not in ("title", DOOR, DIGITS, TIME)}
     if "properties" in node:
         shown = {name: each for name, each in node["properties"].items() if each.get(DOOR, door) == door}
-        whole["properties"] = {name: _whole(each, parts, door) for name, each in shown.items()}
+        whole["properties"] = {name: _in_one_piece(each, parts, door) for name, each in shown.items()}
         whole["required"] = [name for name in node.get("required", ()) if name in shown]
     if TIME in node and "type" in node:
         whole["type"] = "string"
     elif TIME in node:
         whole["anyOf"] = [{"type": "string"}, {"type": "null"}]
     elif "anyOf" in node:
-        whole["anyOf"] = [_whole(each, parts, door) for each in node["anyOf"]]
+        whole["anyOf"] = [_in_one_piece(each, parts, door) for each in node["anyOf"]]
     if isinstance(node.get("items"), dict):
-        whole["items"] = _whole(node["items"], parts, door)
+        whole["items"] = _in_one_piece(node["items"], parts, door)
     return whole

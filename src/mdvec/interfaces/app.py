@@ -107,7 +107,7 @@ def serve_http(
         config: The settings.
         options: The address, and which requests to accept.
         ready: Receives the URL as soon as requests are served.
-        any_port: Whether to take a free port if that of the options is in use.
+        any_port: Whether to replace a port in use by a free one.
         more: Further doors.
         listeners: Further sockets to listen at; they are closed at the end.
         verbose: Whether to print bugs.
@@ -134,5 +134,5 @@ def _url_of(address: Authority, port: int) -> str:
     """Return the URL of a server, for clients on this machine."""
     if not address.is_wildcard:
         return f"http://{Authority(address.host, port)}"
-    # Clients cannot connect to an address that stands for all others.
+    # Clients cannot connect to an address that means all others.
     return f"http://{Authority('::1' if ':' in address.host else '127.0.0.1', port)}"

@@ -27,7 +27,7 @@ _REMEDIES = {
     errno.EROFS: "Choose a place that can be written.",
     errno.ENOSPC: "Free some space on the disk, then try again.",
 }
-# Enough to recognise what one has written.
+# Enough to recognise one's own input.
 _MAX_ECHOED_CHARS = 200
 
 
@@ -37,7 +37,7 @@ class Failure:
 
     Attributes:
         code: Stable, for programs.
-        message: What went wrong, for people.
+        message: The problem, for people.
         hint: The next step; empty when there is none.
         exit_code: For a process.
         retry: The same call may succeed later.
@@ -72,9 +72,9 @@ def translate_logged(error: Exception) -> Failure:
 
 
 def translate_for_client(error: Exception, on_bug: OnBug) -> Failure:
-    """Return the error of a request as its client receives it, of a bug its kind alone; the log has a line.
+    """Return the error of a request as its client receives it, after a line about it in the log.
 
-    A bug goes to ``on_bug``: its message may hold more than a client is to see.
+    A bug goes to ``on_bug``, and the client sees only its kind: the message may hold secrets.
     """
     failure = translate_logged(error)
     if failure.code != "internal":
@@ -84,7 +84,7 @@ def translate_for_client(error: Exception, on_bug: OnBug) -> Failure:
 
 
 def bug_listener(*, verbose: bool) -> OnBug:
-    """Return what receives bugs, and writes their kind to the log."""
+    """Return a listener that writes the kind of a bug to the log."""
 
     def listen(error: Exception) -> None:
         run.log("bug", level="error", error=type(error).__name__)
@@ -113,7 +113,7 @@ _STEPS = {
     WriterBusyError.default_hint: "Wait until it is done and call again; `{}search` answers meanwhile.",
 }
 
-# An update; what only a person may decide stays a command.
+# An update; a decision that only a person may make stays a command.
 _IMPORT = re.compile(
     r"'mdvec import(?: -n [\w-]+| -m update| --(?:docs-dir|database) (?:'[^']*'|[^'\s]+))*'(?!\w)"
 )

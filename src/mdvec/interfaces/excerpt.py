@@ -25,7 +25,7 @@ _ASIDE = re.compile(
 )
 _FENCE = "```"
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*)$", re.MULTILINE)
-# Where a sentence may begin that says what a text is about: no item of a list, long enough or with an end.
+# The start of a sentence that may say what a text is about: no item of a list, long enough or with an end.
 _REAL_SENTENCE = re.compile(
     r"^(?![ \t]*(?:[•→`]|\d+[.)][ \t]))(?:[^\n]{40}|[^\n]*[.。！？!?](?:\s|\Z))", re.MULTILINE
 )
@@ -55,7 +55,7 @@ class Segment(Struct, frozen=True):
 
 
 class _Pieces:
-    """The parts of a text, by how much the words in them count.
+    """The parts of a text, with the weights of the words in them.
 
     Attributes:
         sentences: The lines where a sentence may begin that says what the text is about.
@@ -92,7 +92,7 @@ def best_passage(query: str, text: str, *, width: int, lines: int, around: str =
     Args:
         query: The query.
         text: The best chunk of a hit, in Markdown.
-        around: The text of the hit, which stands for a chunk that is nothing but a heading or markup.
+        around: The text of the hit, shown instead of a chunk of headings or markup alone.
         width: Most columns of a line; a wide character takes two.
         lines: Most lines.
 
@@ -113,7 +113,7 @@ def best_passage(query: str, text: str, *, width: int, lines: int, around: str =
     rows = list(islice(_readable(text, width, start), lines))
     if not rows:
         return []
-    if len(rows) < lines and rows[0][0] > 0:  # there is room for what comes before
+    if len(rows) < lines and rows[0][0] > 0:  # there is room for lines before
         before = list(_readable(text[: rows[0][0]], width, 0))
         start = next(
             (row[0] for row in before[len(rows) - lines :] if text[row[0] - 1 : row[0]] in ("", "\n")),
@@ -131,7 +131,7 @@ def best_passage(query: str, text: str, *, width: int, lines: int, around: str =
 
 
 def _shown_text(*texts: str) -> str:
-    """Return the first of some texts that has prose or code, as its reader sees it; else the first of all."""
+    """Return the first text with prose or code, as its reader sees it; else the first of all."""
     from mdvec.text.plain import plain_text, without_addresses
 
     marked = [printable(without_gaps(each), keep_newlines=True) for each in texts]
@@ -167,7 +167,7 @@ def _best_start(text: str, spans: Sequence[Span], parts: _Pieces, width: int, li
         return next((start for start, _ in parts.sentences), 0)
     part = _best_part(text, spans)
     words = [(_word(text[start:end]), parts.weight(start), end - start) for start, end in part]
-    reach = width * lines // 2  # so that a match is seen with what follows it
+    reach = width * lines // 2  # so that a match is seen with the words after it
     best, best_weight = 0, (-1, 0, 0)
     for start in dict.fromkeys(_beginning(text, match, reach) for match, _ in part):
         ends = [end for _, end in islice(_readable(text, width, start), lines)]
@@ -196,7 +196,7 @@ def _beginning(text: str, match: int, reach: int) -> int:
     if cell_width(text[limit:match]) > reach:
         limit = max(0, match - reach // 2)
     start = text.rfind("\n", limit, match) + 1 or limit
-    # Read on to the match, so that the last end is that of the excerpt, not of a sentence.
+    # Read on to the match, so that the last end is the end of the excerpt, not of a sentence.
     from mdvec.text.sentences import sentence_ends
 
     ends = sentence_ends(text[start : match + 1])[:-1]
@@ -215,7 +215,7 @@ def _different(text: str, spans: Sequence[Span]) -> set[str]:
 
 
 def _word(text: str) -> str:
-    """Return what all forms of a word share."""
+    """Return the stem of a word, which all its forms share."""
     from mdvec.text.terms import is_english, stem
 
     word = text.casefold()

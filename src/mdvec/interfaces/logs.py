@@ -1,6 +1,6 @@
 """Sets up the log: where its lines go, which are written, and how.
 
-A line holds what happened and its details, never a key, the text of a document, or a query as it was typed
+A line holds an event and its details, never a key, the text of a document, or a query as it was typed
 (unless ``[log] queries`` allows that).
 """
 
@@ -27,7 +27,7 @@ _LOGGER = logging.getLogger("mdvec")
 
 
 def configure(settings: LogSettings, *, serves: bool, file: Path | None = None) -> None:
-    """Write the log as configured, instead of what was set up before.
+    """Write the log as configured, instead of as before.
 
     A server writes a log by default. ``file`` is where the lines go if no file is configured; None for
     standard error.

@@ -1,4 +1,4 @@
-"""The table of operations: what programs can ask of a workspace, by JSON-RPC and over HTTP.
+"""The table of operations of a workspace, which programs use by JSON-RPC and over HTTP.
 
 A row has the request, the function that answers it, and the shape of the answer. A door is a loop over the
 table, and adds only its own words.
@@ -47,15 +47,15 @@ _LISTED_DOCUMENTS = 50
 
 
 class Operation(Struct, frozen=True):
-    """What programs can ask of a workspace.
+    """An operation of a workspace.
 
     Attributes:
         name: Of the operation; doors put their own prefix before it.
         request: Its arguments.
         run: Answers a request.
         answer: The type of the answer, or a list of it.
-        text: What it does, for people.
-        takes: The arguments it takes of its request; all when empty.
+        text: A description, for people.
+        takes: The fields of its request that are arguments; all when empty.
         fixed: Fields of the request that it decides itself.
         changes: Whether it may change the index, which may take minutes.
     """
@@ -215,4 +215,4 @@ OPERATIONS = (
         changes=True,
     ),
 )
-"""What programs can ask, the most used first."""
+"""All operations, the most used first."""

@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from mdvec.errors import InvalidArgumentsError, did_you_mean
 from mdvec.interfaces.answers import JsonObject, schema_of
-from mdvec.interfaces.printing import shown
+from mdvec.interfaces.printing import short_repr
 
 _Request = TypeVar("_Request", bound=Struct)
 
-# What agents, scripts and the other tools they know call an argument.
+# Other names of arguments, from agents, scripts and the tools they know.
 _SAME_ARGUMENT = {
     "collection": "collections",
     "collections": "collection",
@@ -51,7 +51,7 @@ _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 
 def decode_json(message: bytes, decode: Callable[[bytes], Any] = msgspec.json.decode) -> Any:
-    r"""Return the value of JSON, with halves of characters such as ``\ud83d`` replaced.
+    r"""Decode JSON, with halves of characters such as ``\ud83d`` replaced.
 
     Clients in JavaScript send them when they cut a text inside an emoji. An error could not name the
     request, so the client would wait for ever.
@@ -79,7 +79,7 @@ def _decoded(message: bytes, decode: Callable[[bytes], Any]) -> Any:
 def parse(
     given: Mapping[str, object], kind: type[_Request], only: Iterable[str] = (), **fixed: object
 ) -> _Request:
-    """Parse arguments into the request that they mean.
+    """Parse arguments into a request.
 
     Args:
         given: By name, as a client sent them. Null is taken as an argument that is left out, as is an empty
@@ -108,7 +108,7 @@ def parse(
         ):
             continue
         needed.discard(name)
-        value = meant(sent, schema[name])
+        value = coerced(sent, schema[name])
         try:
             values[name] = msgspec.convert(value, fields[name].type)
         except msgspec.ValidationError as error:
@@ -129,7 +129,7 @@ def problem_of(
     Args:
         error: The error.
         value: The value that could not be converted.
-        kind: What it was to be, or the JSON Schema of that.
+        kind: The type it should have, or the JSON Schema of that type.
         place: The name of the value; empty for none.
     """
     found = _ERROR.fullmatch(str(error))
@@ -148,26 +148,26 @@ def problem_of(
         [known] = [each["properties"] for each in _variants(schema)]
         return _unknown(inside, known)
     is_outside = re.search(" [<>]= ", found["problem"]) is not None
-    needed = _allowed(schema, value, shown(value), is_outside=is_outside)
+    needed = _allowed(schema, value, short_repr(value), is_outside=is_outside)
     return f"{f'`{place}`' if place else 'it'} must be {needed}"
 
 
 def allowed(schema: JsonObject, written: str) -> str:
-    """Return what a value must be, and what was written instead: a text that does not fit the schema."""
-    value = meant(written, schema)
+    """Describe the values that a schema takes, and the text that was written instead."""
+    value = coerced(written, schema)
     is_number = isinstance(value, int | float)
     is_outside = isinstance(value, int if schema.get("type") == "integer" else float)
-    return _allowed(schema, value, written if is_number else shown(written), is_outside=is_outside)
+    return _allowed(schema, value, written if is_number else short_repr(written), is_outside=is_outside)
 
 
 def _unknown(place: str, taken: Iterable[str]) -> str:
     name = place.rpartition(".")[2]
     known = f"it takes {', '.join(f'`{each}`' for each in taken)}" if taken else "it takes none"
-    return f"unknown argument `{shown(place)[1:-1]}`{did_you_mean(name.lower(), taken) or f'; {known}'}"
+    return f"unknown argument `{short_repr(place)[1:-1]}`{did_you_mean(name.lower(), taken) or f'; {known}'}"
 
 
 def _allowed(schema: JsonObject, value: object, written: str, *, is_outside: bool) -> str:
-    """Return what a value must be, and what was written instead, which may be outside of the limits."""
+    """Describe the values that a schema takes, and the wrong one, which may be outside of the limits."""
     variants = _variants(schema)
     limited = [each for each in variants if "minimum" in each]
     if limited and is_outside:
@@ -203,7 +203,7 @@ def _named(given: Mapping[str, object], taken: Iterable[str]) -> dict[str, objec
     return named
 
 
-def meant(value: object, schema: JsonObject) -> object:
+def coerced(value: object, schema: JsonObject) -> object:
     """Return a value in the type of a schema if it can mean only one value of it; else as it is.
 
     A single value becomes a list of one where a list is wanted, and the other way round. Models also write
@@ -216,12 +216,12 @@ def meant(value: object, schema: JsonObject) -> object:
     kind = wanted.get("type")
     if kind == "array" and not isinstance(value, dict):
         items = _list_in(value)
-        return [meant(each, wanted["items"]) for each in items]
+        return [coerced(each, wanted["items"]) for each in items]
     if isinstance(value, list) and len(value) == 1:
         (value,) = value
     match kind, value:
         case "integer" | "number", str() if len(value) <= _MAX_NUMBER_CHARS and _NUMBER.fullmatch(value):
-            return meant(float(value), wanted)
+            return coerced(float(value), wanted)
         case "integer", float() if value.is_integer():
             return int(value)
         case "boolean", str():
@@ -232,22 +232,22 @@ def meant(value: object, schema: JsonObject) -> object:
             return str(value)
         case "object", dict():
             inside = wanted.get("properties", {})
-            return {name: meant(each, inside.get(name, {})) for name, each in value.items()}
+            return {name: coerced(each, inside.get(name, {})) for name, each in value.items()}
         case _:
             return value
 
 
 def _is_left_out(value: object, schema: JsonObject) -> bool:
-    """Return True for null, as many clients write what they leave out; some write an empty text, or its name.
+    """Return True for an argument that a client means to leave out: null, no text, or ``null`` as a text.
 
-    Where any text may be meant, null alone is none.
+    Where any text may be meant, only null leaves it out.
     """
     is_any_text = any(each.get("type") == "string" and "enum" not in each for each in _variants(schema))
     return value is None or (value in ("", "null") and not is_any_text)
 
 
 def _list_in(value: object) -> list[object]:
-    """Return a list, that which a text of JSON says, or a list of one value."""
+    """Return a list as it is, parsed from JSON, or made of one value."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         with suppress(ValueError, RecursionError):
             value = msgspec.json.decode(value)
@@ -255,5 +255,5 @@ def _list_in(value: object) -> list[object]:
 
 
 def _variants(schema: JsonObject) -> list[JsonObject]:
-    """Return the schemas of which a value has to fit one; null has none."""
+    """Return the schemas one of which a value has to fit, without null."""
     return [each for each in schema.get("anyOf", [schema]) if each != _NULL]

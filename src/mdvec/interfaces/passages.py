@@ -39,8 +39,8 @@ def read_documents(workspace: Workspace, request: ReadRequest, say: Callable[[st
     ``say`` rewrites a hint that names commands.
 
     Returns:
-        The documents, each once, in the order of the request; those of a glob by path. What is cut says where
-        it goes on, and what cannot be read says why.
+        The documents, each once, in the order of the request; those of a glob by path. A document that is cut
+        says where it continues, and one that cannot be read says why.
 
     Raises:
         MdvecError: If a single document is wanted, and cannot be read.
@@ -75,7 +75,7 @@ def _refuse_parts(request: ReadRequest) -> None:
 def _read(
     workspace: Workspace, path: str, request: ReadRequest, lines: Lines | None, most: int
 ) -> Iterator[Passage]:
-    """Yield the document at a path, or those that a glob matches, by path; of many, the last updated ones."""
+    """Yield the document at a path, or the documents of a glob, by path; of many, the last updated ones."""
     try:
         yield workspace.read(path, collection=request.collection, lines=lines, section=request.section)
     except DocumentNotFoundError:
@@ -94,14 +94,14 @@ def _read(
 
 
 def _fitted(passages: Sequence[Passage], most_tokens: int, read_chars: int) -> list[Passage]:
-    """Return passages cut to fit, each with an equal share of the tokens and of what shorter ones leave."""
+    """Return passages cut to fit, each with an equal share of the tokens and of the rest of shorter ones."""
     sizes = [len(estimate_token_ends(each.text[: most_tokens * MAX_CHARS_PER_TOKEN])) for each in passages]
     shares: dict[int, int] = {}
     left = most_tokens
     for number, at in enumerate(sorted(range(len(passages)), key=lambda at: sizes[at])):
         shares[at] = min(sizes[at], left // (len(passages) - number))
         left -= shares[at]
-    # What is left over because of rounding, or was read before, is of the first one.
+    # The rest of a division, or of an earlier read, goes to the first one.
     shares[0] = shares.get(0, 0) + left
     return [first_part(each, shares[at], read_chars=read_chars) for at, each in enumerate(passages)]
 

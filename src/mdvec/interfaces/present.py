@@ -67,7 +67,7 @@ _TARGET_ESCAPES = {ord(char): f"%{ord(char):02X}" for char in "\n<>#?%"}
 
 
 def progress_line(stage: Stage, done: int, total: int, detail: str = "") -> str:
-    """Return the progress of a step in words; the arguments are those of a progress listener."""
+    """Return the progress of a step in words, from the arguments of a progress listener."""
     if stage is Stage.WAIT:
         return f"waiting: {detail}" if detail else STEP_WORDS[stage]
     if total:
@@ -124,7 +124,7 @@ def versions_line(hit: SearchHit) -> str:
 
 
 def context_line(hit: SearchHit) -> str:
-    """Return what the folders of a hit hold, the outermost first; empty without any."""
+    """Return the contexts of a hit's folders, the outermost first; empty without any."""
     return " › ".join(hit.folder_contexts)
 
 
@@ -137,12 +137,12 @@ def about_line(hit: SearchHit) -> str:
 
 
 def similar_line(hit: SearchHit) -> str:
-    """Return how many like texts are folded into a hit; empty if none is."""
+    """Return the number of like texts folded into a hit, in words; empty for none."""
     return LIKE_IT.format(n=f"{hit.similar:,}") if hit.similar else ""
 
 
 def reranked_line(reranked: Reranking | None) -> str:
-    """Return what a reranker has read, and what that cost; empty without one."""
+    """Return the work of a reranker and its cost, in words; empty without one."""
     if reranked is None:
         return ""
     cost = "" if reranked.usd is None else f", {reranked.usd:.6f} USD"
@@ -151,9 +151,9 @@ def reranked_line(reranked: Reranking | None) -> str:
 
 
 def weaker_line(result: SearchResult, remedy: str) -> str:
-    """Return how many weaker passages an answer leaves out; empty if none.
+    """Return the number of weaker passages that an answer leaves out, in words; empty for none.
 
-    ``remedy`` is what shows them, in the words of a door.
+    ``remedy`` says how to see them, in the words of a door.
     """
     if not result.weaker:
         return ""
@@ -167,13 +167,13 @@ def hits_markdown(result: SearchResult) -> str:
 
 
 def confidence_line(confidence: Confidence) -> str:
-    """Return how likely an answer is right, for people."""
+    """Return the confidence in an answer, for people."""
     more = {Confidence.LOW: "; these passages may not answer the question", Confidence.NONE: f"; {NO_ANSWER}"}
     return f"confidence: {confidence.value}{more.get(confidence, '')}"
 
 
 def spelling_lines(result: SearchResult) -> list[str]:
-    """Return which words were replaced, and which ones no document contains, for people."""
+    """Return the words that were replaced and those that no document contains, for people."""
     lines = [f"searched for '{each.searched}' instead of '{each.typed}'" for each in result.corrections]
     unknown = ", ".join(f"'{one_line(word, _MAX_WORD_CHARS)}'" for word in result.unknown_words)
     return [*lines, f"no document contains {unknown}"] if unknown else lines
@@ -187,7 +187,7 @@ def hit_paths(result: SearchResult) -> list[str]:
 def hit_address(hit: SearchHit, editor: str) -> str:
     """Return the address that opens a hit; empty for one without a file.
 
-    ``editor`` is the setting: an address with ``{file}`` and ``{line}`` where those of the hit are put in.
+    ``editor`` is the setting: an address in which ``{file}`` and ``{line}`` are replaced.
     """
     if hit.file is None:
         return ""
@@ -255,7 +255,7 @@ def model_cells(model: ListedModel) -> dict[str, str]:
 
 
 def model_notes(models: Sequence[ListedModel]) -> Iterator[str]:
-    """Yield what models are good for, the sources of figures and prices, and how to get what is missing."""
+    """Yield the purposes of models, the sources of figures and prices, and how to get missing models."""
     for model in models:
         if model.good_for:
             yield f"{model.spec}: {model.good_for} ({model.licence})"

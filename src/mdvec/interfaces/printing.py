@@ -1,4 +1,4 @@
-"""Text as terminals and clients show it: in lines of a width, without what could steer a terminal."""
+"""Text as terminals and clients show it: in lines of a width, without characters that steer a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mdvec.text.cells import char_width
 
 Span = tuple[int, int]
 
-# What is left of a comment of the author's: no-break spaces after text, plain ones in a line of its own. The
+# The rest of a hidden comment: no-break spaces after text, plain ones in a line of its own. The
 # shortest comment has four characters.
 _GAP = re.compile(r"(?<![ \t])[ \t]*(?:\u00a0{4,}[ \t]*)+")
 _BLANK_LINE = re.compile(r"^[ \t\u00a0]{4,}$", re.MULTILINE)
@@ -81,7 +81,7 @@ def one_line(text: str, most_chars: int | None = None) -> str:
     return f"{line[: most_chars - 1].rstrip()}…"
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """Return a value as a client wrote it, cut when it is long."""
     text = _LITERALS.get(repr(value)) or repr(value)
     return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[: _MAX_SHOWN_CHARS - 1]}…"
@@ -98,13 +98,13 @@ def _closed(gap: re.Match[str]) -> str:
     """Return the blanks that were next to a comment, two of them as one."""
     if gap.end() == len(gap.string) or gap.string[gap.end()] == "\n":
         return ""
-    beside = gap[0].replace("\u00a0", "")
+    blanks = gap[0].replace("\u00a0", "")
     begins_line = gap.start() == 0 or gap.string[gap.start() - 1] == "\n"
-    return beside if begins_line else beside[:1]
+    return blanks if begins_line else blanks[:1]
 
 
 def line_end(text: str, start: int) -> int:
-    """Return where the line ends that a place is in."""
+    """Return the end of the line that a place is in."""
     newline = text.find("\n", start)
     return len(text) if newline < 0 else newline
 

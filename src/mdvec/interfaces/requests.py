@@ -104,7 +104,7 @@ class ReadRequest(Struct, frozen=True, kw_only=True):
 
 
 class RelatedRequest(Struct, frozen=True, kw_only=True):
-    """A document, and how many others on its subject to find."""
+    """A document, and the number of others on its subject to find."""
 
     path: str
     collection: str | None = None
@@ -119,13 +119,13 @@ class OutlineRequest(Struct, frozen=True, kw_only=True):
 
 
 class LinksRequest(OutlineRequest, frozen=True, kw_only=True):
-    """The links of a document, and how far to follow them."""
+    """The links of a document, and the number of steps to follow them."""
 
     steps: Annotated[int, Meta(ge=1, le=3), doc("links away")] = 1
 
 
 class MapRequest(LinksRequest, frozen=True, kw_only=True):
-    """What a document holds and what is around it, as an agent may request it."""
+    """The sections and the surroundings of a document, as an agent may request them."""
 
     related: Annotated[int, Meta(ge=0, le=20), doc("how many")] = 0
 
@@ -143,7 +143,7 @@ class TagsRequest(Struct, frozen=True, kw_only=True):
 
 
 class StatusRequest(Struct, frozen=True, kw_only=True):
-    """One collection, with the state of each file, or all; and whether to look at the sources."""
+    """One collection with the state of each file, or all collections; perhaps compared with the sources."""
 
     collection: str | None = None
     check: bool = False
@@ -154,7 +154,7 @@ class NoArguments(Struct, frozen=True):
 
 
 def search_query(request: SearchRequest, defaults: SearchSettings) -> SearchQuery:
-    """Return what the workspace is to search.
+    """Return the query for the workspace.
 
     Raises:
         UsageError: If a time cannot be read.

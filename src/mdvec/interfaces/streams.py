@@ -18,7 +18,7 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 def private_streams() -> Iterator[tuple[int, int]]:
     """Take standard input and output away from everything else in this process.
 
-    What Python or a library in C prints from now on goes to standard error, and standard input is empty.
+    From now on, Python and libraries in C print to standard error, and standard input is empty.
 
     Yields:
         File descriptors to read from the client and to write to it.
@@ -67,8 +67,8 @@ def write_all(target: int, line: bytes) -> None:
 EXIT_CODES = {signal.SIGTERM: 0, signal.SIGINT: 130}
 """The signals that end a server, and its exit code after each."""
 
-# A thread that indexes cannot be interrupted inside a batch. What it has not committed by then is lost
-# with the process, which is safe at any instant: the next import does it again.
+# A thread that indexes cannot be interrupted inside a batch. Work that is not committed by then is lost with
+# the process, which is safe at any instant: the next import does it again.
 _MAX_S = 1.5
 
 

@@ -48,8 +48,8 @@ def parse_since(text: str, *, now: datetime) -> int:
     Args:
         text: A period such as ``2026-05-01``, ``2026-05`` or ``last week``, an ISO 8601 time, or an age such
             as ``12h``, ``7d`` or ``2 weeks ago``. A time without an offset is in the time zone of ``now``.
-        now: What an age counts back from. Without a time zone it is local time, whose offset may change
-            with the season.
+        now: The moment that an age counts back from. Without a time zone it is local time, whose offset may
+            change with the season.
 
     Returns:
         Nanoseconds since 1970.
@@ -118,7 +118,7 @@ def _moment(text: str, now: datetime) -> tuple[datetime, datetime]:
 
 
 def _start(unit: str, moment: datetime) -> datetime:
-    """Return when the day, week, month or year of a moment begins; a week begins on Monday."""
+    """Return the beginning of the day, week, month or year of a moment; a week begins on Monday."""
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     if unit == "w":
         return day - timedelta(days=day.weekday())
@@ -126,7 +126,7 @@ def _start(unit: str, moment: datetime) -> datetime:
 
 
 def _end(unit: str, start: datetime) -> datetime:
-    """Return when the next one begins."""
+    """Return the beginning of the next one."""
     if start.year > _LAST_YEAR:
         return start
     return _start(unit, start + timedelta(days=_LONGEST_DAYS[unit]))

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 # Of the time between two looks at a folder, a look takes this share at most.
 _LOOKING_SHARE = 0.1
 
-# A search waits this long for an index that is being made, here or by another process; many clients give up
-# after a minute.
+# A search waits this long at most for an index that is being made, here or by another process; many clients
+# give up after a minute.
 _BUDGET_S = 50.0
-# Of that, for vectors: an answer without them is there at once.
+# Of that, for vectors at most: an answer without them is there at once.
 _VECTORS_BUDGET_S = 10.0
 # What a slow core embeds in a second: where a budget is enough for all vectors, the first answer is complete.
 _CHUNKS_PER_S = 20
@@ -454,7 +454,7 @@ class FirstIndex:
     def _make_behind(self, query: SearchQuery, *, is_new: bool) -> tuple[SearchQuery, tuple[str, ...]]:
         """Wait for the text, and for the vectors of a small folder; the rest goes on in the thread."""
         warnings: tuple[str, ...] = ()
-        background = self._background
+        background, ends_s = self._background, time.monotonic() + _BUDGET_S
         if is_new:
             background.start()
             background.wait(self._has_text, until=background.started_at + _BUDGET_S)
@@ -467,7 +467,7 @@ class FirstIndex:
             background.start()  # an earlier process ended before all vectors were made
         is_small = 0 < counts.pending_chunks <= _VECTORS_BUDGET_S * _CHUNKS_PER_S
         if query.mode is not SearchMode.LEXICAL and is_small:
-            background.wait(lambda: False, until=time.monotonic() + _VECTORS_BUDGET_S)
+            background.wait(lambda: False, until=min(ends_s, time.monotonic() + _VECTORS_BUDGET_S))
             counts = self._count()
         if counts.pending_chunks == counts.chunks > 0 and background.running:
             # The answer does not even wait for a model that could be of no use to it.

@@ -1,4 +1,4 @@
-"""The command line with a workspace that only pretends."""
+"""The command line over a workspace whose answers a test decides."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""A workspace that answers what it is told to and remembers what it was asked."""
+"""A workspace that gives the answers of a test, and remembers its calls."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from mdvec.config import Config
 from mdvec.config.schema import SearchSettings
 from mdvec.errors import CollectionNotFoundError
 from mdvec.run import Stage
-from mdvec.types.collection import Collection, EmbeddingSpec, SourceSpec
+from mdvec.types.collection import Collection, SourceSpec
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.ids import CollectionId
 from mdvec.types.links import DocumentLinks
@@ -28,7 +27,7 @@ from mdvec.types.model_report import (
     Price,
 )
 from mdvec.types.outline import Outline, OutlineSection
-from mdvec.types.query import Filters, SearchMode, SearchQuery
+from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import (
     CollectionCounts,
     CollectionStatus,
@@ -41,9 +40,6 @@ from mdvec.types.report import (
     WorkspaceStatus,
 )
 from mdvec.workspace import FolderChoice, Workspace, open_workspace
-from mdvec.workspace.importing import Freshness
-from mdvec.workspace.models import Models
-from mdvec.workspace.pages import Browse
 
 HIT = SearchHit(
     rank=1,
@@ -85,6 +81,7 @@ COLLECTION = Collection(
     last_indexed_ms=1_777_627_800_123,
 )
 
+OUTLINE = Outline("notes", "a.md", "A", (OutlineSection(0, None, 2, "宿", 3, 9, 40),))
 
 CHANGE = ModelChange(
     collection="notes",
@@ -124,90 +121,22 @@ MODEL = ListedModel(
 )
 
 
-def noted(real: Callable[..., object], answer: Callable[..., object], *, name: str = "") -> Any:
-    """Return a method that notes its arguments, as the real one names them, and gives an answer."""
-    signature = inspect.signature(real)
-
-    def method(self: Any, *arguments: object, **options: object) -> object:
-        bound = signature.bind(self, *arguments, **options)
-        bound.apply_defaults()
-        _, *given = bound.arguments.items()
-        self.note(name or real.__name__, **dict(given))
-        return answer(self, **dict(given))
-
-    return method
-
-
-class FakeModels(Models):
-    """The models of a fake workspace."""
-
-    def __init__(self, note: Callable[..., None]) -> None:
-        self.note = note
-        self.listed = [MODEL]
-        self.change = CHANGE
-        self.estimated = ESTIMATE
-        self.interrupted = False
-
-    known = noted(Models.known, lambda self: self.listed, name="models")
-    estimate = noted(Models.estimate, lambda self, name, options: replace(self.estimated, collection=name))
-    cancel = noted(
-        Models.cancel, lambda self, names: [replace(self.change, outcome=ModelChangeOutcome.CANCELLED)]
-    )
-
-    def use(
-        self, spec: EmbeddingSpec, names: Sequence[str] = (), *, wait_s: float = 60.0
-    ) -> Iterator[ModelChange]:
-        """Change the model of each collection."""
-        self.note("use", spec=spec, names=tuple(names), wait_s=wait_s)
-        if self.interrupted:
-            raise KeyboardInterrupt
-        yield self.change
-
-
-class FakeBrowse(Browse):
-    """The lists of a fake workspace."""
-
-    def __init__(self, workspace: FakeWorkspace) -> None:
-        self.workspace = workspace
-        self.note = workspace.note
-
-    newest = noted(Browse.newest, lambda self, limit, **_: self.workspace.listed[:limit])
-    related = noted(Browse.related, lambda self, **_: self.workspace.result)
-    outline = noted(
-        Browse.outline,
-        lambda *_, **__: Outline("notes", "a.md", "A", (OutlineSection(0, None, 2, "宿", 3, 9, 40),)),
-    )
-
-    def unmet(self, filters: Filters, collections: Sequence[str] = ()) -> str:
-        """Return a hint on filters by tags, else the one that is set."""
-        return "No document has the tag 'x'." if filters.tags else self.workspace.unmet
-
-
-class FakeFreshness(Freshness):
-    """The freshness of a fake workspace."""
-
-    def __init__(self, note: Callable[..., None]) -> None:
-        self.note = note
-
-    watch = noted(Freshness.watch, lambda *_, **__: None)
-
-    def close(self, most_s: float) -> None:
-        """Do nothing."""
+Answer = Callable[..., Any]
 
 
 class FakeWorkspace(Workspace):
-    """Set its public fields to what it is to answer; read ``calls`` for what it was asked.
+    """Set its public fields to the answers that it is to give; ``calls`` has the questions.
 
-    ``interrupted`` makes the next import end as after Ctrl-C; ``error`` is raised by whatever comes next.
+    ``interrupted`` makes the next import end as after Ctrl-C; ``error`` is raised by the next call.
+
+    Attributes:
+        answers: Gives the answer of a method, by its name; receives all arguments by their names.
     """
 
     def __init__(self) -> None:
         whole = open_workspace(database=Path("/nowhere/index.sqlite"))
         super().__init__(whole._collections, Config())
-        self.browse = FakeBrowse(self)
-        self.calls: list[tuple[str, dict[str, object]]] = []
-        self.models: FakeModels = FakeModels(self.note)
-        self.freshness: FakeFreshness = FakeFreshness(self.note)
+        self.calls: list[tuple[str, dict[str, Any]]] = []
         self.result = RESULT
         self.report = ImportReport("notes", added=3, total_documents=3, total_chunks=9, embedded_chunks=9)
         self.passage = Passage("notes", "a.md", "A", ("x",), 1, 2, "# A\ntext\n", stale=False)
@@ -224,20 +153,43 @@ class FakeWorkspace(Workspace):
         self.error: Exception | None = None
         self.opened: dict[str, Any] = {}
         self.closed = False
+        self.answers: dict[str, Answer] = {
+            "search": self._search,
+            "read": lambda **_: self.passage,
+            "links": lambda **_: self.found_links,
+            "tags": lambda **_: self.found_tags,
+            "doctor": lambda: self.findings,
+            "generation": lambda: self.changes,
+            "wait_for_change": self._wait,
+            "status": lambda **_: WorkspaceStatus(
+                "/nowhere/index.sqlite", self.size_bytes, "builtin:e5@1:384:t1", self.statuses
+            ),
+            "collections": lambda include_disabled: [
+                each for each in self.known if each.enabled or include_disabled
+            ],
+            "import_collection": self._import,
+            "documents": self._documents,
+            "newest": lambda limit, **_: self.listed[:limit],
+            "related": lambda **_: self.result,
+            "outline": lambda **_: OUTLINE,
+            "unmet": lambda filters, **_: "No document has the tag 'x'." if filters.tags else self.unmet,
+            "watch": lambda **_: None,
+            "known": lambda: [MODEL],
+            "estimate": lambda name, **_: replace(ESTIMATE, collection=name),
+            "cancel": lambda **_: [replace(CHANGE, outcome=ModelChangeOutcome.CANCELLED)],
+            "use": lambda **_: self._unless_interrupted([CHANGE]),
+        }
+        for name in self.answers:
+            parts = (self, self.browse, self.models, self.freshness)
+            part = next(each for each in parts if hasattr(type(each), name))
+            setattr(part, name, self._noted(name, getattr(part, name)))
 
     def __call__(
         self, config: Config, *, choice: FolderChoice | None, makes: bool, **place: Any
     ) -> Workspace:
         """Open it; an :class:`mdvec.interfaces.cli.session.Opener`."""
         self.opened = {**place, "config": config}
-        self.choice, self.makes = choice, makes
         return self
-
-    def note(self, name: str, /, **details: object) -> None:
-        """Remember a call, and fail if that is wanted."""
-        self.calls.append((name, details))
-        if self.error is not None:
-            raise self.error
 
     @property
     def query(self) -> SearchQuery:
@@ -246,89 +198,62 @@ class FakeWorkspace(Workspace):
         assert isinstance(query, SearchQuery)
         return query
 
-    @contextmanager
-    def explaining(self) -> Iterator[None]:
-        """Explain nothing."""
-        yield
-
     def close(self) -> None:
         """Remember that it was closed."""
         self.closed = True
 
-    read = noted(Workspace.read, lambda self, **_: self.passage)
-    links = noted(Workspace.links, lambda self, **_: self.found_links)
-    tags = noted(Workspace.tags, lambda self, **_: self.found_tags)
-    doctor = noted(Workspace.doctor, lambda self: self.findings)
-    generation = noted(Workspace.generation, lambda self: self.changes)
-    status = noted(
-        Workspace.status,
-        lambda self, **_: WorkspaceStatus(
-            "/nowhere/index.sqlite", self.size_bytes, "builtin:e5@1:384:t1", self.statuses
-        ),
-    )
-    collections = noted(
-        Workspace.collections,
-        lambda self, include_disabled: [each for each in self.known if each.enabled or include_disabled],
-    )
-
-    import_collection = noted(
-        Workspace.import_collection, lambda self, **given: _imported(self, **given), name="import"
-    )
-    documents = noted(Workspace.documents, lambda self, **given: _page(self, **given))
-
     def collection(self, name: str) -> Collection:
         """Return a known one."""
-        if name not in (each.name for each in self.known):
-            raise CollectionNotFoundError
-        return next(each for each in self.known if each.name == name)
-
-    def wait_for_change(self, generation: int, *, timeout_s: float) -> int:
-        """Wait as long as is allowed."""
-        self.note("wait_for_change")
-        run.current().sleep(timeout_s if self.changes == generation else 0)
-        return self.changes
-
-    def free_idle_model(self) -> bool:
-        """Free nothing."""
-        return False
+        for each in self.known:
+            if each.name == name:
+                return each
+        raise CollectionNotFoundError
 
     def search_settings(self, collections: Sequence[str] = ()) -> SearchSettings:
         """Return what is configured."""
         config = self.opened.get("config")
         return config.search if config else SearchSettings()
 
-    def search(
-        self, query: SearchQuery, *, wait_for_vectors: bool | None = None, related_to: str | None = None
-    ) -> SearchResult:
-        """Answer what it is told to."""
-        with run.current().step("dense", hits=50):
-            self.note("search", query=query, wait_for_vectors=wait_for_vectors)
+    def _noted(self, name: str, real: Answer) -> Answer:
+        """Return a method that remembers its arguments, as the real one names them, and gives an answer."""
+        signature = inspect.signature(real)
+
+        def call(*arguments: object, **options: object) -> object:
+            bound = signature.bind(*arguments, **options)
+            bound.apply_defaults()
+            self.calls.append((name, bound.arguments))
+            if self.error is not None:
+                raise self.error
+            return self.answers[name](**bound.arguments)
+
+        return call
+
+    def _unless_interrupted(self, answer: Any) -> Any:
         if self.interrupted:
             raise KeyboardInterrupt
-        return replace(self.result, query=query.text)
+        return answer
 
+    def _search(self, query: SearchQuery, **_: object) -> SearchResult:
+        with run.current().step("dense", hits=50):
+            result: SearchResult = self._unless_interrupted(self.result)
+        return replace(result, query=query.text)
 
-def _imported(workspace: FakeWorkspace, *, name: str, options: ImportOptions) -> ImportReport:
-    report = workspace.report
-    run.current().report(Stage.EMBED, 1, 9)
-    if workspace.interrupted:
-        raise KeyboardInterrupt
-    if report.failure is not None and not options.accept_pending:
-        raise report.failure
-    return replace(report, collection=name)
+    def _wait(self, generation: int, timeout_s: float) -> int:
+        run.current().sleep(timeout_s if self.changes == generation else 0)
+        return self.changes
 
+    def _import(self, name: str, options: ImportOptions) -> ImportReport:
+        run.current().report(Stage.EMBED, 1, 9)
+        report: ImportReport = self._unless_interrupted(self.report)
+        if report.failure is not None and not options.accept_pending:
+            raise report.failure
+        return replace(report, collection=name)
 
-def _page(
-    workspace: FakeWorkspace,
-    *,
-    collection: str | None,
-    after: tuple[str, str] | None,
-    prefix: str,
-    limit: int,
-) -> list[ListedDocument]:
-    if collection is not None:
-        workspace.collection(collection)
-    wanted = [each for each in workspace.listed if each.path.startswith(prefix)]
-    if collection is not None:
-        wanted = [each for each in wanted if each.collection == collection]
-    return [each for each in wanted if (each.collection, each.path) > (after or ("", ""))][:limit]
+    def _documents(
+        self, collection: str | None, after: tuple[str, str] | None, prefix: str, limit: int
+    ) -> list[ListedDocument]:
+        if collection is not None:
+            self.collection(collection)
+        found = (each for each in self.listed if collection in (None, each.collection))
+        found = (each for each in found if each.path.startswith(prefix))
+        return [each for each in found if (each.collection, each.path) > (after or ("", ""))][:limit]

@@ -34,7 +34,7 @@ def test_defaults(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     assert mdvec("import", "-n", "notes").code == 0
     assert workspace.calls == [
         (
-            "import",
+            "import_collection",
             {
                 "name": "notes",
                 "options": ImportOptions(accept_pending=True, processes=None),
@@ -164,7 +164,7 @@ def test_a_folder_needs_no_name(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """With ``--docs-dir`` its one collection is brought up to date."""
     assert mdvec("import", "--docs-dir", ".").code == 0
     [listing, (name, details)] = workspace.calls
-    assert (listing[0], name) == ("collections", "import")
+    assert (listing[0], name) == ("collections", "import_collection")
     assert details["options"] == ImportOptions(accept_pending=True, processes=None)
 
 
@@ -172,7 +172,7 @@ def test_without_a_name_all_are_imported(mdvec: Mdvec, workspace: FakeWorkspace)
     """Without any, what to do first is said."""
     workspace.known = [COLLECTION, replace(COLLECTION, name="work")]
     assert mdvec("import").code == 0
-    imported = [details["name"] for name, details in workspace.calls if name == "import"]
+    imported = [details["name"] for name, details in workspace.calls if name == "import_collection"]
     assert imported == ["notes", "work"]
     workspace.known = []
     outcome = mdvec("import")

@@ -28,7 +28,7 @@ def test_list(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
         hint="Run 'export K=…'.",
         collections=(),
     )
-    workspace.models.listed = [MODEL, priced]
+    workspace.answers["known"] = lambda: [MODEL, priced]
     outcome = mdvec("model", "ls")
     assert outcome.code == 0
     header, builtin, gemini = outcome.out.splitlines()
@@ -74,7 +74,8 @@ def test_outcomes(outcome: ModelChangeOutcome, model: str, said: str) -> None:
 
 def test_warnings_go_to_standard_error(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """In JSON they are part of the object."""
-    workspace.models.change = replace(CHANGE, warnings=("the folder is away",))
+    warned = replace(CHANGE, warnings=("the folder is away",))
+    workspace.answers["use"] = lambda **_: [warned]
     assert mdvec("model", "use", "builtin").err == "warning: the folder is away\n"
     outcome = mdvec("model", "use", "builtin", "--format", "json")
     assert json.loads(outcome.out)["warnings"] == ["the folder is away"]
@@ -107,7 +108,6 @@ def test_without_collections(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
 
 def test_what_is_missing_is_said(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """The hint is what mends it."""
-    workspace.models.interrupted = False
     workspace.error = EmbedderUnavailableError("no key", hint="Run 'export K=…'.")
     outcome = mdvec("model", "use", "gemini")
     assert (outcome.code, outcome.err) == (1, "error: no key\nhint: Run 'export K=…'.\n")
@@ -115,7 +115,7 @@ def test_what_is_missing_is_said(mdvec: Mdvec, workspace: FakeWorkspace) -> None
 
 def test_interruption(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """After Ctrl-C it says how far the index is, and that the same command goes on."""
-    workspace.models.interrupted = True
+    workspace.interrupted = True
     outcome = mdvec("model", "use", "gemini", "-n", "notes")
     assert outcome.code == 130
     assert "the same command again" in outcome.err
@@ -156,7 +156,8 @@ def test_estimate_as_json(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
         0.000247,
         {"usd_per_million_tokens": 0.02, "as_of": "2026-04-30"},
     )
-    workspace.models.estimated = replace(ESTIMATE, warnings=("odd",), usd=None, price=None)
+    unpriced = replace(ESTIMATE, warnings=("odd",), usd=None, price=None)
+    workspace.answers["estimate"] = lambda **_: unpriced
     text = mdvec("import", "-n", "a", "--estimate")
     assert text.err == "warning: odd\n"
     assert text.out.endswith("price: not known\n")
@@ -164,7 +165,8 @@ def test_estimate_as_json(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
 
 def test_exact_counts_are_not_called_estimates(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """A model on this machine counts with its own tokenizer and costs nothing."""
-    workspace.models.estimated = replace(ESTIMATE, exact=True, requests=0, usd=None, price=None)
+    exact = replace(ESTIMATE, exact=True, requests=0, usd=None, price=None)
+    workspace.answers["estimate"] = lambda **_: exact
     lines = mdvec("import", "-n", "notes", "--estimate").out.splitlines()
     assert lines[1:] == ["to embed: 9 chunks, 6 names, 12,345 tokens", "price: none"]
 

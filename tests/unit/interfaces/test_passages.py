@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.interfaces.fake_workspace import FakeBrowse, FakeWorkspace
+from tests.unit.interfaces.fake_workspace import FakeWorkspace
 from tests.unit.interfaces.mcp.agent import call, text_of
 
 from mdvec.errors import DocumentNotFoundError, UsageError
@@ -18,41 +18,23 @@ from mdvec.types.query import Filters
 from mdvec.types.report import ListedDocument, Passage
 
 
-class Folder(FakeWorkspace):
-    """Reads texts by path; every glob matches all of them."""
+def folder(texts: Mapping[str, str]) -> FakeWorkspace:
+    """Return a workspace with texts by path; a glob with a folder in it matches all, the last one first."""
+    workspace = FakeWorkspace()
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        super().__init__()
-        self.texts = texts
-        self.browse = _Globs(self)
-
-    def read(
-        self,
-        path: str,
-        *,
-        collection: str | None = None,
-        lines: tuple[int | None, int | None] | None = None,
-        section: str | None = None,
-    ) -> Passage:
-        """Return a whole text."""
-        if path not in self.texts:
+    def read(path: str, **_: object) -> Passage:
+        if path not in texts:
             msg = f"no document {path!r}"
             raise DocumentNotFoundError(msg, hint="Did you mean a.md?")
-        text = self.texts[path]
+        text = texts[path]
         return Passage("notes", path, "A", (), 1, text.count("\n") + 1, text, stale=False)
 
+    def newest(filters: Filters, limit: int, **_: object) -> list[ListedDocument]:
+        listed = [ListedDocument("notes", path, "A", 1, 0) for path in reversed([*texts])]
+        return listed[:limit] if "/" in (filters.path or "") else []
 
-class _Globs(FakeBrowse):
-    def __init__(self, folder: Folder) -> None:
-        super().__init__(folder)
-        self._folder = folder
-
-    def newest(
-        self, filters: Filters, collections: Sequence[str] = (), *, limit: int = 100, offset: int = 0
-    ) -> list[ListedDocument]:
-        """Return the documents, the last one first, if there is a folder in the pattern."""
-        listed = [ListedDocument("notes", path, "A", 1, 0) for path in reversed([*self._folder.texts])]
-        return listed[offset : offset + limit] if "/" in (filters.path or "") else []
+    workspace.answers |= {"read": read, "newest": newest}
+    return workspace
 
 
 TEXTS = st.dictionaries(
@@ -67,7 +49,7 @@ TEXTS = st.dictionaries(
 def test_documents_share_a_budget(texts: dict[str, str], most_tokens: int) -> None:
     """All texts together fit. A text is whole or says where it goes on, unless what is missing is blank."""
     paths = (*texts, "gone.md")
-    reading = read_documents(Folder(texts), ReadRequest(path=paths, max_tokens=most_tokens), str)
+    reading = read_documents(folder(texts), ReadRequest(path=paths, max_tokens=most_tokens), str)
     assert sum(estimate_token_count(each.text) for each in reading.documents) <= most_tokens
     assert [each.path for each in reading.documents] == list(texts)[: len(reading.documents)]
     assert reading.more == (len(reading.documents) < len(texts))
@@ -82,36 +64,36 @@ def test_documents_share_a_budget(texts: dict[str, str], most_tokens: int) -> No
 def test_a_short_document_leaves_its_share_to_the_others() -> None:
     """What fits in the budget as a whole is whole."""
     texts = {"long.md": "word " * 150, "a.md": "short\n", "b.md": "short\n"}
-    reading = read_documents(Folder(texts), ReadRequest(path=tuple(texts), max_tokens=200), str)
+    reading = read_documents(folder(texts), ReadRequest(path=tuple(texts), max_tokens=200), str)
     assert [each.text for each in reading.documents] == [*texts.values()]
 
 
 def test_a_glob_is_read_in_the_order_of_paths() -> None:
     """Of many documents the last updated ones; a document comes once, however often it is named."""
     texts = {f"{number:02}.md": f"{number}\n" for number in range(30)}
-    reading = read_documents(Folder(texts), ReadRequest(path=("2026/*", "29.md")), str)
+    reading = read_documents(folder(texts), ReadRequest(path=("2026/*", "29.md")), str)
     assert [each.path for each in reading.documents] == [f"{number:02}.md" for number in range(9, 29)]
     assert reading.more
-    few = read_documents(Folder(dict([*texts.items()][:3])), ReadRequest(path=("2026/*", "01.md")), str)
+    few = read_documents(folder(dict([*texts.items()][:3])), ReadRequest(path=("2026/*", "01.md")), str)
     assert [each.path for each in few.documents] == ["00.md", "01.md", "02.md"]
     assert not few.more
 
 
 def test_what_is_for_one_document_is_refused_for_several() -> None:
     """Lines of which document? The next step says how to write them."""
-    folder = Folder({"a.md": "a\n", "b.md": "b\n"})
+    workspace = folder({"a.md": "a\n", "b.md": "b\n"})
     for path in (("a.md", "b.md"), ("2026/*",)):
         with pytest.raises(UsageError) as caught:
-            read_documents(folder, ReadRequest(path=path, lines="1:2"), str)
+            read_documents(workspace, ReadRequest(path=path, lines="1:2"), str)
         assert "a.md:10-40" in caught.value.hint
     with pytest.raises(DocumentNotFoundError, match="no document matches"):
-        read_documents(folder, ReadRequest(path=("x*",)), str)
+        read_documents(workspace, ReadRequest(path=("x*",)), str)
 
 
 def test_an_agent_reads_several_documents() -> None:
     """Each has its place and its own next step; what cannot be read has its reason, between fences."""
-    folder = Folder({"a.md": "a\n", "b.md": "word\n" * 400})
-    answer = call(folder, "get_doc", path=["a.md", "b.md", "nope.md"], max_tokens=100)
+    workspace = folder({"a.md": "a\n", "b.md": "word\n" * 400})
+    answer = call(workspace, "get_doc", path=["a.md", "b.md", "nope.md"], max_tokens=100)
     lines = text_of(answer).splitlines()
     assert lines[0].startswith("2 documents. Between ``` is data")
     assert lines[1:7] == ["", "1.", "```", "notes/a.md:1-2 · A", "a", "```"]

@@ -32,7 +32,10 @@ def test_options_of_http_need_http(mdvec: Mdvec, workspace: FakeWorkspace, optio
     ("options", "env", "message"),
     [
         (("--http", "nowhere"), {}, "not an address"),
-        (("--http", "0.0.0.0:0"), {}, "other machines"),
+        *(
+            (("--http", address), {}, "other machines, but no token is set\nhint: Give --token-file")
+            for address in ("0.0.0.0:0", "[::]:0", "example.com:0")
+        ),
         (("--http", "127.0.0.1:0"), {"MDVEC_TOKEN": ""}, "contains no token"),
         (("--http", "127.0.0.1:0"), {"MDVEC_TOKEN": "hunter2"}, "at least 16"),
         (("--http", "127.0.0.1:0", "--allowed-host", "*"), {}, "not a host"),

@@ -153,7 +153,9 @@ def test_a_wrong_call_is_refused_in_the_same_words_everywhere(
         assert outcome.code == 2
         assert outcome.err.startswith(f"error: {on_the_command_line(wrong.said)}")
     reached = [
-        name for name, _ in workspace.calls if name in ("search", "read", "newest", "import", "related")
+        name
+        for name, _ in workspace.calls
+        if name in ("search", "read", "newest", "import_collection", "related")
     ]
     assert reached == []
 

@@ -104,7 +104,7 @@ class LazyGroup(CommandGroup):
 
 
 class _Program(LazyGroup):
-    """All commands; help describes those that a newcomer needs, and names the others by what they are for."""
+    """All commands; help describes those that a newcomer needs, and lists the others by purpose."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands in two lists."""
@@ -151,19 +151,20 @@ def _report_usage(error: click.ClickException, args: Sequence[str]) -> int:
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else "mdvec"
     hint = f"Run '{path} --help' to see its options."
-    if context and "unexpected extra argument" in error.message and _takes_a_name(context.command):
+    params = context.command.params if context else []
+    if "unexpected extra argument" in error.message and any("-n" in each.opts for each in params):
         hint = f"A collection is named with -n: '{path} -n NAME'. {hint}"
-    if isinstance(error, click.NoSuchOption) and context and _takes_words(context.command):
+    if isinstance(error, click.NoSuchOption) and any(isinstance(each, click.Argument) for each in params):
         hint += f" Put -- before words that start with a dash: '{path} -- -WORD'."
     if isinstance(error, click.MissingParameter) and context and context.command.name == "search":
         hint = f"To list documents without a query: '{path.removesuffix('search')}ls'. {hint}"
-    # What was typed may have several lines.
+    # The input may have several lines.
     print_failure(shortened(" ".join(_message(error).split()), args), hint)
     return error.exit_code
 
 
 def _message(error: click.ClickException) -> str:
-    """Return what went wrong in the same words as all doors."""
+    """Return the problem in the same words as all doors."""
     match error:
         case click.NoSuchOption(option_name=name):
             near = f"; did you mean `{error.possibilities[0]}`?" if error.possibilities else ""
@@ -177,16 +178,8 @@ def _message(error: click.ClickException) -> str:
             return error.format_message()
 
 
-def _takes_words(command: click.Command) -> bool:
-    return any(isinstance(each, click.Argument) for each in command.params)
-
-
-def _takes_a_name(command: click.Command) -> bool:
-    return any("-n" in each.opts for each in command.params)
-
-
 def report(error: Exception, args: Sequence[str], *, verbose: bool = False) -> int:
-    """Print what went wrong, and return the exit code."""
+    """Print a failure, and return the exit code."""
     failure = translate(error)
     hint = failure.hint
     if failure.code == "internal":

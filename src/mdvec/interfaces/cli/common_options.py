@@ -48,14 +48,14 @@ class _Worded(click.ParamType[Any]):
     """A type that refuses a value in the same words as all doors."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return a value, also as other doors take it; one that does not fit is an error."""
+        """Return a value, in any notation that other doors take."""
         found = self._read(value, param, ctx)
         if found is not None:
             return found
-        from mdvec.interfaces.parsing import allowed, meant
+        from mdvec.interfaces.parsing import allowed, coerced
 
         written, schema = str(value), _schema(self)
-        found = self._read(str(meant(written, schema)), param, ctx)
+        found = self._read(str(coerced(written, schema)), param, ctx)
         if found is None:
             msg = f"`{name_of(param) if param else self.name}` must be {allowed(schema, written)}"
             raise click.UsageError(msg, ctx)
@@ -110,7 +110,7 @@ class Command(click.Command):
         self.params += _common_options()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options; click's own error about one without its value does not know the command."""
+        """Read the options; click's error about a missing value gets the command."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:

@@ -60,7 +60,7 @@ def say(text: str) -> None:
 
 
 def print_notes(report: EvalReport) -> None:
-    """Print what is to be known of the sets before their figures."""
+    """Print the notes on the sets, before their figures."""
     for each in report.sets:
         for text in (*each.set.notes, *bad_lines(each), *_reranked_lines(each)):
             say(f"{each.set.name}: {text}")
@@ -159,7 +159,7 @@ def set_tables(report: SetReport, *, max_failures: int = 0) -> list[Table]:
 
 
 def bad_lines(report: SetReport) -> list[str]:
-    """Return a line for each system: how many documents marked bad it shows. Without marks there is none."""
+    """Return a line for each system on the documents marked bad that it shows; none without marks."""
     marked = sum(len(question.bad) for question in report.set.questions)
     if not marked:
         return []
@@ -171,7 +171,7 @@ def bad_lines(report: SetReport) -> list[str]:
 
 
 def _reranked_lines(report: SetReport) -> Iterator[str]:
-    """Yield what a reranker has read for all questions, and what that cost."""
+    """Yield the work of a reranker for all questions, and its cost."""
     for system in report.systems:
         read = [outcome.reranked for outcome in system.outcomes if outcome.reranked is not None]
         if read:
@@ -205,7 +205,7 @@ def _set_json(report: SetReport) -> JsonObject:
 
 
 def _plain(value: Any, key: str = "") -> Any:
-    """Return what JSON can hold: fields by name, rounded numbers, sorted sets."""
+    """Return a value of JSON: fields by name, rounded numbers, sorted sets."""
     match value:
         case float():
             return round(value, _MS_DIGITS if key.endswith("_ms") else _DIGITS)

@@ -38,7 +38,7 @@ _DEFAULT_FAILURES = 5
 
 
 def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
-    """Parse the grades of sets; that of all others has the empty name."""
+    """Parse the grades of sets; the grade for all others has the empty name."""
     grades: dict[str, int] = {}
     for value in values:
         name, _, grade = value.rpartition("=")
@@ -146,9 +146,9 @@ class _Questions(Struct, frozen=True, kw_only=True):
     """The questions to measure, as the options choose them.
 
     Attributes:
-        sets: Folders with sets, and files with questions; those of ``mdvec feedback`` without any.
+        sets: Folders with sets, and files with questions; if empty, the file of ``mdvec feedback`` is used.
         suffix: Of the files of a set.
-        min_grades: The least relevant grade, by the name of a set; that of all others has the empty name.
+        min_grades: The least relevant grade, by the name of a set; for all others under the empty name.
         auto: Whether to make questions from the user's documents.
         questions: How many of them at most; None for the default.
         names: The collections to search, or to make questions from.
@@ -178,7 +178,7 @@ class _Questions(Struct, frozen=True, kw_only=True):
             raise UsageError(msg, hint="Leave them out, or name such a folder.")
 
     def tasks(self, workspace: Workspace, docs_dir: Path | None, indexing: Indexing) -> list[Task]:
-        """Return what is to be measured.
+        """Return the tasks to measure.
 
         Raises:
             NotFoundError: If a set is not there, or there is nothing to make questions from.

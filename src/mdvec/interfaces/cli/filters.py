@@ -1,4 +1,4 @@
-"""The options that choose collections, documents, and how a folder is indexed; and what a shell offers."""
+"""Options that choose collections and documents, and how a folder is indexed, with their completion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def collection_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's signature
-    """Return the names of collections that start so, disabled ones too."""
+    """Return the names of collections that begin with the typed text, also of disabled ones."""
     return _found(
         ctx,
         incomplete,
@@ -28,20 +28,20 @@ def collection_names(ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 def tag_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's signature
-    """Return the tags that start so, most used first; of the collections named before, if there are any."""
+    """Return the tags that begin with the typed text, most used first, of collections named before."""
     named = ctx.params.get("collections") or ()
     return _found(ctx, incomplete, lambda workspace: [each.tag for each in workspace.tags(named)])
 
 
 def presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's signature
-    """Return the presets that start so."""
+    """Return the presets that begin with the typed text."""
     from mdvec.config.presets import preset_names
 
     return [name for name in preset_names() if name.startswith(incomplete)]
 
 
 def _found(ctx: click.Context, start: str, names_in: Callable[[Workspace], list[str]]) -> list[str]:
-    """Return names in the workspace that start so; none where there is no index, or it cannot be read."""
+    """Return the names that begin with a text; none without an index that can be read."""
     session: Session = ctx.obj
     with suppress(MdvecError), session.open() as (workspace, _):
         return [name for name in names_in(workspace) if name.casefold().startswith(start.casefold())]
@@ -122,7 +122,7 @@ filter_options = combined(
         "--clean-only", is_flag=True, help="Leave out documents that changed since they were indexed."
     ),
 )
-"""The options that choose documents; their names are those of :class:`SearchRequest`."""
+"""The options that choose documents, with the names of the fields of :class:`SearchRequest`."""
 
 
 def _choice(name: str, **settings: Any) -> Option:

@@ -114,7 +114,7 @@ def _import_one(
     _print_report(report, session)
     if report.failure is not None:
         failure = translate(report.failure)
-        # The command that resumes it stands in place of the general hint.
+        # The command that resumes it replaces the general hint.
         own_hint = "" if failure.hint == report.failure.default_hint else f"{failure.hint} "
         done = (
             f"{report.total_chunks - report.pending_chunks:,} of {report.total_chunks:,} chunks are embedded"

@@ -270,7 +270,7 @@ def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _name_configuration(session: Session) -> None:
-    """Name the configuration file that is found here: the entry will, and then all of it counts."""
+    """Name the configuration file that is found here, as the entry does: then all of it counts."""
     from mdvec.config import load_config, paths
     from mdvec.config.load import is_users_own
 

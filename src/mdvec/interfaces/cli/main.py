@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _run_by_daemon(args: Sequence[str], env: Mapping[str, str], cwd: Path | None) -> int | None:
-    """Return the exit code of what a daemon ran, once it is printed; None if no daemon runs this."""
+    """Let a daemon run a command, print the output and return the exit code; None if no daemon runs it."""
     try:
         outcome = client.outcome_of(args, env=env, cwd=cwd, columns=screen.columns())
         if outcome is None:

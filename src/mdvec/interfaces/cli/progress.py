@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar on a terminal, a line now and then elsewhere. And what Ctrl-C leaves behind."""
+"""Progress on stderr: a bar on a terminal, a line now and then elsewhere; and the report after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LineProgress:
         self._last_line = ""
 
     def __call__(self, stage: Stage, done: int, total: int, detail: str = "", /) -> None:
-        """Write a line when it is time, and a wait once."""
+        """Write a line every ten seconds; the same wait only once."""
         from mdvec.interfaces.present import progress_line
 
         with self._guard:
@@ -119,7 +119,7 @@ def _bar(stage: Stage) -> Progress:
 
 @contextmanager
 def shown_progress() -> Iterator[ProgressListener]:
-    """Show the progress of what runs inside.
+    """Show the progress of the work in this context.
 
     Yields:
         The listener of a run.

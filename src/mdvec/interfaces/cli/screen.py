@@ -1,4 +1,4 @@
-"""Standard output and error of this process: what they can show, and writing to them."""
+"""Standard output and error of this process: their encodings and width, and writing to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ERRORS = 2
 
 
 def set_encodings() -> None:
-    """Give pipes and files UTF-8 on every platform, and terminals what they can show.
+    """Give pipes and files UTF-8 on every platform, and terminals the characters that they can show.
 
     A file's name that is not UTF-8 goes to a pipe as its bytes, so that the program there finds the file.
     """
@@ -28,7 +28,7 @@ def set_encodings() -> None:
 
 
 def _json_escapes(error: UnicodeError) -> tuple[str, int]:
-    """Replace what a terminal cannot show as JSON writes it, so that JSON stays JSON there."""
+    """Escape the characters that a terminal cannot show as JSON does, so that JSON stays JSON there."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return json_escaped(error.object[error.start : error.end]), error.end
@@ -48,7 +48,7 @@ def json_escaped(text: str) -> str:
 
 
 def columns() -> int | None:
-    """Return the width of the terminal that results go to, 0 if it is not known; None if it is none.
+    """Return the width of the terminal that results go to, 0 if it is not known; None without a terminal.
 
     As :func:`shutil.get_terminal_size`, whose module takes long to import.
     """
@@ -77,6 +77,6 @@ def write(stream: int, text: str) -> None:
         file.flush()
     except OSError:
         if stream == RESULTS:
-            # What is still in the buffer must not fail once more when Python exits.
+            # The rest of the buffer must not fail once more when Python exits.
             os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
         raise

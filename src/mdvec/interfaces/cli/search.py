@@ -176,7 +176,7 @@ def write_hits(
 def hits_text(result: SearchResult, *, colored: bool, explain: bool, several: bool, editor: str = "") -> str:
     """Lay out an answer for people.
 
-    ``editor`` is what a click on the place of a hit opens, see ``[display] editor``; empty for no link.
+    ``editor`` is the address that a click on the place of a hit opens (``[display] editor``); empty for none.
     """
     width = max(_MIN_COLUMNS, min(terminal_columns() or _MAX_COLUMNS, _MAX_COLUMNS))
     query = result.searched or result.query

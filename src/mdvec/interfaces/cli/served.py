@@ -34,7 +34,7 @@ class CommandLine(Struct, frozen=True):
         cwd: Absolute path of its working directory.
         env: Its environment variables that commands look at.
         shared: See :func:`mdvec.interfaces.daemon.client.shared_environment`.
-        columns: Width of the terminal that results go to, 0 if it is not known; None if it is none.
+        columns: Width of the terminal that results go to, 0 if it is not known; None without a terminal.
     """
 
     args: tuple[str, ...]
@@ -49,7 +49,7 @@ class CallOutcome(Struct, frozen=True):
 
     Attributes:
         code: Its exit code; None if this daemon did not run it.
-        output: What it writes: the number of a stream and a text, in order.
+        output: The number of a stream and a text, in order.
         place: The name of the place of the daemon that is to run it, if another one is.
     """
 
@@ -72,13 +72,13 @@ class NotServedError(Exception):
 
 @dataclass(slots=True)
 class ServedSession(Session):
-    """A run of the command line whose workspace is that of this daemon, if it is the one that is meant.
+    """A run of the command line on the workspace of this daemon, if that is the one it means.
 
     Attributes:
         workspace: Of the daemon.
         place: The name of its place.
-        settings: What identifies its settings.
-        is_open: Whether the workspace was opened: from then on the outcome is that of any other process.
+        settings: The digest of its settings.
+        is_open: Whether the workspace was opened: from then on the outcome is the same as in any process.
     """
 
     workspace: Workspace | None = None
@@ -96,7 +96,7 @@ class ServedSession(Session):
             The workspace and the settings.
 
         Raises:
-            NotServedError: If another one is meant, or how it would be opened matters.
+            NotServedError: If the command means another one, or has options on how to open it.
         """
         config = config or self.load_config().config
         is_wrong = self.data_dir is not None and self.docs_dir is None
@@ -121,11 +121,11 @@ class ServedSession(Session):
     context_settings={"help_option_names": []},  # help would print by itself
 )
 def served() -> None:
-    """Do what a daemon can do for another process."""
+    """Run the commands that a daemon runs for another process."""
 
 
 def commands(workspace: Workspace, place: str, settings: str) -> Callable[[bytes], bytes]:
-    """Return what runs a :class:`CommandLine` in JSON and returns its :class:`CallOutcome`."""
+    """Return a function from a :class:`CommandLine` to its :class:`CallOutcome`, both in JSON."""
 
     def serve(line: CommandLine) -> CallOutcome:
         if line.shared != shared_environment():

@@ -204,8 +204,8 @@ def serve_over_http(
 ) -> int:
     """Serve MCP, JSON-RPC and the page until Ctrl-C, and return the exit code.
 
-    ``visit`` receives the URL of the page as soon as it is served. With ``any_port`` it takes a free port if
-    that of the address is in use; ``how`` is for :func:`opened_for_http`.
+    ``visit`` receives the URL of the page as soon as it is served. With ``any_port`` a port
+    in use is replaced by a free one; ``how`` is for :func:`opened_for_http`.
 
     Raises:
         UsageError: If the options contradict each other, or would let everybody in.
@@ -261,7 +261,7 @@ def opened_for_http(
 
 @contextmanager
 def lasting_imports() -> Iterator[None]:
-    """Import a server; what that makes stays for as long as the process."""
+    """Import a server; its objects live as long as the process."""
     # The SDK makes a million objects: searching them for garbage again and again would take a tenth of the
     # time to start.
     gc.disable()

@@ -99,7 +99,7 @@ class Session:
 
     @property
     def output(self) -> str:
-        """The format to print in: that of ``--format``, else the configured one if the command has it."""
+        """The output format: given by ``--format``, else the configured one if the command has it."""
         if self.format_name is not None:
             return self.format_name
         config = self._config or self.load_config().config
@@ -123,7 +123,7 @@ class Session:
     def wrote_rows(self, value: object, rows: Iterable[object], paths: Iterable[str]) -> bool:
         """Write a result if a format for programs is the one to print in; return whether one is.
 
-        ``rows`` are its parts, each a line of ``jsonl``; ``paths`` what ``paths`` prints.
+        ``rows`` are its parts, each a line of ``jsonl``; ``paths`` are the lines of ``paths``.
         """
         match self.output:
             case "jsonl":
@@ -163,11 +163,11 @@ class Session:
         return shlex.join(["mdvec", *words, *map(without_password, self.arguments())])
 
     def first_import(self) -> str | None:
-        """Return how to index the folder of ``--docs-dir``; None without it."""
+        """Return a hint on how to index the folder of ``--docs-dir``; None without it."""
         return f"'{self.command('import')}' indexes the folder." if self.docs_dir is not None else None
 
     def import_here(self) -> str | None:
-        """Return how to update the index of the folder that the working directory is in; None without one."""
+        """Return a hint on how to update the index around the working directory; None without one."""
         from mdvec.config.paths import find_index
 
         found = None if self.database is not None else find_index(self.cwd)
@@ -178,7 +178,7 @@ class Session:
 
     @contextmanager
     def reading(self, *names: str | None, makes: bool = False) -> Iterator[tuple[Workspace, Config]]:
-        """Open the workspace for a command that a daemon can run; say why if one runs that did not.
+        """Open the workspace for a command that a daemon can run; note why a running daemon did not.
 
         Args:
             names: Collections that were named, or None. The index of the folder that the working directory is
@@ -259,7 +259,7 @@ class Session:
                 yield workspace, config
 
     def _folder_choice(self) -> FolderChoice | None:
-        """Return how the options want a folder to be indexed; None without any.
+        """Return the options on how a folder is indexed; None without any.
 
         Raises:
             UsageError: If there is no ``--docs-dir``, or no such preset.

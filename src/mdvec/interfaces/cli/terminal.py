@@ -22,7 +22,7 @@ _BETWEEN = " · "
 # A column that is narrower is hard to read.
 _MIN_COLUMNS = 20
 _USUAL_COLUMNS = 80
-# Clear the screen of what is shown for a moment, such as a progress bar.
+# Each clears the screen of something that is shown for a moment, such as a progress bar.
 _hiders: list[Callable[[], None]] = []
 
 
@@ -44,10 +44,10 @@ _capture: ContextVar[Capture | None] = ContextVar("mdvec_capture", default=None)
 
 @contextmanager
 def captured(columns: int | None) -> Iterator[Capture]:
-    """Keep what is written in this context.
+    """Collect the output in this context instead of writing it.
 
     Yields:
-        What is kept.
+        The collected output.
     """
     capture = Capture(columns)
     token = _capture.set(capture)
@@ -58,14 +58,14 @@ def captured(columns: int | None) -> Iterator[Capture]:
 
 
 def terminal_columns() -> int | None:
-    """Return the width of the terminal that results go to, 0 if it is not known; None if it is none."""
+    """Return the width of the terminal that results go to, 0 if it is not known; None without a terminal."""
     capture = _capture.get()
     return screen.columns() if capture is None else capture.columns
 
 
 @contextmanager
 def transient(hide: Callable[[], None]) -> Iterator[None]:
-    """Call a function before anything is written inside, such as one that clears a progress bar."""
+    """Call a function before each output in this context, such as one that clears a progress bar."""
     _hiders.append(hide)
     try:
         yield
@@ -178,7 +178,7 @@ def ask(question: str) -> bool | None:
 
 
 def print_failure(message: str, hint: str = "") -> None:
-    """Write what went wrong, and the next step: on one line, also if it names a file with a line break."""
+    """Write the problem and the next step, each on one line, even if a name in it has a line break."""
     note(f"error: {message}")
     if hint:
         note(f"hint: {visible(hint)}")

@@ -33,13 +33,13 @@ class Client(Struct, frozen=True):
             set; None for the folder of an application's data.
         user_file: The file with its servers for all projects, below ``root``.
         project_file: The file for one project, below the project's folder; empty when there is none.
-        after: What to do for a change to take effect.
+        after: The step after which a change takes effect.
         servers_key: The member of the file that holds the servers by name.
         is_toml: True if the file is TOML instead of JSON.
         types: Values of ``type`` it expects in an entry: ``stdio``, ``http``.
         url_key: The member of an entry that holds a URL; empty when it cannot use running servers.
         reference: How an entry refers to a variable; empty where other keys name it, or nothing does.
-        variable: What it replaces by a variable inside a value; None when nothing is.
+        variable: Matches the parts of a value that it replaces by a variable; None if it replaces nothing.
     """
 
     title: str
@@ -190,7 +190,7 @@ CLIENTS: Mapping[str, Client] = {
         servers_key="mcp_servers",
         is_toml=True,
     ),
-    # https://geminicli.com/docs/reference/configuration: GEMINI_CLI_HOME stands for the home directory.
+    # https://geminicli.com/docs/reference/configuration: GEMINI_CLI_HOME replaces the home directory.
     "gemini-cli": Client(
         title="Gemini CLI",
         root=("GEMINI_CLI_HOME", ""),
@@ -260,7 +260,7 @@ def token_variable(url: str | None, name: str | None, env: Mapping[str, str]) ->
 
 
 def endpoint(url: str) -> str:
-    """Return the URL at which a server speaks MCP; an address without a path is that of the whole server."""
+    """Return the URL at which a server speaks MCP; an address without a path is the whole server's."""
     base = url.rstrip("/")
     return base if urlsplit(base).path else f"{base}/mcp"
 

@@ -1,6 +1,6 @@
 """A client's file: reading and writing it, and adding mdvec to its text or removing it.
 
-JSON is written anew in the layout it had; what Python's parser would lose, such as comments, is refused. In
+JSON is written anew in the layout it had; a file that would lose something, such as comments, is refused. In
 TOML only the lines of the entry change. Every result is read again and compared before it may be written.
 """
 
@@ -64,7 +64,7 @@ def read_file(path: Path) -> ClientFile:
 
 
 def replace_file(file: ClientFile, text: str | None) -> Path | None:
-    """Replace a file atomically, or remove it, after making a copy. A new one is its owner's alone.
+    """Replace a file atomically, or remove it, after making a copy. Only its owner can read a new one.
 
     Args:
         file: The file as it was read.
@@ -90,7 +90,7 @@ def replace_file(file: ClientFile, text: str | None) -> Path | None:
             file.path.parent.mkdir(parents=True, exist_ok=True)
             mark = codecs.BOM_UTF8 if file.data and file.data.startswith(codecs.BOM_UTF8) else b""
             _write_new(fresh, mark + text.encode(), like=file.path)
-        # No lock is shared with the clients: what remains is the instant before the next statement.
+        # No lock is shared with the clients: the instant before the next statement remains.
         _check_unchanged(file)
         if text is None:
             file.path.unlink(missing_ok=True)
@@ -105,7 +105,7 @@ def replace_file(file: ClientFile, text: str | None) -> Path | None:
 
 
 def backup_path(path: Path, number: int = 1) -> Path:
-    """Return where the copies of a file go; the first one is the oldest."""
+    """Return the path of a copy of a file; the first one is the oldest."""
     return path.with_name(f"{path.name}.mdvec-backup" + (f".{number}" if number > 1 else ""))
 
 
@@ -151,7 +151,7 @@ def _write_new(path: Path, data: bytes, *, like: Path) -> None:
 
 
 def difference(file: ClientFile, text: str | None) -> str:
-    """Return how a file differs from a text in its place, None for no file, as a unified diff."""
+    """Return the unified diff from a file to a text in its place; None means no file."""
     before = file.text.splitlines(keepends=True)
     after = (text or "").splitlines(keepends=True)
     old = "/dev/null" if file.data is None else str(file.path)
@@ -189,7 +189,7 @@ _TOML_TABLE = (
 
 
 def installed(file: ClientFile, client: Client, name: str, entry: Mapping[str, Any]) -> str:
-    """Return the text of a file with an entry for mdvec; what the user added to the entry stays.
+    """Return the text of a file with an entry for mdvec; additions of the user to the entry stay.
 
     Returns:
         The text; the same one when there is nothing to change.
@@ -255,7 +255,7 @@ def snippet(client: Client, name: str, entry: Mapping[str, Any]) -> str:
 
 
 def _load(file: ClientFile, client: Client) -> tuple[_JsonObject, _JsonObject]:
-    """Return what a file holds, and the servers in it by name."""
+    """Return the data of a file, and the servers in it by name."""
     try:
         if client.is_toml:
             data: Any = tomllib.loads(file.text)
@@ -288,7 +288,7 @@ def _refused(constant: str) -> None:
 
 
 def _check_numbers(text: str, data: object) -> None:
-    """Raise if a number would be written in another way than it is, which may be another number.
+    """Check that every number would be written as it is; another way may be another number.
 
     Raises:
         ValueError: If one would.

@@ -8,21 +8,20 @@ from mdvec import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
 COMMANDS = ("search", "get", "ls", "related", "tags", "status")
-"""What a daemon runs: commands that only read."""
+"""The commands that a daemon runs: those that only read."""
 
 COMMAND_PATH = "/command"
 """Where a daemon runs a command line, see :class:`mdvec.interfaces.cli.served.CommandLine`."""
 
 _REFUSING = {"--help", "-h", "--no-daemon", "--verbose"}
 _PASSED = ("MDVEC_", "NO_COLOR", "TERM")
-_CONNECT_TIMEOUT_S = 2.0
-# A daemon that hangs must not keep others from their work: the command then runs in this process.
-_ANSWER_TIMEOUT_S = 60.0
+# After that long a daemon is taken to hang, and the command runs in this process.
+_TIMEOUT_S = 60.0
 
 
 def outcome_of(
@@ -30,8 +29,8 @@ def outcome_of(
 ) -> tuple[int, list[tuple[int, str]]] | None:
     """Let the daemon of the database run a command.
 
-    Any daemon finds out which database a command line means, so the first one gets it, and if it is not the
-    right one, then that. Nothing is changed by asking.
+    Any daemon finds out which database a command line means. The first one is asked, then the one that it
+    names; asking changes nothing.
 
     Args:
         args: Arguments without the program's name.
@@ -40,40 +39,25 @@ def outcome_of(
         columns: Width of the terminal that results go to, 0 if it is not known; None if it is none.
 
     Returns:
-        The exit code, and what to write: the number of a stream and a text, in order. None if the command
-        has to run in this process.
+        The exit code and the output: the number of a stream and a text, in order. None if the command has to
+        run in this process.
     """
     can_be_served = not _REFUSING.intersection(args) and any(name in args for name in COMMANDS)
-    daemons = _daemons() if can_be_served else {}
-    if not daemons:
-        return None
-    import json
-
-    try:
+    daemons = dict(_daemons()) if can_be_served else {}
+    place = next(iter(daemons), "")
+    while daemon := daemons.pop(place, None):
         line = {
             "args": [*args],
             "env": {name: value for name, value in env.items() if name.upper().startswith(_PASSED)},
             "shared": shared_environment(),
             "columns": columns,
-            "cwd": os.fspath(cwd or os.getcwd()),
         }
-        # A name that is no UTF-8 cannot be sent.
-        request = json.dumps(line, ensure_ascii=False).encode()
-    except (OSError, ValueError):
-        return None
-    place = next(iter(daemons))
-    while daemon := daemons.pop(place, None):
         try:
-            outcome = _answer(daemon, request)
+            outcome = _answer(daemon, {**line, "cwd": os.fspath(cwd or os.getcwd())})
             if outcome["code"] is not None:
                 return outcome["code"], outcome["output"]
             place = outcome["place"]
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-        ):  # it is gone, or has a bug, which shows up here, too
+        except (OSError, ValueError, KeyError, TypeError):  # it has gone, or has a bug, which shows here, too
             place = next(iter(daemons), "")
     return None
 
@@ -86,24 +70,20 @@ def daemons_folder() -> str:
 
 
 def shared_environment() -> list[str]:
-    """Return the environment that a daemon and its commands must share.
-
-    That is where files are looked for, and how moments are printed.
-    """
+    """Return the environment that a daemon and its commands must share: time zone and folders of the user."""
     import platformdirs
 
     folders = (platformdirs.user_config_dir, platformdirs.user_data_dir, platformdirs.user_cache_dir)
     return [os.path.expanduser("~"), os.environ.get("TZ", ""), *(folder() for folder in folders)]
 
 
-def _daemons() -> dict[str, dict[str, Any]]:
-    """Return what the daemons of this version say about themselves, by the names of their places."""
-    daemons: dict[str, dict[str, Any]] = {}
+def _daemons() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the names of the places of daemons of this version, and their descriptions of themselves."""
     folder = daemons_folder()
     try:
         places = os.listdir(folder)
     except OSError:
-        return {}
+        return
     import json
 
     for place in places:
@@ -111,10 +91,9 @@ def _daemons() -> dict[str, dict[str, Any]]:
             with open(os.path.join(folder, place, "daemon.json"), "rb") as file:
                 info = json.loads(file.read())
             if info["version"] == __version__ and (info["socket"] or _runs(os.path.join(folder, place))):
-                daemons[place] = info
+                yield place, info
         except (OSError, ValueError, TypeError, KeyError):
             continue
-    return daemons
 
 
 def _runs(place: str) -> bool:
@@ -127,33 +106,33 @@ def _runs(place: str) -> bool:
         return not is_free
 
 
-def _answer(daemon: Mapping[str, Any], body: bytes) -> dict[str, Any]:
+def _answer(daemon: Mapping[str, Any], line: Mapping[str, object]) -> dict[str, Any]:
     """Send a command line to a daemon and return the outcome.
 
     Raises:
         OSError: If nothing answers there.
-        ValueError: If the answer is not complete.
+        ValueError: If the line cannot be sent, such as a name that is no UTF-8, or the answer is incomplete.
         KeyError: If the daemon could not do it.
     """
     import json
     import socket
 
-    host = daemon["url"].partition("//")[2]
+    body = json.dumps(line, ensure_ascii=False).encode()
+    host, path = daemon["url"].partition("//")[2], daemon["socket"]
     # http.client would import the parsers of mail and the engine of TLS. HTTP/1.0 ends with the connection.
     head = (
         f"POST {COMMAND_PATH} HTTP/1.0\r\nHost: {host}\r\nAuthorization: Bearer {daemon['token']}\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
-    path = daemon["socket"]
-    name, _, port = host.rpartition(":")
-    address = name.strip("[]"), int(port)  # without Unix sockets on this system
+    name, _, port = host.rpartition(":")  # for systems without Unix sockets
     with (
-        socket.socket(socket.AF_UNIX) if path else socket.create_connection(address, _CONNECT_TIMEOUT_S)
+        socket.socket(socket.AF_UNIX)
+        if path
+        else socket.create_connection((name.strip("[]"), int(port)), _TIMEOUT_S)
     ) as connection:
+        connection.settimeout(_TIMEOUT_S)
         if path:
-            connection.settimeout(_CONNECT_TIMEOUT_S)
             connection.connect(path)
-        connection.settimeout(_ANSWER_TIMEOUT_S)
         connection.sendall(head.encode() + body)
         with connection.makefile("rb") as response:
             outcome: dict[str, Any] = json.loads(response.read().partition(b"\r\n\r\n")[2])

@@ -42,7 +42,7 @@ def one_at_a_time(place: Path) -> Iterator[None]:
 def start(place: Path, command: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> DaemonInfo | None:
     """Start a daemon, and wait until it is ready.
 
-    Its folder must exist. What it prints is written to :data:`OUTPUT` there.
+    Its folder must exist; its output is written to :data:`OUTPUT` there.
 
     Returns:
         Its description of itself; None if it ended.
@@ -111,7 +111,7 @@ _LABEL = "mdvec"
 # Secrets do not belong into a file that starts a program.
 _SECRETS = ("MDVEC_TOKEN",)
 # Commands that have others do not use the daemon.
-_KEPT = ("TZ", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
+_FOLDERS = ("TZ", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 
 
 class Unit(Struct, frozen=True):
@@ -119,7 +119,7 @@ class Unit(Struct, frozen=True):
 
     Attributes:
         path: Where it goes.
-        content: What it says.
+        content: Its bytes.
         start: The command that starts the daemon now and at every login.
         stop: The command that ends both.
     """
@@ -140,17 +140,17 @@ def unit_for(
 ) -> Unit:
     """Return the file for this system.
 
-    It has mdvec's variables, but for tokens, and those that say where files are looked for.
+    It has mdvec's variables except tokens, and those that name folders of the user.
 
     Raises:
-        DaemonError: If this system has neither, or a variable contains a password.
+        DaemonError: If this system has neither systemd nor launchd, or a variable contains a password.
     """
-    kept = {
+    variables = {
         name: value
         for name, value in env.items()
-        if name in _KEPT or (name.startswith("MDVEC_") and name not in _SECRETS)
+        if name in _FOLDERS or (name.startswith("MDVEC_") and name not in _SECRETS)
     }
-    secret = next((name for name, value in kept.items() if without_password(value) != value), None)
+    secret = next((name for name, value in variables.items() if without_password(value) != value), None)
     if secret is not None:
         msg = f"{secret} contains a password, which the unit's file would contain, too"
         raise DaemonError(msg, hint="Leave the password to ~/.pgpass, or set [store] location.")
@@ -161,7 +161,7 @@ def unit_for(
         )
         return Unit(
             path,
-            _systemd_unit(command, cwd, kept).encode(),
+            _systemd_unit(command, cwd, variables).encode(),
             f"systemctl --user daemon-reload && systemctl --user enable --now {path.name}",
             f"systemctl --user disable --now {path.name}",
         )
@@ -173,7 +173,7 @@ def unit_for(
             "Label": name,
             "ProgramArguments": [*command],
             "WorkingDirectory": str(cwd),
-            "EnvironmentVariables": kept,
+            "EnvironmentVariables": variables,
             "RunAtLoad": True,
             "KeepAlive": {"SuccessfulExit": False},
             "ProcessType": "Background",

@@ -1,4 +1,4 @@
-"""Where the daemon of a database is: its lock, its socket, and what it says about itself."""
+"""The place of a database's daemon: its lock, its socket, and its description of itself."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ INFO = "daemon.json"
 LOG = "daemon.log"
 """The file for its log."""
 OUTPUT = "output"
-"""The file for what it prints before there is a log, and when it crashes."""
+"""The file for its output before there is a log, and when it crashes."""
 
 # The shortest limit of an address of AF_UNIX is 104 bytes, on macOS.
 _MAX_SOCKET_BYTES = 100
-# What changes no answer.
+# Settings that change no answer.
 _OTHERS_MAY_DIFFER = ("access", "display", "mcp", "log", "watch")
 
 
@@ -49,7 +49,7 @@ class DaemonInfo(Struct, frozen=True, kw_only=True):
     Attributes:
         pid: Its process.
         version: The version of mdvec it runs.
-        settings: What identifies its settings, see :func:`settings_id`.
+        settings: The digest of its settings, see :func:`settings_id`.
         socket: Path of its Unix socket; empty where there is none.
         url: Of its HTTP server.
         database: Its database, for people.
@@ -69,7 +69,7 @@ class DaemonInfo(Struct, frozen=True, kw_only=True):
 
 
 def read_info(place: Path) -> DaemonInfo | None:
-    """Return what the last daemon said; it need not run any more. None if nothing can be read."""
+    """Return the description of the last daemon, which may have ended; None if it cannot be read."""
     try:
         return msgspec.json.decode((place / INFO).read_bytes(), type=DaemonInfo)
     except (OSError, msgspec.DecodeError):
@@ -77,7 +77,7 @@ def read_info(place: Path) -> DaemonInfo | None:
 
 
 def running(place: Path) -> DaemonInfo | None:
-    """Return what the daemon says that holds the lock; None when none does."""
+    """Return the description of the daemon that holds the lock; None if none does."""
     if not (place / LOCK).exists():
         return None
     with locked(place / LOCK, wait_s=0) as free:
@@ -85,9 +85,9 @@ def running(place: Path) -> DaemonInfo | None:
 
 
 def place_of(database: Path | str) -> Path:
-    """Return the folder of the daemon of a database, its owner's alone, whatever path leads to the file.
+    """Return the folder of the daemon of a database, the same for every path to the file.
 
-    It may not exist.
+    Only its owner can read it. It may not exist.
     """
     name = os.path.realpath(database) if isinstance(database, Path) else database
     return Path(daemons_folder(), _short_hash(name))
@@ -109,10 +109,10 @@ def settings_id(config: Config, docs_dir: Path | None) -> str:
 
 
 def why_not(info: DaemonInfo, settings: str) -> str:
-    """Return why commands do not use a daemon, for people; empty if they do."""
+    """Return the reason why commands do not use a daemon, for people; empty if they do."""
     if info.version != __version__:
         return f"the daemon runs mdvec {info.version}, and this is {__version__}"
-    if info.socket and not Path(info.socket).exists():  # what cleans up temporary files may have removed it
+    if info.socket and not Path(info.socket).exists():  # a clean-up of temporary files may have removed it
         return f"the daemon's socket {info.socket} is gone"
     return "" if info.settings == settings else "the daemon was started with other settings"
 

@@ -60,8 +60,8 @@ def run_daemon(
 ) -> int:
     """Serve until SIGTERM or Ctrl-C.
 
-    ``commands`` returns what runs commands of its user: of a workspace, the name of the place, and what
-    identifies the settings. With ``any_port`` it takes a free port if that of the options is in use.
+    ``commands`` returns the function that runs commands of its user; it receives the workspace, the name of
+    the place, and the digest of the settings. With ``any_port`` a port in use is replaced by a free one.
 
     Returns:
         The exit code: 0, or 130 after Ctrl-C.
@@ -107,7 +107,7 @@ def run_daemon(
 
 
 def _command_door(run: RunCommand, token: str) -> WebDoor:
-    """Return the route that runs commands of who can read the daemon's own token."""
+    """Return the route that runs commands of those who can read the daemon's own token."""
     threads = CapacityLimiter(MAX_REQUESTS)
     owner = rights_of(token, ())
 
@@ -125,7 +125,7 @@ def _command_door(run: RunCommand, token: str) -> WebDoor:
 
 @contextmanager
 def _only_daemon(place: Path) -> Iterator[None]:
-    """Keep other daemons away from a database, and remove what one that was killed has left.
+    """Keep other daemons away from a database, and remove the files of one that was killed.
 
     Raises:
         DaemonError: If there is one already.
@@ -148,7 +148,7 @@ def _forget(place: Path) -> None:
 
 @contextmanager
 def _unix_listener(path: Path | None) -> Iterator[tuple[str, list[socket.socket]]]:
-    """Listen at a Unix socket for as long as the context lasts; what an earlier daemon left is removed.
+    """Listen at a Unix socket for as long as the context lasts; the file of an earlier daemon is removed.
 
     Yields:
         The path and the listening socket; empty without a path.

@@ -19,7 +19,7 @@ from mdvec.interfaces.errors import OnBug, hint_for_client, translate_for_client
 from mdvec.interfaces.http.guard import JSON, MAX_REQUESTS, WebDoor, is_json, problem, status_of
 from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.parsing import decode_json, parse
-from mdvec.interfaces.printing import shown
+from mdvec.interfaces.printing import short_repr
 from mdvec.workspace import Workspace
 
 API_PATH = "/api"
@@ -71,7 +71,7 @@ def api_routes(workspace: Workspace, on_bug: OnBug) -> WebDoor:
         if name in known:
             raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": "POST"})
         near = did_you_mean(name.lower(), known) or f"; {API_PATH} lists all."
-        return problem(HTTPStatus.NOT_FOUND, f"There is no operation {shown(name)}{near}")
+        return problem(HTTPStatus.NOT_FOUND, f"There is no operation {short_repr(name)}{near}")
 
     routes = [
         route(f"{API_PATH}/{each.name}", each, *(() if each.changes else ("GET",)), "POST")

@@ -81,7 +81,7 @@ class WebDoor(Struct, frozen=True):
     """The part of one door in the HTTP server.
 
     Attributes:
-        routes: What it serves.
+        routes: The routes that it serves.
         lifespan: Entered before the first request and left after the last; None without one.
         body_limits: Largest body of a request in bytes, by path, where it is not the usual one.
         open_paths: Paths, and beginnings of paths that end in ``/``, that need no token.
@@ -135,7 +135,7 @@ def guarded(
         allow_methods=("GET", "POST", "DELETE"),
         allow_headers=("*",),
         expose_headers=_CORS_EXPOSED,
-        # The page may be on the internet and this server on the user's machine: that is what was allowed.
+        # The page may be on the internet and this server on the user's machine: the user allowed just that.
         allow_private_network=True,
     )
 
@@ -290,9 +290,9 @@ async def _refuse(refusal: Response, scope: Scope, receive: Receive, send: Send)
 def _admitting(
     apps: Mapping[bytes | None, ASGIApp], options: ServerOptions, doors: Sequence[WebDoor]
 ) -> ASGIApp:
-    """Pass requests with a token on to what it may see: as many as there are places for, each with its body.
+    """Pass each request on to the application of its token, with its body, as far as there are free places.
 
-    Digests of tokens lead to what they may see; None is everything.
+    ``apps`` has the applications by the digests of tokens; None is the one with everything.
     """
     body_limits = {path: limit for door in doors for path, limit in door.body_limits.items()}
     open_paths = [path for door in doors for path in door.open_paths]
@@ -349,7 +349,7 @@ async def _body(headers: Headers, receive: Receive, limit: int) -> bytes | Respo
 
 
 def replaying(body: bytes, receive: Receive) -> Receive:
-    """Return what receives a body that was read once more, and then what comes after it."""
+    """Return a receiver that gives a body again after it was read, and then the messages after it."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

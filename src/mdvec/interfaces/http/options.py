@@ -59,7 +59,7 @@ class Authority(Struct, frozen=True):
 
 
 def parse_authority(text: str) -> Authority | None:
-    """Return ``HOST``, ``HOST:PORT`` or ``[IPV6]:PORT`` in its parts; None if it is none of them."""
+    """Parse ``HOST``, ``HOST:PORT`` or ``[IPV6]:PORT``; return None for any other text."""
     match = _AUTHORITY.fullmatch(text)
     if match is None:
         return None
@@ -71,10 +71,10 @@ def parse_authority(text: str) -> Authority | None:
 
 
 def parse_address(text: str) -> Authority:
-    """Return the address to listen at that ``HOST:PORT``, ``[IPV6]:PORT`` or a port of this machine means.
+    """Parse the address to listen at: ``HOST:PORT``, ``[IPV6]:PORT``, or a port of this machine.
 
     Returns:
-        Host and port; port 0 stands for any free one.
+        Host and port; port 0 means any free one.
 
     Raises:
         UsageError: If it is none of them.
@@ -106,7 +106,7 @@ TOKEN_VARIABLE = "MDVEC_TOKEN"  # noqa: S105 - the name of a variable
 MIN_TOKEN_CHARS = 16
 """A shorter token can be guessed."""
 
-# What can stand in a header behind "Bearer ": RFC 6750, section 2.1.
+# A token as a header can hold it behind "Bearer ": RFC 6750, section 2.1.
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 _MAKE_ONE = 'Make one with: python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -122,7 +122,7 @@ class ServerOptions:
         allowed_hosts: Further names of the server.
         allowed_origins: Web pages of other hosts that may use it, as browsers write them (see
             :func:`canonical_origin`).
-        warnings: What its owner should know.
+        warnings: For its owner.
         ended: The sessions of browsers in which somebody has signed out.
     """
 
@@ -172,7 +172,7 @@ def server_options(
 ) -> ServerOptions:
     """Return the options, checked.
 
-    A token in a file wins over that of the environment.
+    A token in a file wins over one in the environment.
 
     Raises:
         UsageError: If the options contradict each other, or would let everybody in.

@@ -1,4 +1,4 @@
-"""The tokens of a server, and what each of them may see."""
+"""The tokens of a server and their rights."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Right:
 
 
 def rights_of(token: str | None, access: Sequence[AccessToken]) -> tuple[Right, ...]:
-    """Return the rights of a server's own token and of those in the configuration.
+    """Return the rights of a server's own token and of the tokens in the configuration.
 
     ``token`` may do everything; None without one.
 
@@ -76,7 +76,7 @@ def digest_of(token: str) -> bytes:
 
 
 def right_of_token(rights: Sequence[Right], token: str) -> Right | None:
-    """Return the right of a token; None if it is none of these.
+    """Return the right of a token; None for any other text.
 
     All are compared, each in constant time.
     """
@@ -106,7 +106,7 @@ def bearer_token(headers: Headers) -> str | None:
 def start_session(response: Response, key: bytes) -> None:
     """Set the cookie of a new session: scripts cannot read it, and no other site makes a browser send it.
 
-    ``key`` is that of the token that was entered, see :class:`Right`.
+    ``key`` belongs to the token that was entered, see :class:`Right`.
     """
     body = f"{int(time.time()) + _LIFETIME_S}.{secrets.token_hex(8)}"
     value = f"{body}.{_signature(body, key)}"
@@ -125,7 +125,7 @@ def end_session(response: Response, cookies: str, rights: Sequence[Right], ended
 
 
 def _session(cookies: str, key: bytes) -> int | None:
-    """Return when the session with this key in a Cookie header expires; None without one, or if it has."""
+    """Return the end of the session with this key in a Cookie header; None without a valid one."""
     body, signature = _body(cookies)
     if not body or not hmac.compare_digest(signature.encode(), _signature(body, key).encode()):
         return None

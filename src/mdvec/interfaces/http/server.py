@@ -39,7 +39,7 @@ def bind(authority: Authority) -> socket.socket:
     Raises:
         ListenError: If the address is taken, or not one of this machine.
     """
-    # A name is resolved here once, so that the server listens at what the guard knows.
+    # A name is resolved here once, so that the server listens at the address that the guard knows.
     host = "127.0.0.1" if authority.host == "localhost" else authority.host
     try:
         [(family, _, _, _, place), *_] = socket.getaddrinfo(
@@ -121,7 +121,7 @@ class _Server(uvicorn.Server):
             run.log("out of files", level="warning", reason=str(OutOfFilesError()))
 
     def _close_silent(self) -> None:
-        """Close connections that wait for the same request's headers as at the last look."""
+        """Close connections that still wait for the headers of the same request as at the last look."""
         # uvicorn limits the time between requests, not the time the headers of one take.
         connections = [each for each in self.server_state.connections if isinstance(each, H11Protocol)]
         silent = {(each, each.cycle) for each in connections if each.conn.their_state is h11.IDLE}
@@ -133,7 +133,7 @@ class _Server(uvicorn.Server):
 def serve(app: ASGIApp, *listeners: socket.socket, ready: Callable[[], None]) -> int:
     """Serve requests until SIGTERM or Ctrl-C.
 
-    From then on the process ends in a moment, whatever its threads do: this is for a process that does
+    From then on the process ends in a moment, even if threads are running: this is for a process that does
     nothing else.
 
     The sockets are closed at the end; ``ready`` is called when requests are served.
@@ -152,7 +152,7 @@ def serve(app: ASGIApp, *listeners: socket.socket, ready: Callable[[], None]) ->
         loop="asyncio",
         # The guard counts requests: uvicorn's limit counts idle connections, too, and refuses /health.
         limit_concurrency=None,
-        # The guard reports what goes wrong; requests are private.
+        # The guard reports failures; requests are private.
         log_config=None,
         log_level="critical",
         access_log=False,

@@ -45,7 +45,7 @@ from mdvec.workspace import Workspace
 if TYPE_CHECKING:  # standard streams do without
     from mdvec.interfaces.http.guard import WebDoor
 
-# Errors repeat what the client sent, of any length. A longer text than this is cut to its start.
+# Errors repeat input of the client, of any length. A longer text than this is cut to its start.
 _MAX_ERROR_CHARS = 1000
 _START_CHARS = 200
 
@@ -173,7 +173,7 @@ class AnnouncingServer(Server[None]):
     ) -> HandlerResult:
         result = await call_next(ctx)
         session, begins = ctx.session, ctx.method == "notifications/initialized"
-        # The requests of one connection have sessions of their own, which share what the client said.
+        # The requests of one connection have sessions of their own, which share the parameters of its client.
         known = any(each.client_params is session.client_params for each in self._sessions)
         if begins and not known and ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
             self._sessions.append(session)
@@ -202,7 +202,7 @@ async def announce_changes(
 
 
 async def free_idle_model(workspace: Workspace, threads: Threads, on_bug: OnBug) -> None:
-    """Free the model whenever it was idle for long enough, until cancelled."""
+    """Free the model when it has been idle for long enough, until cancelled."""
     while True:
         await anyio.sleep(_LOOK_FOR_IDLE_MODEL_EVERY_S)
         try:
@@ -217,7 +217,7 @@ async def _look(
     threads: Threads,
     seen: tuple[int, list[Collection]] | None,
 ) -> tuple[int, list[Collection]]:
-    """Announce the differences to what was seen before.
+    """Announce the differences to the last look.
 
     Returns:
         The generation of the database, and its enabled collections then.

@@ -1,4 +1,4 @@
-"""Keeps answers as short as a client can show them, and names what is left out."""
+"""Shortens answers to the length that a client can show, and names the omissions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from msgspec.structs import astuple, replace
 from mdvec.interfaces.answers import Map, RelatedDocument
 from mdvec.interfaces.errors import text_for_client
 from mdvec.interfaces.excerpt import best_passage
-from mdvec.interfaces.mcp.places import MAX_DESCRIPTION_CHARS, name_line, named, note_lines, shown_path
+from mdvec.interfaces.mcp.places import (
+    MAX_DESCRIPTION_CHARS,
+    name_line,
+    note_lines,
+    shown_path,
+    with_short_names,
+)
 from mdvec.interfaces.passages import MAX_CHARS_PER_TOKEN
 from mdvec.interfaces.present import spelling_lines
 from mdvec.interfaces.printing import one_line, without_gaps
@@ -23,7 +29,7 @@ from mdvec.types.links import DocumentLinks
 from mdvec.types.outline import Outline
 from mdvec.types.report import WorkspaceStatus
 
-# What an excerpt has at most, in tokens: two lines of Japanese.
+# The longest excerpt, in tokens: two lines of Japanese.
 _EXCERPT_TOKENS = 160
 _EXCERPT_COLUMNS = 160
 _EXCERPT_LINES = 2
@@ -34,14 +40,14 @@ _MAX_ROWS = 200
 _Row = TypeVar("_Row", bound=Struct)
 
 
-def described(status: WorkspaceStatus) -> WorkspaceStatus:
+def with_short_descriptions(status: WorkspaceStatus) -> WorkspaceStatus:
     """Return a status with descriptions and folders on one line each, cut when they are long."""
 
     def shown(collection: Collection) -> Collection:
         return replace(
             collection,
             description=one_line(collection.description, MAX_DESCRIPTION_CHARS),
-            folder_contexts=tuple(map(named, collection.folder_contexts)),
+            folder_contexts=tuple(map(with_short_names, collection.folder_contexts)),
         )
 
     collections = (replace(each, collection=shown(each.collection)) for each in status.collections)
@@ -51,8 +57,8 @@ def described(status: WorkspaceStatus) -> WorkspaceStatus:
 def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
     """Return an answer without the gaps of hidden comments, and as short as a client can show it.
 
-    Hits have their whole text while there is room, the others an excerpt; ``cut_lines`` of a hit names what
-    is missing. Names of documents are on one line each.
+    Hits have their whole text while there is room, the others an excerpt; ``cut_lines`` of a hit names the
+    missing lines. Names of documents are on one line each.
 
     Args:
         result: The answer.
@@ -60,7 +66,7 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
     """
     hits: list[SearchHit] = []
     left = most_tokens
-    for number, hit in enumerate(map(named, result.hits), 1):
+    for number, hit in enumerate(map(with_short_names, result.hits), 1):
         left -= estimate_token_count(_names_of(hit)) if hits else 0
         whole = without_gaps(hit.text)
         # The first hit is worth all the room there is; a later one leaves some for the others, half at most.
@@ -101,16 +107,16 @@ def _excerpt(query: str, hit: SearchHit) -> str:
     return "\n".join("".join(segment.text for segment in line) for line in lines)
 
 
-def within(rows: Iterable[_Row], most_tokens: int) -> tuple[_Row, ...]:
-    """Return the first rows, as many as have at most so many tokens together."""
-    kept: list[_Row] = []
+def first_rows(rows: Iterable[_Row], most_tokens: int) -> tuple[_Row, ...]:
+    """Return the first rows that together have at most so many tokens."""
+    fitting: list[_Row] = []
     left = most_tokens
     for row in rows:
         left -= estimate_token_count(" ".join(map(str, astuple(row))))
         if left < 0:
             break
-        kept.append(row)
-    return tuple(kept)
+        fitting.append(row)
+    return tuple(fitting)
 
 
 def outlined(outline: Outline, links: DocumentLinks, related: Sequence[SearchHit], most_tokens: int) -> Map:
@@ -122,7 +128,8 @@ def outlined(outline: Outline, links: DocumentLinks, related: Sequence[SearchHit
     share = most_tokens // 5
 
     def shown(rows: Iterable[_Row]) -> tuple[_Row, ...]:
-        return within((named(each, place, also="text") for each in islice(rows, _MAX_ROWS)), share)
+        short = (with_short_names(each, place, also="text") for each in islice(rows, _MAX_ROWS))
+        return first_rows(short, share)
 
     rows: dict[str, Sequence[Any]] = {
         "sections": outline.sections,

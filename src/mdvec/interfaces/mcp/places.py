@@ -29,7 +29,7 @@ def address_of(collection: str, path: str) -> str:
 
 
 def document_at(address: str) -> tuple[str, str] | None:
-    """Return the collection and path that an address names, or None if it is not that of a document.
+    """Return the collection and path that an address names, or None for other addresses.
 
     A path need not be percent-encoded. The index decides if there is such a document: nothing is ever
     looked up on the disk.
@@ -45,7 +45,7 @@ def document_at(address: str) -> tuple[str, str] | None:
 
 
 def shown_path(collection: str, path: str) -> str:
-    """Return a path as answers show it: one with control characters as its address, which has none."""
+    """Return a path as answers show it; one with control characters is replaced by its address."""
     return path if printable(path) == path else address_of(collection, path)
 
 
@@ -59,7 +59,7 @@ def place_of(collection: str, path: str) -> str:
 MAX_DESCRIPTION_CHARS = 1_000
 """Longest description of a collection: clients send it with every question, and cut long ones."""
 
-# A title or a heading is a line; what is longer was not written for people.
+# A title or a heading is a line; longer ones were not written for people.
 _MAX_NAME_CHARS = 200
 _MAX_NAMES = 20
 _MAX_NOTE_CHARS = 500
@@ -90,7 +90,7 @@ def note_lines(texts: Sequence[str]) -> tuple[str, ...]:
     return (*(one_line(each, _MAX_NOTE_CHARS) for each in texts[:_MAX_NOTES]), *more)
 
 
-def named(value: _Shown, collection: str = "", *, also: str = "") -> _Shown:
+def with_short_names(value: _Shown, collection: str = "", *, also: str = "") -> _Shown:
     """Return a value with each name in it on one line, cut when it is long, and paths as answers show them.
 
     Args:

@@ -13,13 +13,13 @@ from mcp.shared.exceptions import MCPError
 from mdvec.errors import CollectionNotFoundError, NotFoundError, UsageError, did_you_mean
 from mdvec.interfaces import answers
 from mdvec.interfaces.answers import iso_time
-from mdvec.interfaces.mcp.definitions import ANSWER, Context
-from mdvec.interfaces.mcp.paging import described
+from mdvec.interfaces.mcp.definitions import ANSWER, Context, no_prompt
+from mdvec.interfaces.mcp.paging import with_short_descriptions
 from mdvec.interfaces.mcp.places import STATUS, TEMPLATE, address_of, document_at, name_line
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.interfaces.mcp.wording import NOTICE, NOTICE_KEY, marked_json
 from mdvec.interfaces.passages import first_part
-from mdvec.interfaces.printing import one_line, printable, shown
+from mdvec.interfaces.printing import one_line, printable, short_repr
 from mdvec.text.links import is_markdown
 from mdvec.types.report import ListedDocument, Passage
 from mdvec.workspace import Workspace
@@ -88,7 +88,7 @@ class Resources:
         """
         address = str(params.uri)
         if address == STATUS:
-            status = answers.status(described(await self._threads.call(self._workspace.status)))
+            status = answers.status(with_short_descriptions(await self._threads.call(self._workspace.status)))
             return _contents(address, _JSON, msgspec.json.encode(marked_json(status)).decode())
         named = document_at(address)
         if named is None:
@@ -114,11 +114,11 @@ class Resources:
                 return _completed(await self._threads.call(lambda: self._of_template(name, begun, within)))
             case types.PromptReference(name=name) if name == ANSWER.name:
                 return _completed([])  # a question is the user's own
-            case types.ResourceTemplateReference(uri=uri):
-                msg = f"there is no template {shown(uri)}{did_you_mean(uri.lower(), [TEMPLATE])}"
             case types.PromptReference(name=name):
-                msg = f"there is no prompt {shown(name)}{did_you_mean(name.lower(), [ANSWER.name])}"
-        raise MCPError(types.INVALID_PARAMS, msg)
+                raise no_prompt(name)
+            case types.ResourceTemplateReference(uri=uri):
+                near = did_you_mean(uri.lower(), [TEMPLATE])
+                raise MCPError(types.INVALID_PARAMS, f"there is no template {short_repr(uri)}{near}")
 
     def _of_template(self, name: str, begun: str, collection: str | None) -> list[str]:
         match name:
@@ -168,7 +168,7 @@ def _contents(address: str, mime_type: str, text: str) -> types.ReadResourceResu
 
 
 def _no_document(address: str) -> MCPError:
-    msg = f"no document has the address {shown(address)}; documents have {TEMPLATE}"
+    msg = f"no document has the address {short_repr(address)}; documents have {TEMPLATE}"
     return MCPError(types.INVALID_PARAMS, msg, {"uri": address})
 
 

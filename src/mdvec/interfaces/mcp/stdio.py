@@ -1,6 +1,6 @@
 """``mdvec serve`` on standard input and output: one JSON-RPC message a line, and nothing else.
 
-The SDK has such a transport, too (docs/decisions/mcp.md says what it lacks).
+The SDK has such a transport, too (docs/decisions/mcp.md has the differences).
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class CallProgress:
         self.line = line
 
     async def report(self, session: ServerSession) -> None:
-        """Send the client what is new."""
+        """Send the client new progress."""
         if self.line and self.done > self.reported:
             self.reported = self.done
             await session.report_progress(self.done, self.parts * _WHOLE, self.line)
@@ -88,7 +88,7 @@ class Threads:
         self._waits = CapacityLimiter(1)
 
     async def call(self, function: Callable[[], _Answer]) -> _Answer:
-        """Call a function that is quick."""
+        """Call a quick function."""
         return await to_thread.run_sync(lambda: self._work(function), limiter=self._calls)
 
     async def wait(self, function: Callable[[], object]) -> None:

@@ -17,13 +17,13 @@ from mdvec.interfaces import answers, operations, requests
 from mdvec.interfaces.errors import OnBug, hint_for_client, text_for_client
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.mcp.definitions import GENERAL_TOOLS, Context, tool_definitions
-from mdvec.interfaces.mcp.paging import described, fitted, outlined, within
-from mdvec.interfaces.mcp.places import name_line, named, note_lines
+from mdvec.interfaces.mcp.paging import first_rows, fitted, outlined, with_short_descriptions
+from mdvec.interfaces.mcp.places import name_line, note_lines, with_short_names
 from mdvec.interfaces.mcp.threads import CallProgress, Threads
 from mdvec.interfaces.mcp.wording import marked_json
 from mdvec.interfaces.parsing import parse
 from mdvec.interfaces.passages import READ_TOKENS, read_documents
-from mdvec.interfaces.printing import shown
+from mdvec.interfaces.printing import short_repr
 from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchHit
 from mdvec.workspace import Workspace
@@ -31,7 +31,7 @@ from mdvec.workspace import Workspace
 Answer = tuple[Struct, str]
 """An answer as data, and as text."""
 
-# What other servers call a tool.
+# Names of other servers for a tool.
 _SAME_TOOL = {"search_docs": "search"}
 # More tags are no overview.
 _MAX_TAGS = 500
@@ -47,7 +47,7 @@ class Tools:
         self._config = config
         self._threads = threads
         self._on_bug = on_bug
-        # What takes no longer than a glance into the database.
+        # They take no longer than a glance into the database.
         self._short: Mapping[str, Callable[[Any], Answer]] = {
             "get_doc": self._get_doc,
             "list_docs": self._list_docs,
@@ -60,7 +60,7 @@ class Tools:
         self, _ctx: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         """Answer ``tools/list``, from the database as it is now."""
-        return types.ListToolsResult(tools=await self._threads.call(self._every_tool))
+        return types.ListToolsResult(tools=[*(await self._threads.call(self._every_tool)).values()])
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Answer ``tools/call``; a failure of a tool is an answer, too.
@@ -70,9 +70,9 @@ class Tools:
         """
         arguments = params.arguments or {}
         try:
-            tools = _by_name(self._tools())
+            tools = self._tools()
             if params.name not in tools:  # only then does the database have to be read
-                tools = _by_name(await self._threads.call(self._every_tool))
+                tools = await self._threads.call(self._every_tool)
             name = params.name if params.name in tools else _SAME_TOOL.get(params.name, "")
             if name:
                 takes = [*tools[name].input_schema["properties"]]
@@ -83,19 +83,17 @@ class Tools:
             return types.CallToolResult(content=[content], is_error=True)
         known = ", ".join(f"`{each}`" for each in tools)
         near = did_you_mean(params.name.lower(), tools) or f"; there are {known}"
-        msg = f"there is no tool {shown(params.name)}{near}"
+        msg = f"there is no tool {short_repr(params.name)}{near}"
         raise MCPError(types.INVALID_PARAMS, msg)
 
-    def _every_tool(self) -> list[types.Tool]:
+    def _every_tool(self) -> dict[str, types.Tool]:
         return self._tools(self._workspace.collections())
 
-    def _tools(self, collections: Sequence[Collection] = ()) -> list[types.Tool]:
-        """Return the tools, with those of some collections."""
-        return tool_definitions(
-            collections,
-            limit=self._config.search.k,
-            collection_tools=self._config.mcp.collection_tools,
-        )
+    def _tools(self, collections: Sequence[Collection] = ()) -> dict[str, types.Tool]:
+        """Return the general tools and those of some collections, by name."""
+        has_own = self._config.mcp.collection_tools
+        found = tool_definitions(collections, limit=self._config.search.k, collection_tools=has_own)
+        return {tool.name: tool for tool in found}
 
     async def _run(
         self, session: ServerSession, name: str, given: Mapping[str, Any], takes: Sequence[str]
@@ -108,7 +106,8 @@ class Tools:
         kind = tool.request if tool else requests.AgentSearchRequest
         request: Any = parse(given, kind, takes, **(tool.fixed if tool else {"collections": (name,)}))
         if name == "reindex":
-            names = _names(request) or await self._threads.call(self._enabled_names)
+            enabled = self._workspace.collections
+            names = _names(request) or tuple(each.name for each in await self._threads.call(enabled))
             data, text = await self._threads.call_long(
                 session, lambda progress: self._reindex(names, progress), parts=len(names), imports=True
             )
@@ -123,8 +122,8 @@ class Tools:
     def _search(self, request: requests.SearchRequest) -> Answer:
         query = requests.search_query(request, self._workspace.search_settings(request.collections))
         most_tokens = min(self._config.mcp.max_tokens, query.max_tokens or _SEARCH_TOKENS)
-        # No more hits than an agent can read, whatever is configured. What does not fit becomes an excerpt
-        # here, so the search leaves no hit out.
+        # No more hits than an agent can read, whatever is configured. A text that does not fit becomes
+        # an excerpt here, so the search leaves no hit out.
         limit, around = min(query.limit, requests.MAX_HITS), min(query.expand_tokens, most_tokens // 2 or 1)
         query = replace(query, limit=limit, max_tokens=None, expand_tokens=around)
         result = fitted(self._workspace.search(query, wait_for_vectors=False), most_tokens)
@@ -142,20 +141,21 @@ class Tools:
         most_tokens = min(self._config.mcp.max_tokens, request.max_tokens or READ_TOKENS)
         found = read_documents(self._workspace, replace(request, max_tokens=most_tokens), hint_for_client)
         failed = (answers.Unread(name_line(each.path), *note_lines([each.reason])) for each in found.failed)
-        reading = replace(found, documents=tuple(map(named, found.documents)), failed=tuple(failed))
+        documents = tuple(map(with_short_names, found.documents))
+        reading = replace(found, documents=documents, failed=tuple(failed))
         return reading, wording.reading_text(reading)
 
     def _list_docs(self, request: requests.SearchRequest) -> Answer:
         limit = request.limit or min(self._config.search.k, requests.MAX_HITS)
         found = operations.listed(self._workspace, replace(request, limit=limit))
-        fitting = within(map(named, found.documents), self._config.mcp.max_tokens)
+        fitting = first_rows(map(with_short_names, found.documents), self._config.mcp.max_tokens)
         more = found.more or len(fitting) < len(found.documents)
         found = replace(found, documents=fitting, more=more, hint=text_for_client(found.hint))
         return found, wording.documents_text(found)
 
     def _list_tags(self, request: requests.CollectionRequest) -> Answer:
         found = self._workspace.tags(_names(request))
-        tags = within(map(named, found[:_MAX_TAGS]), self._config.mcp.max_tokens)
+        tags = first_rows(map(with_short_names, found[:_MAX_TAGS]), self._config.mcp.max_tokens)
         shown = answers.Tags(tags, len(found) - len(tags))
         return shown, wording.tags_text(shown)
 
@@ -170,11 +170,8 @@ class Tools:
         return found, wording.outline_text(found)
 
     def _status(self, _: object) -> Answer:
-        status = described(self._workspace.status())
+        status = with_short_descriptions(self._workspace.status())
         return answers.status(status), wording.status_text(status)
-
-    def _enabled_names(self) -> tuple[str, ...]:
-        return tuple(collection.name for collection in self._workspace.collections())
 
     def _reindex(self, names: tuple[str, ...], progress: CallProgress) -> Answer:
         """Bring collections up to date, one after the other; one that fails does not stop the others.
@@ -190,10 +187,6 @@ class Tools:
         done = (replace(each, error=each.error and note_lines([each.error])[0]) for each in found.collections)
         found = replace(found, collections=tuple(done), warnings=note_lines(found.warnings))
         return found, wording.reindex_text(found)
-
-
-def _by_name(tools: Sequence[types.Tool]) -> dict[str, types.Tool]:
-    return {tool.name: tool for tool in tools}
 
 
 def _names(request: requests.CollectionRequest) -> tuple[str, ...]:

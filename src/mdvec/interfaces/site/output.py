@@ -37,9 +37,9 @@ def explained(path: Path, done: str, hint: str | None = None) -> Iterator[None]:
 class Output:
     """Writes the files of one build; a context manager.
 
-    Files of an earlier build that this one does not write are removed at the end. Other files stay. What a
-    build wrote is remembered among the user's data, by a random number that is also in the folder: nothing
-    that somebody else put there passes as ours.
+    Files of an earlier build that this one does not write are removed at the end. Other files stay. The list
+    of files is among the user's data, under a random number that is also in the folder: nothing that somebody
+    else put there passes as ours.
 
     Attributes:
         written: Files that are new or changed.
@@ -60,7 +60,7 @@ class Output:
         self.removed = 0
 
     def __enter__(self) -> Self:
-        """Make the folder ours, so that a build that is killed leaves none that the next one refuses."""
+        """Mark the folder as ours, so that the build after a killed one accepts it."""
         self._remember(self._before)
         return self
 
@@ -74,7 +74,7 @@ class Output:
         self._remember(self._now if error is None else self._before | self._now)
 
     def empty(self, place: str) -> None:
-        """Remove what a folder holds at the end, but for what this build writes, whoever put it there.
+        """At the end, remove all files of a folder that this build does not write, even those of others.
 
         Raises:
             SiteError: If the folder is elsewhere.
@@ -100,7 +100,7 @@ class Output:
         self.written += 1
 
     def _path(self, place: str) -> Path:
-        """Return the file of a place; no link and no manifest of others may lead out of the folder.
+        """Return the file of a place; neither a link nor a list of files may lead out of the folder.
 
         Raises:
             SiteError: If it is elsewhere.
@@ -120,7 +120,7 @@ class Output:
                 (self._folder / folder).rmdir()
 
     def _remembered(self) -> tuple[str, set[str]]:
-        """Return the mark of the folder, and what earlier builds wrote into it.
+        """Return the mark of the folder, and the files that earlier builds wrote into it.
 
         Raises:
             SiteError: If it holds something else.

@@ -39,7 +39,7 @@ WORDS = {
         "documents": "{} 件",
     },
 }
-"""What the pages themselves say, by language."""
+"""The words of the pages themselves, by language."""
 
 SidebarItem = dict[str, object]
 """A page, or a folder with the items in it."""
@@ -81,7 +81,7 @@ def note_page(page: Page, titles: Mapping[str, str], addresses: SiteAddresses, l
 def tag_pages(
     tagged: Mapping[str, Sequence[PageEntry]], collection: str, addresses: SiteAddresses, language: str
 ) -> dict[str, SitePage]:
-    """Return the page of each tag and that of all of them, by their place on the site."""
+    """Return the page of each tag and the page of all tags, by their place on the site."""
     pages = {}
     for tag, documents in tagged.items():
         listed = [(each.path, each.title) for each in documents]
@@ -98,7 +98,7 @@ def tag_pages(
 def home_page(
     title: str, description: str, documents: Iterable[PageEntry], addresses: SiteAddresses, language: str
 ) -> SitePage:
-    """Return the first page of a site whose collection has none: what changed last."""
+    """Return the first page of a site whose collection has none: the latest changes."""
     newest = sorted(documents, key=lambda each: (-each.updated_ns, each.path))[:_RECENT]
     listed = [(each.path, each.title) for each in newest]
     return _page("home.html", title, addresses, language, description=description, newest=listed)

@@ -28,7 +28,7 @@ from mdvec.types.page import Page, PageEntry
 from mdvec.workspace import Workspace
 
 SETTINGS = ".vitepress/site.json"
-"""The file of what VitePress and the preview need to know."""
+"""The file with the settings for VitePress and the preview."""
 
 _PACKAGES = ("package.json", "package-lock.json")
 _PROGRAMS = ("config.mjs", "theme/index.js", "theme/mdvec.css", "theme/pages.js", "theme/search.js")
@@ -89,7 +89,7 @@ def project_files(
     searched: list[dict[str, Any]] = []
 
     def files_of(name: str, page: SitePage, *, is_found: bool = True) -> Iterator[tuple[str, bytes]]:
-        """Yield what VitePress compiles, which is the same for every page, and the data that is shown."""
+        """Yield the page that VitePress compiles, which is always the same, and the data that it shows."""
         yield f"pages/{name}.md", _STUB
         yield f"pages/public/{PAGES}/{name}.json", _json({"title": page.title, "html": page.html})
         if is_found:
@@ -116,7 +116,7 @@ def project_files(
         yield from files_of(name, page)
     report.tags, report.files = len(tagged), len(addresses.files)
     words = WORDS[language]
-    icon = resources.files("mdvec.interfaces.web") / "static" / "icon.svg"  # that of the page
+    icon = resources.files("mdvec.interfaces.web") / "static" / "icon.svg"  # of the page
     site = {
         "base": base,
         "language": language,

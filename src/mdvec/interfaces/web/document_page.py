@@ -1,4 +1,4 @@
-"""The reading view: a document with what surrounds it, its images, and other programs to open it in."""
+"""The reading view: a document and its surroundings, its images, and other programs to open it in."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def image(site: Site, request: Request) -> Response:
 
 
 async def original(site: Site, request: Request) -> Response:
-    """Return the file that was converted to a document; what a browser does not show is saved."""
+    """Return the file that was converted to a document; the browser saves a type that it does not show."""
     collection, path = request.path_params["collection"], request.path_params["path"]
     content = await site.call(lambda workspace: workspace.pages.original(path, collection))
     kind = ORIGINAL_TYPES.get(PurePosixPath(path).suffix.lower(), "application/octet-stream")
@@ -111,7 +111,7 @@ async def reveal(site: Site, _: Request, form: FormData) -> Response:
 
 
 def _original_url(page: Page) -> str:
-    """Return the address of the file that a document was made of, at its place; empty if there is none."""
+    """Return the address of the place in the file that was converted; empty without one."""
     if not converter_of(page.path):
         return ""
     of_pdf = _PAGE_OF_PDF.fullmatch(page.place)
@@ -128,14 +128,14 @@ def _marked(lines: str, query: str) -> Marked | None:
 
 
 def _named(backlinks: Mapping[str, Backlink]) -> list[tuple[str, Backlink]]:
-    """Return links with the names of their files, of those that have the same name with their paths."""
+    """Return links with the names of their files, or with their paths where names are the same."""
     names = {path: PurePosixPath(path).stem or path for path in backlinks}
     occurring = Counter(names.values())
     return [(name if occurring[name] == 1 else path, backlinks[path]) for path, name in names.items()]
 
 
 def _properties(page: Page) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return properties in one line each, as texts with their addresses, but for those that have a place."""
+    """Return the properties that have no place of their own, each as texts with their addresses."""
     known = {each.target: each.path for each in page.links.links if each.path is not None}
     hrefs = {target: document_url(page.collection, path) for target, path in known.items()}
     return [
@@ -147,7 +147,7 @@ def _properties(page: Page) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def _linked(text: str, hrefs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a text with what each leads to: wikilinks, web addresses, and the rest."""
+    """Yield the parts of a text and their targets: wikilinks, web addresses, and plain text."""
     position = 0
     for found in _LINK.finditer(text):
         yield text[position : found.start()], ""
@@ -161,7 +161,7 @@ def _linked(text: str, hrefs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _rooted(file: str) -> str:
-    """Return a path as addresses have it: with ``/`` in front, of a Windows path, too."""
+    """Return a path as addresses have it, with ``/`` in front, even of a Windows path."""
     path = file.replace("\\", "/")
     return path if path.startswith("/") else f"/{path}"
 

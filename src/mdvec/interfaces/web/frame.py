@@ -1,4 +1,4 @@
-"""What all parts of the page share: templates, languages, threads, errors, and guards of changes."""
+"""The frame of all parts of the page: templates, languages, threads, errors, and guards of changes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def obsidian_vaults() -> list[str]:
-    """Return the folders that Obsidian on this machine has as vaults, to be offered where one is added."""
+    """Return Obsidian's vaults on this machine, which are offered where a folder is added."""
     import platformdirs
 
     place = platformdirs.user_config_path("obsidian", appauthor=False, roaming=True) / "obsidian.json"
@@ -69,14 +69,14 @@ def obsidian_vaults() -> list[str]:
 
 
 class Speeds:
-    """The rates of steps, measured from what the page sees of them."""
+    """The rates of steps, measured from their progress."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._seen: dict[tuple[str, str], deque[tuple[float, int]]] = {}
 
     def of(self, key: tuple[str, str], done: int) -> float | None:
-        """Return the units a second of a step, after adding how far it is; None when that is not known."""
+        """Add the progress of a step, and return its rate in units a second; None if that is unknown."""
         seen = self._seen.setdefault(key, deque())
         now = self._clock()
         if seen and done < seen[-1][1]:  # it has begun anew
@@ -88,7 +88,7 @@ class Speeds:
         return (done - seen[0][1]) / elapsed_s if elapsed_s >= _MIN_S and done > seen[0][1] else None
 
     def forget(self, running: Iterable[tuple[str, str]]) -> None:
-        """Forget all steps but some."""
+        """Forget all other steps."""
         current = set(running)
         self._seen = {key: value for key, value in self._seen.items() if key in current}
 
@@ -97,10 +97,10 @@ class Site:
     """The page of one server.
 
     Attributes:
-        workspace: What it shows.
+        workspace: The workspace that it shows.
         options: Where the server listens, and its token.
         on_bug: Receives unexpected exceptions.
-        csrf: What a form has to carry to change anything; new for each process.
+        csrf: The secret that a form has to carry to change anything; new for each process.
         imports: Those that the page has started, by their collections.
         speeds: Of the steps that it shows.
     """
@@ -125,7 +125,7 @@ class Site:
     async def call(
         self, function: Callable[[Workspace], _Answer], *, limiter: CapacityLimiter | None = None
     ) -> _Answer:
-        """Call a function with the workspace in a thread; damage of the database is named as such."""
+        """Call a function with the workspace in a thread; damage of the database is reported as such."""
 
         def explained() -> _Answer:
             with self.workspace.explaining():
@@ -141,7 +141,7 @@ class Site:
         )
 
     async def vaults(self) -> list[str]:
-        """Return the folders to offer in the form that adds one; a thread looks, as they may be far away."""
+        """Return the folders to offer in the form that adds one; a thread looks, as disks may be slow."""
         if not (self.workspace.may_write and self.options.address.is_loopback):
             return []
         return await to_thread.run_sync(obsidian_vaults, limiter=self._limiter)
@@ -186,7 +186,7 @@ class Site:
         return handle
 
     def changing(self, function: Callable[[Request, FormData], Awaitable[Response]]) -> Handler:
-        """Return a handler of a form that changes something; others may not; see :meth:`sent`."""
+        """Return a handler of a form that changes something, for those who may; see :meth:`sent`."""
 
         async def change(request: Request, form: FormData) -> Response:
             if not self.workspace.may_write:

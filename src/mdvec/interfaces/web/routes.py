@@ -85,7 +85,7 @@ async def _static(request: Request) -> Response:
 
 
 async def _sign_in(site: Site, request: Request) -> Response:
-    """Return the form in which a token is entered, or compare what was entered and start a session."""
+    """Return the form for a token, or check the token that was entered and start a session."""
     if request.method != "POST":
         return _form(site, request, _own_address(request.query_params.get("next", "")), HTTPStatus.OK)
     async with request.form() as form:

@@ -46,7 +46,7 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 
 class Form(Struct, frozen=True):
-    """The search form: what is in the address of the page.
+    """The search form: the parameters in the address of the page.
 
     Attributes:
         q: The query.
@@ -74,7 +74,7 @@ class Form(Struct, frozen=True):
 
     @classmethod
     def of(cls, query: QueryParams) -> Self:
-        """Return the form of an address; what makes no sense in it is left out."""
+        """Return the form of an address without parameters that make no sense."""
         since = query.get("since", "")
         return cls(
             q=query.get("q", "").strip(),
@@ -100,12 +100,12 @@ class Form(Struct, frozen=True):
         return bool(self.parameters(q=""))
 
     def filters(self) -> Filters:
-        """Return the filters, for counting what is inside."""
+        """Return the filters, to count the documents that they leave."""
         return search_query(self.request(None), SearchSettings()).filters
 
     def request(self, mode: SearchMode | None) -> SearchRequest:
-        """Return the search that is wanted."""
-        # A wildcard in a set stands for itself.
+        """Return the request of the form."""
+        # A wildcard in a set means itself.
         folder = _WILDCARD.sub(lambda found: f"[{found[0]}]", self.folder)
         return SearchRequest(
             query=self.q,
@@ -161,8 +161,8 @@ async def similar(site: Site, request: Request) -> Response:
 
 
 async def _facets(site: Site, form: Form) -> Facets:
-    """Return the counts next to the filters; what a wrong filter leaves is empty."""
-    # To the hour, so that the counts of one visit can be kept.
+    """Return the counts next to the filters; a wrong filter counts as none."""
+    # To the hour, so that the counts of one visit can be cached.
     now = datetime.now().replace(minute=0, second=0, microsecond=0)  # noqa: DTZ005 - local time
     periods = {name: parse_since(name, now=now) for name in PERIODS}
     count = site.workspace.browse.facets
@@ -173,7 +173,7 @@ async def _facets(site: Site, form: Form) -> Facets:
 
 
 async def _results(site: Site, request: Request, form: Form) -> dict[str, Any]:
-    """Return what the templates show of an answer; a wrong request is shown in its place."""
+    """Return the values for the templates; a wrong request is shown in place of an answer."""
     mode = SearchMode.LEXICAL if request.query_params.get("mode") == SearchMode.LEXICAL.value else None
     if not form.q:
         return {"result": None, "hits": (), "failure": None}
@@ -186,7 +186,7 @@ async def _results(site: Site, request: Request, form: Form) -> dict[str, Any]:
 
 
 def _typing_mode(workspace: Workspace) -> SearchMode:
-    """Return how to search while someone types: no request is sent to a service at each pause."""
+    """Return the mode of searches while someone types: none that asks a service at each pause."""
     models = workspace.models
     is_quick = not models.reranker and all(each.offline for each in models.known() if each.collections)
     return SearchMode.HYBRID if is_quick else SearchMode.LEXICAL

@@ -164,7 +164,7 @@ def _values(site: Site, workspace: Workspace) -> dict[str, Any]:
 
 
 def _shown(site: Site, status: CollectionStatus) -> dict[str, Any]:
-    """Return a collection with what works on it now: this process, or another one."""
+    """Return a collection and the work on it now, by this process or another one."""
     name = status.collection.name
     job, activity = site.imports.get(name), status.activity
     stage, done, total = "", 0, 0

@@ -11,7 +11,7 @@ from mdvec.interfaces.errors import Failure
 from mdvec.interfaces.present import LIKE_IT, ONE_WEAKER, WEAKER
 
 LANGUAGES = ("en", "ja")
-"""The languages of the page; the first is that of browsers that want another."""
+"""The languages of the page; browsers that want another get the first."""
 
 # A language and its weight in an Accept-Language header.
 _ACCEPTED = re.compile(r"(?:^|,)\s*([a-z]+)(?:-[\w-]*)?\s*(?:;\s*q=(\d(?:\.\d*)?)\s*)?(?=,|$)")
@@ -249,7 +249,7 @@ _COMMAND = re.compile(r"\bmdvec |--\w|\b[Rr]un\b")
 
 
 class _Words(NamedTuple):
-    """What is said of an error; in English the error itself says what went wrong."""
+    """The words about an error; in English the problem is in the error itself."""
 
     step: str
     sentence_ja: str
@@ -260,9 +260,9 @@ class ShownFailure(NamedTuple):
     """An error as the page shows it.
 
     Attributes:
-        sentence: What went wrong.
+        sentence: The problem.
         step: The next step; empty when there is none.
-        detail: What the error itself says, in English; empty when the sentence is that.
+        detail: The message of the error itself, in English; empty if the sentence is the same.
     """
 
     sentence: str
@@ -338,7 +338,7 @@ def shown_failure(failure: Failure, language: str) -> ShownFailure:
     words = _KNOWN.get(failure.code, _ANY)
     hint = "" if _COMMAND.search(failure.hint) else failure.hint
     if language == "ja":
-        # What the page itself refuses is said in full.
+        # The refusals of the page itself need no further message.
         detail = "" if failure in (NO_PAGE, OLD_PAGE) else f"{failure.message} {hint}".strip()
         return ShownFailure(words.sentence_ja, words.step_ja, detail)
     return ShownFailure(failure.message, f"{hint} {words.step}".strip(), "")

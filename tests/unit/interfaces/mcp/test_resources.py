@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp_types import (
@@ -17,7 +18,7 @@ from mcp_types import (
 )
 from tests.unit.interfaces.fake_workspace import FakeWorkspace
 from tests.unit.interfaces.mcp.agent import ERAS, talk
-from tests.workspaces import workspace_of
+from tests.workspaces import workspace_of, written
 
 from mdvec.interfaces.mcp.places import STATUS, TEMPLATE, address_of
 from mdvec.types.report import ListedDocument
@@ -51,17 +52,22 @@ def test_pages_hold_every_document_once(workspace: FakeWorkspace, count: int) ->
     assert all(0 < len(page) <= 101 for page in pages)
 
 
-def test_a_page_starts_after_the_last_document_even_if_that_is_gone(workspace: FakeWorkspace) -> None:
+def test_a_page_starts_after_the_last_document_even_if_that_is_gone(tmp_path: Path) -> None:
     """Documents that come and go between two pages make no other one appear twice or never."""
-    workspace.listed = listed(150)
+    folder = written(tmp_path / "notes", {f"many/{number:03}.md": "text\n" for number in range(150)})
 
     async def say(client: Client) -> list[str]:
         first = await client.list_resources()
-        del workspace.listed[:100]
+        for number in (5, 99):
+            (folder / "many" / f"{number:03}.md").unlink()
+        written(folder, {"a-new-one.md": "It comes before the others.\n"})
+        await anyio.to_thread.run_sync(workspace.import_collection, "notes")
         second = await client.list_resources(cursor=first.next_cursor)
-        return [each.uri for each in second.resources]
+        return [each.uri for page in (first, second) for each in page.resources]
 
-    assert talk(workspace, say) == [address_of("notes", each.path) for each in listed(150)[100:]]
+    with workspace_of(tmp_path / "i.sqlite", {"notes": folder}) as workspace:
+        listed = talk(workspace, say)
+    assert listed == [STATUS, *(address_of("notes", f"many/{number:03}.md") for number in range(150))]
 
 
 def test_a_resource_says_what_it_is(workspace: FakeWorkspace) -> None:
@@ -133,6 +139,9 @@ def test_a_listed_document_can_be_read(notes: Workspace, era: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
+        "",
+        "nope.md",
+        "%ff%fe",
         "../secret.md",
         "%2e%2e/secret.md",
         "..%2Fsecret.md",

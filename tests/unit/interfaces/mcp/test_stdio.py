@@ -121,6 +121,31 @@ def test_a_line_that_is_no_message_is_refused(workspace: FakeWorkspace, line: by
     assert found[9]["result"] == {}
 
 
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [("nope/nope", {}, -32601), ("tools/call", {"name": 5}, -32602)],
+)
+def test_a_request_that_cannot_be_meant_is_refused(
+    workspace: FakeWorkspace, method: str, params: dict[str, object], code: int
+) -> None:
+    """With its id, and the next request is answered as usual."""
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    found = by_id(responses(workspace, HELLO, line, PING))
+    assert found[1]["error"]["code"] == code
+    assert found[9]["result"] == {}
+
+
+@pytest.mark.parametrize("number", [b"Infinity", b"NaN", b"1e999", b"-0.5", b"99999999999999999999999"])
+def test_a_number_that_is_none(workspace: FakeWorkspace, number: bytes) -> None:
+    """What some parsers take for a number is no number of hits."""
+    line = call(1, "search", query="x", limit=0).replace(b'"limit": 0', b'"limit": ' + number)
+    assert number in line
+    answers = responses(workspace, HELLO, line, PING)
+    [refused] = [each for each in answers if each["id"] in (1, None)]
+    assert "error" in refused or refused["result"]["isError"]
+    assert by_id(answers)[9]["result"] == {}
+
+
 def test_blank_lines_and_a_missing_end_of_the_last_one_do_not_matter(workspace: FakeWorkspace) -> None:
     """Nor do the line ends of Windows."""
     found = by_id(responses(workspace, b"", HELLO + b"\r", b"  ", PING, end=b""))

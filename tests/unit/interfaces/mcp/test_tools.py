@@ -128,7 +128,7 @@ def test_every_argument_of_search_reaches_the_workspace(workspace: FakeWorkspace
         expand_tokens=450,
         per_document=2,
     )
-    assert asked(workspace, "search") == [{"query": query, "wait_for_vectors": False}]
+    assert asked(workspace, "search") == [{"query": query, "wait_for_vectors": False, "related_to": None}]
 
 
 def test_other_names_and_single_values_are_understood(workspace: FakeWorkspace) -> None:
@@ -212,27 +212,17 @@ def test_a_long_document_comes_in_parts(workspace: FakeWorkspace) -> None:
     assert len(parts) > 2
 
 
-class Document(FakeWorkspace):
-    """Returns the lines of one text that it is asked for, from the third on."""
+def document(text: str) -> FakeWorkspace:
+    """Return a workspace with one document, whose third line is the first of a text."""
+    workspace, whole = FakeWorkspace(), text.splitlines(keepends=True)
 
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.lines = text.splitlines(keepends=True)
-
-    def read(
-        self,
-        path: str,
-        *,
-        collection: str | None = None,
-        lines: tuple[int | None, int | None] | None = None,
-        section: str | None = None,
-    ) -> Passage:
-        """Cut at lines."""
+    def read(path: str, lines: tuple[int | None, int | None] | None, **_: object) -> Passage:
         first, last = lines or (None, None)
-        start, end = first or 3, last or len(self.lines) + 2
-        return Passage(
-            "notes", path, "A", (), start, end, "".join(self.lines[start - 3 : end - 2]), stale=False
-        )
+        start, end = first or 3, last or len(whole) + 2
+        return Passage("notes", path, "A", (), start, end, "".join(whole[start - 3 : end - 2]), stale=False)
+
+    workspace.answers["read"] = read
+    return workspace
 
 
 @pytest.mark.parametrize(
@@ -245,7 +235,7 @@ class Document(FakeWorkspace):
 )
 def test_a_line_that_is_too_long_comes_in_parts(text: str) -> None:
     """What each answer says to ask for next leads through all of it, and nothing comes twice."""
-    workspace = Document(text)
+    workspace = document(text)
     parts: list[str] = []
     following: dict[str, str] = {}
     while following.get("lines", "") is not None:
@@ -262,7 +252,7 @@ def test_a_line_that_is_too_long_comes_in_parts(text: str) -> None:
 
 def test_a_line_is_not_left_out_as_a_whole() -> None:
     """A position behind its end is told with how long it is."""
-    workspace = Document("short\nnext\n")
+    workspace = document("short\nnext\n")
     for lines, text in (("3+4:4", "t\nnext\n"), ("3+4", "t\n")):
         [read] = call(workspace, "get_doc", path="a.md", lines=lines).structured_content["documents"]
         assert read["text"] == text
@@ -356,25 +346,24 @@ def test_tags_of_one_collection(workspace: FakeWorkspace) -> None:
     assert asked(workspace, "tags") == [{"collections": ("notes",)}, {"collections": ()}]
 
 
-class TwoCollections(FakeWorkspace):
-    """Its second collection lies on a disk that is away."""
+@pytest.fixture
+def without_work(workspace: FakeWorkspace) -> FakeWorkspace:
+    """A workspace whose second collection is on a disk that is away."""
+    workspace.known = [COLLECTION, replace(COLLECTION, id=CollectionId(2), name="work")]
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.known = [COLLECTION, replace(COLLECTION, id=CollectionId(2), name="work")]
-
-    def import_collection(self, name: str, *options: Any, **_: Any) -> ImportReport:
-        """Fail for one."""
+    def imported(name: str, **_: object) -> ImportReport:
         if name == "work":
             msg = "/mnt/work is not there"
             raise SourceMissingError(msg)
-        imported: ImportReport = super().import_collection(name, *options)
-        return imported
+        return workspace.report
+
+    workspace.answers["import_collection"] = imported
+    return workspace
 
 
-def test_reindex_updates_all_enabled_collections() -> None:
+def test_reindex_updates_all_enabled_collections(without_work: FakeWorkspace) -> None:
     """One that fails is told with its reason, and does not stop the others."""
-    workspace = TwoCollections()
+    workspace = without_work
     result = call(workspace, "reindex")
     data = result.structured_content
     assert not result.is_error
@@ -384,9 +373,10 @@ def test_reindex_updates_all_enabled_collections() -> None:
         ("work", False),
     ]
     assert "work: error: /mnt/work is not there" in text_of(result)
-    [imported] = asked(workspace, "import")
     options = ImportOptions(accept_pending=True, wait_s=30.0)
-    assert imported == {"name": "notes", "options": options}
+    assert asked(workspace, "import_collection") == [
+        {"name": name, "options": options} for name in ("notes", "work")
+    ]
 
 
 def test_reindex_counts_what_a_failing_model_has_left_behind(workspace: FakeWorkspace) -> None:
@@ -407,45 +397,44 @@ def test_reindex_counts_what_a_failing_model_has_left_behind(workspace: FakeWork
     assert "\nthe quota is used up\n" in text_of(alone)
 
 
-def test_reindex_of_one_collection_fails_with_it() -> None:
+def test_reindex_of_one_collection_fails_with_it(without_work: FakeWorkspace) -> None:
     """Then there is nothing else to tell."""
-    result = call(TwoCollections(), "reindex", collection="work")
+    result = call(without_work, "reindex", collection="work")
     assert result.is_error
     assert result.structured_content is None
     assert text_of(result).startswith(f"code: source_missing. {MARK}\n```\n/mnt/work is not there\nhint: ")
 
 
-def test_progress_is_told_in_shares_of_the_whole() -> None:
+def test_progress_is_told_in_shares_of_the_whole(workspace: FakeWorkspace) -> None:
     """A client that asks hears numbers that only grow, out of 100 for each collection."""
     told: list[tuple[float, float | None]] = []
 
-    class Slow(FakeWorkspace):
-        def import_collection(self, name: str, *_: Any, **__: Any) -> ImportReport:
-            for stage, done in ((Stage.TEXT, 5), (Stage.EMBED, 1), (Stage.EMBED, 10)):
-                run.current().report(stage, done, 10)
-                run.current().sleep(0.3)
-            return ImportReport(name)
+    def slow(name: str, **_: object) -> ImportReport:
+        for stage, done in ((Stage.TEXT, 5), (Stage.EMBED, 1), (Stage.EMBED, 10)):
+            run.current().report(stage, done, 10)
+            run.current().sleep(0.3)
+        return ImportReport(name)
 
     async def listen(progress: float, total: float | None, message: str | None) -> None:
         told.append((progress, total))
 
-    talk(Slow(), lambda client: client.call_tool("reindex", {}, progress_callback=listen))
+    workspace.answers["import_collection"] = slow
+    talk(workspace, lambda client: client.call_tool("reindex", {}, progress_callback=listen))
     assert told == sorted(set(told))
     assert {total for _, total in told} == {100.0}
     assert len(told) >= 3
 
 
 @pytest.mark.parametrize("leaves", [True, False])
-def test_a_client_that_leaves_cancels_its_call_alone(leaves: bool) -> None:
+def test_a_client_that_leaves_cancels_its_call_alone(workspace: FakeWorkspace, leaves: bool) -> None:
     """The run of a call that ended by itself is not cancelled: its work in the background goes on."""
     runs: list[run.Run] = []
 
-    class Slow(FakeWorkspace):
-        def import_collection(self, name: str, *_: Any, **__: Any) -> ImportReport:
-            runs.append(run.current())
-            for _step in range(1_000 if leaves else 1):
-                run.current().sleep(0.01)
-            return ImportReport(name)
+    def slow(name: str, **_: object) -> ImportReport:
+        runs.append(run.current())
+        for _step in range(1_000 if leaves else 1):
+            run.current().sleep(0.01)
+        return ImportReport(name)
 
     async def reindex(client: Client) -> None:
         async with anyio.create_task_group() as group:
@@ -460,7 +449,8 @@ def test_a_client_that_leaves_cancels_its_call_alone(leaves: bool) -> None:
             while not runs[0].cancelled:
                 await anyio.sleep(0.01)
 
-    talk(Slow(), reindex)
+    workspace.answers["import_collection"] = slow
+    talk(workspace, reindex)
     assert runs[0].cancelled is leaves
 
 
@@ -509,13 +499,13 @@ def test_what_was_never_indexed_is_named(workspace: FakeWorkspace) -> None:
 def test_a_bug_is_an_answer_too(workspace: FakeWorkspace) -> None:
     """The agent sees its name and no traceback; whoever watches sees the exception."""
 
-    class Broken(FakeWorkspace):
-        def tags(self, collections: object = ()) -> Any:
-            msg = "/secret/path"
-            raise ZeroDivisionError(msg)
+    def broken(**_: object) -> object:
+        msg = "/secret/path"
+        raise ZeroDivisionError(msg)
 
+    workspace.answers["tags"] = broken
     bugs: list[Exception] = []
-    result = talk(Broken(), lambda client: client.call_tool("list_tags", {}), bugs=bugs)
+    result = talk(workspace, lambda client: client.call_tool("list_tags", {}), bugs=bugs)
     assert text_of(result) == f"code: internal. {MARK}\n```\ninternal error (ZeroDivisionError)\n```"
     assert [type(each) for each in bugs] == [ZeroDivisionError]
 
