@@ -274,7 +274,7 @@ async def get_prompt(_ctx: Context, params: types.GetPromptRequestParams) -> typ
         MCPError: If there is no such prompt, or the question is missing.
     """
     if params.name != ANSWER.name:
-        msg = f"there is no prompt {shown(params.name)}{did_you_mean(params.name.lower(), [ANSWER.name])}"
+        msg = f"there is no prompt {shown(params.name)}{did_you_mean(params.name, [ANSWER.name])}"
         raise MCPError(types.INVALID_PARAMS, msg)
     given = {
         name: text for name, text in (params.arguments or {}).items() if text.strip() or name != "question"

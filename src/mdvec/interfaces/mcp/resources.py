@@ -115,9 +115,9 @@ class Resources:
             case types.PromptReference(name=name) if name == ANSWER.name:
                 return _completed([])  # a question is the user's own
             case types.ResourceTemplateReference(uri=uri):
-                msg = f"there is no template {shown(uri)}{did_you_mean(uri.lower(), [TEMPLATE])}"
+                msg = f"there is no template {shown(uri)}{did_you_mean(uri, [TEMPLATE])}"
             case types.PromptReference(name=name):
-                msg = f"there is no prompt {shown(name)}{did_you_mean(name.lower(), [ANSWER.name])}"
+                msg = f"there is no prompt {shown(name)}{did_you_mean(name, [ANSWER.name])}"
         raise MCPError(types.INVALID_PARAMS, msg)
 
     def _of_template(self, name: str, begun: str, collection: str | None) -> list[str]:
