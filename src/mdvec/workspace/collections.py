@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -21,9 +21,11 @@ from mdvec.errors import (
     WorkspaceClosedError,
 )
 from mdvec.files import inside
+from mdvec.search.filters import narrowed, unmet
 from mdvec.stores.interface import Store, View
 from mdvec.stores.pool import closed_on_error
 from mdvec.text.folding import nfc, spelled
+from mdvec.text.operators import Field, parse_query
 from mdvec.types.collection import (
     DEFAULT_SOURCE,
     ChunkingSpec,
@@ -34,6 +36,7 @@ from mdvec.types.collection import (
     check_collection_name,
 )
 from mdvec.types.folder_context import CONTEXT_FILE, MAX_CHARS, FolderContext, context_line
+from mdvec.types.query import Filters
 from mdvec.types.report import ImportMode
 from mdvec.types.store_report import PublishedVersion
 from mdvec.workspace.database import (
@@ -242,6 +245,23 @@ class Collections:
         if self.published is not None:
             return PUBLISH_AGAIN
         return f"'{self.place.import_command(names, ImportMode.UPDATE)}' {effect}"
+
+    def missing_tag(self, queries: Iterable[str], searched: Sequence[Collection], view: View) -> str:
+        """Return which tag that is required in a query no document has, and the one that may be meant.
+
+        Args:
+            queries: The queries as typed.
+            searched: The collections.
+            view: The snapshot.
+
+        Returns:
+            A hint; empty if each tag is that of a document.
+        """
+        operators = (each for query in queries for each in parse_query(query).operators)
+        tags = [each.text for each in operators if each.field is Field.TAG and not each.negated]
+        required = (Filters(tags=(tag,)) for tag in dict.fromkeys(tags))
+        hints = (unmet(each, narrowed(each, searched, view), view) for each in required)
+        return next(filter(None, hints), "")
 
     # --- writing -------------------------------------------------------------------------------
 

@@ -295,7 +295,12 @@ class Workspace:
             searched = [self._stages.searched(each, view) for each in chosen]
             reranker = self._stages.models.reranker
             ready = None if reranker is None else reranker.ready()
-            return search(asked, searched, view, self._collections, ready)
+            result = search(asked, searched, view, self._collections, ready)
+            if result.hits or not result.total_chunks or asked.related_to is not None:
+                return result
+            queries = (asked.query.text, *asked.query.queries)
+            hint = self._collections.missing_tag(queries, chosen, view)
+            return replace(result, hint=hint or result.hint)
 
     def opened_elsewhere(self) -> Callable[[], Workspace]:
         """Return what opens the database in another process, where it must exist."""
