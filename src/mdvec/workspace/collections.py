@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -36,7 +37,7 @@ from mdvec.types.collection import (
     check_collection_name,
 )
 from mdvec.types.folder_context import CONTEXT_FILE, MAX_CHARS, FolderContext, context_line
-from mdvec.types.query import Filters
+from mdvec.types.query import Filters, SearchQuery
 from mdvec.types.report import ImportMode
 from mdvec.types.store_report import PublishedVersion
 from mdvec.workspace.database import (
@@ -246,22 +247,27 @@ class Collections:
             return PUBLISH_AGAIN
         return f"'{self.place.import_command(names, ImportMode.UPDATE)}' {effect}"
 
-    def missing_tag(self, queries: Iterable[str], searched: Sequence[Collection], view: View) -> str:
-        """Return which tag that is required in a query no document has, and the one that may be meant.
+    def unmet_tag(self, query: SearchQuery, searched: Sequence[Collection], view: View) -> str:
+        """Return which tag that a query asks for has nothing to find, and the one that may be meant.
 
         Args:
-            queries: The queries as typed.
+            query: A query that finds nothing.
             searched: The collections.
             view: The snapshot.
 
         Returns:
-            A hint; empty if each tag is that of a document.
+            A hint; empty if text below each tag is searched.
         """
-        operators = (each for query in queries for each in parse_query(query).operators)
-        tags = [each.text for each in operators if each.field is Field.TAG and not each.negated]
-        required = (Filters(tags=(tag,)) for tag in dict.fromkeys(tags))
-        hints = (unmet(each, narrowed(each, searched, view), view) for each in required)
-        return next(filter(None, hints), "")
+        operators = [each for text in (query.text, *query.queries) for each in parse_query(text).operators]
+        typed = [each.text for each in operators if each.field is Field.TAG and not each.negated]
+        for tag in dict.fromkeys((*typed, *query.filters.tags)):
+            where = narrowed(Filters(tags=(tag,)), searched, view)
+            if hint := unmet(where.filters, where, view):
+                return hint
+            if not view.chunks.places_in(list(view.documents.titles(where)), where, 1):
+                listing = shlex.join(["mdvec", "ls", "--tag", tag])
+                return f"Only notes without text have the tag '{tag}'. {listing!r} lists them."
+        return ""
 
     # --- writing -------------------------------------------------------------------------------
 

@@ -298,8 +298,7 @@ class Workspace:
             result = search(asked, searched, view, self._collections, ready)
             if result.hits or not result.total_chunks or asked.related_to is not None:
                 return result
-            queries = (asked.query.text, *asked.query.queries)
-            hint = self._collections.missing_tag(queries, chosen, view)
+            hint = self._collections.unmet_tag(asked.query, chosen, view)
             return replace(result, hint=hint or result.hint)
 
     def opened_elsewhere(self) -> Callable[[], Workspace]:
