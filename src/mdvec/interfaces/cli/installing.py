@@ -259,6 +259,8 @@ def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
     if from_env:
         names = ", ".join(sorted(from_env))
         warn(f"{names} is set here, but may not be where the client starts: --env writes it into the entry")
+    if Path(sys.prefix).with_name("pyproject.toml").exists():  # a clone, which people move
+        note(f"it starts mdvec from {sys.prefix}: run this again after you move or rebuild that folder")
     # -P keeps the folder the client happens to start in from standing in for Python's own modules.
     command = [sys.executable, "-P", "-m", "mdvec", "serve"]
     for option, path in places.items():
