@@ -90,11 +90,16 @@ class AgentSearchRequest(SearchRequest, frozen=True, kw_only=True):
     limit: Annotated[Annotated[int, Meta(ge=1, le=MAX_HITS)] | None, doc("most results")] = None
 
 
-class DocumentRequest(Struct, frozen=True, kw_only=True):
-    """A document, or a part of it, as it is requested."""
+class OutlineRequest(Struct, frozen=True, kw_only=True):
+    """The outline of a document as it is requested."""
 
     path: _Path
     collection: _Collection = None
+
+
+class DocumentRequest(OutlineRequest, frozen=True, kw_only=True):
+    """A document, or a part of it, as it is requested."""
+
     lines: Annotated[str | None, doc("10:40")] = None
     section: _Section = None
 
@@ -109,19 +114,10 @@ class ReadRequest(Struct, frozen=True, kw_only=True):
     max_tokens: _Tokens = None
 
 
-class RelatedRequest(Struct, frozen=True, kw_only=True):
+class RelatedRequest(OutlineRequest, frozen=True, kw_only=True):
     """A document, and how many others on its subject to find."""
 
-    path: _Path
-    collection: _Collection = None
     limit: Annotated[int, Meta(ge=1, le=100), doc("most documents")] = 5
-
-
-class OutlineRequest(Struct, frozen=True, kw_only=True):
-    """The outline of a document as it is requested."""
-
-    path: _Path
-    collection: _Collection = None
 
 
 class LinksRequest(OutlineRequest, frozen=True, kw_only=True):
@@ -149,10 +145,9 @@ class TagsRequest(Struct, frozen=True, kw_only=True):
     collections: _Places = ()
 
 
-class StatusRequest(Struct, frozen=True, kw_only=True):
+class StatusRequest(CollectionRequest, frozen=True, kw_only=True):
     """One collection, with the state of each file, or all; and whether to look at the sources."""
 
-    collection: _OneOrAll = None
     check: Annotated[bool, doc("compare with the sources")] = False
 
 

@@ -296,10 +296,9 @@ class Workspace:
             reranker = self._stages.models.reranker
             ready = None if reranker is None else reranker.ready()
             result = search(asked, searched, view, self._collections, ready)
-            if result.hits or not result.total_chunks or asked.related_to is not None:
-                return result
-            hint = self._collections.unmet_tag(asked.query, chosen, view)
-            return replace(result, hint=hint or result.hint)
+            is_empty = result.total_chunks and not result.hits and asked.related_to is None
+            hint = self._collections.unmet_tag(asked.query, chosen, view) if is_empty else ""
+            return replace(result, hint=hint) if hint else result
 
     def opened_elsewhere(self) -> Callable[[], Workspace]:
         """Return what opens the database in another process, where it must exist."""
