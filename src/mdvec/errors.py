@@ -51,11 +51,15 @@ whether the same call may succeed later. The docstring of a class is its default
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import ClassVar
 
 # More are no slip of the pen, and the time to compare grows with their square.
 _MAX_COMPARED_CHARS = 200
+_MAX_MEANT = 3
+_SEPARATOR = re.compile(r"(?<=[/.])|(?=[/.])")
+_WORDS = re.compile(r"[^\W_]+")
 
 
 def sentences(message: object, hint: str = "") -> str:
@@ -65,26 +69,51 @@ def sentences(message: object, hint: str = "") -> str:
     return f"{text}{stop} {hint}".rstrip()
 
 
-def nearest_names(name: str, known: Iterable[str], *, most: int = 1, cutoff: float = 0.6) -> list[str]:
-    """Return those of the known names that a name resembles, the nearest first, else those it is a word of.
+def nearest_names(name: str, known: Iterable[str], *, most: int | None = None) -> list[str]:
+    """Return the known names that were probably meant: slips of the pen, the nearest first, then parts.
+
+    A slip changes at most a third of a name, or one character. Folders, sections and endings that both
+    names have do not count, since they do not say which one is meant: ``東京.md`` is no slip of ``読書.md``.
+    A part is a word of a known name, or one of the two names if it is at least half of the other.
 
     Args:
         name: Any text; what is written after its first 200 characters does not count.
         known: The names that there are.
-        most: How many to return.
-        cutoff: The least resemblance, from 0 to 1.
+        most: How many to return; None for up to three that are equally near.
     """
-    from difflib import get_close_matches  # a slow import, for a message that is seldom needed
+    wanted = name[:_MAX_COMPARED_CHARS].casefold()
+    distances = ((_distance(wanted, each.casefold()), each) for each in known)
+    near = sorted((distance, each) for distance, each in distances if distance is not None)
+    return [each for distance, each in near if most or distance == near[0][0]][: most or _MAX_MEANT]
 
-    known = list(known)
-    near = get_close_matches(name[:_MAX_COMPARED_CHARS], known, n=most, cutoff=cutoff)
-    return near or [each for each in known if name in each.split("_")][:most]
+
+def _distance(name: str, known: str) -> int | None:
+    """Return how many characters of the longer name a slip changes; more for a part, None for neither."""
+    short, long = sorted((name, known), key=len)
+    is_part = short and (name in _WORDS.findall(known) or (short in long and 2 * len(short) >= len(long)))
+    as_part = _MAX_COMPARED_CHARS + len(long) if is_part else None
+    if len(long) - len(short) > max(1, len(long) // 3):
+        return as_part
+    from difflib import SequenceMatcher  # a slow import, for a message that is seldom needed
+
+    parts, others = _SEPARATOR.split(name), _SEPARATOR.split(known)
+    for end in (0, -1):
+        while parts and others and parts[end] == others[end]:
+            del parts[end], others[end]
+    own, other = "".join(parts), "".join(others)
+    length, changes = max(len(own), len(other)), 0
+    matcher = SequenceMatcher(None, own, other, autojunk=False)
+    for ratio in (matcher.quick_ratio, matcher.ratio):  # the first is never below the second
+        changes = length - round(ratio() * len(own + other) / 2)
+        if changes and changes > min(length - 1, max(1, length // 3)):
+            return as_part
+    return changes
 
 
-def did_you_mean(name: str, known: Iterable[str], *, quote: str = "`", cutoff: float = 0.6) -> str:
-    """Return ``; did you mean `…`?`` for a name that resembles a known one; else nothing."""
-    near = nearest_names(name, known, cutoff=cutoff)
-    return f"; did you mean {quote}{near[0]}{quote}?" if near else ""
+def did_you_mean(name: str, known: Iterable[str], *, quote: str = "`") -> str:
+    """Return ``; did you mean `…`?`` for a name that resembles a known one, or some equally; else nothing."""
+    meant = " or ".join(f"{quote}{each}{quote}" for each in nearest_names(name, known))
+    return f"; did you mean {meant}?" if meant else ""
 
 
 def meant_or_known(name: str, known: Mapping[str, str]) -> str:
@@ -94,7 +123,7 @@ def meant_or_known(name: str, known: Mapping[str, str]) -> str:
         name: As written.
         known: The names, and how each is shown.
     """
-    near = nearest_names(name.lower(), known, cutoff=0.5)
+    near = nearest_names(name, known)
     return f"did you mean {known[near[0]]}?" if near else f"known: {', '.join(known.values())}"
 
 

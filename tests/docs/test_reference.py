@@ -71,6 +71,18 @@ def options(command: click.Command, *, common: bool) -> list[click.Option]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+def test_help_describes_every_option_and_argument(name: str) -> None:
+    """An argument has no help of its own, so that of the command names it."""
+    command = COMMANDS[name]
+    text = (command.help or "").lower()
+    for param in command.params:
+        if isinstance(param, click.Option):
+            assert param.help, f"{name} {param.opts[0]}"
+        else:
+            assert re.search("|".join(map(re.escape, str(param.name).rstrip("s").split("_"))), text), param
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_is_documented(name: str) -> None:
     """Each command has a section with each of its options, and each value an option can take."""
     text = section("cli.md", name)

@@ -384,6 +384,11 @@ def test_a_note_without_text_is_no_text_for_a_service(tmp_path: Path) -> None:
         assert workspace.import_collection("v").unchanged == 2
         for query in ("空", "nothing", "tag:void"):
             assert "empty.md" not in {hit.path for hit in workspace.search(SearchQuery(query)).hits}
+        assert ("void", 1) in [(each.tag, each.documents) for each in workspace.tags()]
+        listed = "Only notes without text have the tag 'void'. 'mdvec ls --tag void' lists them."
+        by_option = SearchQuery("宿", filters=Filters(tags=("void",)))
+        for search in (SearchQuery("tag:void"), SearchQuery("tag:void 宿"), by_option):
+            assert workspace.search(search).hint == listed
         assert workspace.links("empty.md").backlinks[0].path == "note.md"
         [check] = [each.check for each in workspace.status("v", check=True).collections]
         assert check is not None

@@ -350,6 +350,12 @@ def test_the_filter_that_nothing_meets_is_named(tmp_path: Path) -> None:
         assert hint("quagga", tags=("drawngs/maps",)) == (
             "No document has the tag 'drawngs/maps'; did you mean 'drawings/maps'?"
         )
+        assert hint("tag:drawngs/maps quagga") == (
+            "No document has the tag 'drawngs/maps'; did you mean 'drawings/maps'?"
+        )
+        assert hint("tag:夕食") == "No document has the tag '夕食'."
+        left_out = "Nothing matches all of tag:drawings -tag:夕食. Leave some of them out."
+        assert hint("tag:drawings zebra -tag:夕食") == left_out
         assert hint("zebra", tags=("drawings",)) == "Nothing matches. Try other words, or fewer filters."
         assert hint("zebra") == "Nothing matches. Try other words."
         assert hint("quagga path:nowhere") == "Nothing matches path:nowhere. Leave it out."

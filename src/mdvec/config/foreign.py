@@ -17,8 +17,6 @@ from mdvec.errors import ConfigError, nearest_names
 
 _MS_PER_S = 1000
 _MAX_NAMED = 10
-# A name so near is a misspelt one; names in other sections resemble each other less.
-_RESEMBLANCE = 0.8
 # n aliases expand to at most about e^(n/e) values.
 _MAX_ALIASES = 20
 # The time to read YAML grows with the square of its depth.
@@ -260,7 +258,7 @@ def _translation(path: Path, values: object, table: _Table) -> Translation:
             case None if ours := schema.named(name):
                 settings.setdefault(ours, Setting(value, origin, folder))
             case None:
-                unknown[name] = next(iter(nearest_names(name, table, cutoff=_RESEMBLANCE)), "")
+                unknown[name] = next(iter(nearest_names(name, table)), "")
     names = {name for name, _ in leaves}
     sections = {name.partition(".")[0] for name in names & {*table}}
     # Pages ask users to add our setting to such a file, however little else is in it.

@@ -256,7 +256,8 @@ def _read_values(source: str, content_start: int) -> Frontmatter:
         warnings = _duplicate_keys(node)
         values = _json_mapping(loader.construct_document(node))
     except (_RefusedError, yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        if source[:1].isspace() or not _KEY.search(source):
+        keys = _TAB_BEFORE_KEY.sub("", source)
+        if not (_KNOWN_KEY if source[:1].isspace() else _KEY).search(keys):  # indented text may be code
             return Frontmatter()
         return _recovered(source, content_start, error)
     return Frontmatter(values, content_start, warnings)

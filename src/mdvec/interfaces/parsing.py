@@ -163,7 +163,7 @@ def allowed(schema: JsonObject, written: str) -> str:
 def _unknown(place: str, taken: Iterable[str]) -> str:
     name = place.rpartition(".")[2]
     known = f"it takes {', '.join(f'`{each}`' for each in taken)}" if taken else "it takes none"
-    return f"unknown argument `{short_repr(place)[1:-1]}`{did_you_mean(name.lower(), taken) or f'; {known}'}"
+    return f"unknown argument `{short_repr(place)[1:-1]}`{did_you_mean(name, taken) or f'; {known}'}"
 
 
 def _allowed(schema: JsonObject, value: object, written: str, *, is_outside: bool) -> str:
@@ -177,7 +177,7 @@ def _allowed(schema: JsonObject, value: object, written: str, *, is_outside: boo
     words = [word for each in variants for word in each.get("enum", ())]
     one_of = [f"one of {', '.join(words)}"] if words else []
     kinds = [_KINDS[each["type"]] for each in variants if "type" in each]
-    near = did_you_mean(value.lower(), words) if isinstance(value, str) else ""
+    near = did_you_mean(value, words) if isinstance(value, str) else ""
     return f"{' or '.join([*one_of, *kinds])}, not {written}{near}"
 
 

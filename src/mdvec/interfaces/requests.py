@@ -39,35 +39,41 @@ Limit = Annotated[int, Meta(ge=1, le=1000)]
 _Positive = Annotated[int, Meta(ge=1)]
 _Cosine = Annotated[float, Meta(ge=-1, le=1)]
 _Score = Annotated[float, Meta(ge=0, le=1)]
+_Path = Annotated[str, doc("as hits show it")]
+_Places = Annotated[tuple[str, ...], doc("all if empty")]
+_Collection = Annotated[str | None, doc("of the path, if several have it")]
+_OneOrAll = Annotated[str | None, doc("all if left out")]
+_Section = Annotated[str | None, doc("heading, instead of lines")]
+_Tokens = Annotated[_Positive | None, doc("of all texts together")]
 
 
 class SearchRequest(Struct, frozen=True, kw_only=True):
     """A search as it is requested; None leaves a setting to the configuration."""
 
-    query: str
+    query: Annotated[str, doc("words or a question")]
     queries: Annotated[tuple[str, ...], doc("up to 4 others, merged")] = ()
-    collections: tuple[str, ...] = ()
+    collections: _Places = ()
     tags: Annotated[tuple[str, ...], doc("a also finds a/b")] = ()
-    tag_match: TagMatch = TagMatch.ANY
+    tag_match: Annotated[TagMatch, doc("one of the tags, or all")] = TagMatch.ANY
     alias_prefix: Annotated[str | None, doc("start of an alias", "programs")] = None
     path: Annotated[str | None, doc("glob: 2026/**")] = None
     where: Annotated[tuple[str, ...], doc("properties: author=Ann, rating>=4")] = ()
     depth: Annotated[tuple[Depth, ...], doc("heading levels")] = ()
     updated_since: Annotated[str | None, doc("date or 7d")] = None
-    updated_until: str | None = None
+    updated_until: Annotated[str | None, doc("date or 7d")] = None
     linked_to: Annotated[str | None, doc("path")] = None
-    links: LinkFilter | None = None
+    links: Annotated[LinkFilter | None, doc("no links at all, or one that leads nowhere")] = None
     include_superseded: Annotated[bool, doc("older versions")] = False
     clean_only: Annotated[bool, doc("unchanged files")] = False
-    limit: Limit | None = None
+    limit: Annotated[Limit | None, doc("most results")] = None
     mode: Annotated[SearchMode | None, doc("dense: meaning; lexical: words")] = None
     threshold: Annotated[_Cosine | None, doc("least cosine", "programs")] = None
     min_score: Annotated[_Score | None, doc("0 shows all")] = None
-    all_similar: bool = False
-    sort: SortBy | None = None
-    per_document: Annotated[_Positive | None, doc()] = None
-    expand: Expansion | None = None
-    max_tokens: _Positive | None = None
+    all_similar: Annotated[bool, doc("like texts as hits of their own")] = False
+    sort: Annotated[SortBy | None, doc("order of the hits")] = None
+    per_document: Annotated[_Positive | None, doc("most hits of one")] = None
+    expand: Annotated[Expansion | None, doc("text around a hit")] = None
+    max_tokens: _Tokens = None
     rerank: Annotated[bool, doc("with the configured reranker", "programs")] = True
 
 
@@ -81,41 +87,37 @@ DOCUMENT_FILTERS = (
 class AgentSearchRequest(SearchRequest, frozen=True, kw_only=True):
     """A search as an agent may request it."""
 
-    limit: Annotated[int, Meta(ge=1, le=MAX_HITS)] | None = None
+    limit: Annotated[Annotated[int, Meta(ge=1, le=MAX_HITS)] | None, doc("most results")] = None
 
 
-class DocumentRequest(Struct, frozen=True, kw_only=True):
+class OutlineRequest(Struct, frozen=True, kw_only=True):
+    """The outline of a document as it is requested."""
+
+    path: _Path
+    collection: _Collection = None
+
+
+class DocumentRequest(OutlineRequest, frozen=True, kw_only=True):
     """A document, or a part of it, as it is requested."""
 
-    path: Annotated[str, doc("as hits show it")]
-    collection: str | None = None
     lines: Annotated[str | None, doc("10:40")] = None
-    section: Annotated[str | None, doc("heading, instead of lines")] = None
+    section: _Section = None
 
 
 class ReadRequest(Struct, frozen=True, kw_only=True):
     """Documents, or parts of them, as they are requested."""
 
     path: Annotated[tuple[str, ...], doc("as in hits, a.md:10-40, or globs")]
-    collection: str | None = None
+    collection: _Collection = None
     lines: Annotated[str | None, doc("10:40")] = None
-    section: str | None = None
-    max_tokens: _Positive | None = None
+    section: _Section = None
+    max_tokens: _Tokens = None
 
 
-class RelatedRequest(Struct, frozen=True, kw_only=True):
+class RelatedRequest(OutlineRequest, frozen=True, kw_only=True):
     """A document, and the number of others on its subject to find."""
 
-    path: str
-    collection: str | None = None
-    limit: Annotated[int, Meta(ge=1, le=100)] = 5
-
-
-class OutlineRequest(Struct, frozen=True, kw_only=True):
-    """The outline of a document as it is requested."""
-
-    path: str
-    collection: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=100), doc("most documents")] = 5
 
 
 class LinksRequest(OutlineRequest, frozen=True, kw_only=True):
@@ -127,26 +129,26 @@ class LinksRequest(OutlineRequest, frozen=True, kw_only=True):
 class MapRequest(LinksRequest, frozen=True, kw_only=True):
     """The sections and the surroundings of a document, as an agent may request them."""
 
+    path: str  # as that of ``get_doc``, whose description an agent has read
     related: Annotated[int, Meta(ge=0, le=20), doc("how many")] = 0
 
 
 class CollectionRequest(Struct, frozen=True, kw_only=True):
     """One collection, or all of them."""
 
-    collection: str | None = None
+    collection: _OneOrAll = None
 
 
 class TagsRequest(Struct, frozen=True, kw_only=True):
     """The tags of some collections, or of all."""
 
-    collections: tuple[str, ...] = ()
+    collections: _Places = ()
 
 
-class StatusRequest(Struct, frozen=True, kw_only=True):
+class StatusRequest(CollectionRequest, frozen=True, kw_only=True):
     """One collection with the state of each file, or all collections; perhaps compared with the sources."""
 
-    collection: str | None = None
-    check: bool = False
+    check: Annotated[bool, doc("compare with the sources")] = False
 
 
 class NoArguments(Struct, frozen=True):

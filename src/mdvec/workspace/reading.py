@@ -230,12 +230,9 @@ def _outline_section(section: Section, numbers: Mapping[int, int], body: str) ->
 
 
 def _headings_hint(sections: Sequence[Section], wanted: str) -> str:
-    headings = list(dict.fromkeys(section.heading for section in sections if section.level))
-    if not headings:
-        return "The document has no headings."
-    headings = [heading[:_MAX_HEADING_CHARS] for heading in headings[:_MAX_COMPARED_HEADINGS]]
-    near = nearest_names(wanted[:_MAX_HEADING_CHARS], headings, most=3) or headings[:8]
-    return f"It has: {', '.join(near)}."
+    headings = list(dict.fromkeys(each.heading[:_MAX_HEADING_CHARS] for each in sections if each.level))
+    near = nearest_names(wanted, headings[:_MAX_COMPARED_HEADINGS], most=3) or headings[:8]
+    return f"It has: {', '.join(near)}." if near else "The document has no headings."
 
 
 def cut(document: StoredDocument, lines: Lines) -> tuple[str, int, int]:

@@ -73,6 +73,7 @@ def test_an_empty_block_is_frontmatter_without_values() -> None:
         '{"a": b: c,\n}\nText',
         "---\n\nA quotation, with colon: yes: and brackets [\n\n---\n",
         "---\njust words\n---\n",
+        "---\n\tif x:\n\t\tdo: y\n---\n",  # code
         "---\n- a list\n---\n",
         "---\n" + "a: b\n" * (MAX_CHARS // 4) + "---\n",
         "",
@@ -112,6 +113,8 @@ def test_what_is_no_mapping_at_the_top_stays_content(text: str) -> None:
         ("tags:a\ntitle: T", {"tags": "a", "title": "T"}),
         ("title： 全角\ntags： a\nx: 1", {"title": "全角", "tags": "a", "x": 1}),
         ("title: T\n\ttags: [a]", {"title": "T", "tags": ["a"]}),
+        ("\towner: x\ntags: [a]", {"owner": "x", "tags": ["a"]}),
+        ("\ttitle: T\n\ttags: [a]", {"title": "T", "tags": ["a"]}),
         ("tags:\n- a\n-b\nx: 1", {"tags": ["a", "b"], "x": 1}),
         ("url: https://x.y: z\nx: 1", {"url": "https://x.y: z", "x": 1}),
     ],

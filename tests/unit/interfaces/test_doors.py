@@ -14,6 +14,7 @@ from tests.unit.interfaces.fake_workspace import HIT, RESULT, FakeWorkspace
 
 from mdvec.config import Config
 from mdvec.interfaces.app import build_app
+from mdvec.interfaces.http.api import description
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.rpc.methods import all_methods
@@ -45,6 +46,16 @@ def over_rpc(workspace: FakeWorkspace, **given: object) -> Any:
     """Return the result of ``mdvec.search``."""
     method = all_methods(workspace)["mdvec.search"]
     return method.call(msgspec.convert(given, method.params))
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+def test_every_argument_is_described(operation: Operation) -> None:
+    """To those who read the description at /api, and call the same by JSON-RPC."""
+    of_post = operation.request_schema["properties"]
+    [post, *get] = [description()["paths"][f"/api/{operation.name}"].get(each) for each in ("post", "get")]
+    assert post["requestBody"]["content"]["application/json"]["schema"]["properties"] == of_post
+    of_get = [each["schema"] for method in filter(None, get) for each in method["parameters"]]
+    assert [each for each in (*of_post.values(), *of_get) if not each.get("description")] == []
 
 
 @pytest.mark.parametrize("search", [over_http, over_rpc])

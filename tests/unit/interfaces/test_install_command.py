@@ -268,6 +268,22 @@ def test_a_token_is_named_and_never_written(
     assert ("next: set" in outcome.err) is bool(header)
 
 
+@pytest.mark.parametrize("is_clone", [True, False])
+def test_an_environment_in_a_clone_is_named(
+    mdvec: Mdvec, tmp_path: Path, cursor: Path, monkeypatch: pytest.MonkeyPatch, is_clone: bool
+) -> None:
+    """The entry is of no use once that folder is moved; tools install elsewhere."""
+    prefix = tmp_path / "clone" / ".venv"
+    prefix.mkdir(parents=True)
+    if is_clone:
+        (tmp_path / "clone" / "pyproject.toml").touch()
+    monkeypatch.setattr("sys.prefix", str(prefix))
+    outcome = home(mdvec, tmp_path, "install", "cursor")
+    assert cursor.exists()
+    reminder = f"it starts mdvec from {prefix}: run this again after you move or rebuild that folder"
+    assert (reminder in outcome.err) is is_clone
+
+
 @pytest.mark.parametrize(
     "args",
     [

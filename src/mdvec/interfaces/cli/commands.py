@@ -52,8 +52,6 @@ TARGETS = {
 }
 """The module and the name of each command, in the order of the help."""
 
-_RESEMBLANCE = 0.7  # less is a word to search for, as "rent" is not "preset"
-
 _FIRST = 8
 _MORE = {
     "find": ("related", "tags"),
@@ -96,7 +94,7 @@ class LazyGroup(CommandGroup):
             if ctx.resilient_parsing:  # the shell asks for completions
                 return None
             search = f"; {shlex.join(['mdvec', 'search', cmd_name])!r} searches for it"
-            near = did_you_mean(cmd_name, self._targets, quote="'", cutoff=_RESEMBLANCE)
+            near = did_you_mean(cmd_name, self._targets, quote="'")
             ctx.fail(f"there is no command {cmd_name!r}{near or search}")
         module, _, attribute = target.partition(":")
         command: click.Command = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), attribute)
@@ -167,8 +165,9 @@ def _message(error: click.ClickException) -> str:
     """Return the problem in the same words as all doors."""
     match error:
         case click.NoSuchOption(option_name=name):
-            near = f"; did you mean `{error.possibilities[0]}`?" if error.possibilities else ""
-            return f"unknown option `{name}`{near}"
+            params = error.ctx.command.params if error.ctx else ()
+            long = [option for param in params for option in param.opts if option.startswith("--")]
+            return f"unknown option `{name}`{did_you_mean(name, long)}"
         case click.MissingParameter(param=param) if param is not None:
             choices = param.type.choices if isinstance(param.type, click.Choice) else ()
             return f"`{name_of(param)}` is missing" + f"; it is one of {', '.join(choices)}" * bool(choices)

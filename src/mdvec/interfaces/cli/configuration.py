@@ -74,7 +74,8 @@ def path(session: Session) -> None:
 def import_(session: Session, file: Path) -> None:
     """Translate another program's settings into those of mdvec.
 
-    The text is TOML and can be saved as mdvec.toml.
+    FILE is .search-docs.json, or config.yaml or config.toml of such a program. What is printed is TOML and
+    can be saved as mdvec.toml.
     """
     from mdvec.config.foreign import translated
 
@@ -124,7 +125,7 @@ def list_presets(session: Session) -> None:
 @preset.command("show")
 @click.argument("name", shell_complete=presets)
 def show_preset(session: Session, name: str) -> None:
-    """Print a preset, to change it and save it as your own."""
+    """Print the preset NAME, to change it and save it as your own."""
     from mdvec.config.presets import load_preset
 
     write(load_preset(name, cwd=session.cwd).text.rstrip("\n") + "\n")

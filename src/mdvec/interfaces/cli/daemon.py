@@ -218,8 +218,7 @@ def uninstall(session: Session) -> None:
 def open_(session: Session, /, query: tuple[str, ...], address: str | None, no_browser: bool) -> int:
     """Search and read in a browser.
 
-    Opens the page of the daemon if it is running, else serves it until Ctrl-C. Words after the command are
-    searched at once.
+    Opens the page of the daemon if it is running, else serves it until Ctrl-C. A QUERY is searched at once.
     """
     browse: Callable[[str], object] = str if no_browser else webbrowser.open
     page = "/?" + urlencode({"q": " ".join(query)}) if query else "/"

@@ -262,7 +262,7 @@ def _options(mode: str, by: str | None, *, baselines: bool) -> Options:
 def feedback(
     session: Session, /, query: tuple[str, ...], name: str | None, file: Path | None, **judged: Any
 ) -> None:
-    """Record which documents answered a question, for 'mdvec eval'."""
+    """Record which documents answered a query, for 'mdvec eval'."""
     from mdvec.evaluation.own_questions import give_feedback
 
     with session.open() as (workspace, _):

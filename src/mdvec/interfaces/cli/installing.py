@@ -129,7 +129,7 @@ def install(
         note(f"{path} already has this entry: nothing to do")
     if url is None and (changed or dry_run):
         needs = {session.load_config().config.embedding.provider} if dry_run else _providers(session)
-        _note_missing_keys(session, needs, {*env, *references}, can_refer=client.passes_variables)
+        _note_needs(session, needs, {*env, *references}, can_refer=client.passes_variables)
     if not changed or dry_run:
         return
     note(f"{client.title} finds mdvec as {name!r}: {path}")
@@ -220,10 +220,10 @@ def _providers(session: Session) -> set[str]:
     return found
 
 
-def _note_missing_keys(
-    session: Session, providers: set[str], env: Container[str], *, can_refer: bool
-) -> None:
-    """Name the keys that models and sources need and that the entry does not hold."""
+def _note_needs(session: Session, providers: set[str], env: Container[str], *, can_refer: bool) -> None:
+    """Name the clone that the entry needs, and the keys that models and sources need and it does not hold."""
+    if Path(sys.prefix).with_name("pyproject.toml").exists():  # a clone, which people move
+        note(f"it starts mdvec from {sys.prefix}: run this again after you move or rebuild that folder")
     reference = "--env-ref {} or " if can_refer else ""
     config = session.load_config().config
     for provider in sorted(providers):

@@ -52,7 +52,10 @@ def get(
     with_links: bool,
     steps: int,
 ) -> None:
-    """Print a document, a part of it, its headings or its links."""
+    """Print a document, a part of it, its headings or its links.
+
+    PATH is as results show it, such as notes/a.md or notes/a.md:10-20; the name of a note is enough.
+    """
     if with_links or outline:
         option = "--links" if with_links else "--outline"
         if lines is not None or section is not None or (with_links and outline):
@@ -215,7 +218,10 @@ def ls(session: Session, /, **options: Any) -> None:
 @format_option("text", "json", "jsonl", "paths")
 @daemon_option
 def related(session: Session, path: str, name: str | None, limit: int) -> None:
-    """Find documents on the same subject as a given one."""
+    """Find documents on the same subject as a given one.
+
+    PATH is as results show it; the name of a note is enough.
+    """
     with session.reading(name) as (workspace, config):
         result = workspace.browse.related(path, collection=name, limit=limit)
     if session.output != "json":

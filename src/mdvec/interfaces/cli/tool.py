@@ -182,7 +182,8 @@ def disable(session: Session, name: str) -> None:
 def context(session: Session, name: str, folder: str | None, text: str | None, remove: bool) -> None:
     """Describe in a sentence what a folder contains; hits show it.
 
-    PATH is relative to the source, '.' for all of it. Without PATH, list the contexts of the collection.
+    PATH is relative to the source, '.' for all of it, and TEXT the sentence. Without PATH, list the contexts
+    of the collection.
     """
     if (folder is None) is not (text is None and not remove) or (text is not None and remove):
         msg = "PATH needs a sentence, or --remove"

@@ -70,7 +70,7 @@ def api_routes(workspace: Workspace, on_bug: OnBug) -> WebDoor:
         name, known = request.path_params["name"], [each.name for each in OPERATIONS]
         if name in known:
             raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": "POST"})
-        near = did_you_mean(name.lower(), known) or f"; {API_PATH} lists all."
+        near = did_you_mean(name, known) or f"; {API_PATH} lists all."
         return problem(HTTPStatus.NOT_FOUND, f"There is no operation {short_repr(name)}{near}")
 
     routes = [

@@ -35,6 +35,12 @@ FILTERS = (
 SEARCHED = tuple(name for name in schema_of(AgentSearchRequest, "mcp")["properties"] if name != "links")
 """The arguments of a search."""
 
+# Agents pay for each description with every question: about 12 tokens, of the 3,000 that all tools may take.
+_CLEAR = frozenset(
+    ("query", "collections", "collection", "tag_match", "updated_until", "limit", "all_similar", "sort")
+) | {"per_document", "expand", "max_tokens", "section"}
+"""The arguments whose names, values or neighbours tell an agent enough."""
+
 
 def input_schema(
     kind: type[Struct], only: Sequence[str] = (), *, limit: int | None = None, describes: bool = True
@@ -45,7 +51,9 @@ def input_schema(
     """
     schema = schema_of(kind, "mcp")
     arguments = ((name, schema["properties"][name]) for name in only or schema["properties"])
-    properties = {name: _argument(each, describes=describes) for name, each in arguments}
+    properties = {
+        name: _argument(each, describes=describes and name not in _CLEAR) for name, each in arguments
+    }
     if limit is not None and "limit" in properties:
         properties["limit"]["default"] = min(limit, requests.MAX_HITS)
     required = [name for name in schema["required"] if name in properties]
@@ -269,7 +277,7 @@ async def list_prompts(
 
 def no_prompt(name: str) -> MCPError:
     """Return the error about a prompt that is not there, with the nearest."""
-    near = did_you_mean(name.lower(), [ANSWER.name])
+    near = did_you_mean(name, [ANSWER.name])
     return MCPError(types.INVALID_PARAMS, f"there is no prompt {short_repr(name)}{near}")
 
 

@@ -117,7 +117,7 @@ class Resources:
             case types.PromptReference(name=name):
                 raise no_prompt(name)
             case types.ResourceTemplateReference(uri=uri):
-                near = did_you_mean(uri.lower(), [TEMPLATE])
+                near = did_you_mean(uri, [TEMPLATE])
                 raise MCPError(types.INVALID_PARAMS, f"there is no template {short_repr(uri)}{near}")
 
     def _of_template(self, name: str, begun: str, collection: str | None) -> list[str]:

@@ -82,7 +82,7 @@ class Tools:
             content = types.TextContent(type="text", text=wording.failure_text(failure))
             return types.CallToolResult(content=[content], is_error=True)
         known = ", ".join(f"`{each}`" for each in tools)
-        near = did_you_mean(params.name.lower(), tools) or f"; there are {known}"
+        near = did_you_mean(params.name, tools) or f"; there are {known}"
         msg = f"there is no tool {short_repr(params.name)}{near}"
         raise MCPError(types.INVALID_PARAMS, msg)
 

@@ -41,6 +41,25 @@ def test_the_definitions_of_three_collections_take_few_tokens() -> None:
     assert estimate_token_count(INSTRUCTIONS) <= 150
 
 
+def test_arguments_are_described_but_for_the_clear_ones() -> None:
+    """A new one is described, or its name is listed as clear; the list names no argument that is gone.
+
+    ``list_docs`` and the tools of collections say that they search.
+    """
+    search, get_doc, _, outline, *others = defined()
+    described = [search, get_doc, outline, *(each for each in others if each.name in GENERAL)]
+    lacking = {
+        f"{tool.name}.{name}" if name == "path" else name
+        for tool in described
+        for name, argument in tool.input_schema["properties"].items()
+        if "description" not in argument
+    }
+    assert lacking == {
+        *("query", "collections", "collection", "tag_match", "updated_until", "limit", "all_similar", "sort"),
+        *("per_document", "expand", "max_tokens", "section", "get_outline.path"),
+    }
+
+
 def test_the_general_tools_come_first_then_collections_by_name() -> None:
     """The order does not depend on that of the collections, so a client's cache of it holds."""
     names = [tool.name for tool in defined()]
