@@ -385,7 +385,7 @@ def test_a_note_without_text_is_no_text_for_a_service(tmp_path: Path) -> None:
         for query in ("空", "nothing", "tag:void"):
             assert "empty.md" not in {hit.path for hit in workspace.search(SearchQuery(query)).hits}
         assert ("void", 1) in [(each.tag, each.documents) for each in workspace.tags()]
-        listed = "Only notes without text have the tag 'void'. 'mdvec ls --tag void' lists them."
+        listed = "Only notes without text have the tag 'void': they are listed, but not searched."
         by_option = SearchQuery("宿", filters=Filters(tags=("void",)))
         for search in (SearchQuery("tag:void"), SearchQuery("tag:void 宿"), by_option):
             assert workspace.search(search).hint == listed

@@ -358,7 +358,9 @@ def test_the_filter_that_nothing_meets_is_named(tmp_path: Path) -> None:
         assert hint("tag:drawings zebra -tag:夕食") == left_out
         assert hint("zebra", tags=("drawings",)) == "Nothing matches. Try other words, or fewer filters."
         assert hint("zebra") == "Nothing matches. Try other words."
-        assert hint("quagga path:nowhere") == "Nothing matches path:nowhere. Leave it out."
+        assert hint("path:nowhere") == "Nothing matches path:nowhere. Leave it out."
+        both = "Nothing matches tag:drawings and the words. Try other words, or leave it out."
+        assert hint("zebra tag:drawings") == both
         quoted = 'Nothing matches "golden ticket". Without quotation marks, its words are searched for.'
         assert hint('"golden ticket"') == quoted
         assert workspace.browse.unmet(Filters(tags=("drawings",))) == ""

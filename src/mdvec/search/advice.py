@@ -11,7 +11,7 @@ from msgspec import Struct
 from mdvec.search.exact import without_date
 from mdvec.search.interpretation import Interpretation
 from mdvec.search.passages import ScoredPassage
-from mdvec.text.operators import QUOTES
+from mdvec.text.operators import QUOTES, parse_query
 from mdvec.text.quantity import quantity
 from mdvec.text.scripts import holds_unspaced
 from mdvec.types.collection import Collection
@@ -169,15 +169,18 @@ def missed_words(
     return unknown
 
 
-def unmatched(query: SearchQuery, operators: Sequence[str]) -> str:
+def unmatched(query: SearchQuery) -> str:
     """Return a hint for a query whose words, or operators, nothing matches."""
-    match operators:
-        case ():
+    parsed = parse_query(query.text)
+    match [each.typed for each in parsed.operators]:
+        case []:
             fewer = ", or fewer filters" if query.filters != Filters() else ""
             return f"Nothing matches. Try other words{fewer}."
-        case (phrase,) if phrase[:1] in QUOTES:
+        case [phrase] if phrase[:1] in QUOTES:
             return f"Nothing matches {phrase}. Without quotation marks, its words are searched for."
-        case (operator,):
+        case [operator] if any(map(str.strip, parsed.plain)):
+            return f"Nothing matches {operator} and the words. Try other words, or leave it out."
+        case [operator]:
             return f"Nothing matches {operator}. Leave it out."
         case several:
             return f"Nothing matches all of {' '.join(several)}. Leave some of them out."

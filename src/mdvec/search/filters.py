@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 from unicodedata import category
@@ -16,6 +16,7 @@ from mdvec.search.references import backlinks_of, find_reference, not_found, rea
 from mdvec.stores.interface import View
 from mdvec.text.folding import fold_characters, spelled
 from mdvec.text.links import CONVERTERS, DOCUMENT_SUFFIXES, file_key, link_key, resolve
+from mdvec.text.operators import Field, parse_query
 from mdvec.text.properties import as_number, fold_property, is_date
 from mdvec.types.collection import Collection
 from mdvec.types.document import Link, LinkKind
@@ -273,6 +274,29 @@ def unmet(filters: Filters, where: Where, view: View) -> str:
         if not view.documents.newest(alone, limit=1):
             return f"No document {words}."
     return "No document meets all the filters. Leave some of them out."
+
+
+def unfound(filters: Filters, texts: Iterable[str], collections: Sequence[Collection], view: View) -> str:
+    """Return what to change in filters or operators for tags that no text meets; empty if one meets them.
+
+    Args:
+        filters: The filters of a query.
+        texts: Its texts, as typed.
+        collections: Where it looks.
+        view: The snapshot.
+    """
+    for text in texts:
+        operators = parse_query(text).operators
+        typed = [each.text for each in operators if each.field is Field.TAG and not each.negated]
+        tags = tuple(dict.fromkeys((*filters.tags, *typed)))
+        required = replace(filters, tags=tags)
+        where = narrowed(required, collections, view)
+        if hint := unmet(required, where, view):
+            return hint
+        if tags and not view.chunks.places_in([*view.documents.titles(where)], where, 1):
+            named = ", ".join(f"'{tag}'" for tag in tags)
+            return f"Only notes without text have the tag {named}: they are listed, but not searched."
+    return ""
 
 
 def _one_by_one(where: Where) -> Iterator[tuple[str, Where]]:

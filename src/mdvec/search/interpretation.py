@@ -37,7 +37,6 @@ class Interpretation(Struct, frozen=True):
         typed: The same without corrections. It is embedded, since a model sees through a typo.
         where: Which chunks may be found.
         searched: The query as typed, with corrections.
-        operators: The operators as typed.
         corrections: From mistyped words to the known words that replace them.
         unknown_words: Words that no document of the searched collections contains.
         is_foreign: Whether these are all of several words.
@@ -49,7 +48,6 @@ class Interpretation(Struct, frozen=True):
     typed: str
     where: Where
     searched: str
-    operators: tuple[str, ...] = ()
     corrections: Mapping[str, str] = field(default_factory=dict)
     unknown_words: tuple[str, ...] = ()
     is_foreign: bool = False
@@ -78,7 +76,6 @@ def interpret(query: str, where: Where, view: View, is_word: Callable[[str], boo
         typed=" ".join(filter(None, (typed, *prefixed))),
         where=where,
         searched=searched,
-        operators=tuple(each.typed for each in parsed.operators),
         corrections=spelling.corrections,
         unknown_words=spelling.unknown,
         is_foreign=spelling.is_foreign,

@@ -31,7 +31,7 @@ from mdvec.search.advice import (
 from mdvec.search.candidates import Candidates
 from mdvec.search.exact import Exact, find_exact
 from mdvec.search.families import folded
-from mdvec.search.filters import clean, narrowed, unmet, without_document
+from mdvec.search.filters import clean, narrowed, unfound, without_document
 from mdvec.search.fusion import fuse, with_feedback
 from mdvec.search.hits import Shown, show_hits, with_files
 from mdvec.search.interpretation import Interpretation, interpret
@@ -225,11 +225,12 @@ def search(
     activities = view.collections.activities() if index.pending_chunks or index.partial else []
     hint = None
     if not hits:
+        texts = (query.text, *query.queries) if path is None else ("",)
         hint = (
             hidden(query, found.hidden)
             or index.hint(found.mode, commands)
-            or (unmet(query.filters, allowed, view) if searched and not found.shown.hits else "")
-            or ("" if found.weaker else unmatched(query, found.meant[0].operators))
+            or (unfound(query.filters, texts, collections, view) if searched and not found.shown.hits else "")
+            or ("" if found.weaker else unmatched(query))
         )
     return SearchResult(
         query=asked.query.text,

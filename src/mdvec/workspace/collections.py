@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -22,11 +21,9 @@ from mdvec.errors import (
     WorkspaceClosedError,
 )
 from mdvec.files import inside
-from mdvec.search.filters import narrowed, unmet
 from mdvec.stores.interface import Store, View
 from mdvec.stores.pool import closed_on_error
 from mdvec.text.folding import nfc, spelled
-from mdvec.text.operators import Field, parse_query
 from mdvec.types.collection import (
     DEFAULT_SOURCE,
     ChunkingSpec,
@@ -37,7 +34,6 @@ from mdvec.types.collection import (
     check_collection_name,
 )
 from mdvec.types.folder_context import CONTEXT_FILE, MAX_CHARS, FolderContext, context_line
-from mdvec.types.query import Filters, SearchQuery
 from mdvec.types.report import ImportMode
 from mdvec.types.store_report import PublishedVersion
 from mdvec.workspace.database import (
@@ -246,28 +242,6 @@ class Collections:
         if self.published is not None:
             return PUBLISH_AGAIN
         return f"'{self.place.import_command(names, ImportMode.UPDATE)}' {effect}"
-
-    def unmet_tag(self, query: SearchQuery, searched: Sequence[Collection], view: View) -> str:
-        """Return which tag that a query asks for has nothing to find, and the one that may be meant.
-
-        Args:
-            query: A query that finds nothing.
-            searched: The collections.
-            view: The snapshot.
-
-        Returns:
-            A hint; empty if text below each tag is searched.
-        """
-        operators = [each for text in (query.text, *query.queries) for each in parse_query(text).operators]
-        typed = [each.text for each in operators if each.field is Field.TAG and not each.negated]
-        for tag in dict.fromkeys((*typed, *query.filters.tags)):
-            where = narrowed(Filters(tags=(tag,)), searched, view)
-            if hint := unmet(where.filters, where, view):
-                return hint
-            if not view.chunks.places_in(list(view.documents.titles(where)), where, 1):
-                listing = shlex.join(["mdvec", "ls", "--tag", tag])
-                return f"Only notes without text have the tag '{tag}'. {listing!r} lists them."
-        return ""
 
     # --- writing -------------------------------------------------------------------------------
 

@@ -295,10 +295,7 @@ class Workspace:
             searched = [self._stages.searched(each, view) for each in chosen]
             reranker = self._stages.models.reranker
             ready = None if reranker is None else reranker.ready()
-            result = search(asked, searched, view, self._collections, ready)
-            is_empty = result.total_chunks and not result.hits and asked.related_to is None
-            hint = self._collections.unmet_tag(asked.query, chosen, view) if is_empty else ""
-            return replace(result, hint=hint) if hint else result
+            return search(asked, searched, view, self._collections, ready)
 
     def opened_elsewhere(self) -> Callable[[], Workspace]:
         """Return what opens the database in another process, where it must exist."""
