@@ -13,7 +13,9 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +186,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], metavar="VARIANT", help="these variants alone")
     parser.add_argument("--only-set", nargs="+", default=[], metavar="NAME", help="these sets alone")
     parser.add_argument("--questions", type=int, default=QUESTIONS, metavar="N", help="of each set")
+    parser.add_argument("--processes", type=int, default=1, metavar="N", help="measure N sets at a time")
     parser.add_argument("--embed-cache", type=Path, metavar="DIR", help="keep the indexes here")
     parser.add_argument("--output", type=Path, default=RESULTS / "ablations.json", metavar="F")
     parser.add_argument("--markdown", action="store_true", help="print the table")
@@ -191,16 +194,34 @@ def main() -> None:
     if not arguments.folders:
         print(table(json.loads(arguments.output.read_text(encoding="utf-8"))["result"]))
         return
-    chosen = [each for each in variants() if not arguments.only or each.name in arguments.only]
-    embedder = _Remembering(Stages(Config()).models.for_(None).known())
+    names = [
+        (folder, judged.set.name)
+        for folder in arguments.folders
+        for judged in find_sets(folder, arguments.only_set, MIN_GRADES)
+    ]
+    only, count = arguments.only, arguments.questions
+    one = partial(measure_named, only=only, count=count, cache=arguments.embed_cache)
     scores: dict[str, dict[str, list[float]]] = {}
-    for folder in arguments.folders:
-        for judged in find_sets(folder, arguments.only_set, MIN_GRADES):
-            name = judged.set.name
-            scores[name] = measure(judged, chosen, arguments.questions, arguments.embed_cache, embedder)
-            print(name, f"{np.mean(scores[name][SHIPPED]):.4f}", file=sys.stderr, flush=True)
-            write_result("ablations", result_of(scores, chosen, arguments.questions), arguments.output)
-    print(table(result_of(scores, chosen, arguments.questions)))
+    with ProcessPoolExecutor(arguments.processes, get_context("spawn")) as pool:
+        for (_, name), found in zip(names, pool.map(one, *zip(*names, strict=True)), strict=True):
+            scores[name] = found
+            print(name, f"{np.mean(found[SHIPPED]):.4f}", file=sys.stderr, flush=True)
+            write_result("ablations", result_of(scores, chosen_of(only), count), arguments.output)
+    print(table(result_of(scores, chosen_of(only), count)))
+
+
+def chosen_of(only: Sequence[str]) -> list[Variant]:
+    """Return the variants of some names; all for none."""
+    return [each for each in variants() if not only or each.name in only]
+
+
+def measure_named(
+    folder: Path, name: str, *, only: Sequence[str], count: int, cache: Path | None
+) -> dict[str, list[float]]:
+    """Measure the set of a name; see :func:`measure`. A process of its own can do it."""
+    [judged] = find_sets(folder, [name], MIN_GRADES)
+    embedder = _Remembering(Stages(Config()).models.for_(None).known())
+    return measure(judged, chosen_of(only), count, cache, embedder)
 
 
 def result_of(
