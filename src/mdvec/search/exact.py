@@ -18,10 +18,11 @@ from mdvec import run
 from mdvec.search.words import Words
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace, StoredChunk
-from mdvec.text.folding import fold_name
+from mdvec.text.folding import fold_name, normalise
 from mdvec.text.matches import is_heading, phrase_finder
 from mdvec.text.scripts import HAN, KATAKANA, UNSPACED, holds_unspaced
-from mdvec.text.terms import in_other_kana, kana_words, phrase_terms
+from mdvec.text.spellings import other_spellings
+from mdvec.text.terms import phrase_terms
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Where
 
@@ -137,12 +138,13 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
 
 
 def _finder(text: str) -> Callable[[str], bool] | None:
-    """Return a predicate: True for a text that holds the query; a single word may be in the other kana."""
+    """Return a predicate: True for a text that holds the query; a single word may be spelled otherwise."""
     holds = phrase_finder(text)
-    if kana_words(text) != [text]:
+    folded = normalise(text)
+    finders = [holds, *map(phrase_finder, other_spellings(folded).get(folded, ()))]
+    if len(finders) == 1:
         return holds
-    in_other = phrase_finder(in_other_kana(text))
-    return lambda each: any(finder is not None and finder(each) for finder in (holds, in_other))
+    return lambda each: any(finder is not None and finder(each) for finder in finders)
 
 
 def _in_few(found: Sequence[_Named], most: int) -> frozenset[ChunkId]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -17,7 +18,7 @@ from mdvec.text.folding import fold_name, normalise
 from mdvec.text.matches import phrase_finder
 from mdvec.text.operators import Field, Operator, parse_query
 from mdvec.text.properties import property_text
-from mdvec.text.terms import phrase_terms, run_pattern
+from mdvec.text.terms import phrase_spellings, phrase_terms, run_pattern
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Filters, Where
 
@@ -135,10 +136,12 @@ def _among_documents(where: Where, documents: frozenset[DocumentId], *, negated:
 
 def _chunks_with(operator: Operator, where: Where, view: View) -> Sequence[ChunkId]:
     """Return the chunks inside ``where`` that hold the words of an operator."""
-    terms = phrase_terms(operator.text, prefix=operator.prefix)
-    ids = view.words.holding(terms.groups, where)
-    if terms.exact:
-        return ids
+    terms = [phrase_terms(each, prefix=operator.prefix) for each in phrase_spellings(operator.text)]
+    found = [view.words.holding(each.groups, where) for each in terms]
+    sure = [*chain(*(ids for each, ids in zip(terms, found, strict=True) if each.exact))]
+    ids = [*{*chain(*found)}.difference(sure)]
+    if not ids:
+        return sure
     holds = _text_finder(operator)
     is_word = " " not in fold_name(operator.text)
     named: dict[DocumentId, bool] = {}  # whether aliases, or properties, hold the words
@@ -148,7 +151,7 @@ def _chunks_with(operator: Operator, where: Where, view: View) -> Sequence[Chunk
             named[chunk.document_id] = any(map(holds, _names(chunk, view, with_properties=is_word)))
         return named[chunk.document_id]
 
-    return [
+    return sure + [
         chunk.id
         for at in range(0, len(ids), _BATCH)
         for chunk in view.chunks.get(ids[at : at + _BATCH]).values()
@@ -166,8 +169,9 @@ def _documents_with(operator: Operator, where: Where, view: View) -> Sequence[Do
         case Field.TAG:
             return [*view.documents.titles(replace(everywhere, filters=Filters(tags=(operator.text,))))]
         case _:
-            groups = phrase_terms(operator.text, prefix=operator.prefix).groups
-            candidates = replace(everywhere, chunks=frozenset(view.words.holding(groups, everywhere)))
+            terms = [phrase_terms(each, prefix=operator.prefix) for each in phrase_spellings(operator.text)]
+            found = chain(*(view.words.holding(each.groups, everywhere) for each in terms))
+            candidates = replace(everywhere, chunks=frozenset(found))
             holds = _text_finder(operator)
             return [key for key, title in view.documents.titles(candidates).items() if holds(title)]
 

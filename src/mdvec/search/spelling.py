@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from msgspec import Struct, field
 
@@ -13,11 +14,11 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import DocumentFrequencies
 from mdvec.text.folding import normalise
 from mdvec.text.scripts import HAN, KATAKANA, compiled, holds_unspaced
+from mdvec.text.spellings import other_spellings
 from mdvec.text.terms import (
     STOP_WORDS,
-    in_other_kana,
+    bigrams_of,
     is_english,
-    kana_words,
     run_pattern,
     whole_words,
     word_terms,
@@ -93,21 +94,27 @@ def check_spelling(
     with run.current().step("spelling") as details:
         whole = {part: each for text in texts for each, parts in whole_words(text).items() for part in parts}
         terms = {word: _terms_of(word) for word in (*words, *japanese)}
-        others = {word: _terms_of(in_other_kana(word)) for word in japanese if kana_words(word) == [word]}
+        spelled = {
+            word: [*map(bigrams_of, others)]
+            for word in japanese
+            if (others := other_spellings(word).get(normalise(word)))
+        }
         terms |= {
             word: (*terms[word], *word_terms(whole[normalise(word)]))
             for word in words
             if normalise(word) in whole
         }
-        every = [*terms.values(), *others.values()]
+        every = [*terms.values(), *chain(*spelled.values())]
         frequencies = view.words.frequencies([term for each in every for term in each])
         if not frequencies.chunks:
             return Spelling()
         held = {word for word in words if any(term in frequencies.of_term for term in terms[word])}
         held.update(word for word in japanese if _holds_japanese(word, terms[word], frequencies))
-        held.update(word for word, bigrams in others.items() if _holds_japanese(word, bigrams, frequencies))
+        known = frequencies.of_term.keys()
+        held.update(word for word, others in spelled.items() if any(known >= {*each} for each in others))
         if len(where.collections) < len(view.collections.all()):
-            held = {word for word in held if view.words.holding([terms[word]], inside, limit=1)}
+            groups = {word: [*terms[word], *chain(*spelled.get(word, ()))] for word in held}
+            held = {word for word in held if view.words.holding([groups[word]], inside, limit=1)}
         unknown = [word for word in (*words, *japanese) if word not in held]
         # In another language each word would be mistyped.
         is_foreign = not held and len(words) + len(japanese) > 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,9 +12,10 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.stores.interface import View
 from mdvec.stores.records import BM25_K1, DocumentFrequencies
+from mdvec.text.spellings import is_hiragana
 from mdvec.text.terms import (
+    JapaneseWord,
     QueryTerms,
-    in_other_kana,
     is_unspaced_query,
     query_terms,
     whole_words,
@@ -102,21 +104,15 @@ def find_by_words(
     """
     with run.current().step("lexical") as details:
         query = query_terms(text, limit=_MAX_TERMS)
-        kana = [term for word in query.kana for each in word for term in (each, in_other_kana(each))]
-        frequencies = view.words.frequencies([*(_informative(query) or query.particles), *kana])
+        japanese = [term for word in query.japanese for term in chain(word.typed, *word.others)]
+        frequencies = view.words.frequencies([*(_informative(query) or query.particles), *japanese])
         has_bigrams = bool(query.bigrams or query.pairs)
         times = _WORD_AMONG_BIGRAMS if has_bigrams and is_unspaced_query(text) else 1
         parts = _parts_of_known(text, frequencies)
         wanted = [each for each in _expanded(query, times) if each.term not in parts]
-        known = frequencies.of_term.keys()
-        # Pairs of hiragana are parts of many words, unless one is ー; so all of a word must be known, and not
-        # as it was typed.
-        written = [
-            word
-            for word in query.kana
-            if known >= {*word} and ("ー" in "".join(word) or not known >= {*map(in_other_kana, word)})
-        ]
-        wanted += [QueryTerm(term, reach=_MINOR_REACH) for word in written for term in word]
+        spelled = {word.typed: _known_spellings(word, frequencies) for word in query.japanese}
+        found_so = dict.fromkeys(term for others in spelled.values() for term in chain(*others))
+        wanted += [QueryTerm(term, reach=_MINOR_REACH) for term in found_so]
         indexed = [each for each in wanted if each.term in frequencies.of_term]
         if not indexed:
             # Half of all chunks may contain such a term, and counting them is slow: only as a last resort.
@@ -131,7 +127,7 @@ def find_by_words(
             found = _with_required(found, where.chunks, limit, view)
         found, gains = _with_gains(terms, found, frequencies, frozenset(sample), view)
         inside = replace(where, chunks=frozenset(chunk for chunk, _ in found))
-        groups = _groups(text, query)
+        groups = _groups(text, query, spelled)
         holding = frozenset(view.words.holding(groups, inside) if found and groups else ())
         details.update(terms=len(terms), found=len(found))
     informative = {each.term for each in wanted}
@@ -140,8 +136,8 @@ def find_by_words(
     }
     weight_of_known = sum(weights.values())
     matched = sum(weight for term, weight in weights.items() if term in informative)
-    # Another spelling of a word, which no text has, is not missing; nor is what texts have in the other kana.
-    elsewhere = [in_other_kana(term) for word in written for term in word]
+    # A spelling of a word that no text has is not missing if texts have another one.
+    elsewhere = {term for typed, others in spelled.items() if others for term in typed}
     lacking = informative.difference(frequencies.of_term, query.spellings, elsewhere)
     unknown = sum(each.weight for each in wanted if each.term in lacking)
     missing = unknown * frequencies.largest_idf
@@ -155,16 +151,31 @@ def find_by_words(
     )
 
 
-def _groups(text: str, query: QueryTerms) -> list[tuple[str, ...]]:
+def _known_spellings(word: JapaneseWord, frequencies: DocumentFrequencies) -> list[tuple[str, ...]]:
+    """Return the other spellings of a word that texts may have: all of their bigrams are known.
+
+    Pairs of hiragana are parts of many words, unless one is ー; so a spelling of them alone is for words that
+    no text has as they were typed.
+    """
+    known = frequencies.of_term.keys()
+    is_known = known >= {*word.typed}
+    return [
+        each for each in word.others if known >= {*each} and not (is_known and all(map(is_hiragana, each)))
+    ]
+
+
+def _groups(
+    text: str, query: QueryTerms, spelled: Mapping[tuple[str, ...], Sequence[tuple[str, ...]]]
+) -> list[tuple[str, ...]]:
     """Return the terms of each word of a query, in whichever spelling."""
-    others = {
+    others: dict[str, tuple[str, ...]] = {
         term: word_terms(word)
         for word, parts in whole_words(text).items()
         for part in parts
         for term in word_terms(part)
     }
-    others |= {in_other_kana(term): (term,) for word in query.kana for term in word}
-    typed = map(in_other_kana, (term for word in query.kana for term in word))
+    others |= {term: tuple(chain(*found)) for typed, found in spelled.items() for term in typed if found}
+    typed = (term for word, found in spelled.items() if found for term in word)
     return [(term, *others.get(term, ())) for term in dict.fromkeys((*query.words, *query.bigrams, *typed))]
 
 

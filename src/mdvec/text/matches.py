@@ -14,7 +14,16 @@ from mdvec.text.folding import VARIANTS, fold_name, normalise
 from mdvec.text.operators import Operator, parse_query
 from mdvec.text.prose import without_marks
 from mdvec.text.scripts import UNSPACED, holds_unspaced
-from mdvec.text.terms import Memory, forms_of, joined_words, query_terms, run_pattern
+from mdvec.text.spellings import other_spellings
+from mdvec.text.terms import (
+    Memory,
+    forms_of,
+    joined_words,
+    phrase_spellings,
+    query_terms,
+    run_pattern,
+    without_hyphens,
+)
 
 # A character with its combining marks: normalising such a unit alone equals normalising it in place.
 # Normalising takes quadratic time in the number of marks; no character has more.
@@ -67,6 +76,8 @@ def _wanted(query: str) -> tuple[frozenset[str], tuple[str, ...], tuple[Operator
     words, anywhere = terms.words, (*terms.bigrams, *terms.pairs)
     if not (words or anywhere):
         words, anywhere = terms.stop_words, terms.particles
+    spelled = [each for others in other_spellings(" ".join(parsed.plain)).values() for each in others]
+    anywhere = (*anywhere, *(each for each in spelled if len(each) > 1))
     return frozenset(words), anywhere, tuple(each for each in parsed.operators if each.is_evidence)
 
 
@@ -114,9 +125,17 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
     Words match whole: ``422`` is not in ``1422``. Scripts without spaces have no word boundaries.
 
     Args:
-        phrase: The phrase.
+        phrase: The phrase, in any of its spellings.
         prefix: Whether its last word is only a prefix.
     """
+    finders = [_finder(each, prefix=prefix) for each in phrase_spellings(phrase)]
+    found = [each for each in finders if each is not None]
+    if len(found) <= 1:
+        return found[0] if found else None
+    return lambda text: any(holds(text) for holds in found)
+
+
+def _finder(phrase: str, *, prefix: bool) -> Callable[[str], bool] | None:
     folded = fold_name(phrase)
     if not any(map(str.isalnum, folded)):
         return None
@@ -131,7 +150,7 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
 
     def holds(text: str) -> bool:
         text = without_marks(text)
-        for form in dict.fromkeys((text, joined_words(text))):
+        for form in dict.fromkeys((text, joined_words(text), without_hyphens(text))):
             if (form.isascii() and longest not in form.lower()) or not characters.issubset(form):
                 continue
             words = _joined(fold_name(form)) if is_joined else fold_name(form)
@@ -155,6 +174,10 @@ def phrase_spans(phrase: str, text: str, *, prefix: bool = False) -> list[tuple[
         text: The text; any punctuation may stand between its words.
         prefix: Whether the last word is only a prefix; the span covers the whole word.
     """
+    return [span for each in phrase_spellings(phrase) for span in _spans(each, text, prefix=prefix)]
+
+
+def _spans(phrase: str, text: str, *, prefix: bool) -> Iterator[tuple[int, int]]:
     folded = fold_name(phrase)
     bound = rf"[^\W_{UNSPACED}]"
     inside = re.escape(folded[0])
@@ -167,7 +190,7 @@ def phrase_spans(phrase: str, text: str, *, prefix: bool = False) -> list[tuple[
             inside += rf"[\W_]*{re.escape(second)}"
     before = rf"(?<!{bound})" if _WORD_END.match(folded[0]) else ""
     after = rf"{bound}*" if prefix else rf"(?!{bound})" if _WORD_END.match(folded[-1]) else ""
-    return [match.span() for match in re.finditer(before + inside + after, text)]
+    return (match.span() for match in re.finditer(before + inside + after, text))
 
 
 def is_heading(phrase: str, heading: str) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from mdvec.text.folding import beyond_ascii, fold_name
 from mdvec.text.joined import PART, CharacterKinds, folded_codes, in_batches, join_texts, text_of
 from mdvec.text.scripts import UNSPACED, compiled, holds_unspaced, is_unspaced
-from mdvec.text.terms import other_spellings
+from mdvec.text.terms import indexed_spellings
 
 FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,}).*?(?:^[ \t>]*\2[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
@@ -110,7 +110,7 @@ def _bare(found: re.Match[str]) -> str:
 def prose_of(text: str) -> Prose:
     """Return a text as its reader sees its words, and what else finds it."""
     seen, addresses = part_addresses(text)
-    spellings = other_spellings(seen)
+    spellings = indexed_spellings(seen)
     addresses += filter(holds_unspaced, spellings)
     return Prose(seen, addresses, [each for each in spellings if not holds_unspaced(each)])
 

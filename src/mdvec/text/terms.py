@@ -24,6 +24,7 @@ from mdvec.text.scripts import (
     holds_unspaced,
     is_unspaced,
 )
+from mdvec.text.spellings import in_hiragana, other_spellings
 
 STEMMER_VERSION: str = Stemmer.version()
 """The version of the stemmer; another one may give other stems."""
@@ -75,12 +76,8 @@ _PARTED = rf"([{HAN}{KATAKANA}])(?:・|\n[ \t\u3000>]*)(?=([{HAN}{KATAKANA}]))"
 _STEM_END = "[いきぎしちびみりえけげせべめれっ]|[かがこさたなばまらろわ][いきしせりえけれめ]"
 _OKURIGANA = f"([{HAN}])(?:{_STEM_END})(?=([{HAN}]))"
 
-# Names of animals and plants are written in both kana, and are short; words with ー are foreign, but for a
-# few (ラーメン). Queries look for both in both kana; two letters of hiragana are part of many words.
+# Names of animals and plants are written in both kana, and are short.
 _SHORT_KATAKANA = f"(?<![{KATAKANA}])[ァ-ヶ]{{2,4}}(?![{KATAKANA}])"
-_KANA_WORD = f"(?<![{KATAKANA}])(?:[ァ-ヶ][ァ-ヶー]{{2,5}})(?![{KATAKANA}])|[ぁ-ゖ]{{1,3}}ー[ぁ-ゖー]*"
-_TO_HIRAGANA = {code: code - 0x60 for code in range(ord("ァ"), ord("ヶ") + 1)}
-_TO_OTHER_KANA = _TO_HIRAGANA | {code: kana for kana, code in _TO_HIRAGANA.items()}
 
 # Four letters or more with a space after each, as designers of headings and some PDF files set them. Two of
 # them with three spaces are found at once, and are rare.
@@ -153,6 +150,13 @@ class PhraseTerms(Struct, frozen=True):
     exact: bool
 
 
+class JapaneseWord(Struct, frozen=True):
+    """The bigrams of a Japanese word, and those of each of its other spellings; a character gives itself."""
+
+    typed: tuple[str, ...]
+    others: tuple[tuple[str, ...], ...]
+
+
 class QueryTerms(Struct, frozen=True):
     """The terms of a query, each once.
 
@@ -165,7 +169,7 @@ class QueryTerms(Struct, frozen=True):
         particles: Bigrams of hiragana alone, which carry no subject.
         stop_words: English function words, as written.
         spellings: Terms of other spellings of its words (see :mod:`mdvec.text.terms`).
-        kana: All bigrams of each word in the other kana (see :func:`kana_words`).
+        japanese: Its Japanese words that have other spellings (see :mod:`mdvec.text.spellings`).
     """
 
     words: tuple[str, ...] = ()
@@ -176,7 +180,7 @@ class QueryTerms(Struct, frozen=True):
     particles: tuple[str, ...] = ()
     stop_words: tuple[str, ...] = ()
     spellings: tuple[str, ...] = ()
-    kana: tuple[tuple[str, ...], ...] = ()
+    japanese: tuple[JapaneseWord, ...] = ()
 
 
 def query_terms(text: str, *, limit: int) -> QueryTerms:
@@ -187,24 +191,22 @@ def query_terms(text: str, *, limit: int) -> QueryTerms:
         limit: Most terms of each kind.
     """
     found = _by_kind(text)
-    other = _by_kind(" ".join(other_spellings(text)))
+    other = _by_kind(" ".join(indexed_spellings(text)))
     found.spellings = [*other.words, *other.written, *other.bigrams, *other.pairs]
     found.particles += other.particles
-    kana = [tuple(map("".join, pairwise(normalise(each)))) for each in map(in_other_kana, kana_words(text))]
+    japanese = [
+        JapaneseWord(bigrams_of(word), tuple(map(bigrams_of, others)))
+        for word, others in other_spellings(text).items()
+    ]
     kinds = asdict(found)
     return QueryTerms(
-        **{kind: _once(terms)[:limit] for kind, terms in kinds.items()}, kana=tuple(kana[:limit])
+        **{kind: _once(terms)[:limit] for kind, terms in kinds.items()}, japanese=tuple(japanese[:limit])
     )
 
 
-def kana_words(text: str) -> list[str]:
-    """Return the words of a text that are also written in the other kana: ``オムツ``, ``かれー``."""
-    return [] if text.isascii() else compiled(_KANA_WORD).findall(compatible(text))
-
-
-def in_other_kana(text: str) -> str:
-    """Return a text with katakana in place of hiragana, and hiragana in place of katakana."""
-    return text.translate(_TO_OTHER_KANA)
+def bigrams_of(word: str) -> tuple[str, ...]:
+    """Return the bigrams of a folded word of a script without spaces; a single character gives itself."""
+    return tuple(map(add, word, word[1:])) or (word,)
 
 
 def run_pattern(text: str) -> re.Pattern[str]:
@@ -220,6 +222,25 @@ def word_terms(word: str) -> tuple[str, ...]:
 def written_term(word: str) -> str:
     """Return the term of a folded English word in exactly this form."""
     return _AS_WRITTEN + word
+
+
+def phrase_spellings(phrase: str) -> list[str]:
+    """Return a phrase as it is, with words with hyphens as one, and with other kana after the same kanji."""
+    whole = without_hyphens(phrase)
+    folded = "" if phrase.isascii() else normalise(phrase)
+    kanji = compiled(rf"[^{HAN}]")
+    found = [
+        folded.replace(word, each)
+        for word, others in other_spellings(phrase).items()
+        for each in others
+        if (same := kanji.sub("", each)) == kanji.sub("", word) and same
+    ]
+    return list(dict.fromkeys((phrase, whole, *found)))
+
+
+def without_hyphens(text: str) -> str:
+    """Return a text in which words with hyphens are one word: ``email`` for ``e-mail``."""
+    return compiled(_HYPHENATED).sub(lambda found: found[0].replace("-", ""), text) if "-" in text else text
 
 
 def phrase_terms(phrase: str, *, prefix: bool = False) -> PhraseTerms:
@@ -312,8 +333,8 @@ def _once(terms: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(terms))
 
 
-def other_spellings(text: str) -> list[str]:
-    """Return other spellings of words of a text, in no particular order.
+def indexed_spellings(text: str) -> list[str]:
+    """Return the other spellings of words by which a text is found, in no particular order.
 
     Returns:
         ``email`` for ``e-mail``, ``USA`` for ``U.S.A.``, ``打合`` for ``打ち合わせ``, ``ねこ`` for ``ネコ``,
@@ -334,7 +355,7 @@ def other_spellings(text: str) -> list[str]:
     if not text.isascii():
         found += map("".join, compiled(_OKURIGANA).findall(text))
         found += map("".join, compiled(_PARTED).findall(text))
-        found += [each.translate(_TO_HIRAGANA) for each in compiled(_SHORT_KATAKANA).findall(text)]
+        found += map(in_hiragana, compiled(_SHORT_KATAKANA).findall(text))
         found += [f"u{ord(each):x}" for each in compiled(_PICTOGRAM).findall(text)]
     return found
 

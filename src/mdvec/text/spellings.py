@@ -1,0 +1,100 @@
+"""Other spellings of Japanese words: both kana, and a dictionary's (家賃 for やちん)."""
+
+from __future__ import annotations
+
+import functools
+from bisect import bisect_left
+from collections.abc import Iterator
+from pathlib import Path
+
+from mdvec.text.folding import normalise
+from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA, compiled
+
+# See scripts/spellings.py. Spellings are folded, their kana are hiragana.
+_TABLE = Path(__file__).with_name("spellings.txt")
+_RUN = f"[{HAN}{HIRAGANA}{KATAKANA}]+"
+_HIRAGANA_RUN = f"[{HIRAGANA}ー]{{2,}}"
+_SHORTEST, _LONGEST = 2, 12
+
+# They stand between words, and few words of hiragana begin or end with them.
+_PARTICLES = frozenset("のをはがにでともやへか")
+
+# Words with ー are foreign, but for a few (ラーメン), and are in both kana; other words of hiragana are many.
+_KANA_WORD = f"(?<![{KATAKANA}])(?:[ァ-ヶ][ァ-ヶー]{{2,5}})(?![{KATAKANA}])|[ぁ-ゖ]{{1,3}}ー[ぁ-ゖー]*"
+
+_TO_HIRAGANA = {code: code - 0x60 for code in range(ord("ァ"), ord("ヶ") + 1)}
+_TO_KATAKANA = {kana: code for code, kana in _TO_HIRAGANA.items()}
+
+
+def is_hiragana(text: str) -> bool:
+    """Return True if a text is in hiragana alone, without ー."""
+    return compiled(f"[{HIRAGANA}]+").fullmatch(text) is not None
+
+
+def in_hiragana(text: str) -> str:
+    """Return a text with hiragana in place of katakana."""
+    return text.translate(_TO_HIRAGANA)
+
+
+def other_spellings(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the words of a text that are written in several ways, folded, each with its other spellings.
+
+    The kinds of characters and particles tell where a word begins and ends; the longest word is taken.
+    """
+    if text.isascii():
+        return {}
+    folded = normalise(text)
+    found: dict[str, tuple[str, ...]] = {
+        word: (word.translate(_TO_HIRAGANA | _TO_KATAKANA),) for word in compiled(_KANA_WORD).findall(folded)
+    }
+    for run in compiled(_RUN).findall(folded):
+        for word in _words(run):
+            others = dict.fromkeys((*found.get(word, ()), *_in_dictionary(word)))
+            found[word] = tuple(each for each in others if each != word)
+    return found
+
+
+def _words(run: str) -> Iterator[str]:
+    """Yield the words of a run of Japanese that the dictionary has."""
+    at = 0
+    while at < len(run):
+        ends = range(min(len(run), at + _LONGEST), at + _SHORTEST - 1, -1)
+        words = (run[at:end] for end in ends if _is_whole(run, at, end))
+        word = next(filter(_in_dictionary, words), "")
+        if word:
+            yield word
+        at += len(word) or 1
+
+
+def _is_whole(run: str, start: int, end: int) -> bool:
+    """Return True if a part of a run may be a word."""
+    first, last = _kind(run[start]), _kind(run[end - 1])
+    before, after = run[start - 1 : start], run[end : end + 1]
+    # Hiragana right after kanji may be the end of a verb.
+    begins = not before or before in _PARTICLES or _kind(before) not in {first, HAN}
+    ends = not after or (last == HIRAGANA and after in _PARTICLES) or _kind(after) != last
+    return begins and ends
+
+
+def _kind(character: str) -> str:
+    return next(kind for kind in (HIRAGANA, KATAKANA, HAN) if compiled(f"[{kind}]").match(character))
+
+
+def _in_dictionary(word: str) -> list[str]:
+    """Return the spellings of a word in the dictionary, those with two kana or more in both kinds."""
+    key = in_hiragana(word) + " "
+    lines = _lines()
+    at = bisect_left(lines, key)
+    if at == len(lines) or not lines[at].startswith(key):
+        return []
+    spellings = lines[at].split()
+    katakana = compiled(_HIRAGANA_RUN)
+    return [
+        *spellings,
+        *(katakana.sub(lambda kana: kana[0].translate(_TO_KATAKANA), each) for each in spellings),
+    ]
+
+
+@functools.cache
+def _lines() -> list[str]:
+    return _TABLE.read_text(encoding="utf-8").splitlines()
