@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from mdvec.text.folding import normalise
@@ -36,7 +35,8 @@ def in_hiragana(text: str) -> str:
     return text.translate(_TO_HIRAGANA)
 
 
-def other_spellings(text: str) -> dict[str, tuple[str, ...]]:
+@lru_cache(1 << 6)  # each step of a search looks for the same words
+def other_spellings(text: str) -> Mapping[str, tuple[str, ...]]:
     """Return the words of a text that are written in several ways, folded, each with its other spellings.
 
     The kinds of characters and particles tell where a word begins and ends; the longest word is taken.
@@ -76,25 +76,30 @@ def _is_whole(run: str, start: int, end: int) -> bool:
     return begins and ends
 
 
+@lru_cache(1 << 12)
 def _kind(character: str) -> str:
     return next(kind for kind in (HIRAGANA, KATAKANA, HAN) if compiled(f"[{kind}]").match(character))
 
 
 def _in_dictionary(word: str) -> list[str]:
     """Return the spellings of a word in the dictionary, those with two kana or more in both kinds."""
-    key = in_hiragana(word) + " "
-    lines = _lines()
-    at = bisect_left(lines, key)
-    if at == len(lines) or not lines[at].startswith(key):
+    key = f"{in_hiragana(word)} ".encode()
+    table = _table()
+    start, stop = 0, len(table)  # a binary search, since few words of the table are ever looked up
+    while start < stop:
+        line = table.rfind(b"\n", start, (start + stop) // 2) + 1 or start
+        end = table.index(b"\n", line)
+        if table[line:end] < key:
+            start = end + 1
+        else:
+            stop = line
+    if not table.startswith(key, start):
         return []
-    spellings = lines[at].split()
-    katakana = compiled(_HIRAGANA_RUN)
-    return [
-        *spellings,
-        *(katakana.sub(lambda kana: kana[0].translate(_TO_KATAKANA), each) for each in spellings),
-    ]
+    spellings = table[start : table.index(b"\n", start)].decode().split()
+    both = compiled(_HIRAGANA_RUN)
+    return [*spellings, *(both.sub(lambda kana: kana[0].translate(_TO_KATAKANA), each) for each in spellings)]
 
 
-@functools.cache
-def _lines() -> list[str]:
-    return _TABLE.read_text(encoding="utf-8").splitlines()
+@lru_cache(1)
+def _table() -> bytes:
+    return _TABLE.read_bytes()

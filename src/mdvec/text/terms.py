@@ -24,12 +24,12 @@ from mdvec.text.scripts import (
     holds_unspaced,
     is_unspaced,
 )
-from mdvec.text.spellings import in_hiragana, other_spellings
+from mdvec.text.spellings import other_spellings
 
 STEMMER_VERSION: str = Stemmer.version()
 """The version of the stemmer; another one may give other stems."""
 
-TERMS_VERSION = f"11-{STEMMER_VERSION}"
+TERMS_VERSION = f"12-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that outdated indexes are recognised."""
 
 MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
@@ -70,14 +70,6 @@ _LINE_END = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad¬][ \t]*\n[ \t>]*(?=[^\W\d_
 _POINTED = rf"(?<!{_BOUND})(?:(?<!\.)(?:[A-Z][a-z]?\.){{2,}}|(?<![.,])\d{{1,3}}(?:,\d{{3}})+(?![\d,]))"
 # Japanese is wrapped anywhere, and foreign names are written with and without ・ between their parts.
 _PARTED = rf"([{HAN}{KATAKANA}])(?:・|\n[ \t\u3000>]*)(?=([{HAN}{KATAKANA}]))"
-
-# Kana that end a verb inside a compound: 打ち合わせ is also written 打合わせ, 打ち合せ and 打合せ. Particles,
-# which stand between words, are no such kana.
-_STEM_END = "[いきぎしちびみりえけげせべめれっ]|[かがこさたなばまらろわ][いきしせりえけれめ]"
-_OKURIGANA = f"([{HAN}])(?:{_STEM_END})(?=([{HAN}]))"
-
-# Names of animals and plants are written in both kana, and are short.
-_SHORT_KATAKANA = f"(?<![{KATAKANA}])[ァ-ヶ]{{2,4}}(?![{KATAKANA}])"
 
 # Four letters or more with a space after each, as designers of headings and some PDF files set them. Two of
 # them with three spaces are found at once, and are rare.
@@ -337,8 +329,8 @@ def indexed_spellings(text: str) -> list[str]:
     """Return the other spellings of words by which a text is found, in no particular order.
 
     Returns:
-        ``email`` for ``e-mail``, ``USA`` for ``U.S.A.``, ``打合`` for ``打ち合わせ``, ``ねこ`` for ``ネコ``,
-        ``Summary`` for ``S u m m a r y``, and a word for each pictogram.
+        ``email`` for ``e-mail``, ``USA`` for ``U.S.A.``, ``Summary`` for ``S u m m a r y``, a word for each
+        pictogram.
     """
     text = compatible(text)
     found: list[str] = []
@@ -353,9 +345,7 @@ def indexed_spellings(text: str) -> list[str]:
     if compiled(_TWO_SPACED_OUT).search(text):
         found += ["".join(each.split()) for each in compiled(_SPACED_OUT).findall(text)]
     if not text.isascii():
-        found += map("".join, compiled(_OKURIGANA).findall(text))
         found += map("".join, compiled(_PARTED).findall(text))
-        found += map(in_hiragana, compiled(_SHORT_KATAKANA).findall(text))
         found += [f"u{ord(each):x}" for each in compiled(_PICTOGRAM).findall(text)]
     return found
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mdvec.text.indexed_terms import index_terms
-from mdvec.text.terms import other_spellings, query_terms
+from mdvec.text.matches import match_spans, phrase_finder
+from mdvec.text.spellings import other_spellings
+from mdvec.text.terms import indexed_spellings, query_terms
 
 
 @pytest.mark.parametrize(
@@ -34,13 +36,6 @@ from mdvec.text.terms import other_spellings, query_terms
         ("マーク・トウェイン", "クト"),
         ("A N N U A L report", "annual"),
         ("検 索 エ ン ジ ン", "検索"),
-        ("打ち合わせの記録", "打合せ"),
-        ("打合せの記録", "打ち合わせ"),
-        ("引っ越しをする", "引越"),
-        ("ネコが来た", "ねこ"),
-        ("ウサギの餌", "うさぎ"),
-        ("ラーメンの店", "らーめん"),
-        ("らーめんの店", "ラーメン"),
         ("done 🎉", "🎉"),
     ],
 )
@@ -48,18 +43,88 @@ def test_a_word_is_found_in_its_other_spellings(text: str, query: str) -> None:
     """The terms of the text hold one by which the query looks."""
     terms = index_terms(text)
     asked = query_terms(query, limit=9)
-    held = {*terms.main.split(), *terms.minor.split()}
-    kana = {term for word in asked.kana for term in word}
-    assert held & {*asked.words[:1], *asked.bigrams, *asked.spellings, *asked.particles, *kana}
+    assert {*terms.main.split(), *terms.minor.split()} & {
+        *asked.words[:1],
+        *asked.bigrams,
+        *asked.spellings,
+    }
 
 
-def test_two_letters_find_the_other_kana_only_where_nothing_else_is_known() -> None:
-    """Most pairs of hiragana are particles or parts of words; longer words are looked for in both kana."""
-    asked = query_terms("ネコ", limit=9)
-    assert (asked.bigrams, asked.spellings, asked.particles, asked.kana) == (("ネコ",), (), ("ねこ",), ())
-    assert query_terms("オムツ", limit=9).kana == (("おむ", "むつ"),)
-    assert query_terms("かれー", limit=9).kana == (("カレ", "レー"),)
-    assert query_terms("おむつとインターネット", limit=9).kana == ()
+@pytest.mark.parametrize(
+    ("query", "word", "spelling"),
+    [
+        ("やちん", "やちん", "家賃"),
+        ("すしの作り方", "すし", "寿司"),
+        ("来月のやちんはいくらですか", "やちん", "家賃"),
+        ("今月のかいものリスト", "かいもの", "買い物"),
+        ("ギョーザ", "ギョーザ", "餃子"),
+        ("ぎょうざ", "ぎょうざ", "餃子"),
+        ("向日葵の種", "向日葵", "ヒマワリ"),
+        ("水もれ修理", "水もれ", "水漏れ"),
+        ("打合せ", "打合せ", "打ち合わせ"),
+        ("引っ越しの準備", "引っ越し", "引越し"),
+        ("玉葱", "玉葱", "玉ネギ"),
+        ("ネコのえさ", "ネコ", "ねこ"),
+        ("かれー", "かれー", "カレー"),
+        ("らーめんの店", "らーめん", "ラーメン"),
+        ("﨟たけた竹の子", "竹の子", "筍"),
+    ],
+)
+def test_a_japanese_word_has_other_spellings(query: str, word: str, spelling: str) -> None:
+    """Kana for kanji and the reverse, other kanji, other kana after kanji, and the other kana."""
+    assert spelling in other_spellings(query)[word]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "an e-mail",
+        "どうすればいいですか",
+        "これから先",
+        "電気料金",  # a longer word of kanji is not its parts
+        "新しいものを食べすし",  # the end of a verb
+    ],
+)
+def test_parts_of_other_words_have_none(query: str) -> None:
+    """A word begins and ends where the kind of character changes, or at a particle."""
+    assert other_spellings(query) == {}
+
+
+def test_the_spellings_of_a_word_are_terms_of_their_own() -> None:
+    """A spelling is found if a text has all of its bigrams, so they are together."""
+    [word] = query_terms("ひまわり", limit=9).japanese
+    assert word.typed == ("ひま", "まわ", "わり")
+    assert word.others == (("向日", "日葵"), ("ヒマ", "マワ", "ワリ"))
+    assert ("薬",) in query_terms("くすり", limit=9).japanese[0].others
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text"),
+    [
+        ("打合せ", "来週の打ち合わせ"),
+        ("引越しの準備", "引っ越しの準備"),
+        ("e-mail address", "an email address"),
+        ("email address", "an e-mail address"),
+    ],
+)
+def test_a_phrase_is_found_in_each_spelling_that_looks_the_same(phrase: str, text: str) -> None:
+    """Other kana after the same kanji, and hyphens inside words."""
+    holds = phrase_finder(phrase)
+    assert holds is not None
+    assert holds(text)
+
+
+@pytest.mark.parametrize(("phrase", "text"), [("すし", "寿司"), ("水もれ", "水漏れ"), ("会う", "合う")])
+def test_a_phrase_is_not_found_in_other_characters(phrase: str, text: str) -> None:
+    """Quotation marks ask for these words, and these look otherwise."""
+    holds = phrase_finder(phrase)
+    assert holds is not None
+    assert not holds(text)
+
+
+def test_another_spelling_is_marked() -> None:
+    """So the excerpt is the line that has it."""
+    assert match_spans("やちん", "家賃は八万円") == [(0, 2)]
 
 
 @pytest.mark.parametrize(
@@ -74,4 +139,4 @@ def test_two_letters_find_the_other_kana_only_where_nothing_else_is_known() -> N
 )
 def test_other_words_have_no_other_spelling(text: str) -> None:
     """Neither what stands between two words, nor numbers, nor a few letters in a row."""
-    assert other_spellings(text) == []
+    assert indexed_spellings(text) == []
