@@ -34,6 +34,7 @@ from mdvec.evaluation.runner import scope_filters
 from mdvec.search import exact, fusion, interpretation, meaning, search, words
 from mdvec.search.spelling import Spelling
 from mdvec.stores.sqlite import words as stored_words
+from mdvec.text import terms
 from mdvec.text.hashing import text_hash
 from mdvec.types.query import Expansion
 from mdvec.workspace.stages import Stages
@@ -84,7 +85,8 @@ def variants() -> tuple[Variant, ...]:
         one("no-identifiers", "identifiers in the query", exact, "_IDENTIFIER", _Nothing()),
         one("no-stubs", "stubs behind texts", fusion, "_STUB_LOSS", 0.0),
         one("no-folding", "folding of like texts", search, "folded", lambda ranked, _: (ranked, {})),
-        one("no-spelling", "corrections", interpretation, "check_spelling", lambda *_: Spelling()),
+        one("no-spellings", "other spellings of Japanese words", terms, "other_spellings", lambda _: {}),
+        one("no-corrections", "corrections", interpretation, "check_spelling", lambda *_: Spelling()),
     )
 
 
