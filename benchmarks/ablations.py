@@ -86,6 +86,7 @@ def variants() -> tuple[Variant, ...]:
         one("no-stubs", "stubs behind texts", fusion, "_STUB_LOSS", 0.0),
         one("no-folding", "folding of like texts", search, "folded", lambda ranked, _: (ranked, {})),
         one("no-spellings", "other spellings of Japanese words", terms, "other_spellings", lambda _: {}),
+        one("no-translations", "translations", terms, "translations", lambda *_: ()),
         one("no-corrections", "corrections", interpretation, "check_spelling", lambda *_: Spelling()),
     )
 

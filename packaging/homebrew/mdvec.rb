@@ -6,7 +6,7 @@ class Mdvec < Formula
   homepage "https://github.com/mdvec/mdvec"
   url "https://github.com/mdvec/mdvec/releases/download/v0.1.0/mdvec-0.1.0.tar.gz"
   sha256 "SDIST_SHA256"
-  license all_of: ["MIT", "Apache-2.0"]
+  license all_of: ["MIT", "Apache-2.0", "CC-BY-SA-4.0"]
 
   depends_on "python@3.13"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
@@ -14,11 +15,11 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import DocumentFrequencies
 from mdvec.text.folding import normalise
 from mdvec.text.scripts import HAN, KATAKANA, compiled, holds_unspaced
-from mdvec.text.spellings import other_spellings
 from mdvec.text.terms import (
+    COMMON_WORDS,
     STOP_WORDS,
-    bigrams_of,
     is_english,
+    query_terms,
     run_pattern,
     whole_words,
     word_terms,
@@ -32,17 +33,8 @@ _MAX_LETTERS = 40  # the candidates of a word take the square of its length
 # A question has hardly more mistyped words; each has some hundred neighbours to look up.
 _MAX_MENDED = 8
 _MAX_NAMED = 8
+_MAX_TERMS = 64
 
-# Questions are made of them, so they are neither mistyped nor missed where a few notes do without.
-_OF_QUESTIONS = (
-    "about after again all also always another any because before best between both different during each "
-    "either else even ever every explain few find first get give going good had here itself just keep know "
-    "last less let like long made make many may might more most much must need never new next now often old "
-    "once one only other ours own please same seem show since some someone something soon still such take "
-    "tell thing things think though time times too under until use used using very via want way ways well "
-    "whether while without work works yet"
-)
-_COMMON_WORDS = STOP_WORDS.union(_OF_QUESTIONS.split())
 _OF_JAPANESE_QUESTIONS = re.compile("何.*|方法|仕方|場合|理由|意味")
 
 # What is part of an identifier, a path or an address is as it is.
@@ -94,26 +86,25 @@ def check_spelling(
     with run.current().step("spelling") as details:
         whole = {part: each for text in texts for each, parts in whole_words(text).items() for part in parts}
         terms = {word: _terms_of(word) for word in (*words, *japanese)}
-        spelled = {
-            word: [*map(bigrams_of, others)]
-            for word in japanese
-            if (others := other_spellings(word).get(normalise(word)))
+        forms = _other_forms(texts)
+        others = {
+            word: forms.get(own if holds_unspaced(word) else own[:1], []) for word, own in terms.items()
         }
         terms |= {
             word: (*terms[word], *word_terms(whole[normalise(word)]))
             for word in words
             if normalise(word) in whole
         }
-        every = [*terms.values(), *chain(*spelled.values())]
+        every = [*terms.values(), *chain(*others.values())]
         frequencies = view.words.frequencies([term for each in every for term in each])
         if not frequencies.chunks:
             return Spelling()
         held = {word for word in words if any(term in frequencies.of_term for term in terms[word])}
         held.update(word for word in japanese if _holds_japanese(word, terms[word], frequencies))
         known = frequencies.of_term.keys()
-        held.update(word for word, others in spelled.items() if any(known >= {*each} for each in others))
+        held.update(word for word, found in others.items() if any(known >= {*each} for each in found))
         if len(where.collections) < len(view.collections.all()):
-            groups = {word: [*terms[word], *chain(*spelled.get(word, ()))] for word in held}
+            groups = {word: [*terms[word], *chain(*others[word])] for word in held}
             held = {word for word in held if view.words.holding([groups[word]], inside, limit=1)}
         unknown = [word for word in (*words, *japanese) if word not in held]
         # In another language each word would be mistyped.
@@ -125,6 +116,17 @@ def check_spelling(
     return Spelling(corrections, tuple(left[:_MAX_NAMED]), is_foreign)
 
 
+def _other_forms(texts: Sequence[str]) -> dict[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the terms of other spellings and of translations, by the terms of the word or by one of two."""
+    found = defaultdict[tuple[str, ...], list[tuple[str, ...]]](list)
+    for text in texts:
+        terms = query_terms(text, limit=_MAX_TERMS)
+        for word in (*terms.spelled, *terms.translated):
+            for key in {word.typed, *((term,) for term in word.typed if term.isascii())}:
+                found[key] += word.others
+    return found
+
+
 def _words(text: str) -> Iterator[str]:
     """Yield the words of scripts with spaces, as typed, without the most common English ones.
 
@@ -133,7 +135,7 @@ def _words(text: str) -> Iterator[str]:
     text = _SUFFIX.sub("", text)
     for match in run_pattern(text).finditer(text):
         folded = normalise(match[0])
-        if not (holds_unspaced(folded) or folded in _COMMON_WORDS):
+        if not (holds_unspaced(folded) or folded in COMMON_WORDS):
             yield match[0]
 
 

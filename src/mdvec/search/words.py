@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from msgspec import Struct
@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.stores.interface import View
 from mdvec.stores.records import BM25_K1, DocumentFrequencies
-from mdvec.text.spellings import is_hiragana
+from mdvec.text.spellings import has_hiragana, is_hiragana
 from mdvec.text.terms import (
-    JapaneseWord,
     QueryTerms,
+    WordForms,
     is_unspaced_query,
     query_terms,
     whole_words,
@@ -29,6 +29,9 @@ _MAX_TERMS = 64
 
 # In a Japanese query, a Latin word weighs as much as a Japanese word of four characters (three bigrams).
 _WORD_AMONG_BIGRAMS = 3
+
+# Its translations weigh less: Japanese texts have such words, too, as names of things and in code.
+_TRANSLATION_AMONG_BIGRAMS = 2
 
 # A minor term scores about this share of a main term at most, since its field weighs less (FIELD_WEIGHTS).
 _MINOR_REACH = 0.5
@@ -104,15 +107,21 @@ def find_by_words(
     """
     with run.current().step("lexical") as details:
         query = query_terms(text, limit=_MAX_TERMS)
-        japanese = [term for word in query.japanese for term in chain(word.typed, *word.others)]
-        frequencies = view.words.frequencies([*(_informative(query) or query.particles), *japanese])
+        forms = [*query.spelled, *query.translated]
+        others = [term for word in forms for term in chain(word.typed, *word.others)]
+        frequencies = view.words.frequencies([*(_informative(query) or query.particles), *others])
         has_bigrams = bool(query.bigrams or query.pairs)
         times = _WORD_AMONG_BIGRAMS if has_bigrams and is_unspaced_query(text) else 1
         parts = _parts_of_known(text, frequencies)
         wanted = [each for each in _expanded(query, times) if each.term not in parts]
-        spelled = {word.typed: _known_spellings(word, frequencies) for word in query.japanese}
-        found_so = dict.fromkeys(term for others in spelled.values() for term in chain(*others))
-        wanted += [QueryTerm(term, reach=_MINOR_REACH) for term in found_so]
+        known_forms = {word: held for word in forms if (held := _known_forms(word, frequencies))}
+        typed = {each.term for each in wanted}
+        translated = _TRANSLATION_AMONG_BIGRAMS if times > 1 else 1
+        wanted += [
+            QueryTerm(term, translated if term.isascii() else 1, _MINOR_REACH if has_hiragana(term) else 1.0)
+            for term in dict.fromkeys(term for held in known_forms.values() for term in chain(*held))
+            if term not in typed
+        ]
         indexed = [each for each in wanted if each.term in frequencies.of_term]
         if not indexed:
             # Half of all chunks may contain such a term, and counting them is slow: only as a last resort.
@@ -127,17 +136,24 @@ def find_by_words(
             found = _with_required(found, where.chunks, limit, view)
         found, gains = _with_gains(terms, found, frequencies, frozenset(sample), view)
         inside = replace(where, chunks=frozenset(chunk for chunk, _ in found))
-        groups = _groups(text, query, spelled)
+        groups = _groups(text, query, known_forms)
         holding = frozenset(view.words.holding(groups, inside) if found and groups else ())
         details.update(terms=len(terms), found=len(found))
     informative = {each.term for each in wanted}
     weights = {
         each.term: each.weight * (frequencies.idf(each.term) + gains.get(each.term, 0.0)) for each in terms
     }
-    weight_of_known = sum(weights.values())
-    matched = sum(weight for term, weight in weights.items() if term in informative)
-    # A spelling of a word that no text has is not missing if texts have another one.
-    elsewhere = {term for typed, others in spelled.items() if others for term in typed}
+    # A word counts once, in whichever form it weighs most. What no text has as typed is not missing if texts
+    # have another form.
+    own = {term: weight for term, weight in weights.items() if term in typed or term not in informative}
+    more = sum(
+        max(0.0, max(_total(weights, each) for each in held) - _total(own, word.typed))
+        for word, held in known_forms.items()
+        if not frequencies.of_term.keys() >= {*word.typed}
+    )
+    weight_of_known = sum(own.values()) + more
+    matched = sum(weight for term, weight in own.items() if term in informative) + more
+    elsewhere = {term for word in known_forms for term in word.typed}
     lacking = informative.difference(frequencies.of_term, query.spellings, elsewhere)
     unknown = sum(each.weight for each in wanted if each.term in lacking)
     missing = unknown * frequencies.largest_idf
@@ -151,8 +167,8 @@ def find_by_words(
     )
 
 
-def _known_spellings(word: JapaneseWord, frequencies: DocumentFrequencies) -> list[tuple[str, ...]]:
-    """Return the other spellings of a word that texts may have: all of their bigrams are known.
+def _known_forms(word: WordForms, frequencies: DocumentFrequencies) -> list[tuple[str, ...]]:
+    """Return the other forms of a word that texts may have: all of their terms are known.
 
     Pairs of hiragana are parts of many words, unless one is ー; so a spelling of them alone is for words that
     no text has as they were typed.
@@ -164,8 +180,12 @@ def _known_spellings(word: JapaneseWord, frequencies: DocumentFrequencies) -> li
     ]
 
 
+def _total(weights: Mapping[str, float], terms: Iterable[str]) -> float:
+    return sum(weights.get(term, 0.0) for term in terms)
+
+
 def _groups(
-    text: str, query: QueryTerms, spelled: Mapping[tuple[str, ...], Sequence[tuple[str, ...]]]
+    text: str, query: QueryTerms, forms: Mapping[WordForms, Sequence[tuple[str, ...]]]
 ) -> list[tuple[str, ...]]:
     """Return the terms of each word of a query, in whichever spelling."""
     others: dict[str, tuple[str, ...]] = {
@@ -174,8 +194,9 @@ def _groups(
         for part in parts
         for term in word_terms(part)
     }
-    others |= {term: tuple(chain(*found)) for typed, found in spelled.items() for term in typed if found}
-    typed = (term for word, found in spelled.items() if found for term in word)
+    for word, found in forms.items():
+        others |= {term: (*others.get(term, ()), *chain(*found)) for term in word.typed}
+    typed = (term for word in forms for term in word.typed)
     return [(term, *others.get(term, ())) for term in dict.fromkeys((*query.words, *query.bigrams, *typed))]
 
 

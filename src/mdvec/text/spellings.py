@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from pathlib import Path
 
+from mdvec.text.dictionary import SPELLINGS, others_of
 from mdvec.text.folding import normalise
 from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA, compiled
 
-# See scripts/spellings.py. Spellings are folded, their kana are hiragana.
-_TABLE = Path(__file__).with_name("spellings.txt")
 _RUN = f"[{HAN}{HIRAGANA}{KATAKANA}]+"
 _HIRAGANA_RUN = f"[{HIRAGANA}ー]{{2,}}"
 _SHORTEST, _LONGEST = 2, 12
@@ -23,6 +21,11 @@ _KANA_WORD = f"(?<![{KATAKANA}])(?:[ァ-ヶ][ァ-ヶー]{{2,5}})(?![{KATAKANA}])
 
 _TO_HIRAGANA = {code: code - 0x60 for code in range(ord("ァ"), ord("ヶ") + 1)}
 _TO_KATAKANA = {kana: code for code, kana in _TO_HIRAGANA.items()}
+
+
+def has_hiragana(text: str) -> bool:
+    """Return True if a text has hiragana."""
+    return compiled(f"[{HIRAGANA}]").search(text) is not None
 
 
 def is_hiragana(text: str) -> bool:
@@ -47,20 +50,25 @@ def other_spellings(text: str) -> Mapping[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {
         word: (word.translate(_TO_HIRAGANA | _TO_KATAKANA),) for word in compiled(_KANA_WORD).findall(folded)
     }
-    for run in compiled(_RUN).findall(folded):
-        for word in _words(run):
-            others = dict.fromkeys((*found.get(word, ()), *_in_dictionary(word)))
+    for run in japanese_runs(folded):
+        for word in words_of(run, SPELLINGS):
+            others = dict.fromkeys((*found.get(word, ()), *spellings_of(word)))
             found[word] = tuple(each for each in others if each != word)
     return found
 
 
-def _words(run: str) -> Iterator[str]:
-    """Yield the words of a run of Japanese that the dictionary has."""
+def japanese_runs(folded: str) -> list[str]:
+    """Return the runs of Japanese in a folded text."""
+    return [] if folded.isascii() else compiled(_RUN).findall(folded)
+
+
+def words_of(run: str, table: str) -> Iterator[str]:
+    """Yield the words of a run of Japanese that a table has, the longest ones."""
     at = 0
     while at < len(run):
         ends = range(min(len(run), at + _LONGEST), at + _SHORTEST - 1, -1)
         words = (run[at:end] for end in ends if _is_whole(run, at, end))
-        word = next(filter(_in_dictionary, words), "")
+        word = next((each for each in words if others_of(in_hiragana(each), table)), "")
         if word:
             yield word
         at += len(word) or 1
@@ -81,25 +89,9 @@ def _kind(character: str) -> str:
     return next(kind for kind in (HIRAGANA, KATAKANA, HAN) if compiled(f"[{kind}]").match(character))
 
 
-def _in_dictionary(word: str) -> list[str]:
-    """Return the spellings of a word in the dictionary, those with two kana or more in both kinds."""
-    key = f"{in_hiragana(word)} ".encode()
-    table = _table()
-    start, stop = 0, len(table)  # a binary search, since few words of the table are ever looked up
-    while start < stop:
-        line = table.rfind(b"\n", start, (start + stop) // 2) + 1 or start
-        end = table.index(b"\n", line)
-        if table[line:end] < key:
-            start = end + 1
-        else:
-            stop = line
-    if not table.startswith(key, start):
-        return []
-    spellings = table[start : table.index(b"\n", start)].decode().split()
+def spellings_of(word: str) -> list[str]:
+    """Return a folded word and its spellings in the dictionary, those with two kana or more in both kinds."""
+    key = in_hiragana(word)
+    found = [key, *others_of(key, SPELLINGS)]
     both = compiled(_HIRAGANA_RUN)
-    return [*spellings, *(both.sub(lambda kana: kana[0].translate(_TO_KATAKANA), each) for each in spellings)]
-
-
-@lru_cache(1)
-def _table() -> bytes:
-    return _TABLE.read_bytes()
+    return [*found, *(both.sub(lambda kana: kana[0].translate(_TO_KATAKANA), each) for each in found)]

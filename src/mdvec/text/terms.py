@@ -25,6 +25,7 @@ from mdvec.text.scripts import (
     is_unspaced,
 )
 from mdvec.text.spellings import other_spellings
+from mdvec.text.translations import translations
 
 STEMMER_VERSION: str = Stemmer.version()
 """The version of the stemmer; another one may give other stems."""
@@ -90,6 +91,17 @@ _FUNCTION_WORDS = (
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 """Words that occur in any text: articles, pronouns, prepositions, auxiliaries, question words."""
 
+_OF_QUESTIONS = (
+    "about after again all also always another any because before best between both different during each "
+    "either else even ever every explain few find first get give going good had here itself just keep know "
+    "last less let like long made make many may might more most much must need never new next now often old "
+    "once one only other ours own please same seem show since some someone something soon still such take "
+    "tell thing things think though time times too under until use used using very via want way ways well "
+    "whether while without work works yet"
+)
+COMMON_WORDS = STOP_WORDS.union(_OF_QUESTIONS.split())
+"""Words of which questions are made: they are neither mistyped, nor missed, nor translated."""
+
 # English alone: words of other languages in these letters are stemmed too, in documents and queries alike.
 _ENGLISH = re.compile(r"[a-z]+")
 
@@ -142,8 +154,8 @@ class PhraseTerms(Struct, frozen=True):
     exact: bool
 
 
-class JapaneseWord(Struct, frozen=True):
-    """The bigrams of a Japanese word, and those of each of its other spellings; a character gives itself."""
+class WordForms(Struct, frozen=True):
+    """The terms of a word as typed, and those of each of its other spellings, or translations."""
 
     typed: tuple[str, ...]
     others: tuple[tuple[str, ...], ...]
@@ -161,7 +173,8 @@ class QueryTerms(Struct, frozen=True):
         particles: Bigrams of hiragana alone, which carry no subject.
         stop_words: English function words, as written.
         spellings: Terms of other spellings of its words (see :mod:`mdvec.text.terms`).
-        japanese: Its Japanese words that have other spellings (see :mod:`mdvec.text.spellings`).
+        spelled: Its Japanese words that have other spellings (see :mod:`mdvec.text.spellings`).
+        translated: Its words with their translations.
     """
 
     words: tuple[str, ...] = ()
@@ -172,7 +185,8 @@ class QueryTerms(Struct, frozen=True):
     particles: tuple[str, ...] = ()
     stop_words: tuple[str, ...] = ()
     spellings: tuple[str, ...] = ()
-    japanese: tuple[JapaneseWord, ...] = ()
+    spelled: tuple[WordForms, ...] = ()
+    translated: tuple[WordForms, ...] = ()
 
 
 def query_terms(text: str, *, limit: int) -> QueryTerms:
@@ -186,14 +200,28 @@ def query_terms(text: str, *, limit: int) -> QueryTerms:
     other = _by_kind(" ".join(indexed_spellings(text)))
     found.spellings = [*other.words, *other.written, *other.bigrams, *other.pairs]
     found.particles += other.particles
-    japanese = [
-        JapaneseWord(bigrams_of(word), tuple(map(bigrams_of, others)))
+    spelled = [
+        WordForms(bigrams_of(word), tuple(map(bigrams_of, others)))
         for word, others in other_spellings(text).items()
     ]
-    kinds = asdict(found)
-    return QueryTerms(
-        **{kind: _once(terms)[:limit] for kind, terms in kinds.items()}, japanese=tuple(japanese[:limit])
+    kinds = {kind: _once(terms)[:limit] for kind, terms in asdict(found).items()}
+    return QueryTerms(**kinds, spelled=tuple(spelled[:limit]), translated=_translated(text)[:limit])
+
+
+def _translated(text: str) -> tuple[WordForms, ...]:
+    folded = normalise(text)
+    # Words of another language in a query are names of things there.
+    words = [] if is_unspaced_query(text) else compiled(WORD).findall(folded)
+    stems = ["" if word in COMMON_WORDS else forms_of[word][0] for word in words]
+    return tuple(
+        WordForms(_terms_of(word), tuple(map(_terms_of, others)))
+        for word, others in translations(folded, stems)
     )
+
+
+def _terms_of(words: str) -> tuple[str, ...]:
+    """Return the terms of a Japanese word, or of stems that a space separates."""
+    return tuple(words.split()) if words.isascii() else bigrams_of(words)
 
 
 def bigrams_of(word: str) -> tuple[str, ...]:
