@@ -155,23 +155,6 @@ def test_pending_names(store: Store, notes: Collection) -> None:
     assert read(store, lambda view: view.vectors.count_pending_names(notes.id, next_space)) == 5
 
 
-def test_dropped_names_are_pending_again(store: Store, notes: Collection) -> None:
-    """A name whose unused vector was dropped is pending when a document is called so again."""
-    space_id = open_space(store, SPACE)
-    with store.write() as writer:
-        put(writer, notes.id, *make_document("a.md", []))
-        writer.vectors.put(space_id, [text_hash("a.md")], unit_vectors(1))
-    assert read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 9)) == []
-    with store.write() as writer:
-        writer.documents.delete(notes.id, ["a.md"])
-        assert writer.vectors.drop_unused() == 1
-        put(writer, notes.id, *make_document("a.md", []))
-    assert [
-        each.text
-        for each in read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 9))
-    ] == ["a.md"]
-
-
 def test_names_have_an_end(store: Store, notes: Collection) -> None:
     """Of a long name the start is embedded and compared, of a long list of names the first ones."""
     space_id = open_space(store, SPACE)
@@ -187,32 +170,6 @@ def test_names_have_an_end(store: Store, notes: Collection) -> None:
     assert names == [title[:MAX_NAME_CHARS], *aliases[: MAX_NAMES - 1]]
     assert called(store, title[:MAX_NAME_CHARS], Where((notes.id,))) == ["a.md"]
     assert called(store, "alias 39", Where((notes.id,))) == []
-
-
-def test_dropped_vectors_are_pending_again(store: Store, notes: Collection) -> None:
-    """A text whose unused vector was dropped is pending when it comes back."""
-    space_id = open_space(store, SPACE)
-    with store.write() as writer:
-        put(writer, notes.id, *make_document("a.md", ["one"]))
-        writer.vectors.put(space_id, [text_hash("one")], unit_vectors(1))
-    assert read(store, lambda view: view.vectors.pending(VectorKind.TEXT, notes.id, space_id, 9)) == []
-    with store.write() as writer:
-        writer.documents.delete(notes.id, ["a.md"])
-        assert writer.vectors.drop_unused() == 1
-        put(writer, notes.id, *make_document("a.md", ["one"]))
-    assert texts(store, notes, space_id) == ["one"]
-
-
-def test_writing_the_same_again_embeds_nothing(store: Store, notes: Collection) -> None:
-    """Vectors belong to texts: an identical document, moved or imported again, has them already."""
-    space_id = open_space(store, SPACE)
-    with store.write() as writer:
-        put(writer, notes.id, *make_document("a.md", ["one", "two"]))
-        writer.vectors.put(space_id, [text_hash("one"), text_hash("two")], unit_vectors(2))
-    with store.write() as writer:
-        put(writer, notes.id, *make_document("a.md", ["two", "one"]))
-        put(writer, notes.id, *make_document("copy.md", ["one"]))
-    assert read(store, lambda view: view.vectors.pending(VectorKind.TEXT, notes.id, space_id, 9)) == []
 
 
 def test_superseded_documents_are_not_pending(store: Store, notes: Collection) -> None:
