@@ -1,4 +1,4 @@
-"""How SQLite carries out the queries that must stay fast, and that filters give all hits there are."""
+"""How SQLite carries out the queries that must stay fast."""
 
 from __future__ import annotations
 
