@@ -159,9 +159,13 @@ def _check(world: World, scope: Scope, limit: int, terms: Sequence[str], must: S
             for kind in VectorKind:
                 pending = [each.text for each in view.vectors.pending(kind, key, space, limit)]
                 assert pending == oracle.pending(kind, name)[:limit]
-            held = [len(record.chunks) for (of, _), record in oracle.documents.items() if of == name]
+            left = len(oracle.pending(VectorKind.NAME, name))
+            assert view.vectors.count_pending_names(key, space) == left
+            written = [record.text_hashes for (of, _), record in oracle.documents.items() if of == name]
+            texts = [text for record in written for text in record]
             counts = view.collections.counts(key, space)
-            assert (counts.documents, counts.chunks) == (len(held), sum(held))
+            assert (counts.documents, counts.chunks) == (len(written), len(texts))
+            assert counts.pending_chunks == sum(text not in oracle.vectors for text in texts)
 
 
 def _check_sample(world: World) -> None:
