@@ -9,16 +9,17 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 from numpy.typing import NDArray
+from tests.contract.store_world import make_document, make_record
 from tests.fakes.vector_index import MemoryVectorIndex
 from tests.postgres_server import shared_server
 
-from mdvec.stores.records import ChunkTerms, DocumentRecord, VectorKind, first_names
+from mdvec.stores.records import DocumentRecord, VectorKind
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.vectors.index import (
     MAX_NEAREST,
@@ -29,12 +30,9 @@ from mdvec.stores.vectors.index import (
     VectorIndex,
 )
 from mdvec.stores.vectors.sqlite_vec import SqliteVecIndex
-from mdvec.text.hashing import content_hash, text_hash
-from mdvec.types.change import SourceEntry
-from mdvec.types.chunk import Chunk
+from mdvec.text.hashing import text_hash
 from mdvec.types.collection import ChunkingSpec, SourceSpec
-from mdvec.types.document import Document, TitleSource
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.ids import CollectionId, SpaceId, TextHash
 from mdvec.types.query import Filters, Where
 from mdvec.types.section import IndexedSection
 from mdvec.types.space import EmbeddingSpace
@@ -80,30 +78,6 @@ FACTORIES: dict[str, MakeIndex] = {
 _MARKS = {"lancedb": [pytest.mark.lancedb], "chroma": [pytest.mark.chroma]}
 EVERY_INDEX = [pytest.param(name, marks=_MARKS.get(name, ())) for name in FACTORIES]
 """For the fixture ``make``, indirectly; without it, tests use the index in memory."""
-
-
-class Place(Protocol):
-    """A database that can be opened, copied, and looked into."""
-
-    def open(self, index: VectorIndex | None = None, *, read_only: bool = False) -> Any:
-        """Open it as a store."""
-        ...
-
-    def copy(self, folder: Path) -> Place:
-        """Copy it while nobody has it open; the copy may lie in a folder."""
-        ...
-
-    def put_back(self, backup: Place) -> None:
-        """Become what a copy is, while nobody has either open."""
-        ...
-
-    def forget_removals(self) -> None:
-        """Forget which owners were removed."""
-        ...
-
-    def count_removals(self) -> int:
-        """Count the removals that are written down."""
-        ...
 
 
 @dataclass
@@ -197,6 +171,10 @@ class PostgresPlace:
             return int(cursor.fetchall()[0][0]) if cursor.description else 0
 
 
+Place: TypeAlias = SqlitePlace | PostgresPlace
+"""A database that can be opened, copied, and looked into."""
+
+
 @dataclass
 class World:
     """A database, a store that searches it exactly, and one that searches it through an index."""
@@ -286,28 +264,8 @@ def fill(world: World) -> None:
 
 def record(path: str, texts: Sequence[str], tags: Sequence[str] = ()) -> DocumentRecord:
     """Make a document of one chunk for each text."""
-    chunks, start = [], 0
-    for ordinal, text in enumerate(texts):
-        heading, end = ("Top", f"Part {ordinal}"), start + len(text)
-        chunks.append(Chunk(ordinal, None, ordinal % 3, "", heading, start, end, 1, 1, 1, text))
-        start += len(text) + 2
-    body = "\n\n".join(texts)
-    document = Document(path, path, TitleSource.FILE_NAME, body, 0, (), tags=tuple(tags))
-    terms = tuple(ChunkTerms(" ".join(text.split())) for text in texts)
-    entry = SourceEntry(path, path, 1, 1)
-    skeletons = (b"",) * len(texts)
-    return DocumentRecord(
-        entry,
-        content_hash(body.encode()),
-        "test/1",
-        document,
-        tuple(chunks),
-        tuple(text_hash(chunk.embedded_text) for chunk in chunks),
-        terms,
-        unspaced=False,
-        skeletons=skeletons,
-        names=first_names(document.names),
-    )
+    depths = [ordinal % 3 for ordinal in range(len(texts))]
+    return make_record(*make_document(path, texts, tags=tuple(tags), depths=depths))
 
 
 def vectors_of(hashes: Sequence[TextHash], dimension: int = DIMENSION) -> NDArray[np.float32]:
@@ -325,7 +283,7 @@ def queries(count: int, dimension: int = DIMENSION) -> NDArray[np.float32]:
     return vectors_of([text_hash(f"query {number}") for number in range(count)], dimension)
 
 
-Hits = list[tuple[ChunkId, float]] | list[tuple[DocumentId, float]]
+Hits = list[tuple[Any, float]]
 
 
 def nearest(
@@ -341,9 +299,7 @@ def nearest(
     """Search in a snapshot of its own."""
     space_id = world.space_id(space)
     with store.read() as view:
-        if kind is VectorKind.NAME:
-            return view.vectors.nearest(VectorKind.NAME, space_id, query, world.where(filters), limit)
-        return view.vectors.nearest(VectorKind.TEXT, space_id, query, world.where(filters), limit)
+        return view.vectors.nearest(kind, space_id, query, world.where(filters), limit)
 
 
 def assert_equal(found: Hits, expected: Hits) -> None:

@@ -32,11 +32,9 @@ from tests.contract.attached_world import (
     queries,
     record,
 )
-from tests.contract.store_world import searched_in
 from tests.fakes.vector_index import MemoryVectorIndex
 
 from mdvec.errors import StoreError
-from mdvec.search.search import find
 from mdvec.stores.records import VectorKind, first_names
 from mdvec.stores.vectors import follower
 from mdvec.stores.vectors.follower import NearestQuery
@@ -45,7 +43,7 @@ from mdvec.stores.where_tables import WhereTables
 from mdvec.text.hashing import text_hash
 from mdvec.types.collection import ChunkingSpec, SourceSpec
 from mdvec.types.ids import ChunkId, DocumentId
-from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
+from mdvec.types.query import Filters, Where
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -142,30 +140,6 @@ def test_similarities(full: World) -> None:
         known = expected.vectors.similarities(VectorKind.NAME, space_id, asked, documents)
         assert names == pytest.approx(known, abs=1e-5, nan_ok=True)
         assert view.vectors.sample(space_id, 512) == expected.vectors.sample(space_id, 512)
-
-
-@pytest.mark.usefixtures("no_scan")
-def test_the_same_answers(full: World) -> None:
-    """A whole search gives the same ten hits, with any mode and filter."""
-    same = total = 0
-    chance = random.Random(5)
-    for number, vector in enumerate(queries(30)):
-        mode = (SearchMode.HYBRID, SearchMode.DENSE)[number % 2]
-        filters = (Filters(), Filters(tags=("often",)), Filters(tags=("rare",)))[number % 3]
-        text = " ".join(chance.choices(WORDS, k=3))
-        query = SearchQuery(text, mode, limit=10, filters=filters, min_score=0.0)
-        hits = []
-        for store in (full.store, full.exact):
-            with store.read() as view:
-                searched = searched_in(
-                    full.space_id(), view.collections.all(), {query.text: vector}.__getitem__
-                )
-                found = find(query, full.where(filters), searched, view, is_document=True)
-                hits.append({chunk.id for _, chunk in found.shown.hits})
-        same += len(hits[0] & hits[1])
-        total += len(hits[1])
-    assert total > 150
-    assert same / total >= 0.98
 
 
 # --- catching up --------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from tests.contract.store_world import (
 )
 
 from mdvec.stores.interface import Store
-from mdvec.stores.records import MAX_NAME_CHARS, MAX_NAMES, VectorKind
+from mdvec.stores.records import MAX_NAME_CHARS, MAX_NAMES, PendingText, VectorKind
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection
@@ -29,20 +29,11 @@ def counted(store: Store, notes: Collection, space_id: SpaceId) -> CollectionCou
     return read(store, lambda view: view.collections.counts(notes.id, space_id))
 
 
-def texts(store: Store, notes: Collection, space_id: SpaceId) -> list[str]:
-    """Return the texts without a vector."""
-    return [
-        each.text
-        for each in read(store, lambda view: view.vectors.pending(VectorKind.TEXT, notes.id, space_id, 99))
-    ]
-
-
-def names_left(store: Store, notes: Collection, space_id: SpaceId) -> list[str]:
-    """Return the names without a vector."""
-    return [
-        each.text
-        for each in read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 99))
-    ]
+def pending(
+    store: Store, notes: Collection, space_id: SpaceId, kind: VectorKind = VectorKind.TEXT
+) -> list[PendingText]:
+    """Return what has no vector."""
+    return read(store, lambda view: view.vectors.pending(kind, notes.id, space_id, 99))
 
 
 def test_every_file_is_in_one_state(store: Store, notes: Collection) -> None:
@@ -82,19 +73,6 @@ def test_every_file_is_in_one_state(store: Store, notes: Collection) -> None:
     assert read(store, lambda view: view.collections.counts(notes.id, None)).pending_chunks == 4
 
 
-def test_counts_follow_every_commit(store: Store, notes: Collection) -> None:
-    """Counting again after a write counts what is there now, inside and outside of transactions."""
-    space_id = open_space(store, SPACE)
-    assert counted(store, notes, space_id).chunks == 0
-    with store.write() as writer:
-        put(writer, notes.id, *make_document("a.md", ["one", "two", "two"]))
-        assert writer.collections.counts(notes.id, space_id).pending_chunks == 3
-    assert counted(store, notes, space_id) == CollectionCounts(1, 0, 0, 3, 3)
-    with store.write() as writer:
-        writer.vectors.put(space_id, [text_hash("two")], unit_vectors(1))
-    assert counted(store, notes, space_id) == CollectionCounts(1, 0, 0, 3, 1)
-
-
 def test_pending_texts(store: Store, notes: Collection) -> None:
     """Each text once, oldest first, under its context, until it has a vector in that very space."""
     space_id = open_space(store, SPACE)
@@ -109,67 +87,12 @@ def test_pending_texts(store: Store, notes: Collection) -> None:
     assert [each.text_hash for each in first] == [text_hash(each.text) for each in first]
     with store.write() as writer:
         writer.vectors.put(space_id, [first[0].text_hash], unit_vectors(1))
-    left = read(store, lambda view: view.vectors.pending(VectorKind.TEXT, notes.id, space_id, 9))
+    left = pending(store, notes, space_id)
     assert [each.text for each in left] == ["a › b\ntwo", "a › b\nthree"]
     with store.write() as writer:
         writer.vectors.put(space_id, [each.text_hash for each in left], unit_vectors(2))
-    assert read(store, lambda view: view.vectors.pending(VectorKind.TEXT, notes.id, space_id, 9)) == []
-    next_space = open_space(store, replace(SPACE, revision="2"))
-    assert len(read(store, lambda view: view.vectors.pending(VectorKind.TEXT, notes.id, next_space, 9))) == 3
-
-
-def test_pending_names(store: Store, notes: Collection) -> None:
-    """Title and aliases, each once and oldest first, until they have a vector; a text may have it already."""
-    space_id = open_space(store, SPACE)
-    with store.write() as writer:
-        other = writer.collections.add("other", "", FOLDER, ChunkingSpec())
-        put(writer, other.id, *make_document("x.md", ["one"]))
-        put(writer, notes.id, *make_document("a.md", ["one", "cat"], aliases=("cat", "猫")))
-        put(writer, notes.id, *make_document("deep/a.md", [], aliases=("dog",)))
-    first = read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 2))
-    assert [(each.text, each.start) for each in first] == [("a.md", 0), ("cat", 0)]
-    assert [each.text_hash for each in first] == [text_hash(each.text) for each in first]
-    assert read(store, lambda view: view.vectors.count_pending_names(notes.id, space_id)) == 4
-    with store.write() as writer:
-        writer.vectors.put(space_id, [text_hash("cat"), text_hash("a.md")], unit_vectors(2))
-    assert texts(store, notes, space_id) == ["one"]
-    left = read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 9))
-    assert [each.text for each in left] == ["猫", "dog"]
-    with store.write() as writer:
-        writer.vectors.put(space_id, [each.text_hash for each in left], unit_vectors(2))
-    for _ in range(2):
-        assert read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 9)) == []
-    assert read(store, lambda view: view.vectors.count_pending_names(notes.id, space_id)) == 0
-    assert counted(store, notes, space_id).pending_chunks == 1
-    assert [
-        each.text
-        for each in read(store, lambda view: view.vectors.pending(VectorKind.NAME, other.id, space_id, 9))
-    ] == ["x.md"]
-    with store.write() as writer:
-        put(writer, notes.id, *make_document("b.md", ["one"]))
-    assert [
-        each.text
-        for each in read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 9))
-    ] == ["b.md"]
-    next_space = open_space(store, replace(SPACE, revision="2"))
-    assert read(store, lambda view: view.vectors.count_pending_names(notes.id, next_space)) == 5
-
-
-def test_dropped_names_are_pending_again(store: Store, notes: Collection) -> None:
-    """A name whose unused vector was dropped is pending when a document is called so again."""
-    space_id = open_space(store, SPACE)
-    with store.write() as writer:
-        put(writer, notes.id, *make_document("a.md", []))
-        writer.vectors.put(space_id, [text_hash("a.md")], unit_vectors(1))
-    assert read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 9)) == []
-    with store.write() as writer:
-        writer.documents.delete(notes.id, ["a.md"])
-        assert writer.vectors.drop_unused() == 1
-        put(writer, notes.id, *make_document("a.md", []))
-    assert [
-        each.text
-        for each in read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 9))
-    ] == ["a.md"]
+    assert pending(store, notes, space_id) == []
+    assert len(pending(store, notes, open_space(store, replace(SPACE, revision="2")))) == 3
 
 
 def test_names_have_an_end(store: Store, notes: Collection) -> None:
@@ -180,39 +103,10 @@ def test_names_have_an_end(store: Store, notes: Collection) -> None:
     document, chunks = make_document("a.md", ["text"], aliases=aliases)
     with store.write() as writer:
         put(writer, notes.id, replace(document, title=title), chunks)
-    names = [
-        each.text
-        for each in read(store, lambda view: view.vectors.pending(VectorKind.NAME, notes.id, space_id, 99))
-    ]
+    names = [each.text for each in pending(store, notes, space_id, VectorKind.NAME)]
     assert names == [title[:MAX_NAME_CHARS], *aliases[: MAX_NAMES - 1]]
     assert called(store, title[:MAX_NAME_CHARS], Where((notes.id,))) == ["a.md"]
     assert called(store, "alias 39", Where((notes.id,))) == []
-
-
-def test_dropped_vectors_are_pending_again(store: Store, notes: Collection) -> None:
-    """A text whose unused vector was dropped is pending when it comes back."""
-    space_id = open_space(store, SPACE)
-    with store.write() as writer:
-        put(writer, notes.id, *make_document("a.md", ["one"]))
-        writer.vectors.put(space_id, [text_hash("one")], unit_vectors(1))
-    assert read(store, lambda view: view.vectors.pending(VectorKind.TEXT, notes.id, space_id, 9)) == []
-    with store.write() as writer:
-        writer.documents.delete(notes.id, ["a.md"])
-        assert writer.vectors.drop_unused() == 1
-        put(writer, notes.id, *make_document("a.md", ["one"]))
-    assert texts(store, notes, space_id) == ["one"]
-
-
-def test_writing_the_same_again_embeds_nothing(store: Store, notes: Collection) -> None:
-    """Vectors belong to texts: an identical document, moved or imported again, has them already."""
-    space_id = open_space(store, SPACE)
-    with store.write() as writer:
-        put(writer, notes.id, *make_document("a.md", ["one", "two"]))
-        writer.vectors.put(space_id, [text_hash("one"), text_hash("two")], unit_vectors(2))
-    with store.write() as writer:
-        put(writer, notes.id, *make_document("a.md", ["two", "one"]))
-        put(writer, notes.id, *make_document("copy.md", ["one"]))
-    assert read(store, lambda view: view.vectors.pending(VectorKind.TEXT, notes.id, space_id, 9)) == []
 
 
 def test_superseded_documents_are_not_pending(store: Store, notes: Collection) -> None:
@@ -225,22 +119,16 @@ def test_superseded_documents_are_not_pending(store: Store, notes: Collection) -
         assert old is not None
         writer.documents.set_superseded(notes.id, [old.id])
 
-    def pending() -> tuple[list[str], list[str], int, int]:
-        return read(
-            store,
-            lambda view: (
-                [each.text for each in view.vectors.pending(VectorKind.TEXT, notes.id, space_id, 9)],
-                [each.text for each in view.vectors.pending(VectorKind.NAME, notes.id, space_id, 9)],
-                view.vectors.count_pending_names(notes.id, space_id),
-                view.collections.counts(notes.id, space_id).pending_chunks,
-            ),
-        )
+    def left() -> tuple[list[str], list[str], int, int]:
+        texts, names = ([each.text for each in pending(store, notes, space_id, kind)] for kind in VectorKind)
+        count = read(store, lambda view: view.vectors.count_pending_names(notes.id, space_id))
+        return texts, names, count, counted(store, notes, space_id).pending_chunks
 
-    assert pending() == (["two", "shared"], ["new.md"], 1, 2)
+    assert left() == (["two", "shared"], ["new.md"], 1, 2)
     with store.write() as writer:
         hashes = [text_hash(each) for each in ("two", "shared", "new.md")]
         writer.vectors.put(space_id, hashes, unit_vectors(3))
-    assert pending() == ([], [], 0, 0)
+    assert left() == ([], [], 0, 0)
     states = {
         each.path: each for each in read(store, lambda view: view.collections.file_states(notes.id, space_id))
     }
@@ -250,7 +138,7 @@ def test_superseded_documents_are_not_pending(store: Store, notes: Collection) -
     assert counted(store, notes, space_id).superseded == 1
     with store.write() as writer:
         writer.documents.set_superseded(notes.id, [])
-    assert pending() == (["one"], ["old.md"], 1, 1)
+    assert left() == (["one"], ["old.md"], 1, 1)
     assert counted(store, notes, space_id).superseded == 0
 
 

@@ -87,18 +87,6 @@ def test_a_listing_is_sorted_and_unique(make: Make) -> None:
     assert all(unicodedata.is_normalized("NFC", path) for path in paths)
 
 
-def test_every_file_is_in_exactly_one_place(make: Make) -> None:
-    """A file is an entry, or excluded, or below an excluded folder; never two of these."""
-    listing = make(_FILES).list()
-    left_out = [item.path for item in listing.exclusions] + [item.path for item in listing.unreadable]
-    for path in _FILES:
-        places = [entry.path for entry in listing.entries if entry.path == path]
-        places += [
-            item for item in left_out if item == path or (item.endswith("/") and path.startswith(item))
-        ]
-        assert len(places) == 1, path
-
-
 def test_listing_twice_gives_the_same(make: Make) -> None:
     """Nothing changes by looking."""
     source = make(_FILES)

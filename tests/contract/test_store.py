@@ -9,7 +9,6 @@ from tests.contract.store_world import (
     SPACE,
     World,
     add_collection,
-    called,
     chunk_ids,
     make_document,
     make_entry,
@@ -24,7 +23,6 @@ from tests.contract.store_world import (
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError, NotAllowedError
 from mdvec.stores.interface import Store
 from mdvec.stores.records import ChunkPlace, DocumentFacts, StoredDocument, VectorKind
-from mdvec.text.folding import fold_name
 from mdvec.text.hashing import text_hash
 from mdvec.text.links import file_key
 from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
@@ -215,81 +213,6 @@ def test_outcomes_are_replaced(store: Store, notes: Collection) -> None:
     assert read(store, lambda view: view.collections.file_states(notes.id, None)) == [
         FileStatus("b", DocumentState.EXCLUDED, "new")
     ]
-
-
-def test_tags_are_counted_by_document(store: Store, notes: Collection) -> None:
-    """Most used first, then by name, however often a document has chunks; shown as first written.
-
-    Width and case make no difference.
-    """
-    with store.write() as writer:
-        put(writer, notes.id, *make_document("a.md", ["x", "y"], tags=("Python", "zoo")))
-        put(writer, notes.id, *make_document("b.md", ["x"], tags=("ｐｙｔｈｏｎ", "猫/子猫")))
-        put(writer, notes.id, *make_document("c.md", [], tags=("ant",)))
-    where = Where((notes.id,))
-    assert read(store, lambda view: view.documents.tags(where)) == [
-        TagCount("Python", 2),
-        TagCount("ant", 1),
-        TagCount("zoo", 1),
-        TagCount("猫/子猫", 1),
-    ]
-    assert read(store, lambda view: view.documents.tags(Where((notes.id,), Filters(tags=("猫",))))) == [
-        TagCount("ｐｙｔｈｏｎ", 1),
-        TagCount("猫/子猫", 1),
-    ]
-    found = read(store, lambda view: view.documents.tags(Where((notes.id,), Filters(tags=("ＰＹＴＨＯＮ",)))))
-    assert found[0] == TagCount("Python", 2)
-    assert read(store, lambda view: view.documents.tags(Where(()))) == []
-
-
-def test_documents_are_found_by_name(store: Store, notes: Collection) -> None:
-    """All that are called so, by path, however the name is written."""
-    other = add_collection(store, "other")
-    with store.write() as writer:
-        put(writer, notes.id, *make_document("b.md", ["1"], aliases=("Daily-Note", "daily note")))
-        put(writer, notes.id, *make_document("a.md", ["1"], aliases=("ＤＡＩＬＹ\u3000note",)))
-        put(writer, other.id, *make_document("aa.md", ["3"], aliases=("daily note",)))
-        put(writer, notes.id, *make_document("c.md", ["daily note"], aliases=("daily", "notes")))
-    where, both = Where((notes.id,)), Where((notes.id, other.id))
-    assert called(store, fold_name("daily note"), where) == ["a.md", "b.md"]
-    assert called(store, "daily note", both) == ["a.md", "aa.md", "b.md"]
-    assert called(store, "b md", where) == ["b.md"]
-    for nothing in ("", "note", "x\udcff"):
-        assert called(store, nothing, where) == []
-    assert called(store, "daily note", Where(())) == []
-    with store.write() as writer:
-        writer.documents.delete(notes.id, ["a.md"])
-        put(writer, notes.id, *make_document("b.md", ["1"]))
-    assert called(store, "daily note", where) == []
-
-
-@pytest.mark.parametrize(
-    ("filters", "paths", "chunks"),
-    [
-        (Filters(tags=("x",)), ["b/one.md"], [("b/one.md", 0), ("b/one.md", 1)]),
-        (Filters(path="a/**"), ["a/one.md"], [("a/one.md", 0), ("a/one.md", 1)]),
-        (Filters(depths=(2,)), ["a/one.md", "b/one.md"], [("b/one.md", 1), ("a/one.md", 1)]),
-        (Filters(tags=("x",), depths=(1,)), ["b/one.md"], [("b/one.md", 0)]),
-        (Filters(depths=(3,)), [], []),
-        (Filters(updated_since_ns=2), [], []),
-    ],
-)
-def test_what_is_found_by_name_is_inside(
-    store: Store, notes: Collection, filters: Filters, paths: list[str], chunks: list[tuple[str, int]]
-) -> None:
-    """Every filter is honoured, for documents and for their chunks, which come in the order of documents."""
-    with store.write() as writer:
-        for path, tags in (("a/one.md", ()), ("b/one.md", ("x/y",))):
-            document = make_document(path, ["1", "2"], tags=tags, aliases=("same",), depths=(1, 2))
-            put(writer, notes.id, *document)
-    where = Where((notes.id,), filters)
-    assert called(store, "same", where) == paths
-    ids = {path: document_at(store, notes, path).id for path in ("b/one.md", "a/one.md")}
-    path_of = {document: path for path, document in ids.items()}
-    found = read(store, lambda view: view.chunks.places_in(list(ids.values()), where, 9))
-    assert [(path_of[each.document_id], each.ordinal) for each in found] == chunks
-    assert read(store, lambda view: view.chunks.places_in(list(ids.values()), where, 1)) == found[:1]
-    assert read(store, lambda view: view.chunks.places_in([], where, 9)) == []
 
 
 def document_at(store: Store, notes: Collection, path: str) -> StoredDocument:

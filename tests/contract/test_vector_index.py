@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import random
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,7 +11,6 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 from tests.contract.store_world import (
     DIMENSION,
-    NAMES,
     SPACE,
     STORES,
     World,
@@ -23,7 +20,6 @@ from tests.contract.store_world import (
     unit_vectors,
     vector_of,
 )
-from tests.oracle import Scope
 
 from mdvec.stores.records import StoredSpace, VectorKind
 from mdvec.text.hashing import text_hash
@@ -94,13 +90,6 @@ def test_nearest_first(world: World) -> None:
     assert nearest(world, limit=0) == []
 
 
-def test_names_and_neighbours_change_no_similarity(world: World) -> None:
-    """A chunk is as near as its own text."""
-    ids = world.add("a.md", ["one", "two", "three"], aliases=("name",))
-    world.embed_toward(QUERY, {"one": 0.0, "two": 0.6, "three": 0.3, "name": 1.0, "a.md": 0.9})
-    assert dict(nearest(world)) == pytest.approx(dict(zip(ids, [0.0, 0.6, 0.3], strict=True)), abs=1e-3)
-
-
 def test_vectors_of_chunks(world: World) -> None:
     """In the order asked for; NaN for a chunk without one, or that is not there."""
     (one,) = world.add("a.md", ["one"])
@@ -144,65 +133,6 @@ def test_a_document_is_as_near_as_the_nearest_of_its_names(world: World) -> None
             1,
             0,
         )
-
-
-def test_documents_are_inside_when_one_of_their_chunks_is(world: World) -> None:
-    """Every filter is honoured; a document without chunks is not found, however few or many others are."""
-    world.add("a.md", ["one", "two"], depths=(1, 2), tags=("x",))
-    world.add("b.md", ["one"], depths=(1,), tags=("x",))
-    world.add("c.md", [])
-    world.embed_toward(QUERY, {"a.md": 0.1, "b.md": 0.2, "c.md": 0.3})
-    a, b = world.document_id("a.md"), world.document_id("b.md")
-    for where, expected in (
-        (world.where(), [b, a]),
-        (world.where(Filters(depths=(2,))), [a]),
-        (world.where(Filters(depths=(3,))), []),
-        (world.where(Filters(tags=("x",), depths=(1,))), [b, a]),
-        (replace(world.where(), only=frozenset([a])), [a]),
-        (replace(world.where(), hidden=frozenset([b])), [a]),
-        (Where((world.second.id,)), []),
-        (Where(()), []),
-    ):
-        assert [key for key, _ in nearest_documents(world, where=where)] == expected
-
-
-def test_a_name_counts_from_when_it_has_a_vector(world: World) -> None:
-    """Another document of that name has the vector at once; one that is gone is not found."""
-    world.add("a/note.md", ["one"])
-    assert nearest_documents(world) == []
-    world.embed_toward(QUERY, {"note.md": 0.6})
-    assert [key for key, _ in nearest_documents(world)] == [world.document_id("a/note.md")]
-    world.add("b/note.md", ["two"], collection=1)
-    assert len(nearest_documents(world)) == 2
-    world.remove("a/note.md")
-    assert [key for key, _ in nearest_documents(world)] == [world.document_id("b/note.md", collection=1)]
-
-
-def test_a_name_finds_no_chunk(world: World) -> None:
-    """A chunk whose text has no vector yet is not near, whatever its document is called."""
-    ids = world.add("a.md", ["one", "two"])
-    world.embed_toward(QUERY, {"a.md": 1.0, "two": 0.0})
-    assert [key for key, _ in nearest(world)] == [ids[1]]
-
-
-def test_equal_texts_share_a_vector(world: World) -> None:
-    """A text embedded once serves every chunk that has it; ties are in order of collection and path."""
-    first = world.add("a.md", ["shared"])
-    second = world.add("b.md", ["shared"], collection=1)
-    world.embed({"shared": QUERY})
-    world.add("c.md", ["alone"])
-    world.embed({"alone": vector_of("alone")})
-    found = nearest(world, limit=2)
-    assert [key for key, _ in found] == first + second
-    assert len({near for _, near in found}) == 1
-
-
-def test_chunks_without_a_vector_are_not_found(world: World) -> None:
-    """What is not embedded yet is neither found nor compared; what does not exist is left out."""
-    ids = world.add("a.md", ["one", "two", "three"])
-    world.embed({"one": QUERY})
-    assert [key for key, _ in nearest(world)] == ids[:1]
-    assert similarities(world, [*ids, ids[0], ChunkId(999)]) == {ids[0]: pytest.approx(1.0, abs=1e-3)}
 
 
 def test_removed_chunks_are_not_found(world: World) -> None:
@@ -291,15 +221,6 @@ def test_vectors_of_another_shape_are_refused(world: World, shape: tuple[int, in
     """A vector of the wrong dimension, or one too many, is a mistake of the caller."""
     with pytest.raises(ValueError, match="shape"), world.store.write() as writer:
         writer.vectors.put(world.space_id, [text_hash("x")], np.zeros(shape, np.float32))
-
-
-def test_an_empty_space(world: World) -> None:
-    """Without vectors there is nothing to find, and nothing to sample."""
-    ids = world.add("a.md", ["one"])
-    assert nearest(world) == []
-    assert nearest_documents(world) == []
-    assert similarities(world, ids) == {}
-    assert sampled(world).shape == (0,)
 
 
 def test_samples_are_of_texts_spread_over_the_space(world: World) -> None:
@@ -438,32 +359,3 @@ def test_drop_space(world: World) -> None:
     assert open_space(world, SPACE) == world.space_id
     world.embed(vectors)
     assert nearest(world) == before
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_nearest_are_those_of_the_definition(world: World, seed: int) -> None:
-    """For random worlds: the same chunks and documents, with similarities to 5 digits."""
-    chance = random.Random(seed)
-    names = [f"{number}.md" for number in range(30)]
-    for name in names:
-        texts = [f"text {chance.randrange(60)}" for _ in range(chance.randrange(4))]
-        world.add(name, texts, collection=chance.randrange(2), aliases=(f"alias {chance.randrange(20)}",))
-    for text in itertools.chain(
-        names, (f"text {at}" for at in range(60)), (f"alias {at}" for at in range(20))
-    ):
-        if chance.random() < 0.7:
-            world.embed({text: vector_of(text, alike=0.5)})
-    with world.store.read() as view:
-        chunks = view.vectors.nearest(VectorKind.TEXT, world.space_id, QUERY, world.where(), 40)
-        documents = view.vectors.nearest(VectorKind.NAME, world.space_id, QUERY, world.where(), 20)
-        keys = {
-            view.documents.find(each, path).id: (name, path)  # type: ignore[union-attr]
-            for name, each in zip(NAMES, world.collections, strict=True)
-            for path in view.documents.known(each)
-        }
-    wanted_chunks = world.oracle.nearest_chunks(QUERY, Scope(NAMES), 40)
-    wanted_documents = world.oracle.nearest_documents(QUERY, Scope(NAMES), 20)
-    assert world.places(key for key, _ in chunks) == [place for place, _ in wanted_chunks]
-    assert [near for _, near in chunks] == pytest.approx([near for _, near in wanted_chunks], abs=2e-6)
-    assert [keys[key] for key, _ in documents] == [key for key, _ in wanted_documents]
-    assert [near for _, near in documents] == pytest.approx([near for _, near in wanted_documents], abs=2e-6)

@@ -91,17 +91,10 @@ def test_documents_are_fetched_and_nothing_else(tmp_path: Path, cache: Path) -> 
     assert sorted(objects.split()) == [b"blob"] * 3 + [b"commit"] + [b"tree"] * 3
 
 
-def test_every_kind_of_server_gives_the_same(repository: GitRepository, cache: Path) -> None:
-    """One without partial clones sends more, and the documents are the same."""
-    assert _read(GitSource(location=repository.url, cache_dir=cache)) == {
-        path: content for path, content in _FILES.items() if path != "code.py"
-    }
-
-
 def test_changes_are_followed(repository: GitRepository, cache: Path) -> None:
-    """A force push with other files gives those files; contents that are here are not fetched again."""
-    before = GitSource(location=repository.url, cache_dir=cache)
-    first = _read(before)
+    """All documents of a commit, whatever the server allows; a force push with other files gives those."""
+    first = _read(GitSource(location=repository.url, cache_dir=cache))
+    assert first == {path: content for path, content in _FILES.items() if path != "code.py"}
     after: Files = {"b.md": b"# A\n", "c.md": b"new\n"}
     repository.commit(after)
     assert _read(GitSource(location=repository.url, cache_dir=cache)) == after
@@ -135,8 +128,10 @@ def test_names_are_composed_and_odd_ones_are_read(repository: GitRepository, cac
     assert source.list().exclusions == (Exclusion("l.md", "link"), Exclusion("sub/", "submodule"))
 
 
-def test_large_files_are_not_unpacked(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A blob of 3 MB that is 3 kB in the clone never gets its size on the disk."""
+def test_large_files_are_not_unpacked(
+    repository: GitRepository, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A blob of 3 MB that is 3 kB in the clone never gets its size on the disk, and it alone fails."""
     sizes: list[int] = []
     run_into = GitProgram.run_into
 
@@ -144,14 +139,13 @@ def test_large_files_are_not_unpacked(tmp_path: Path, cache: Path, monkeypatch: 
         run_into(program, output, *arguments, stdin=stdin)
         sizes.append(os.fstat(output.fileno()).st_size)
 
-    repository = GitRepository(tmp_path / "r.git")
     repository.commit({"large.md": b"x" * 3_000_000, "small.md": b"# Small\n"})
     source = GitSource(location=repository.url, cache_dir=cache, scan=ScanSettings(max_file_bytes=1_000_000))
     monkeypatch.setattr(GitProgram, "run_into", measured)
     large, small = source.list().entries
     source.prefetch([large, small])
     assert source.read(small) == b"# Small\n"
-    with pytest.raises(UnreadableFileError, match="larger than"):
+    with pytest.raises(UnreadableFileError, match=r"larger than 1 MB \(3 MB\)"):
         source.read(large)
     assert sizes
     assert max(sizes) < 10_000
@@ -176,17 +170,6 @@ def test_a_large_file_is_excluded(tmp_path: Path) -> None:
             ("large.md", DocumentState.EXCLUDED, "larger than 1 kB (3 kB)"),
             ("small.md", DocumentState.READY, ""),
         ]
-
-
-def test_large_files_fail_by_themselves(repository: GitRepository, cache: Path) -> None:
-    """Their size is known when they are here; the others are read."""
-    repository.commit({"large.md": b"x" * 101, "small.md": b"x" * 100})
-    source = GitSource(location=repository.url, cache_dir=cache, scan=ScanSettings(max_file_bytes=100))
-    large, small = source.list().entries
-    source.prefetch([large, small])
-    assert source.read(small) == b"x" * 100
-    with pytest.raises(UnreadableFileError, match=r"larger than 100 bytes \(101 bytes\)"):
-        source.read(large)
 
 
 def test_a_repository_may_name_things_by_sha256(tmp_path: Path, cache: Path) -> None:

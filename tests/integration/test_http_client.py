@@ -50,15 +50,14 @@ def client(server: HttpServer, time: FakeTime) -> Iterator[HttpClient]:
 
 def test_a_request_is_sent_as_asked(client: HttpClient, server: HttpServer) -> None:
     """Path, query, headers and body arrive, and who asks is called mdvec."""
-    reply = client.request(
-        "POST", "things", json={"名": ["値"]}, params={"q": "a b"}, headers={"X-More": "1"}
-    )
-    asked = server.asked[0]
-    assert (reply.status, reply.json()["path"]) == (200, "/v1/things?q=a+b")
-    assert (asked.method, asked.body) == ("POST", {"名": ["値"]})
-    assert {"authorization": "Bearer secret-0123", "x-more": "1", "user-agent": "mdvec"}.items() <= dict(
-        asked.headers
-    ).items()
+    answer = client.request_json("POST", "things", json={"名": ["値"]}, params={"q": "a b"})
+    reply = client.get("other", headers={"X-More": "1"})
+    posted, got = server.asked
+    assert (answer["path"], reply.status, reply.json()["path"]) == ("/v1/things?q=a+b", 200, "/v1/other")
+    assert (posted.method, posted.body, got.method) == ("POST", {"名": ["値"]}, "GET")
+    ours = {"authorization": "Bearer secret-0123", "user-agent": "mdvec"}.items()
+    assert ours <= dict(posted.headers).items()
+    assert {*ours, ("x-more", "1")} <= dict(got.headers).items()
     assert reply.headers["CONTENT-TYPE"] == "application/json"
 
 
@@ -82,7 +81,7 @@ def test_what_passes_is_asked_again(
 ) -> None:
     """After each passing failure the client waits as long as it was told, or half a second, and succeeds."""
     server.failures.append(failure)
-    assert client.request("POST", "x", json={}).status == 200
+    assert client.request_json("POST", "x", json={})["path"] == "/v1/x"
     assert len(server.asked) == 2
     assert time.slept == pytest.approx(slept)
 
@@ -94,7 +93,7 @@ def test_a_response_that_breaks_off_is_not_called_unreachable(
     """The address is right and somebody is there: who looks for the reason looks elsewhere."""
     server.failures.extend([failure] * 2)
     with pytest.raises(ServiceUnavailableError, match=r"Test breaks off its response at 127\.0\.0\.1:\d+: "):
-        client.request("POST", "x", json={}, retry=RetryPolicy(attempts=2))
+        client.request_json("POST", "x", json={}, retry=RetryPolicy(attempts=2))
 
 
 def test_truncated_json_is_asked_for_again(client: HttpClient, server: HttpServer) -> None:
@@ -112,13 +111,13 @@ def test_a_slow_answer_is_not_waited_for(server: HttpServer, time: FakeTime) -> 
         server.url, service="Test", timeout_s=0.1, retry=RetryPolicy(attempts=2), clock=time.clock
     )
     server.failures.append(Answer(200, {}, delay_s=0.4))
-    assert client.request("GET", "x").status == 200
+    assert client.get("x").status == 200
     client = HttpClient(
         server.url, service="Test", timeout_s=0.1, retry=RetryPolicy(attempts=2), clock=time.clock
     )
     server.failures.extend([Answer(200, {}, delay_s=0.4)] * 2)
     with pytest.raises(ServiceUnavailableError, match="no complete response in time"):
-        client.request("GET", "x")
+        client.get("x")
 
 
 def test_attempts_end(client: HttpClient, server: HttpServer, time: FakeTime) -> None:
@@ -127,7 +126,7 @@ def test_attempts_end(client: HttpClient, server: HttpServer, time: FakeTime) ->
     with pytest.raises(
         ServiceUnavailableError, match=r"Test cannot answer now \(HTTP 503: overloaded\)"
     ) as caught:
-        client.request("GET", "x")
+        client.get("x")
     assert (caught.value.status, caught.value.retry, len(server.asked)) == (503, True, 6)
     assert time.slept == pytest.approx(0.5 + 1 + 2 + 4 + 8)
 
@@ -136,7 +135,7 @@ def test_a_long_wait_ends_at_once(client: HttpClient, server: HttpServer, time: 
     """Who is asked to wait 40 minutes is told so now, and not in 40 minutes."""
     server.failures.append(Answer(429, {}, {"Retry-After": "2400"}))
     with pytest.raises(ServiceUnavailableError, match="it asks to wait 40 min") as caught:
-        client.request("GET", "x")
+        client.get("x")
     assert (caught.value.hint, time.slept, len(server.asked)) == ("Run again in 40 min.", 0.0, 1)
 
 
@@ -152,7 +151,7 @@ def test_a_slow_failure_is_not_repeated(time: FakeTime) -> None:
         client = HttpClient(server.url, service="Test", clock=time.clock)
         for wait_s, requests in ((5.0, 1), (10.0, 1 + 3)):
             with pytest.raises(ServiceUnavailableError, match="HTTP 503"):
-                client.request("GET", "x", retry=RetryPolicy(3, wait_s))
+                client.request_json("GET", "x", retry=RetryPolicy(3, wait_s))
             assert len(server.asked) == requests
 
 
@@ -163,20 +162,20 @@ def test_a_refusal_is_final(client: HttpClient, server: HttpServer, status: int)
     with pytest.raises(
         ServiceRefusedError, match=rf"Test refuses \(HTTP {status}: no such thing\)"
     ) as caught:
-        client.request("GET", "x")
+        client.get("x")
     assert (caught.value.status, caught.value.retry, len(server.asked)) == (status, False, 1)
 
 
 def test_expected_statuses_are_answers(client: HttpClient, server: HttpServer) -> None:
     """A status that the caller expects is returned, even one that is an error elsewhere."""
     server.failures.append(Answer(304, b""))
-    assert client.request("GET", "x", expected=(200, 304)).status == 304
+    assert client.get("x", expected=(200, 304)).status == 304
 
 
 def test_a_wait_is_reported(client: HttpClient, server: HttpServer, time: FakeTime) -> None:
     """While waiting, the seconds left are reported once a second."""
     server.failures.append(Answer(429, {}, {"Retry-After": "3.5"}))
-    client.request("GET", "x")
+    client.get("x")
     assert time.waits == [4, 3, 2, 1]
 
 
@@ -185,7 +184,7 @@ def test_a_wait_can_be_cancelled(client: HttpClient, server: HttpServer, time: F
     time.cancels = True
     server.failures.append(Answer(429, {}, {"Retry-After": "100"}))
     with pytest.raises(ImportStoppedError):
-        client.request("GET", "x")
+        client.get("x")
     assert time.waits == [100]
     assert len(server.asked) == 1
 
@@ -196,13 +195,13 @@ def test_a_wait_is_shared(server: HttpServer, time: FakeTime) -> None:
     server.failures.append(Answer(429, {}, {"Retry-After": "30"}))
     time.cancels = True
     with pytest.raises(ImportStoppedError):
-        client.request("GET", "x")
+        client.get("x")
     with fake_time():
         with pytest.raises(ServiceUnavailableError, match="it asks to wait 30 s"):
-            client.request("GET", "x", retry=RetryPolicy(max_wait_s=5))
+            client.request_json("GET", "x", retry=RetryPolicy(max_wait_s=5))
         assert len(server.asked) == 1
         time.now += 30
-        assert client.request("GET", "x").status == 200
+        assert client.get("x").status == 200
 
 
 def test_a_service_may_say_wait_in_its_own_way(server: HttpServer, time: FakeTime) -> None:
@@ -213,11 +212,11 @@ def test_a_service_may_say_wait_in_its_own_way(server: HttpServer, time: FakeTim
 
     client = HttpClient(server.url, service="Test", retry_after=retry_after, clock=time.clock)
     server.failures.append(Answer(403, {"message": "rate limit"}, {"X-Wait": "12"}))
-    assert client.request("GET", "x").status == 200
+    assert client.get("x").status == 200
     assert time.slept == pytest.approx(12)
     server.failures.append(Answer(429, {"message": "no credit left"}, {"X-Wait": "inf"}))
     with pytest.raises(ServiceUnavailableError, match=r"\(HTTP 429: no credit left\)$"):
-        client.request("GET", "x")
+        client.get("x")
     assert len(server.asked) == 3
 
 
@@ -229,7 +228,7 @@ def test_nobody_is_there(time: FakeTime) -> None:
     with pytest.raises(
         ServiceUnavailableError, match=r"Test cannot be reached at 127\.0\.0\.1:\d+: "
     ) as caught:
-        client.request("GET", "x")
+        client.get("x")
     assert caught.value.status is None
 
 
@@ -237,14 +236,14 @@ def test_an_address_that_is_none_is_told(time: FakeTime) -> None:
     """What is no HTTP address is not tried again."""
     client = HttpClient("ftp://example.com", service="Test", clock=time.clock)
     with pytest.raises(ServiceRefusedError, match="no usable address"):
-        client.request("GET", "x")
+        client.get("x")
 
 
 def test_keys_do_not_show(client: HttpClient, server: HttpServer) -> None:
     """A service that repeats the key it was sent does not bring it into the message."""
     server.failures.append(Answer(401, {"detail": "Incorrect key: secret-0123 (Bearer secret-0123)"}))
     with pytest.raises(ServiceRefusedError) as caught:
-        client.request("GET", "x")
+        client.get("x")
     assert "secret" not in str(caught.value)
     assert "Incorrect key: ***" in str(caught.value)
 
@@ -253,7 +252,7 @@ def test_a_moved_service_is_told(client: HttpClient, server: HttpServer) -> None
     """A redirected POST is not followed, since it could take the key elsewhere; the new place is named."""
     server.failures.append(Answer(301, b"", {"Location": "https://example.com/v2"}))
     with pytest.raises(ServiceRefusedError, match=r"it has moved to https://example\.com/v2"):
-        client.request("POST", "x", json={})
+        client.request_json("POST", "x", json={})
 
 
 def test_a_download_is_streamed_and_leaves_the_key_behind(client: HttpClient, server: HttpServer) -> None:
@@ -296,7 +295,7 @@ def test_a_body_that_never_ends_is_given_up() -> None:
     with EndlessServer(b"x" * 1000) as server:
         client = HttpClient(server.url, service="Test", max_bytes=LIMIT_BYTES)
         with pytest.raises(ServiceRefusedError, match="Test sends more than 100,000 bytes"):
-            client.request("GET", "x")
+            client.get("x")
         target = io.BytesIO()
         with pytest.raises(ServiceRefusedError, match="Test sends more than 50,000 bytes"):
             client.download("x", target, max_bytes=50_000, timeout_s=60)
@@ -312,7 +311,7 @@ def test_a_compressed_bomb_is_given_up(server: HttpServer, level: int) -> None:
     server.failures.append(Answer(200, packed, {"Content-Encoding": "gzip"}))
     client = HttpClient(server.url, service="Test", max_bytes=LIMIT_BYTES)
     with pytest.raises(ServiceRefusedError, match="more than 100,000 bytes"):
-        client.request("GET", "x")
+        client.get("x")
     assert len(server.asked) == 1
 
 
@@ -322,7 +321,7 @@ def test_a_slow_drip_is_given_up() -> None:
         with EndlessServer(b"x", head=head, pause_s=0.02) as server:
             client = HttpClient(server.url, service="Test", timeout_s=0.3, retry=RetryPolicy(attempts=1))
             with pytest.raises(ServiceUnavailableError, match="no complete response in time"):
-                client.request("GET", "x")
+                client.get("x")
             client.close()
 
 
@@ -337,7 +336,7 @@ def test_a_cancelled_run_waits_for_no_response() -> None:
 
         threading.Thread(target=cancel).start()
         with pytest.raises(ImportStoppedError):
-            client.request("GET", "x")
+            client.get("x")
         client.close()
 
 
@@ -347,9 +346,9 @@ def test_compressed_responses_are_read(client: HttpClient, server: HttpServer, e
     raw = bytes(range(256)) * 1000
     packed = gzip.compress(raw) if encoding == "gzip" else zlib.compress(raw)
     server.failures.append(Answer(200, packed, {"Content-Encoding": encoding}))
-    assert client.request("GET", "x").content == raw
+    assert client.get("x").content == raw
     server.failures.append(Answer(304, b"", {"Content-Encoding": encoding}))
-    assert client.request("GET", "x", expected=(304,)).content == b""
+    assert client.get("x", expected=(304,)).content == b""
 
 
 @pytest.mark.parametrize("packed", [b"no gzip", gzip.compress(b"x" * 1000)[:-9]], ids=["other", "cut off"])
@@ -357,19 +356,19 @@ def test_broken_compression_is_requested_again(client: HttpClient, server: HttpS
     """It is an accident, as other broken responses are; when it stays so, the error names it."""
     server.failures.extend([Answer(200, packed, {"Content-Encoding": "gzip"})] * 3)
     with pytest.raises(ServiceAnswerError, match="broken compression"):
-        client.request("GET", "x", retry=RetryPolicy(attempts=2))
-    assert client.request("GET", "x").status == 200
+        client.request_json("GET", "x", retry=RetryPolicy(attempts=2))
+    assert client.get("x").status == 200
 
 
 def test_an_encoding_that_was_not_requested_is_refused(client: HttpClient, server: HttpServer) -> None:
     """Nothing is unpacked without a limit."""
     server.failures.append(Answer(200, b"", {"Content-Encoding": "zstd"}))
     with pytest.raises(ServiceRefusedError, match="compressed its response as 'zstd'"):
-        client.request("GET", "x")
+        client.get("x")
 
 
 def test_redirects_end(client: HttpClient, server: HttpServer) -> None:
     """A service that redirects in a circle is refused."""
     server.failures.extend([Answer(302, b"", {"Location": "/v1/x"})] * 30)
     with pytest.raises(ServiceRefusedError, match="redirects more than 20 times"):
-        client.request("GET", "x")
+        client.get("x")

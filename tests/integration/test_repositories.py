@@ -20,7 +20,6 @@ from mdvec.config import Config
 from mdvec.config.schema import EmbeddingSettings
 from mdvec.errors import (
     CollectionNotEmptyError,
-    SourceEmptyError,
     SourceMissingError,
     SourceUnavailableError,
     UsageError,
@@ -252,15 +251,6 @@ def test_a_branch_that_is_gone_is_a_problem_even_where_it_is_indexed(
     assert "mdvec tool update" in finding.hint
 
 
-def test_a_commit_without_documents_is_not_believed(workspace: Workspace, place: _Place) -> None:
-    """It may be a mistake; --allow-empty says that it is none."""
-    place.commit({"code.py": b"x"})
-    with pytest.raises(SourceEmptyError):
-        _update(workspace)
-    assert len(_paths(workspace)) == 3
-    assert _update(workspace, allow_empty=True).deleted == 3
-
-
 def test_a_collection_can_be_pointed_elsewhere(workspace: Workspace, place: _Place, tmp_path: Path) -> None:
     """From a repository to a folder of it, to a folder of this machine, and back."""
     workspace.update_collection(NAME, location=f"{place.location}:旅行")
@@ -277,16 +267,6 @@ def test_a_collection_can_be_pointed_elsewhere(workspace: Workspace, place: _Pla
     workspace.update_collection(NAME, location=place.location)
     _update(workspace)
     assert len(_paths(workspace)) == 3
-
-
-def test_everything_can_be_made_anew(workspace: Workspace) -> None:
-    """Replacing fetches all of it again, and finds the same."""
-    before = workspace.search(SearchQuery("京都の宿")).hits
-    report = workspace.import_collection(NAME, ImportOptions(mode=ImportMode.REPLACE))
-    assert report.added == 3
-    assert [hit.path for hit in workspace.search(SearchQuery("京都の宿")).hits] == [
-        hit.path for hit in before
-    ]
 
 
 def test_an_unchanged_repository_costs_one_call(on_github: Workspace, server: GithubServer) -> None:

@@ -19,7 +19,7 @@ from tests.contract.store_world import (
     unit_vectors,
     vector_of,
 )
-from tests.property.test_store import GLOBS, PATHS, documents
+from tests.property.test_store import GLOBS, PATHS, documents, write
 
 from mdvec.errors import NotAllowedError
 from mdvec.stores.interface import View
@@ -151,8 +151,7 @@ def fill(store: SqliteStore, files: list[tuple[str, dict[str, Any]]], *, second:
     world = World(store)
     for path, document in files:
         if second or document["collection"] == 0:
-            world.remove(path, collection=document["collection"])
-            world.add(path, **document)
+            write(world, path, document)
     if second:
         with store.write() as writer:
             put(writer, world.second.id, *make_document("zebra.md", ["a zebra", "b"], tags=("zoo",)))

@@ -1,22 +1,24 @@
-"""SQLite against the definitions, on random documents, filters, queries and sequences of changes."""
+"""Every store against the definitions, on random documents, filters, queries and sequences of changes."""
 
 from __future__ import annotations
 
+import math
 import random
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.contract.store_world import NAMES, World, read, unit_vectors, vector_of
+from tests.contract.store_world import NAMES, STORES, World, open_store, read, unit_vectors, vector_of
 from tests.oracle import Place, Scope
 
 from mdvec.stores.columns import fold_label
-from mdvec.stores.interface import View
-from mdvec.stores.records import VectorKind
+from mdvec.stores.interface import Store, View
+from mdvec.stores.records import ChunkTerms, VectorKind
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.tables import prefix_end
 from mdvec.types.ids import ChunkId, DocumentId
@@ -24,15 +26,17 @@ from mdvec.types.query import Filters, TagMatch, Where
 
 TAGS = ["a", "A/b", "a/b/c", "a-b", "ab", "ａｂ", "日本", "日本/東京", "é"]
 PATHS = ["x.md", "notes/x.md", "notes/y.md", "notes/deep/z.txt", "notes-2/x.md", "メモ/猫.md"]
+ALIASES = ["Cat", "cats", "ＣＡＴ", "猫"]
 GLOBS = ["*.md", "notes/*", "notes/**", "**/x.md", "メモ/", "no*/x.md", "/x.md", "z.txt"]
 
 texts = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=6).map(" ".join)
 documents = st.fixed_dictionaries(
     {
         "texts": st.lists(texts, min_size=1, max_size=4),
+        "minor": st.lists(st.just("") | texts, min_size=4, max_size=4),
         "collection": st.integers(0, 1),
         "tags": st.lists(st.sampled_from(TAGS), max_size=3, unique_by=fold_label).map(tuple),
-        "aliases": st.lists(st.sampled_from(["Cat", "cats", "猫"]), max_size=2, unique=True).map(tuple),
+        "aliases": st.lists(st.sampled_from(ALIASES), max_size=2, unique=True).map(tuple),
         "depths": st.lists(st.integers(0, 3), min_size=4, max_size=4),
         "mtime_ns": st.integers(1, 4),
         "updated_ns": st.none() | st.integers(0, 4),
@@ -56,6 +60,28 @@ steps = st.one_of(
     st.tuples(st.just("drop"), st.integers(0, 3), st.none()),
 )
 QUERY = unit_vectors(1, seed=3, alike=0.5)[0]
+_NOBODY = 10**9  # an id that no chunk and no document has
+
+
+@pytest.fixture(scope="module", params=STORES)
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A store of each kind, in which one example follows the other."""
+    store = open_store(request.param, tmp_path_factory.mktemp("store"))
+    yield store
+    store.close()
+
+
+@contextmanager
+def _world_in(store: Store) -> Iterator[World]:
+    """Make a world in a store, and empty the store at the end."""
+    world = World(store)
+    try:
+        yield world
+    finally:
+        with store.write() as writer:
+            for each in world.collections:
+                writer.collections.delete(each)
+            writer.vectors.drop_unused()
 
 
 def _texts(world: World) -> list[str]:
@@ -64,12 +90,19 @@ def _texts(world: World) -> list[str]:
     return sorted({each for name in NAMES for kind in VectorKind for each in pending(kind, name)})
 
 
+def write(world: World, path: str, document: dict[str, Any]) -> None:
+    """Write one of the documents above instead of the one at a path."""
+    minor, rest = document["minor"], {key: document[key] for key in document if key != "minor"}
+    terms = [ChunkTerms(*both) for both in zip(document["texts"], minor, strict=False)]
+    world.remove(path, collection=document["collection"])
+    world.add(path, terms=terms, **rest)
+
+
 def _step(world: World, kind: str, one: Any, two: Any) -> None:
     """Change a world."""
     match kind:
         case "put":
-            world.remove(one, collection=two["collection"])
-            world.add(one, **two)
+            write(world, one, two)
         case "remove":
             world.remove(one, collection=two)
         case "embed":
@@ -98,36 +131,41 @@ def _check(world: World, scope: Scope, limit: int, terms: Sequence[str], must: S
         for required in ((), must):
             found = view.words.bm25(terms, where, limit, must=required)
             _agree(_placed(world, found), oracle.bm25(terms, scope, limit, required))
-        assert view.words.frequencies(terms).of_term == {
+        frequencies = view.words.frequencies(terms)
+        assert frequencies.of_term == {
             term: count for term, count in oracle.frequencies(terms).items() if count
         }
+        assert frequencies.chunks == len(oracle.places(Scope(NAMES)))
         chunks = view.vectors.nearest(VectorKind.TEXT, space, QUERY, where, limit)
         _agree(_placed(world, chunks), oracle.nearest_chunks(QUERY, scope, limit))
         documents = view.vectors.nearest(VectorKind.NAME, space, QUERY, where, limit)
         _agree([(keys[key], near) for key, near in documents], oracle.nearest_documents(QUERY, scope, limit))
         query = QUERY.reshape(1, -1)
-        same = view.vectors.similarities(VectorKind.TEXT, space, query, [key for key, _ in chunks])[
-            0
-        ].tolist()
-        assert same == [near for _, near in chunks]
-        same = view.vectors.similarities(VectorKind.NAME, space, query, [key for key, _ in documents])[
-            0
-        ].tolist()
-        assert same == [near for _, near in documents]
-        for name in ("cat", "猫", "x md"):
+        for kind, ranking in ((VectorKind.TEXT, chunks), (VectorKind.NAME, documents)):
+            owners = [*(key for key, _ in ranking), _NOBODY]
+            same = view.vectors.similarities(kind, space, query, owners)[0].tolist()
+            assert same[:-1] == [near for _, near in ranking]
+            assert math.isnan(same[-1])
+        for name in ("cat", "猫", "x md", "", "x\udcff"):
             assert [keys[key] for key in view.documents.called(name, where)] == oracle.called(name, scope)
-        places = [
-            Place(*keys[each.document_id], each.ordinal) for each in view.chunks.places_in([*keys], where, 99)
-        ]
-        assert sorted(places) == sorted(oracle.places(scope))
+        inside = sorted(oracle.places(scope))
+        wanted = [place for key in keys.values() for place in inside if place[:2] == key]
+        for most in (limit, 99):
+            found_places = view.chunks.places_in([*keys], where, most)
+            placed = [Place(*keys[each.document_id], each.ordinal) for each in found_places]
+            assert placed == wanted[:most]
         assert [(each.tag, each.documents) for each in view.documents.tags(where)] == oracle.tags(scope)
         for name, key in numbers.items():
             for kind in VectorKind:
                 pending = [each.text for each in view.vectors.pending(kind, key, space, limit)]
                 assert pending == oracle.pending(kind, name)[:limit]
-            held = [len(record.chunks) for (of, _), record in oracle.documents.items() if of == name]
+            left = len(oracle.pending(VectorKind.NAME, name))
+            assert view.vectors.count_pending_names(key, space) == left
+            written = [record.text_hashes for (of, _), record in oracle.documents.items() if of == name]
+            texts = [text for record in written for text in record]
             counts = view.collections.counts(key, space)
-            assert (counts.documents, counts.chunks) == (len(held), sum(held))
+            assert (counts.documents, counts.chunks) == (len(written), len(texts))
+            assert counts.pending_chunks == sum(text not in oracle.vectors for text in texts)
 
 
 def _check_sample(world: World) -> None:
@@ -164,7 +202,7 @@ def _agree(found: Sequence[tuple[Any, float]], wanted: Sequence[tuple[Any, float
 @given(
     files=st.dictionaries(st.sampled_from(PATHS), documents, max_size=6),
     narrow=filters,
-    chosen=st.sampled_from([(0, 1), (0,), (1,)]),
+    chosen=st.sampled_from([(0, 1), (0,), (1,), ()]),
     only=st.none() | path_sets,
     hidden=st.just(frozenset()) | path_sets,
     terms=st.lists(st.sampled_from("abcxy"), min_size=1, max_size=3),
@@ -173,6 +211,7 @@ def _agree(found: Sequence[tuple[Any, float]], wanted: Sequence[tuple[Any, float
     few=st.sampled_from([0, 5_000]),
 )
 def test_filtered_search_finds_what_fits(
+    store: Store,
     files: dict[str, dict[str, Any]],
     narrow: Filters,
     chosen: tuple[int, ...],
@@ -185,33 +224,29 @@ def test_filtered_search_finds_what_fits(
 ) -> None:
     """For all documents and filters, in the way for few chunks inside and in the way for many."""
     scope = Scope(tuple(NAMES[number] for number in chosen), narrow, only, hidden)
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, _world_in(store) as world:
         patch.setattr("mdvec.stores.where_tables.FEW_CHUNKS", few)
-        store = SqliteStore(Path(folder) / "index.sqlite")
-        world = World(store)
         for path, document in files.items():
             _step(world, "put", path, document)
         missing = _texts(world)
         world.embed({text: vector_of(text, alike=0.5) for text in missing[: len(missing) * 2 // 3]})
         _check(world, scope, limit, [*terms, *must], must)
         _check_sample(world)
-        store.close()
 
 
 @settings(max_examples=60, deadline=None)
 @given(changes=st.lists(steps, min_size=1, max_size=12), few=st.sampled_from([0, 4096]))
-def test_what_stays_in_memory_follows_every_change(changes: list[tuple[str, Any, Any]], few: int) -> None:
+def test_what_stays_in_memory_follows_every_change(
+    store: Store, changes: list[tuple[str, Any, Any]], few: int
+) -> None:
     """After any sequence of changes a store that was searched all along finds what there is."""
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+    with pytest.MonkeyPatch.context() as patch, _world_in(store) as world:
         patch.setattr("mdvec.stores.vector_tables._FEW_CHUNKS", few)
-        store = SqliteStore(Path(folder) / "index.sqlite")
-        world = World(store)
         for change in changes:
             _step(world, *change)
             _check(world, Scope(NAMES), 9, ["a", "b"], ["a"])
             if few:  # else chunks that are gone may be among those that are sampled
                 _check_sample(world)
-        store.close()
 
 
 @given(st.text(), st.text())

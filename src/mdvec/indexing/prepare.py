@@ -33,7 +33,7 @@ from mdvec.types.document import Document, with_comments
 from mdvec.types.ids import CollectionId
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ProcessPoolExecutor
+    from concurrent.futures import Future
 
 # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
 _POINTER_START = b"version https://git-lfs.github.com/spec/v1\n"
@@ -65,6 +65,22 @@ class Processes(Struct, frozen=True):
     make_recipe: Callable[[], Recipe]
 
 
+class Prepared(Struct, frozen=True):
+    """A document ready to be written.
+
+    Attributes:
+        record: The record to write.
+        warnings: For people.
+    """
+
+    record: DocumentRecord
+    warnings: tuple[str, ...]
+
+
+Item = Prepared | Exclusion | Unreadable
+"""What becomes of a file of the source."""
+
+
 class _Task(Struct, frozen=True):
     """A document that was read.
 
@@ -81,7 +97,7 @@ class _Task(Struct, frozen=True):
 
 def prepared(
     changes: Changes, entries: Sequence[SourceEntry], processes: Processes | None = None
-) -> Iterator[Prepared | Exclusion | Unreadable]:
+) -> Iterator[Item]:
     """Prepare documents that changed, in order, in other processes where that pays.
 
     Args:
@@ -90,16 +106,8 @@ def prepared(
         processes: Processes that may be started; None for none.
     """
     if processes is None or processes.number < 2 or not processes_pay([each.size for each in entries]):
-        for entry in entries:
-            yield _prepared(changes, entry)
-        return
-    pool = worker_pool(
-        processes.number, partial(_checked_recipe, processes.make_recipe, changes.recipe.fingerprint)
-    )
-    try:
-        yield from _prepared_by(pool, changes, entries, most_waiting=_WAITING_PER_PROCESS * processes.number)
-    finally:
-        pool.shutdown(cancel_futures=True)
+        return map(partial(_prepared, changes), entries)
+    return _prepared_elsewhere(changes, entries, processes)
 
 
 def processes_pay(sizes: Sequence[int]) -> bool:
@@ -108,7 +116,7 @@ def processes_pay(sizes: Sequence[int]) -> bool:
     return cost >= _MIN_BYTES and len(sizes) >= _MIN_DOCUMENTS
 
 
-def _prepared(changes: Changes, entry: SourceEntry) -> Prepared | Exclusion | Unreadable:
+def _prepared(changes: Changes, entry: SourceEntry) -> Item:
     try:
         with run.current().step("prepare", path=entry.path) as details:
             task = _read(changes, entry)
@@ -157,24 +165,9 @@ def _intact(view: View, collection_id: CollectionId, path: str) -> StoredDocumen
     return None
 
 
-class Prepared(Struct, frozen=True):
-    """A document ready to be written.
-
-    Attributes:
-        record: The record to write.
-        warnings: For people.
-    """
-
-    record: DocumentRecord
-    warnings: tuple[str, ...]
-
-
-_Item = Prepared | Exclusion | Unreadable
-
-
 def prepare(
     entry: SourceEntry, content: bytes | str, recipe: Recipe, *, contexts: Sequence[str] | None = None
-) -> Prepared | Exclusion | Unreadable:
+) -> Item:
     """Decode, parse, cut and tokenise a document.
 
     Args:
@@ -277,23 +270,28 @@ def _terms_of_chunks(
 # --- several processes -----------------------------------------------------------------------------------
 
 
-def _prepared_by(
-    pool: ProcessPoolExecutor, changes: Changes, entries: Sequence[SourceEntry], *, most_waiting: int
-) -> Iterator[_Item]:
+def _prepared_elsewhere(
+    changes: Changes, entries: Sequence[SourceEntry], processes: Processes
+) -> Iterator[Item]:
     """Prepare documents in processes, in order; the tasks of a process that dies are done here."""
-    waiting: deque[tuple[Future[list[_Item]] | None, list[_Task]]] = deque()
-    for tasks in _tasks(changes, entries):
-        if not isinstance(tasks, list):
-            yield tasks
-            continue
-        try:
-            waiting.append((submitted(pool, _prepare_all, tasks), tasks))
-        except BrokenExecutor:
-            waiting.append((None, tasks))
-        if len(waiting) > most_waiting:
-            yield from _results(*waiting.popleft(), changes.recipe)
-    while waiting:
-        yield from _results(*waiting.popleft(), changes.recipe)
+    recipe = changes.recipe
+    pool = worker_pool(processes.number, partial(_checked_recipe, processes.make_recipe, recipe.fingerprint))
+    waiting: deque[tuple[Future[list[Item]] | None, list[_Task]]] = deque()
+    try:
+        for tasks in _tasks(changes, entries):
+            if not isinstance(tasks, list):
+                yield tasks
+                continue
+            try:
+                waiting.append((submitted(pool, _prepare_all, tasks), tasks))
+            except BrokenExecutor:
+                waiting.append((None, tasks))
+            if len(waiting) > _WAITING_PER_PROCESS * processes.number:
+                yield from _results(*waiting.popleft(), recipe)
+        while waiting:
+            yield from _results(*waiting.popleft(), recipe)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _tasks(
@@ -316,14 +314,14 @@ def _tasks(
         yield tasks
 
 
-def _results(future: Future[list[_Item]] | None, tasks: list[_Task], recipe: Recipe) -> list[_Item]:
+def _results(future: Future[list[Item]] | None, tasks: list[_Task], recipe: Recipe) -> list[Item]:
     with run.current().step("prepare_elsewhere"):
         try:
             if future is not None:
                 return future.result()
         except BrokenExecutor:  # for example, out of memory
             pass
-    return [prepare(each.entry, each.content, recipe, contexts=each.contexts) for each in tasks]
+    return _prepare_all(recipe, tasks)
 
 
 def _checked_recipe(make_recipe: Callable[[], Recipe], fingerprint: str) -> Recipe:
@@ -339,12 +337,12 @@ def _checked_recipe(make_recipe: Callable[[], Recipe], fingerprint: str) -> Reci
     return recipe
 
 
-def _prepare_all(recipe: Recipe, tasks: Sequence[_Task]) -> list[_Item]:
+def _prepare_all(recipe: Recipe, tasks: Sequence[_Task]) -> list[Item]:
     found = (prepare(each.entry, each.content, recipe, contexts=each.contexts) for each in tasks)
     return [_without_structure(each) for each in found]
 
 
-def _without_structure(item: _Item) -> _Item:
+def _without_structure(item: Item) -> Item:
     """Drop the structure, which only the chunker needs and which is slow to send."""
     if not isinstance(item, Prepared):
         return item

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from mdvec import run
 from mdvec.indexing.plan import Changes, sized
-from mdvec.indexing.prepare import Prepared, Processes, prepared
+from mdvec.indexing.prepare import Item, Prepared, Processes, prepared
 from mdvec.indexing.work import Work
 from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.ids import SpaceId
@@ -89,9 +89,7 @@ def write_changes(
     return outcome
 
 
-def _batches(
-    items: Iterable[Prepared | Exclusion | Unreadable], outcome: WriteOutcome
-) -> Iterator[list[Prepared]]:
+def _batches(items: Iterable[Item], outcome: WriteOutcome) -> Iterator[list[Prepared]]:
     """Yield what can be written, some at a time; the rest goes to the outcome."""
     batch: list[Prepared] = []
     chunks = 0

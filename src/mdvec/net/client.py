@@ -117,37 +117,30 @@ class HttpClient:
         """Close the connections."""
         self._http.close()
 
-    def request(
+    def get(
         self,
-        method: str,
         path: str,
         *,
-        json: object = None,
-        params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         expected: Collection[int] = (200,),
-        retry: RetryPolicy | None = None,
     ) -> Response:
-        """Send a request, again where that can help.
+        """Ask for something, again where that can help.
 
-        Redirects of GET are followed; ``Authorization`` stays behind when they lead to another host.
+        Redirects are followed; ``Authorization`` stays behind when they lead to another host.
 
         Args:
-            method: Such as ``GET``.
             path: Below the base address, or a whole address.
-            json: Sent as the body; None for no body.
-            params: Sent as the query.
             headers: Sent besides the client's own.
             expected: The statuses to return.
-            retry: Instead of the client's own.
 
         Raises:
             ServiceAnswerError: If the response cannot be decompressed.
             ServiceRefusedError: If the service refuses, or sends more than it may, and would do so again.
             ServiceUnavailableError: If it cannot be reached or used now, or requests a longer wait.
         """
-        send = self._sender(method, path, json, params, headers)
-        return self._send_with_retry(send, _unchanged, expected=expected, retry=retry)
+        return self._send_with_retry(
+            self._sender("GET", path, headers=headers), _unchanged, expected=expected
+        )
 
     def request_json(
         self,
@@ -158,7 +151,14 @@ class HttpClient:
         params: Mapping[str, str] | None = None,
         retry: RetryPolicy | None = None,
     ) -> Any:
-        """Send a request and return the JSON of its response; see :meth:`request`.
+        """Send a request, again where that can help, and return the JSON of its response.
+
+        Args:
+            method: Such as ``POST``, of which redirects are not followed.
+            path: Below the base address, or a whole address.
+            json: Sent as the body; None for no body.
+            params: Sent as the query.
+            retry: Instead of the client's own.
 
         Raises:
             ServiceAnswerError: If the response is no JSON, however often the request is sent.
@@ -166,7 +166,7 @@ class HttpClient:
             ServiceUnavailableError: If it cannot be reached or used now, or requests a longer wait.
         """
         return self._send_with_retry(
-            self._sender(method, path, json, params, None), Response.json, retry=retry
+            self._sender(method, path, json=json, params=params), Response.json, retry=retry
         )
 
     def download(self, path: str, file: BinaryIO, *, max_bytes: int, timeout_s: float) -> Response:
@@ -205,9 +205,10 @@ class HttpClient:
         self,
         method: str,
         path: str,
-        json: object,
-        params: Mapping[str, str] | None,
-        headers: Mapping[str, str] | None,
+        *,
+        json: object = None,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Callable[[], Response]:
         content = None if json is None else json_format.dumps(json, ensure_ascii=False).encode()
         sent = {**({} if content is None else {"Content-Type": "application/json"}), **(headers or {})}

@@ -209,24 +209,15 @@ def explaining(collections: Collections) -> Iterator[None]:
         DamagedDatabaseError: In place of an unexpected error that damage explains.
     """
     try:
-        with _counting_files():
-            yield
-    except _UNEXPECTED as error:
-        damage = _find_damage(collections)
-        if damage is None:
-            raise
-        raise damage from error
-
-
-@contextmanager
-def _counting_files() -> Iterator[None]:
-    try:
         yield
     except Exception as error:
         # SQLite does not say why it cannot open a file.
         if is_out_of_files(error) or (isinstance(error, StoreError) and not can_open_files()):
             raise OutOfFilesError from error
-        raise
+        damage = _find_damage(collections) if isinstance(error, _UNEXPECTED) else None
+        if damage is None:
+            raise
+        raise damage from error
 
 
 def _find_damage(collections: Collections) -> DamagedDatabaseError | None:

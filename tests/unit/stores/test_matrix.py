@@ -165,12 +165,13 @@ def test_half_precision_is_widened_exactly() -> None:
 
 @pytest.mark.parametrize("alike", [0.0, 0.8])
 def test_codes_choose_the_nearest(alike: float) -> None:
-    """The ten nearest are among the forty of the largest products by codes, also among vectors much alike."""
-    vectors = unit_vectors(20_000, alike=alike, dimension=96).astype(np.float16)
-    block = VectorBlock(np.arange(len(vectors)), vectors, Codes.of(vectors))
+    """The ten nearest in float32 are among the forty of the largest products by codes, however much alike."""
+    vectors = unit_vectors(20_000, alike=alike, dimension=96)
+    rows = vectors.astype(np.float16)
+    block = VectorBlock(np.arange(len(rows)), rows, Codes.of(rows))
     found = 0
     for query in unit_vectors(100, seed=1, alike=alike, dimension=96):
-        exact = vectors.astype(np.float32) @ query
+        exact = vectors @ query
         products = block.products(query)
         assert np.abs(products - exact).max() < 0.01
         found += len({*np.argsort(-exact)[:10].tolist()} & {*np.argsort(-products)[:40].tolist()})

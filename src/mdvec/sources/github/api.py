@@ -138,7 +138,7 @@ class GithubApi:
         path = f"{self._root}/commits/{quote(self._location.ref or 'HEAD', safe='/')}"
         expected = (200, _NOT_MODIFIED, _NOT_FOUND, _EMPTY_REPOSITORY, _NO_COMMIT)
         with self._translated():
-            reply = self._http.request("GET", path, headers=headers, expected=expected)
+            reply = self._http.get(path, headers=headers, expected=expected)
             match reply.status:
                 case 304:
                     return None
@@ -199,7 +199,7 @@ class GithubApi:
         path = f"{self._root}/git/blobs/{blob_id.hex()}"
         headers = {"Accept": "application/vnd.github.raw+json"}
         with self._translated():
-            reply = self._http.request("GET", path, headers=headers, expected=(200, _NOT_FOUND))
+            reply = self._http.get(path, headers=headers, expected=(200, _NOT_FOUND))
         if reply.status == _NOT_FOUND:
             msg = "it is no longer on GitHub"
             raise UnreadableFileError(msg)
@@ -245,7 +245,7 @@ class GithubApi:
     def _refuse_ref(self) -> NoReturn:
         """Raise the error for a missing repository, or a missing ref in it."""
         place = f"{self._location.owner}/{self._location.repo}"
-        reply = self._http.request("GET", self._root, expected=(200, _NOT_FOUND))
+        reply = self._http.get(self._root, expected=(200, _NOT_FOUND))
         if reply.status == _NOT_FOUND:
             msg = f"there is no repository {place} on GitHub, or the token may not read it"
             hint = (

@@ -251,8 +251,9 @@ def prune(place: Place, newest: int, keep: int) -> int:
         with suppress(DamagedDatabaseError):  # it cannot be fetched anyway
             if (manifest := read_manifest(place, number)) is not None:
                 needed.update((*manifest.parts, manifest.pages))
-    beyond = f"{newest + 1:010}/"
-    _delete_parts(place, [name for name in _part_names(place) if name < beyond and name not in needed])
+    beyond = f"{_FOLDER}/{newest + 1:010}/"
+    parts = (name for name in place.names(_FOLDER) if _PART.fullmatch(name) and name < beyond)
+    place.delete([name for name in parts if name.removeprefix(f"{_FOLDER}/") not in needed])
     return len(old)
 
 
@@ -387,16 +388,6 @@ def _receive(place: Place, name: str, most_bytes: int = _PART_BYTES) -> bytes:
         msg = f"part {name} of {place.location} is damaged"
         raise DamagedDatabaseError(msg, hint=SEND_ALL)
     return part
-
-
-def _part_names(place: Place) -> Iterator[str]:
-    """Yield the names of the parts that are there."""
-    return (name.removeprefix(f"{_FOLDER}/") for name in place.names(_FOLDER) if _PART.fullmatch(name))
-
-
-def _delete_parts(place: Place, names: list[str]) -> None:
-    """Remove parts."""
-    place.delete([f"{_FOLDER}/{name}" for name in names])
 
 
 def _send(place: Place, name: str, part: bytes) -> int:
