@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mdvec import run
-from mdvec.search.filters import at_path, folder_or_glob
+from mdvec.search.filters import at_path, folder_or_glob, tagged_alike
 from mdvec.search.spelling import check_spelling
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
@@ -161,10 +161,15 @@ def _documents_with(operator: Operator, where: Where, view: View) -> Sequence[Do
     everywhere = Where(where.collections)
     match operator.field:
         case Field.PATH:
-            filters = Filters(path=folder_or_glob(operator.text))
-            return [*view.documents.titles(at_path(replace(everywhere, filters=filters), view))]
+            asked = replace(everywhere, filters=Filters(path=folder_or_glob(operator.text)))
+            # Mostly it matches as it is typed.
+            return [*(view.documents.titles(asked) or view.documents.titles(at_path(asked, view)))]
         case Field.TAG:
-            return [*view.documents.titles(replace(everywhere, filters=Filters(tags=(operator.text,))))]
+            asked = replace(everywhere, filters=Filters(tags=(operator.text,)))
+            if found := view.documents.titles(asked):
+                return [*found]
+            filters = Filters(tags=tagged_alike((operator.text,), everywhere, view))
+            return [*view.documents.titles(replace(everywhere, filters=filters))]
         case _:
             groups = phrase_terms(operator.text, prefix=operator.prefix).groups
             candidates = replace(everywhere, chunks=frozenset(view.words.holding(groups, everywhere)))
