@@ -205,8 +205,8 @@ def without_document(where: Where, path: str, searched: Sequence[Collection], vi
 def at_path(where: Where, view: View) -> Where:
     """Return where to look if the path of the filters names a collection, as doors print paths.
 
-    A pattern that matches a document as it is given comes first; one that matches none, however it is read,
-    is compared with the looks of paths.
+    A pattern that matches a document as it is given comes first, with brackets as part of the name; one that
+    matches none, however it is read, is compared with the looks of paths.
     """
     pattern = where.filters.path
     if pattern is None:
@@ -260,9 +260,14 @@ def tagged_alike(tags: Iterable[str], where: Where, view: View) -> tuple[str, ..
 
 
 def _typed_patterns(pattern: str) -> Iterator[str]:
-    r"""Yield a pattern, and what else it may stand for: with ``/`` for ``\``, without escapes, a folder."""
+    r"""Yield a pattern, and what else it may stand for: with ``/`` for ``\``, without escapes, a folder.
+
+    Before a pattern with a set comes the one in which its bracket means itself: "Plans [2026]" is that folder
+    where there is one, and not "Plans 2".
+    """
     typed = (pattern, pattern.replace("\\", "/"), _ESCAPED.sub(r"\1", pattern))
-    for each in dict.fromkeys(typed):
+    literal = (form for each in typed for form in (each.replace("[", "[[]"), each))
+    for each in dict.fromkeys(literal):
         yield each
         # The name of a folder may end like that of a file, such as "v1.2".
         if not each.lower().endswith(("/", *DOCUMENT_SUFFIXES, *CONVERTERS)):

@@ -162,12 +162,13 @@ def _documents_with(operator: Operator, where: Where, view: View) -> Sequence[Do
     match operator.field:
         case Field.PATH:
             asked = replace(everywhere, filters=Filters(path=folder_or_glob(operator.text)))
-            # Mostly it matches as it is typed.
-            return [*(view.documents.titles(asked) or view.documents.titles(at_path(asked, view)))]
+            # Mostly it matches as it is typed; a bracket may be part of a name.
+            found = {} if "[" in operator.text else view.documents.titles(asked)
+            return [*(found or view.documents.titles(at_path(asked, view)))]
         case Field.TAG:
             asked = replace(everywhere, filters=Filters(tags=(operator.text,)))
-            if found := view.documents.titles(asked):
-                return [*found]
+            if tagged := view.documents.titles(asked):
+                return [*tagged]
             filters = Filters(tags=tagged_alike((operator.text,), everywhere, view))
             return [*view.documents.titles(replace(everywhere, filters=filters))]
         case _:
