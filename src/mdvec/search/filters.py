@@ -47,6 +47,7 @@ MAX_LIMIT = 1_000
 MAX_DEPTH = 3
 _MAX_SHOWN_CHARS = 40
 MAX_TAGS = 100  # each adds to the SQL, whose size is limited
+_COMMA = re.compile("[,，、]")  # no tag has one, and people and models write several tags so
 _ESCAPED = re.compile(r"\\([*?\[\]{}()])")
 # Occurs in globs and file names, and rarely in the names of folders.
 _GLOB_OR_SUFFIX = re.compile(r"[*?]|\.\w+$")
@@ -143,7 +144,8 @@ def clean_filters(filters: Filters) -> Filters:
         _check_condition(condition)
     for depth in filters.depths:
         _check_range("depth", depth, 0, MAX_DEPTH)
-    tags = tuple(spelled(tag).strip().lstrip("#").strip("/") for tag in filters.tags)
+    named = (part for tag in filters.tags for part in _COMMA.split(spelled(tag)))
+    tags = tuple(tag.strip().lstrip("#").strip("/") for tag in named)
     if len(tags) > MAX_TAGS:
         msg = f"a search filters by at most {MAX_TAGS} tags, not {len(tags):,}"
         raise UsageError(msg, hint="Use a parent tag: a also finds a/b.")
