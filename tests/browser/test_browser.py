@@ -13,6 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 from tests.browser.conftest import Site, Tab, write_notes
+from tests.workspaces import workspace_of, written
 
 from mdvec import open_workspace
 from mdvec.embedding.interface import Role
@@ -208,6 +209,38 @@ def test_an_unknown_tag_is_removed(tab: Tab) -> None:
     expect(page).to_have_url(re.compile(r"\?q=apple$"))
     expect(page.locator(HITS).first).to_contain_text("Apple")
     expect(chosen).to_have_count(0)
+
+
+def test_folders_with_brackets_and_the_order_by_date(chromium: Browser, tmp_path: Path) -> None:
+    """A folder that a pattern would misread is chosen and left; the last updated note can come first."""
+    notes = {
+        "Plans [2026]/in {x}/what? [1].md": "---\nupdated: 2024-05-01\n---\n# Shed\n\nThe lamp, the lamp.\n",
+        "Plans 2/attic.md": "---\nupdated: 2026-05-01\n---\n# Attic\n\nA text on bricks with one lamp.\n",
+    }
+    folders = {"notes": written(tmp_path / "notes", notes)}
+    with workspace_of(tmp_path / "index.sqlite", folders) as workspace:
+        site = Site(workspace)
+        context = chromium.new_context(base_url=site.url, locale="en-US")
+        page = context.new_page()
+        page.goto("/?q=lamp")
+        expect(page.locator(HITS)).to_have_text(["Shed", "Attic"])
+        page.locator('input[name="newest"]').check()
+        expect(page.locator(HITS)).to_have_text(["Attic", "Shed"])
+        expect(page).to_have_url(re.compile("newest=1"))
+        page.locator('input[name="folder"][value="Plans [2026]"]').check()
+        expect(page.locator(HITS)).to_have_text(["Shed"])
+        page.locator('input[name="folder"][value="Plans [2026]/in {x}"]').check()
+        expect(page.locator(HITS)).to_have_text(["Shed"])
+        page.locator(HITS).first.click()
+        expect(page.locator("article h1")).to_have_text("Shed")
+        page.go_back()
+        expect(page.locator('input[name="folder"]:checked')).to_have_value("Plans [2026]/in {x}")
+        page.locator('input[name="folder"][value=""]').check()
+        expect(page.locator(HITS)).to_have_text(["Attic", "Shed"])
+        page.locator("#q").fill('path:"Plans [2026]" lamp')
+        expect(page.locator(HITS)).to_have_text(["Shed"])
+        context.close()
+        site.close()
 
 
 def test_more_results_come_on_scrolling(tab: Tab) -> None:

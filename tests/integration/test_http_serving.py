@@ -24,12 +24,14 @@ from mcp.shared.exceptions import MCPError
 from tests.commands import run_here
 from tests.conformance.servers import MDVEC, serving
 from tests.waiting import HANG_S, wait_until
+from tests.workspaces import written
 
 from mdvec import __version__
 from mdvec.interfaces.http.guard import MAX_BODY_BYTES, MAX_REQUESTS
 
 TOKEN = "token-of-the-tests-0123456789"
 ERAS = ["auto", "legacy"]
+SHED = "Plans [2026]/in {x}/what? [1].md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +79,16 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with one note, of which the words are indexed."""
+    """A home with three notes, of which the words are indexed."""
     folder = tmp_path_factory.mktemp("home")
-    (folder / "notes").mkdir()
-    (folder / "notes" / "再試行.md").write_text("# 再試行\n\n五回まで再試行する。\n", encoding="utf-8")
+    written(
+        folder / "notes",
+        {
+            "再試行.md": "# 再試行\n\n五回まで再試行する。\n",
+            SHED: "The lamp of the shed.\n",
+            "Plans 2/attic.md": "Another lamp, of the attic.\n",
+        },
+    )
     for args in (
         ("tool", "add", "-n", "notes", "-d", "Notes", "-s", "notes"),
         ("import", "-n", "notes", "--no-embed"),
@@ -135,6 +143,44 @@ def test_agents_of_both_eras_search(server: Server, era: str, protocol: str) -> 
     version, tools, path = found(server.url, era)
     assert (version, path) == (protocol, "再試行.md")
     assert {"search", "get_doc", "notes"} <= set(tools)
+
+
+@pytest.mark.parametrize(
+    "path", ["Plans [2026]", "Plans [2026]/", "Plans [2026]/**", "notes/Plans [2026]", SHED, "what? [1].md"]
+)
+def test_brackets_in_a_path_are_part_of_it(server: Server, path: str) -> None:
+    """For agents and programs: the folder that is named, and not "Plans 2", which the set matches."""
+    asked = {"query": "lamp", "path": path, "mode": "lexical"}
+
+    async def use() -> list[Any]:
+        async with Client(server.url) as client:
+            listed = await client.call_tool("list_docs", {"path": path})
+            return [await client.call_tool("search", asked), listed]
+
+    for answer in anyio.run(use):
+        assert answer.structured_content is not None
+        assert SHED in str(answer.structured_content)
+        assert "attic" not in str(answer.structured_content)
+    query = {"q": "lamp", "path": path, "mode": "lexical"}
+    params = {"query": f'path:"{path}" lamp', "path": path}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "mdvec.search", "params": params}
+    answers = [
+        server.request("POST", "/api/search", json=asked).json()["hits"],
+        server.request("GET", "/search", params=query).json()["hits"],
+        server.request("POST", "/rpc", json=call).json()["result"]["hits"],
+    ]
+    for hits in answers:
+        assert [hit["path"] for hit in hits] == [SHED]
+
+
+def test_a_document_in_brackets_is_read(server: Server) -> None:
+    """By its path, and as the pattern of its folder."""
+    for path in (SHED, "what? [1]", "Plans [2026]/"):
+        read = server.request("POST", "/api/read", json={"path": path}).json()
+        assert [each["path"] for each in read["documents"]] == [SHED]
+    call = {"method": "getSectionsByPath", "params": {"document_path": SHED}}
+    told = server.request("POST", "/rpc", json={"jsonrpc": "2.0", "id": 1, **call}).json()
+    assert [each["document_path"] for each in told["result"]["sections"]] == [SHED]
 
 
 def test_health_says_that_it_runs_and_nothing_else(server: Server) -> None:

@@ -113,6 +113,27 @@ def test_sections_that_a_program_wrote(tmp_path: Path) -> None:
     assert rows["s2"]["is_dirty"]
 
 
+def test_a_mark_of_a_program_is_in_the_table(tmp_path: Path) -> None:
+    """From the next search on, until the section is written again; nothing is embedded for it."""
+    place = tmp_path / "sections"
+    config = Config(store=StoreSettings(vectors=f"lancedb:{place}"))
+    one = IndexedSection("s1", "a.md", "Tea", 1, "Green tea.", 3, None, 0, is_dirty=False, **HASH_AND_TIMES)
+
+    def dirty() -> list[object]:
+        assert workspace.search(SearchQuery("tea")).pending_chunks == 0
+        return [row["is_dirty"] for row in read(place).to_arrow().to_pylist()]
+
+    with open_workspace(config, database=tmp_path / "db.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.sections.add([one], wait_s=HANG_S)
+        assert dirty() == [False]
+        before = workspace.sections.at("a.md")
+        assert workspace.sections.mark_dirty("a.md") == 1
+        assert dirty() == [True]
+        assert workspace.sections.at("a.md") == [replace(each, is_dirty=True) for each in before]
+        workspace.sections.add([one], wait_s=HANG_S)
+        assert dirty() == [False]
+
+
 def test_a_second_space_has_tables_of_its_own(filled: Path) -> None:
     """The first space keeps the names that others know; a space that was dropped leaves them free."""
     index = open_index(filled)

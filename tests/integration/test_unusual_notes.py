@@ -134,6 +134,29 @@ def test_properties_filter(vault: Workspace, key: str, comparison: str, value: s
     assert set(found(vault, words, Filters(properties=(condition,)))) == paths
 
 
+def test_any_value_of_a_property_is_a_star(vault: Workspace) -> None:
+    """Notes with the property, and those without it."""
+    has, lacks = (
+        {
+            each.path
+            for each in vault.browse.newest(
+                Filters(properties=(PropertyCondition("Rating", comparison, "*"),))
+            )
+        }
+        for comparison in (Comparison.EQUAL, Comparison.UNEQUAL)
+    )
+    assert has == {"films/Blade Runner.md", "films/Alien.md"}
+    assert "Hidden.md" in lacks
+    assert not has & lacks
+
+
+def test_the_name_of_a_property_is_no_unknown_word(vault: Workspace) -> None:
+    """It is no word of the notes that have it, and still known."""
+    for word, unknown in (("director", ()), ("Director", ()), ("conductor", ("conductor",))):
+        found = vault.search(SearchQuery(f"quinces {word}", mode=SearchMode.LEXICAL))
+        assert found.unknown_words == unknown
+
+
 def test_a_drawing_shows_its_words_alone(vault: Workspace) -> None:
     """Its notice, its headings, the ids of its elements and its data are for the plug-in."""
     text = "\n".join(each.text for each in vault.chunks() if each.path == "Garden.excalidraw.md")

@@ -5,5 +5,5 @@ a note, ``links.py`` and ``tags.py`` what is in them. ``encodings.py`` and ``con
 for bytes and for files that are no text; ``rendering.py`` makes HTML of the same text for people.
 """
 
-PARSER_VERSION = "11"
+PARSER_VERSION = "12"
 """Changes whenever the same text gives another document: everything is then parsed and cut again."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
@@ -64,11 +65,14 @@ _LEAD_PARAGRAPHS, _LEAD_CHARS = 5, 1_000  # that are looked at above a heading
 _MIN_PROSE = 40  # characters; less is a label
 # The number and the time above each cue of a transcript (WebVTT, SubRip). Without them, cues are sentences.
 _CUE = re.compile(
-    r"^(?:[^\n]+\n)?[ \t]*(?:\d+:)?\d\d:\d\d[.,]\d{3} --> [^\n]*"
+    # the header of WebVTT, and its blocks of style sheets and notes
+    r"(?:\AWEBVTT\b|(?<=\n\n)(?:STYLE|REGION|NOTE)\b)[^\n]*(?:\n(?![^\n]* --> )[^\n]+)*"
+    r"|^(?:[^\n]+\n)?[ \t]*(?:\d+:)?\d\d:\d\d[.,]\d{3} --> [^\n]*"
     # styles, and times of words; the name of a voice is text
     r"|</?(?:[biuc]|lang|font)\b[^<>\n]*>|<v(?:\.[\w.]+)? |</v>|<[\d:.]+>|\{\\[^{}\n]*\}",
     re.MULTILINE,
 )
+_BLANKED = "\u00a0"  # in the place of a comment inside a line
 # Inline fields of Dataview, on a line of their own or in brackets.
 _FIELD_KEY = r"[^\W\d_][\w /-]{0,60}?(?<=\w)"
 _FIELD = re.compile(
@@ -182,6 +186,9 @@ def _without_code(line: re.Match[str]) -> str:
 def _plain_document(path: str, text: str) -> Document:
     cues = [Comment(found.start(), found[0]) for found in _CUE.finditer(text)] if " --> " in text else []
     text = blank_out(text, cues)
+    if cues and (repeated := [*_repeated_lines(text)]):
+        text = blank_out(text, repeated)
+        cues = sorted([*cues, *repeated], key=attrgetter("start"))
     return Document(
         path=path,
         title=_file_title(path),
@@ -194,6 +201,17 @@ def _plain_document(path: str, text: str) -> Document:
         updated_ns=updated_ns(path, {}),
         comments=tuple(cues),
     )
+
+
+def _repeated_lines(text: str) -> Iterator[Comment]:
+    """Yield the lines of a transcript that repeat the line before: captions that roll show it twice."""
+    before: list[str] = []
+    start = 0
+    for line in text.splitlines(keepends=True):
+        said, words = line.strip(), line.split()
+        if words and words == before and _BLANKED not in said:
+            yield Comment(start + line.index(said), said)
+        before, start = words or before, start + len(line)
 
 
 def _title(path: str, frontmatter: Mapping[str, object], heading: str) -> tuple[str, TitleSource]:

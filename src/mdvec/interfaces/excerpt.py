@@ -27,7 +27,7 @@ _FENCE = "```"
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*)$", re.MULTILINE)
 # The start of a sentence that may say what a text is about: no item of a list, long enough or with an end.
 _REAL_SENTENCE = re.compile(
-    r"^(?![ \t]*(?:[•→`]|\d+[.)][ \t]))(?:[^\n]{40}|[^\n]*[.。！？!?](?:\s|\Z))", re.MULTILINE
+    r"^(?![ \t]*(?:[•→`]|\d+[.)][ \t]))(?:[^\n]{40}|[^\n]{7,}[.。！？!?](?:\s|\Z))", re.MULTILINE
 )
 _PROSE_WEIGHT = 2
 _CODE_WEIGHT = 1
@@ -87,7 +87,8 @@ def best_passage(query: str, text: str, *, width: int, lines: int, around: str =
     Marks of Markdown and headings are left out, unless nothing else is there. The lines start where a line or
     a sentence starts, or at a word of a sentence that is too long; without any word of the query at the first
     whole sentence. Words in prose count more than words in code and in lists of links. If a heading of
-    the chunk has all words that are found, only whole sentences count: they say what a name means.
+    the chunk has all words that are found, only whole sentences count: they say what a name means. Where
+    there is none, the lines below a heading with words of the query are shown, as of "soup ingredients".
 
     Args:
         query: The query.
@@ -103,13 +104,15 @@ def best_passage(query: str, text: str, *, width: int, lines: int, around: str =
     from mdvec.text.matches import match_spans
 
     headings = "\n".join(_HEADING.findall(text))
-    text = _unwrapped(_shown_text(text, around))
+    marked, text = text, _unwrapped(_shown_text(text, around))
     spans = match_spans(query, text)
     parts = _Pieces(text)
     counted = spans
     if _different(text, spans) <= _different(headings, match_spans(query, headings)):
         counted = [span for span in spans if parts.in_sentence(span[0])]
-    start = _best_start(text, counted, parts, width, lines)
+    below = "" if counted else _below_heading(query, marked)
+    is_below = bool(below) and text.endswith(below)
+    start = len(text) - len(below) if is_below else _best_start(text, counted, parts, width, lines)
     rows = list(islice(_readable(text, width, start), lines))
     if not rows:
         return []
@@ -128,6 +131,21 @@ def best_passage(query: str, text: str, *, width: int, lines: int, around: str =
     if is_cut:
         shown[-1].append(Segment(_MORE, matched=False))
     return shown
+
+
+def _below_heading(query: str, text: str) -> str:
+    """Return what follows the heading, after the first one, that has most words of a query, as it is shown.
+
+    The first one names all of the text. Empty if no other has any of the words.
+    """
+    from mdvec.text.matches import match_spans
+
+    best, most = len(text), 0
+    for found in [*_HEADING.finditer(text)][1:]:
+        length = sum(end - start for start, end in match_spans(query, found[1]))
+        if length > most:
+            best, most = found.end(), length
+    return _unwrapped(_shown_text(text[best:]))
 
 
 def _shown_text(*texts: str) -> str:

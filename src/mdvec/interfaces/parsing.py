@@ -247,8 +247,8 @@ def _is_left_out(value: object, schema: JsonObject) -> bool:
 
 
 def _list_in(value: object) -> list[object]:
-    """Return a list as it is, parsed from JSON, or made of one value."""
-    if isinstance(value, str) and value.lstrip().startswith("["):
+    """Return a list as it is, parsed from JSON, or made of one value, which may be a text of JSON."""
+    if isinstance(value, str) and value.lstrip().startswith(("[", '"')):
         with suppress(ValueError, RecursionError):
             value = msgspec.json.decode(value)
     return value if isinstance(value, list) else [value]

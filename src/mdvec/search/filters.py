@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import accumulate
 from typing import Any
 from unicodedata import category
 
@@ -12,9 +13,18 @@ from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError, InvalidQueryError, UsageError, did_you_mean
 from mdvec.search.link_graph import link_graph
-from mdvec.search.references import backlinks_of, find_reference, not_found, readings, spellings
+from mdvec.search.references import (
+    backlinks_of,
+    documents_at,
+    find_reference,
+    look_of,
+    not_found,
+    readings,
+    spellings,
+)
 from mdvec.stores.interface import View
 from mdvec.text.folding import fold_characters, spelled
+from mdvec.text.globs import compile_glob
 from mdvec.text.links import CONVERTERS, DOCUMENT_SUFFIXES, file_key, link_key, resolve
 from mdvec.text.operators import Field, parse_query
 from mdvec.text.properties import as_number, fold_property, is_date
@@ -37,6 +47,7 @@ MAX_LIMIT = 1_000
 MAX_DEPTH = 3
 _MAX_SHOWN_CHARS = 40
 MAX_TAGS = 100  # each adds to the SQL, whose size is limited
+_COMMA = re.compile("[,，、]")  # no tag has one, and people and models write several tags so
 _ESCAPED = re.compile(r"\\([*?\[\]{}()])")
 # Occurs in globs and file names, and rarely in the names of folders.
 _GLOB_OR_SUFFIX = re.compile(r"[*?]|\.\w+$")
@@ -133,7 +144,8 @@ def clean_filters(filters: Filters) -> Filters:
         _check_condition(condition)
     for depth in filters.depths:
         _check_range("depth", depth, 0, MAX_DEPTH)
-    tags = tuple(spelled(tag).strip().lstrip("#").strip("/") for tag in filters.tags)
+    named = (part for tag in filters.tags for part in _COMMA.split(spelled(tag)))
+    tags = tuple(tag.strip().lstrip("#").strip("/") for tag in named)
     if len(tags) > MAX_TAGS:
         msg = f"a search filters by at most {MAX_TAGS} tags, not {len(tags):,}"
         raise UsageError(msg, hint="Use a parent tag: a also finds a/b.")
@@ -165,13 +177,16 @@ def narrowed(
     Raises:
         DocumentNotFoundError: If there is no document at the path of ``linked_to``.
     """
-    if filters.linked_to is not None:
+    named = filters.linked_to
+    if named is not None:
         with suppress(DocumentNotFoundError, UsageError):  # then the text itself, as a link names it
-            path = find_reference(filters.linked_to, collections, view).document.path
+            path = find_reference(named, collections, view).document.path
             filters = replace(filters, linked_to=path)
     where = Where(tuple(collection.id for collection in collections), filters)
-    if filters.linked_to is not None:
-        where = replace(where, only=_linking_to(filters.linked_to, collections, view))
+    if filters.tags:
+        where = replace(where, filters=replace(filters, tags=tagged_alike(filters.tags, where, view)))
+    if named is not None:
+        where = replace(where, only=_linking_to(filters.linked_to or named, named, collections, view))
     if filters.links is not None:
         alike = (link_graph(each.id, view).meeting(filters.links) for each in collections)
         found = frozenset[DocumentId]().union(*alike)
@@ -192,53 +207,102 @@ def without_document(where: Where, path: str, searched: Sequence[Collection], vi
 def at_path(where: Where, view: View) -> Where:
     """Return where to look if the path of the filters names a collection, as doors print paths.
 
-    A pattern that matches a document as it is given comes first.
+    A pattern that matches a document as it is given comes first, with brackets as part of the name; one that
+    matches none, however it is read, is compared with the looks of paths.
     """
     pattern = where.filters.path
     if pattern is None:
         return where
     places = [each for each in view.collections.all() if each.id in where.collections]
     meant = [reading for each in _typed_patterns(pattern) for reading in readings(each, places, view)]
-    if len(meant) == 1:  # the pattern as it is given
-        return where
     for path, inside in meant:
         found = Where(tuple(each.id for each in inside), Filters(path=path or None))
         if not view.documents.newest(found, limit=1):
             continue
         if path == pattern:
-            break
+            return where
         if inside is places:
             return replace(where, filters=replace(where.filters, path=path))
-        documents = frozenset(view.documents.titles(found))
-        only = documents if where.only is None else documents & where.only
-        return replace(where, filters=replace(where.filters, path=None), only=only)
+        return _at_documents(where, frozenset(view.documents.titles(found)))
+    for path, inside in meant:
+        if alike := _alike(path, inside, view):
+            return _at_documents(where, alike)
     return where
 
 
+def _at_documents(where: Where, documents: frozenset[DocumentId]) -> Where:
+    """Return where to look if the path of the filters means some documents."""
+    only = documents if where.only is None else documents & where.only
+    return replace(where, filters=replace(where.filters, path=None), only=only)
+
+
+def _alike(pattern: str, places: Sequence[Collection], view: View) -> frozenset[DocumentId]:
+    """Return the documents whose paths look like what a pattern matches."""
+    matches = compile_glob(look_of(pattern))
+    return frozenset(
+        found
+        for place in places
+        for found in documents_at(
+            [path for path in view.documents.known(place.id) if matches(look_of(path))], place, view
+        ).values()
+    )
+
+
+def tagged_alike(tags: Iterable[str], where: Where, view: View) -> tuple[str, ...]:
+    """Return tags, each that no document has replaced by the most used one that looks the same, if any."""
+    collections = Where(where.collections)
+    found: list[str] = []
+    for tag in tags:
+        tagged = replace(collections, filters=Filters(tags=(tag,)))
+        missing = not view.documents.newest(tagged, limit=1)
+        used = view.documents.tags(collections) if missing else ()
+        known = (above for each in used for above in accumulate(each.tag.split("/"), "{}/{}".format))
+        found.append(next((each for each in known if look_of(each) == look_of(tag)), tag))
+    return tuple(found)
+
+
 def _typed_patterns(pattern: str) -> Iterator[str]:
-    r"""Yield a pattern, and what else it may stand for: with ``/`` for ``\``, without escapes, a folder."""
+    r"""Yield a pattern, and what else it may stand for: with ``/`` for ``\``, without escapes, a folder.
+
+    Before a pattern with a set comes the one in which its bracket means itself: "Plans [2026]" is that folder
+    where there is one, and not "Plans 2".
+    """
     typed = (pattern, pattern.replace("\\", "/"), _ESCAPED.sub(r"\1", pattern))
-    for each in dict.fromkeys(typed):
+    literal = (form for each in typed for form in (each.replace("[", "[[]"), each))
+    for each in dict.fromkeys(literal):
         yield each
         # The name of a folder may end like that of a file, such as "v1.2".
         if not each.lower().endswith(("/", *DOCUMENT_SUFFIXES, *CONVERTERS)):
             yield f"{each}/" if "/" in each else f"**/{each}/"
 
 
-def _linking_to(wanted: str, collections: Sequence[Collection], view: View) -> frozenset[DocumentId]:
+def _linking_to(
+    path: str, named: str, collections: Sequence[Collection], view: View
+) -> frozenset[DocumentId]:
+    """Return the documents with a link to one, or with links of its name that lead to none.
+
+    Args:
+        path: The path of the document, or what names it.
+        named: What was given.
+        collections: Where to look.
+        view: The snapshot.
+
+    Raises:
+        DocumentNotFoundError: If there is neither such a document nor such a link.
+    """
     found: set[DocumentId] = set()
     known = False
     for collection in collections:
-        path = _path_of(wanted, collection.id, view)
-        if path is not None:
+        there = _path_of(path, collection.id, view)
+        if there is not None:
             known = True
-            found.update(each.document_id for each in backlinks_of(collection.id, path, view))
-    if not known:  # a note that is still to be written may be linked to, too
-        links = [link for each in collections for link in view.documents.links_to(each.id, file_key(wanted))]
+            found.update(each.document_id for each in backlinks_of(collection.id, there, view))
+    # A note that is still to be written may be linked to, too. One that only looks the same is another one.
+    if not known or (not found and not any(_path_of(named, each.id, view) for each in collections)):
+        links = [link for each in collections for link in view.documents.links_to(each.id, file_key(named))]
         found.update(each.document_id for each in links if each.link.kind is not LinkKind.PREVIOUS)
-        known = bool(found)
-    if not known and collections:
-        raise not_found(wanted, collections, view)
+    if not known and not found and collections:
+        raise not_found(named, collections, view)
     return frozenset(found)
 
 
@@ -265,7 +329,7 @@ def unmet(filters: Filters, where: Where, view: View) -> str:
     if filters == Filters() or view.documents.newest(where, limit=1):
         return ""
     known = [each.tag for each in view.documents.tags(Where(where.collections))] if filters.tags else []
-    for tag in filters.tags:
+    for tag in where.filters.tags:
         below = f"{fold_characters(tag)}/"
         if not any(f"{fold_characters(each)}/".startswith(below) for each in known):
             near = did_you_mean(tag, known, quote="'")

@@ -234,7 +234,7 @@ def with_files(
         begin = max(hit.start, chunk.start) if chunk.start < hit.end else hit.start
         yield replace(
             hit,
-            chunk_text=_own_text(query, hit.chunk_text, place.collection.boilerplate.frequent),
+            chunk_text=_own_text(query, hit.chunk_text, chunk.title, place.collection.boilerplate.frequent),
             stale=is_stale(chunk, place.differs),
             file=file_of(chunk, place.collection, view),
             chunk_index=chunk.ordinal,
@@ -267,10 +267,25 @@ def entry_of(known: StoredDocument | StoredChunk) -> SourceEntry:
     return SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
 
 
-def _own_text(query: str, text: str, shared: Sequence[str]) -> str:
-    """Return a text without the lines that many documents share, unless these hold words of the query."""
+def _own_text(query: str, text: str, title: str, shared: Sequence[str]) -> str:
+    """Return a text without the lines that many documents share, unless they are what was asked for.
+
+    Lines with words of the query are, and those below a heading with most of them: "soup ingredients".
+
+    Args:
+        query: The query.
+        text: A text of a document.
+        title: The title of the document, which is above all of its lines.
+        shared: The keys of the lines.
+    """
     rest = without_boilerplate(text, shared)
-    return text if rest == text or matched_words(query, rest) != matched_words(query, text) else rest
+    if rest == text or matched_words(query, rest) != matched_words(query, text):
+        return text
+    headings = _headings(text)
+    asked = best_line(query, text, title=next((each for each in headings if each.text == title), None))
+    ends = [*(each.start for each in headings[1:]), len(text)]
+    sections = dict(zip((each.start for each in headings), ends, strict=False))
+    return text if asked in sections and text[asked : sections[asked]].strip() not in rest else rest
 
 
 def place_with_words(query: str, comments: Sequence[Comment], start: int, text: str) -> str:

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mdvec import run
-from mdvec.search.filters import at_path, folder_or_glob
+from mdvec.search.filters import at_path, folder_or_glob, tagged_alike
 from mdvec.search.spelling import check_spelling
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
@@ -164,10 +164,16 @@ def _documents_with(operator: Operator, where: Where, view: View) -> Sequence[Do
     everywhere = Where(where.collections)
     match operator.field:
         case Field.PATH:
-            filters = Filters(path=folder_or_glob(operator.text))
-            return [*view.documents.titles(at_path(replace(everywhere, filters=filters), view))]
+            asked = replace(everywhere, filters=Filters(path=folder_or_glob(operator.text)))
+            # Mostly it matches as it is typed; a bracket may be part of a name.
+            found = {} if "[" in operator.text else view.documents.titles(asked)
+            return [*(found or view.documents.titles(at_path(asked, view)))]
         case Field.TAG:
-            return [*view.documents.titles(replace(everywhere, filters=Filters(tags=(operator.text,))))]
+            asked = replace(everywhere, filters=Filters(tags=(operator.text,)))
+            if tagged := view.documents.titles(asked):
+                return [*tagged]
+            filters = Filters(tags=tagged_alike((operator.text,), everywhere, view))
+            return [*view.documents.titles(replace(everywhere, filters=filters))]
         case _:
             terms = [phrase_terms(each, prefix=operator.prefix) for each in phrase_spellings(operator.text)]
             found = chain(*(view.words.holding(each.groups, everywhere) for each in terms))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
@@ -14,11 +14,11 @@ from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
 from mdvec.files import inside
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
-from mdvec.text.folding import nfc, spelled
+from mdvec.text.folding import nfc, normalise, spelled
 from mdvec.text.links import file_key, link_key, resolve
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
 from mdvec.types.document import Lines, Link, LinkKind
-from mdvec.types.ids import CollectionId
+from mdvec.types.ids import CollectionId, DocumentId
 from mdvec.types.links import PlacedLink
 from mdvec.types.query import Filters, Where
 
@@ -30,6 +30,7 @@ _MAX_NAMED = 5
 _MAX_NEAR = 3
 _SCHEME = "mdvec://"
 _FILE_SCHEME = "file://"
+_TO_HIRAGANA = {code: code - 0x60 for code in range(ord("ァ"), ord("ヶ") + 1)}
 _BEFORE_DRIVE = re.compile(r"\A/(?=[A-Za-z]:)")  # file:///C:/Notes
 
 
@@ -63,8 +64,8 @@ def find_reference(text: str, places: Sequence[Collection], view: View) -> Refer
     These are understood: ``path``, ``collection/path``, ``collection: path``, ``mdvec://collection/path`` and
     the absolute path of a file, each also with ``:12``, ``:14-21`` or ``#L14-L21`` behind it; then paths in
     another case, and the end of a path or a note's name alone, as a link would name it, if only one document
-    has it. Double brackets, and space around the text where it is not part of a name, are left out. A
-    document whose path is exactly what was given comes first.
+    has it; last, all of these as they look (:func:`look_of`). Double brackets, and space around the text
+    where it is not part of a name, are left out. A document whose path is exactly what was given comes first.
 
     Raises:
         DocumentNotFoundError: If there is no such document; the hint names the nearest paths.
@@ -80,14 +81,15 @@ def find_reference(text: str, places: Sequence[Collection], view: View) -> Refer
         ]
         if found:
             return _only(text, found)
-    for reading in meant:
-        found = [
-            Reference(document, place, reading.lines)
-            for place in reading.places
-            for document in _named(reading.path, place, view)
-        ]
-        if found:
-            return _only(text, found)
+    for named in (_named, _alike):
+        for reading in meant:
+            found = [
+                Reference(document, place, reading.lines)
+                for place in reading.places
+                for document in named(reading.path, place, view)
+            ]
+            if found:
+                return _only(text, found)
     raise not_found(text, places, view)
 
 
@@ -128,6 +130,18 @@ def spellings(path: str) -> tuple[str, ...]:
     path = spelled(path)
     wanted = nfc(path).removeprefix("./")
     return tuple(dict.fromkeys((path, wanted, wanted.replace("\\", "/"))))
+
+
+def look_of(text: str) -> str:
+    """Return the form that names share which readers take for the same: as texts are folded, in one kana."""
+    return normalise(text).translate(_TO_HIRAGANA)
+
+
+def documents_at(paths: Iterable[str], place: Collection, view: View) -> dict[str, DocumentId]:
+    """Return the ids of some documents of a collection, by path."""
+    wanted = frozenset(paths)
+    named = view.documents.with_file_names(place.id, map(file_key, wanted))
+    return {path: each for found in named.values() for path, each in found.items() if path in wanted}
 
 
 def backlinks_of(collection_id: CollectionId, path: str, view: View) -> list[PlacedLink]:
@@ -181,6 +195,17 @@ def _named(path: str, place: Collection, view: View) -> list[StoredDocument]:
         if found := [each for each in documents if each is not None]:
             return found
     return []
+
+
+def _alike(path: str, place: Collection, view: View) -> list[StoredDocument]:
+    """Return the documents whose paths end so by their looks; those at the whole path come before."""
+    spelling = look_of(spellings(path)[-1].removeprefix("/"))
+    name = file_key(spelling)
+    looks = {each: look_of(each) for each in view.documents.known(place.id)} if name else {}
+    paths = [each for each, look in looks.items() if name in look and _leads(spelling, look)]
+    whole = [each for each in paths if _leads(f"/{spelling}", looks[each])]
+    documents = (view.documents.find(place.id, each) for each in sorted(whole or paths))
+    return [each for each in documents if each is not None]
 
 
 def _leads(spelling: str, path: str) -> bool:

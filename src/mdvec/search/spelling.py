@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.stores.interface import View
@@ -25,7 +26,7 @@ from mdvec.text.terms import (
     word_terms,
     written_term,
 )
-from mdvec.types.query import Where
+from mdvec.types.query import ANY_VALUE, Comparison, Filters, PropertyCondition, Where
 
 # In a shorter word, mistyped or held, another letter makes another word: "undo" is no "udo".
 _MIN_LETTERS = 4
@@ -112,8 +113,15 @@ def check_spelling(
         mistyped = [each for each in _mendable(texts, unknown) if not is_word(each)]
         corrections = {} if is_foreign else _corrections(mistyped[:_MAX_MENDED], inside, view)
         details.update(unknown=len(unknown), corrected=len(corrections))
-    left = [word for word in unknown if word not in corrections]
-    return Spelling(corrections, tuple(left[:_MAX_NAMED]), is_foreign)
+        left = [word for word in unknown if word not in corrections][:_MAX_NAMED]
+        left = [word for word in left if not _is_property(word, inside, view)]
+    return Spelling(corrections, tuple(left), is_foreign)
+
+
+def _is_property(word: str, where: Where, view: View) -> bool:
+    """Return True if a document has a property of this name, which is not among its words."""
+    condition = PropertyCondition(word, Comparison.EQUAL, ANY_VALUE)
+    return bool(view.documents.newest(replace(where, filters=Filters(properties=(condition,))), limit=1))
 
 
 def _other_forms(texts: Sequence[str]) -> dict[tuple[str, ...], list[tuple[str, ...]]]:

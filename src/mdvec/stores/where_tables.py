@@ -22,7 +22,7 @@ from mdvec.stores.records import FEW_CHUNKS, VectorKind
 from mdvec.stores.tables import Part, Sql, Tables, all_of, any_of, memorized, starts_with
 from mdvec.text.properties import as_number, fold_property, is_date, is_year
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
-from mdvec.types.query import Comparison, PropertyCondition, TagMatch, Where
+from mdvec.types.query import ANY_VALUE, Comparison, PropertyCondition, TagMatch, Where
 
 IdFilter = Callable[[Iterable[int]], set[int]]
 """Filters ids: returns the ones that may be found."""
@@ -274,7 +274,7 @@ def _property_condition(condition: PropertyCondition, date: str) -> Sql:
     number = as_number(value)
     tests: list[Sql] = []
     if comparison in (Comparison.EQUAL, Comparison.UNEQUAL):
-        tests.append(Sql("p.value = ?", (value,)))
+        tests.append(Sql("p.value = ?", (value,)) if value != ANY_VALUE else Sql("1 = 1"))
         if number is not None:
             tests.append(Sql("p.number = ?", (number,)))
     else:

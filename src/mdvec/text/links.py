@@ -17,7 +17,7 @@ _ROOT = re.compile(r"^(?:@(?:site)?|dendron://[^/]+)/")
 MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx", ".mdown", ".qmd", ".rmd")
 """How the names of Markdown files end."""
 
-DOCUMENT_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".canvas")
+DOCUMENT_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".canvas", ".vtt", ".srt")
 """How the names of documents end."""
 
 CONVERTERS: Mapping[str, str] = {

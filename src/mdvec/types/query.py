@@ -58,6 +58,10 @@ class Comparison(StrEnum):
     AT_LEAST = ">="
 
 
+ANY_VALUE = "*"
+"""Equals every value of a property."""
+
+
 class PropertyCondition(Struct, frozen=True):
     """A condition on a property of the frontmatter; of a list one value has to meet it.
 
@@ -65,7 +69,7 @@ class PropertyCondition(Struct, frozen=True):
         key: The property; case does not count.
         comparison: How it is compared. Only numbers and dates are smaller or larger than others. A document
             without the property is unequal to everything.
-        value: With what. Case does not count, and a link is compared by its target.
+        value: With what. Case does not count, and a link is compared by its target. ``*`` equals any value.
     """
 
     key: str

@@ -193,6 +193,8 @@ class Collections:
             with self.read() as fresh:
                 return self.chosen(names, fresh, include_disabled=include_disabled)
         names = (names,) if isinstance(names, str) else names  # it is a sequence of strings, too
+        # No name has a comma, and people and models write several names so.
+        names = [part.strip() for name in names for part in name.split(",")]
         known = {each.name: each for each in self._usable(view)}
         if not names:
             return [each for each in known.values() if each.enabled or include_disabled]

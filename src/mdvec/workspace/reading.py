@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
 from mdvec.search.filters import MAX_DEPTH
 from mdvec.search.link_graph import link_graph
-from mdvec.search.references import Reference, backlinks_of, find_reference, without_brackets
+from mdvec.search.references import Reference, backlinks_of, find_reference, look_of, without_brackets
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.links import link_key, link_state, resolve
@@ -149,21 +149,29 @@ def _lines_called(document: StoredDocument, parsed: Document, name: str) -> Line
     plain = next((each.heading for each in parse_document("x.md", f"# {name}\n").sections if each.level), "")
     headed = [each for each in parsed.sections if each.level]
     by_link = (each for each in headed if name in (slug(each.heading), _id_of(each, document.body)))
-    section = next(
-        (
-            each
-            for ending in dict.fromkeys(f" › {each}".casefold() for each in (name, plain) if each)
-            for each in headed
-            if " › ".join(("", parsed.title, *each.heading_path)).casefold().endswith(ending)
-        ),
-        next(by_link, None),
+    spelled = (
+        each
+        for ending in dict.fromkeys(f" › {each}".casefold() for each in (name, plain) if each)
+        for each in headed
+        if _named_path(each, parsed).casefold().endswith(ending)
     )
+    section = next(spelled, None) or next(by_link, None)
     if section is None:
-        return _lines_of_place(document, name) or _lines_of_block(parsed, name)
+        lines = _lines_of_place(document, name) or _lines_of_block(parsed, name)
+        look = look_of(f" › {name}")
+        alike = (each for each in headed if look_of(_named_path(each, parsed)).endswith(look))
+        section = None if lines else next(alike, None)
+        if section is None:
+            return lines
     # A comment at the end belongs to the section.
     text = with_comments(document.body, document.comments)[section.start : section.subtree_end].rstrip()
     first = document.body.count("\n", 0, section.start) + 1
     return first, first + text.count("\n")
+
+
+def _named_path(section: Section, parsed: Document) -> str:
+    """Return the title and the headings down to a section, as hits show them, with a mark before each."""
+    return " › ".join(("", parsed.title, *section.heading_path))
 
 
 def _lines_of_place(document: StoredDocument, name: str) -> Lines | None:

@@ -102,9 +102,14 @@ class Sections:
 
     def mark_dirty(self, path: str) -> int:
         """Mark a document as changed since it was indexed, and return the number of its sections."""
+        from mdvec.indexing.pushed import pushed_record, pushed_sections
+
         marked = 0
         with self._collections.store().write() as writer:
             for place, document in self._documents_at(path, writer):
+                if not document.dirty and (written := pushed_sections(document)):
+                    # A vector index follows new rows alone, and its readers see the mark.
+                    writer.documents.put(place.id, [pushed_record(document.path, written)])
                 writer.documents.mark_dirty(place.id, [document.path])
                 marked += len(_sections_of(document, writer))
         return marked

@@ -475,9 +475,24 @@ def test_cues_of_a_transcript_are_sentences() -> None:
     first = "1\n00:00:01.000 --> 00:00:04.000 align:start\n<v Mika> the <c.red>quarterly</c></v>\n"
     text = f"WEBVTT\n\n{first}\n00:04,000 --> 00:06,000\n{{\\an8}}<00:05.000>review\n"
     document = parse_document("x.vtt", text)
-    assert document.body.split() == ["WEBVTT", "Mika>", "the", "quarterly", "review"]
+    assert document.body.split() == ["Mika>", "the", "quarterly", "review"]
     assert document.body.count("\n") == text.count("\n")
     assert with_comments(document.body, document.comments) == text
+
+
+def test_what_a_transcript_does_not_show_is_hidden() -> None:
+    """The header of WebVTT, its styles and notes, and the second of two equal lines, as captions repeat."""
+    text = (
+        "WEBVTT - Weekly\nKind: captions\nLanguage: en\n\nSTYLE\n::cue { color: lime }\n\nNOTE by hand\n\n"
+        "00:00:00.160 --> 00:00:02.389 align:start\n \nhello<00:00:00.480><c> and</c><00:01.640><c> all</c>\n"
+        "\n00:00:02.389 --> 00:00:02.399\nhello and all\n \n\n00:02.399 --> 00:04.000\nhello and all\nyou\n"
+        "\n00:05.000 --> 00:06.000\nNOTE the time\nNOTE the time\n"
+    )
+    document = parse_document("x.vtt", text)
+    assert " ".join(document.body.split()) == "hello and all you NOTE the time"
+    assert with_comments(document.body, document.comments) == text
+    damaged = "WEBVTT\n00:01.000 --> 00:02.000\nfirst words\n"
+    assert parse_document("x.vtt", damaged).body.split() == ["first", "words"]
 
 
 def test_plain_text_is_paragraphs() -> None:

@@ -34,6 +34,21 @@ def test_without_a_match_the_text_starts_at_its_beginning() -> None:
     assert shown("zebra", "one\n\ntwo\n\nthree") == ["one", "two"]
 
 
+@pytest.mark.parametrize(
+    ("query", "lines"),
+    [
+        ("豚汁の材料", ["• 醤油", "• 豚肉"]),
+        ("豚汁の作り方", ["1. 切る", "2. 煮る"]),
+        ("作り方 醤油", ["• 醤油", "• 豚肉"]),
+        ("豚汁", ["• 醤油", "• 豚肉"]),
+    ],
+)
+def test_a_heading_that_is_asked_for_shows_its_lines(query: str, lines: list[str]) -> None:
+    """Where no line below it has a word of the query; the first heading names the whole text."""
+    text = "# 豚汁\n\n## 材料\n\n- 醤油\n- 豚肉\n\n## 作り方\n\n1. 切る\n2. 煮る\n\n## メモ\n\n特になし。\n"
+    assert shown(query, text) == lines
+
+
 def test_matched_words_are_marked() -> None:
     """Segments join to the line, and only the words of the query are marked."""
     [line] = best_passage("京都 宿", "秋の京都で宿を探す。", width=40, lines=2)

@@ -71,6 +71,10 @@ def test_a_list_may_be_a_text_of_json() -> None:
     assert parse(given, requests.SearchRequest) == requests.SearchRequest(
         query="x", tags=("a", "b"), depth=(0, 1), where=("[draft]",), collections=("[1",)
     )
+    quoted = {"query": "x", "tags": '"a b"', "collections": '"notes'}
+    assert parse(quoted, requests.SearchRequest) == requests.SearchRequest(
+        query="x", tags=("a b",), collections=('"notes',)
+    )
 
 
 def test_a_request_is_parsed_as_it_is_meant() -> None:

@@ -68,8 +68,8 @@ def test_numbers_out_of_range_are_named(query: SearchQuery, named: str) -> None:
 
 def test_tags_are_brought_into_one_form() -> None:
     """`#a/b/` and `a/b` are the same tag."""
-    cleaned, _ = clean(SearchQuery("a", filters=Filters(tags=("#a/b/", " c "))))
-    assert cleaned.filters.tags == ("a/b", "c")
+    cleaned, _ = clean(SearchQuery("a", filters=Filters(tags=("#a/b/", " c ", "d, #e、f"))))
+    assert cleaned.filters.tags == ("a/b", "c", "d", "e", "f")
 
 
 def test_a_prefix_may_be_written_as_in_sql() -> None:

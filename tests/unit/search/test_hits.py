@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.search.hits import _heading_path
+from mdvec.search.hits import _heading_path, _own_text
 from mdvec.stores.records import StoredChunk
+from mdvec.text.boilerplate import shared_lines
 
 SECTIONS = """## Install
 
@@ -80,3 +81,24 @@ def test_a_path_ends_with_the_heading_above(headings: list[tuple[int, str]], own
         path = _heading_path(f"word{at}", chunk(text, *own), text)
         assert path[-1] == name
         assert len(path) <= len(own) + len(headings)
+
+
+RECIPE = (
+    "# {name}\n\n## Ingredients\n\n- soy sauce\n- {name}\n\n## Preparation\n\n- Stir well.\n- Serve hot.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "is_whole"),
+    [("tofu ingredients", True), ("preparation of tofu", True), ("tofu with soy", True), ("tofu", False)],
+)
+def test_lines_that_were_asked_for_are_shown_though_many_documents_share_them(
+    query: str, is_whole: bool
+) -> None:
+    """By a word in them, or by the heading above them; a query for the document leaves them out."""
+    names = ["tofu", "rice", "leek", "kale", "beans", "corn", "plum", "pear", "peach", "fig"]
+    shared = tuple(shared_lines(RECIPE.format(name=name) for name in names))
+    text = _own_text(query, RECIPE.format(name="tofu"), "tofu", shared)
+    assert "- tofu" in text
+    whole = ["soy sauce", "Stir well", "Serve hot"]
+    assert [each for each in whole if each in text] == (whole if is_whole else [])
