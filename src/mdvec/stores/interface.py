@@ -145,6 +145,10 @@ class Team(Protocol):
     Any number of processes have the lease on it, and divide the collections between them.
     """
 
+    @property
+    def has_checksums(self) -> bool:
+        """Whether the server compares each page that it reads with a checksum."""
+
     def take_texts(self, claim: Claim, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Take texts to embed; ``pending`` leaves them out from now on.
 

@@ -183,6 +183,7 @@ def examine(collections: Collections, stages: Stages) -> list[Finding]:
         registered = collections.chosen((), include_disabled=True)
         findings.extend(_about_models(stages, registered))
         findings.append(_about_database(collections))
+        findings.extend(_about_checksums(collections))
         findings.extend(_about_vector_index(collections))
         findings.extend(Finding(Severity.NOTE, "database", warning) for warning in warnings)
         with collections.read() as view:
@@ -301,6 +302,17 @@ def _about_database(collections: Collections) -> Finding:
         message = f"{database}: {'; '.join(map(str, problems[:_MAX_REASONS]))}"
         return Finding(Severity.PROBLEM, "database", message, problems[0].hint)
     return Finding(Severity.OK, "database", f"{database}: intact")
+
+
+def _about_checksums(collections: Collections) -> Iterator[Finding]:
+    """Yield that a server does not notice damage in its files."""
+    team = collections.store().team
+    if team is not None and not team.has_checksums:
+        message = (
+            "the server has no checksums (data_checksums is off): it does not notice damage in its files"
+        )
+        hint = "Stop the server, run 'pg_checksums --enable' on its data, and start it again."
+        yield Finding(Severity.NOTE, "database", message, hint)
 
 
 def _about_vector_index(collections: Collections) -> Iterator[Finding]:
