@@ -316,14 +316,14 @@ def _about_checksums(collections: Collections) -> Iterator[Finding]:
 
 
 def _about_vector_index(collections: Collections) -> Iterator[Finding]:
-    """Yield problems of the vector index of a store; searches work without it, but slower."""
+    """Yield problems of the vector index of a store; it is compared with the store, which reads all of it."""
     with collections.read() as view:
         index = view.vectors.index
         if index is None:
             return
-        problem = index.problem()
+        problem = index.problem(compare=True)
         if problem:
-            hint = "Searches work without it, but slower. Build it again: mdvec store rebuild"
+            hint = "Searches are slower without it, or miss texts. Build it again: mdvec store rebuild"
             yield Finding(Severity.NOTE, "vector index", problem, hint)
         else:
             yield Finding(Severity.OK, "vector index", f"{index.location}: can be used")
