@@ -150,11 +150,17 @@ class ModelPool:
 
     Attributes:
         reranker: The reranker; None if none is configured.
+
+    Args:
+        config: Settings.
+        override: Used instead of every model.
+        location: Of the database; empty where no collection chooses a model.
     """
 
-    def __init__(self, config: Config, override: Embedder | None) -> None:
+    def __init__(self, config: Config, override: Embedder | None, location: str = "") -> None:
         self._config = config
         self._override = override
+        self._location = location
         self._guard = threading.Lock()
         self._models: dict[EmbeddingSpec, Model] = {}
         self._cluster: Cluster | None = None
@@ -216,6 +222,7 @@ class ModelPool:
                 return self._models[wanted]
             try:
                 made = self._make(wanted)
+                self._refuse_foreign_code(wanted)
             except ConfigError as error:
                 if spec is None:
                     raise
@@ -261,6 +268,29 @@ class ModelPool:
             self._closed = True
         if self._override is None:
             self.unload(idle_s=0)
+
+    def _refuse_foreign_code(self, spec: EmbeddingSpec) -> None:
+        """Refuse a model that a publisher has chosen, where the code that comes with it could run.
+
+        Raises:
+            ConfigError: If the user's own configuration does not name the model.
+        """
+        own, location = self.configured, self._location
+        is_own = (spec.provider, spec.model) == (own.provider, own.model)
+        if (
+            is_own
+            or self._override is not None
+            or not location
+            or registry.named_store(location) != "published"
+        ):
+            return
+        factory = registry.load("embedding", spec.provider)
+        if self._config.arguments("embedding", spec.provider, factory).get("trust_remote_code"):
+            msg = f"the published copy asks for the model {spec}, whose code may run here"
+            named = f'provider = "{spec.provider}", model = "{spec.model}"'
+            raise ConfigError(
+                msg, hint=f"If you trust it, name it in your configuration: [embedding] {named}."
+            )
 
     def _make(self, spec: EmbeddingSpec) -> Embedder:
         if self._override is not None:
@@ -333,11 +363,16 @@ class Stages:
 
     Attributes:
         models: The models.
+
+    Args:
+        config: Settings.
+        embedder: Used instead of every model.
+        location: Of the database; empty where no collection chooses a model.
     """
 
-    def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
+    def __init__(self, config: Config, embedder: Embedder | None = None, location: str = "") -> None:
         self._config = config
-        self.models = ModelPool(config, embedder)
+        self.models = ModelPool(config, embedder, location)
         self._differs: dict[SourceSpec, Callable[[SourceEntry], bool]] = {}
 
     def model(self, collection: Collection) -> Model:
