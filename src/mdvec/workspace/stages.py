@@ -12,9 +12,10 @@ from msgspec import Struct
 
 from mdvec import __version__, registry
 from mdvec.chunking.interface import Chunker, ChunkerFactory, TokenEnds
-from mdvec.config.known_models import price_of
+from mdvec.config.known_models import price_of, suggestion
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, EmbeddingSettings
+from mdvec.config.trust import refuse_code_of_publisher
 from mdvec.documents import PARSER_VERSION
 from mdvec.embedding.interface import Cluster, Embedder, EmbedderFactory, Runtime
 from mdvec.embedding.reranker import OnDemandReranker
@@ -150,11 +151,6 @@ class ModelPool:
 
     Attributes:
         reranker: The reranker; None if none is configured.
-
-    Args:
-        config: Settings.
-        override: Used instead of every model.
-        location: Of the database; empty where no collection chooses a model.
     """
 
     def __init__(self, config: Config, override: Embedder | None, location: str = "") -> None:
@@ -222,11 +218,10 @@ class ModelPool:
                 return self._models[wanted]
             try:
                 made = self._make(wanted)
-                self._refuse_foreign_code(wanted)
             except ConfigError as error:
                 if spec is None:
                     raise
-                problem = EmbedderUnavailableError(str(error), hint=_suggestion(wanted) or error.hint)
+                problem = EmbedderUnavailableError(str(error), hint=suggestion(wanted) or error.hint)
                 return Model(wanted, None, problem)
             if self._small_only and not made.is_small:
                 msg = f"{wanted} is for one process alone"
@@ -269,34 +264,13 @@ class ModelPool:
         if self._override is None:
             self.unload(idle_s=0)
 
-    def _refuse_foreign_code(self, spec: EmbeddingSpec) -> None:
-        """Refuse a model that a publisher has chosen, where the code that comes with it could run.
-
-        Raises:
-            ConfigError: If the user's own configuration does not name the model.
-        """
-        own, location = self.configured, self._location
-        is_own = (spec.provider, spec.model) == (own.provider, own.model)
-        if (
-            is_own
-            or self._override is not None
-            or not location
-            or registry.named_store(location) != "published"
-        ):
-            return
-        factory = registry.load("embedding", spec.provider)
-        if self._config.arguments("embedding", spec.provider, factory).get("trust_remote_code"):
-            msg = f"the published copy asks for the model {spec}, whose code may run here"
-            named = f'provider = "{spec.provider}", model = "{spec.model}"'
-            raise ConfigError(
-                msg, hint=f"If you trust it, name it in your configuration: [embedding] {named}."
-            )
-
     def _make(self, spec: EmbeddingSpec) -> Embedder:
         if self._override is not None:
             return self._override
         factory: EmbedderFactory = registry.load("embedding", spec.provider)
         arguments = self._config.arguments("embedding", spec.provider, factory)
+        if arguments.get("trust_remote_code"):
+            refuse_code_of_publisher(self._location, spec, self.configured)
         settings = self._config.embedding
         own = make_embedder(spec, settings, arguments)
         if self._cluster is None:
@@ -349,25 +323,11 @@ def make_elsewhere(
     return make_embedder(spec, settings, arguments)
 
 
-def _suggestion(wanted: EmbeddingSpec) -> str:
-    """Return the known models whose name was given without the provider, as a hint; empty for none."""
-    from mdvec.config.known_models import known_models
-
-    name = wanted.provider
-    specs = [known.spec for known in known_models() if name in known.model.split("/")]
-    return f"Did you mean {' or '.join(specs)}?" if specs and not wanted.model else ""
-
-
 class Stages:
     """The stages of one workspace, each implementation as it is configured.
 
     Attributes:
         models: The models.
-
-    Args:
-        config: Settings.
-        embedder: Used instead of every model.
-        location: Of the database; empty where no collection chooses a model.
     """
 
     def __init__(self, config: Config, embedder: Embedder | None = None, location: str = "") -> None:

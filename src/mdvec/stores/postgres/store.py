@@ -230,6 +230,7 @@ class PostgresStore:
         self._memo = Memo()
         self._matrices = Matrices()
         self._exact_up_to = self._database.settings.exact_up_to
+        self.has_checksums = self._database.opened.has_checksums
         self._index = vector_index
         with closed_on_error(self._database):
             self._attached = None if vector_index is None else self._attach(vector_index)
@@ -282,10 +283,6 @@ class PostgresStore:
         self, collection: Collection | None, purpose: str, *, wait_s: float
     ) -> AbstractContextManager[Claim]:
         return self._claims.hold(Claim(collection, purpose, wait_s), wait_s=wait_s)
-
-    @property
-    def has_checksums(self) -> bool:
-        return self._database.opened.has_checksums
 
     def check(self) -> list[StoreError]:
         """Look for pages that the server cannot read, and for rows that contradict each other."""
