@@ -22,10 +22,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from mdvec.text.dictionary import SPELLINGS, TRANSLATIONS
+from mdvec.text.dictionary import SPELLINGS, TRANSLATIONS, in_hiragana
 from mdvec.text.folding import ascii_words, normalise
 from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA
-from mdvec.text.spellings import in_hiragana
 from mdvec.text.terms import forms_of
 
 _FOLDER = Path(__file__).parents[1] / "src/mdvec/text"

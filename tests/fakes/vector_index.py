@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
 from msgspec import Struct, field
 
-from mdvec.stores.vectors.index import IndexedSpace, Inside, Mark, Neighbours, VectorChanges, VectorEntry
+from mdvec.stores.vectors.index import (
+    HeldEntries,
+    IndexedSpace,
+    Inside,
+    Mark,
+    Neighbours,
+    VectorChanges,
+    VectorEntry,
+)
 
 if TYPE_CHECKING:
     from mdvec.stores.vectors.index import Vector
@@ -74,6 +84,12 @@ class MemoryVectorIndex:
             if space not in self._spaces:
                 return []
             return [entry for _, entry in sorted(self._spaces[space].entries.items())]
+
+    def held(self, space: IndexedSpace) -> Iterator[HeldEntries]:
+        """Yield all entries at once."""
+        if entries := self.entries(space):
+            vectors = np.stack([each.vector for each in entries])
+            yield HeldEntries([each.id for each in entries], [each.owner for each in entries], vectors)
 
     def drop(self, space: IndexedSpace) -> None:
         """Remove a space."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from benchmarks import corruption
 from tests.security.conftest import Mdvec, Outcome
 
 _SEARCH = ("search", "install 日本語", "--format", "json")
@@ -152,3 +153,19 @@ def test_no_damage_is_silent(subject: Subject, kind: str) -> None:
             for command in _READING:
                 assert steady(subject.ask(*command).out) == subject.answers[command], (variant, message)
     assert silent == []
+
+
+@pytest.mark.harness
+@pytest.mark.parametrize(
+    "subject",
+    [
+        *("database", "matrix", "published", "sqlite-vec"),
+        pytest.param("lancedb", marks=pytest.mark.lancedb),
+        pytest.param("chroma", marks=pytest.mark.chroma),
+    ],
+)
+def test_no_damage_ends_in_a_bug(tmp_path: Path, subject: str) -> None:
+    """Five copies of each kind, damaged as ``benchmarks.corruption`` does: no crash, no internal error."""
+    outcomes = corruption.run(subject, 5, seed=20261128, folder=tmp_path)
+    assert outcomes.keys() <= {*corruption.EXPECTED, *corruption.OTHER}
+    assert sum(outcomes.values()) == 5

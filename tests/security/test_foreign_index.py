@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import zlib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,37 @@ def test_a_log_without_its_index(mdvec: Mdvec, theirs: Path) -> None:
         shown = search(mdvec, theirs)
         assert "make install" in shown
         assert "forged" not in shown
+
+
+def test_a_log_next_to_the_index_of_the_user(mdvec: Mdvec, theirs: Path) -> None:
+    """A log that came with a folder, of another database, makes the index foreign; nothing of it is shown."""
+    index = theirs / ".mdvec" / "index.sqlite"
+    with closing(sqlite3.connect(index)) as writer:
+        writer.execute("PRAGMA journal_mode = wal")
+        writer.execute("VACUUM")  # all of its pages are in the log now
+        log = index.with_name("index.sqlite-wal").read_bytes()
+    shutil.rmtree(index.parent)
+    search(mdvec, theirs)
+    index.with_name("index.sqlite-wal").write_bytes(log)
+    shown = search(mdvec, theirs)
+    assert "make install" in shown
+    assert "ev.il" not in shown
+    assert index.with_name("index.sqlite.foreign-1").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("name", ["mdvec.toml", ".gitignore", ".mdvec/index.sqlite"])
+def test_a_pipe_in_place_of_a_file(mdvec: Mdvec, folder: Path, name: str) -> None:
+    """A command waits for no pipe that came with a folder: it passes it over, or names it."""
+    pipe = folder / name
+    pipe.parent.mkdir(exist_ok=True)
+    pipe.unlink(missing_ok=True)
+    os.mkfifo(pipe)
+    outcome = mdvec("search", "install", "--docs-dir", folder, cwd=folder)
+    if name.endswith(".sqlite"):
+        assert (outcome.code, f"{pipe} is not a file" in outcome.err) == (1, True)
+    else:
+        assert (outcome.code, "make install" in outcome.out) == (0, True)
 
 
 def test_an_index_without_a_mark(mdvec: Mdvec, folder: Path) -> None:

@@ -63,3 +63,10 @@ def _model(row: dict[str, Any], benchmarks: dict[str, dict[str, str]], as_of: st
         licence=row.get("licence", ""),
         good_for=row.get("good_for", ""),
     )
+
+
+def suggestion(wanted: EmbeddingSpec) -> str:
+    """Return the known models whose name was given without the provider, as a hint; empty for none."""
+    name = wanted.provider
+    specs = [known.spec for known in known_models() if name in known.model.split("/")]
+    return f"Did you mean {' or '.join(specs)}?" if specs and not wanted.model else ""

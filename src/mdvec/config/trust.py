@@ -10,9 +10,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from mdvec import registry
 from mdvec.config.paths import user_data_dir
 from mdvec.errors import ConfigError
 from mdvec.locks import lock_if_possible
+from mdvec.types.collection import EmbeddingSpec
 
 _FILE = "trusted.json"
 
@@ -123,3 +125,21 @@ def _file() -> Path:
 
 def _write(folders: tuple[Path, ...]) -> None:
     write_private(_file(), f"{json.dumps([str(each) for each in folders], indent=2)}\n".encode())
+
+
+def refuse_code_of_publisher(location: str, spec: EmbeddingSpec, own: EmbeddingSpec) -> None:
+    """Refuse a model whose code may run if a publisher has chosen it.
+
+    Args:
+        location: Of the database.
+        spec: The model.
+        own: The model that the configuration names.
+
+    Raises:
+        ConfigError: If it is the publisher's choice alone.
+    """
+    is_own = (spec.provider, spec.model) == (own.provider, own.model)
+    if location and not is_own and registry.named_store(location) == "published":
+        msg = f"the published copy asks for the model {spec}, whose code may run here"
+        named = f'provider = "{spec.provider}", model = "{spec.model}"'
+        raise ConfigError(msg, hint=f"If you trust it, name it in your configuration: [embedding] {named}.")

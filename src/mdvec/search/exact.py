@@ -18,10 +18,10 @@ from mdvec import run
 from mdvec.search.words import Words
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace, StoredChunk
+from mdvec.text.dictionary import other_spellings
 from mdvec.text.folding import fold_name, normalise
 from mdvec.text.matches import is_heading, phrase_finder
 from mdvec.text.scripts import HAN, KATAKANA, UNSPACED, holds_unspaced
-from mdvec.text.spellings import other_spellings
 from mdvec.text.terms import phrase_terms
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Where

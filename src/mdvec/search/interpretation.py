@@ -176,8 +176,8 @@ def _documents_with(operator: Operator, where: Where, view: View) -> Sequence[Do
             return [*view.documents.titles(replace(everywhere, filters=filters))]
         case _:
             terms = [phrase_terms(each, prefix=operator.prefix) for each in phrase_spellings(operator.text)]
-            found = chain(*(view.words.holding(each.groups, everywhere) for each in terms))
-            candidates = replace(everywhere, chunks=frozenset(found))
+            held = chain(*(view.words.holding(each.groups, everywhere) for each in terms))
+            candidates = replace(everywhere, chunks=frozenset(held))
             holds = _text_finder(operator)
             return [key for key, title in view.documents.titles(candidates).items() if holds(title)]
 

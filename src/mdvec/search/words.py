@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.stores.interface import View
 from mdvec.stores.records import BM25_K1, DocumentFrequencies
-from mdvec.text.spellings import has_hiragana, is_hiragana
+from mdvec.text.dictionary import has_hiragana, is_hiragana
 from mdvec.text.terms import (
     QueryTerms,
     WordForms,

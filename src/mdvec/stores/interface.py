@@ -143,7 +143,12 @@ class Team(Protocol):
     """Abilities of a store for the processes of several machines, and for users with rights of their own.
 
     Any number of processes have the lease on it, and divide the collections between them.
+
+    Attributes:
+        has_checksums: Whether the server compares each page that it reads with a checksum.
     """
+
+    has_checksums: bool
 
     def take_texts(self, claim: Claim, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Take texts to embed; ``pending`` leaves them out from now on.

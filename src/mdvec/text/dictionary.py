@@ -1,14 +1,137 @@
-"""Tables of words: each line of a file has a word and its others, sorted, so that few lines are ever read."""
+"""Other spellings and translations of words, from dictionaries: 家賃 for やちん and rent, Kyoto for 京都.
+
+Each line of a table has a word and its others. They are sorted, so that few lines are ever read.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from mdvec.text.folding import normalise
+from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA, compiled
+
 SPELLINGS = "spellings.txt"
-"""Japanese words with their other spellings; see ``scripts/spellings.py``."""
+"""Japanese words with their other spellings; see ``scripts/dictionary.py``."""
 TRANSLATIONS = "translations.txt"
-"""Words with their translations, of English ones the stems; see ``scripts/translations.py``."""
+"""Words with their translations, of English ones the stems; see ``scripts/dictionary.py``."""
+
+_RUN = f"[{HAN}{HIRAGANA}{KATAKANA}]+"
+_HIRAGANA_RUN = f"[{HIRAGANA}ー]{{2,}}"
+_SHORTEST, _LONGEST = 2, 12
+
+# They stand between words, and few words of hiragana begin or end with them.
+_PARTICLES = frozenset("のをはがにでともやへか")
+
+# Words with ー are foreign, but for a few (ラーメン), and are in both kana; other words of hiragana are many.
+_KANA_WORD = f"(?<![{KATAKANA}])(?:[ァ-ヶ][ァ-ヶー]{{2,5}})(?![{KATAKANA}])|[ぁ-ゖ]{{1,3}}ー[ぁ-ゖー]*"
+
+_TO_HIRAGANA = {code: code - 0x60 for code in range(ord("ァ"), ord("ヶ") + 1)}
+_TO_KATAKANA = {kana: code for code, kana in _TO_HIRAGANA.items()}
+
+# Stems of one key of the table of translations.
+_JOINED = "_"
+_MOST_WORDS = 2
+
+
+def has_hiragana(text: str) -> bool:
+    """Return True if a text has hiragana."""
+    return compiled(f"[{HIRAGANA}]").search(text) is not None
+
+
+def is_hiragana(text: str) -> bool:
+    """Return True if a text is in hiragana alone, without ー."""
+    return compiled(f"[{HIRAGANA}]+").fullmatch(text) is not None
+
+
+def in_hiragana(text: str) -> str:
+    """Return a text with hiragana in place of katakana."""
+    return text.translate(_TO_HIRAGANA)
+
+
+@lru_cache(1 << 6)  # each step of a search looks for the same words
+def other_spellings(text: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the words of a text that are written in several ways, folded, each with its other spellings.
+
+    The kinds of characters and particles tell where a word begins and ends; the longest word is taken.
+    """
+    if text.isascii():
+        return {}
+    folded = normalise(text)
+    found: dict[str, tuple[str, ...]] = {
+        word: (word.translate(_TO_HIRAGANA | _TO_KATAKANA),) for word in compiled(_KANA_WORD).findall(folded)
+    }
+    for run in japanese_runs(folded):
+        for word in words_of(run, SPELLINGS):
+            others = dict.fromkeys((*found.get(word, ()), *spellings_of(word)))
+            found[word] = tuple(each for each in others if each != word)
+    return found
+
+
+def japanese_runs(folded: str) -> list[str]:
+    """Return the runs of Japanese in a folded text."""
+    return [] if folded.isascii() else compiled(_RUN).findall(folded)
+
+
+def words_of(run: str, table: str) -> Iterator[str]:
+    """Yield the words of a run of Japanese that a table has, the longest ones."""
+    at = 0
+    while at < len(run):
+        ends = range(min(len(run), at + _LONGEST), at + _SHORTEST - 1, -1)
+        words = (run[at:end] for end in ends if _is_whole(run, at, end))
+        word = next((each for each in words if others_of(in_hiragana(each), table)), "")
+        if word:
+            yield word
+        at += len(word) or 1
+
+
+def _is_whole(run: str, start: int, end: int) -> bool:
+    """Return True if a part of a run may be a word."""
+    first, last = _kind(run[start]), _kind(run[end - 1])
+    before, after = run[start - 1 : start], run[end : end + 1]
+    # Hiragana right after kanji may be the end of a verb.
+    begins = not before or before in _PARTICLES or _kind(before) not in {first, HAN}
+    ends = not after or (last == HIRAGANA and after in _PARTICLES) or _kind(after) != last
+    return begins and ends
+
+
+@lru_cache(1 << 12)
+def _kind(character: str) -> str:
+    return next(kind for kind in (HIRAGANA, KATAKANA, HAN) if compiled(f"[{kind}]").match(character))
+
+
+def spellings_of(word: str) -> list[str]:
+    """Return a folded word and its spellings in the dictionary, those with two kana or more in both kinds."""
+    key = in_hiragana(word)
+    found = [key, *others_of(key, SPELLINGS)]
+    both = compiled(_HIRAGANA_RUN)
+    return [*found, *(both.sub(lambda kana: kana[0].translate(_TO_KATAKANA), each) for each in found)]
+
+
+def translations(folded: str, stems: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the words of a query, each with its translations.
+
+    Args:
+        folded: The folded query.
+        stems: Its English words as stems, in order; function words are empty.
+
+    Yields:
+        A Japanese word with the stems of English ones, or stems with Japanese words in all spellings; a space
+        separates the stems of two words.
+    """
+    for run in japanese_runs(folded):
+        for word in words_of(run, TRANSLATIONS):
+            yield word, [each.replace(_JOINED, " ") for each in others_of(in_hiragana(word), TRANSLATIONS)]
+    at = 0
+    while at < len(stems):
+        ends = range(min(len(stems), at + _MOST_WORDS), at, -1)
+        phrases = [_JOINED.join(stems[at:end]) for end in ends if all(stems[at:end])]
+        phrase = next((each for each in phrases if others_of(each, TRANSLATIONS)), "")
+        if phrase:
+            found = (spelling for each in others_of(phrase, TRANSLATIONS) for spelling in spellings_of(each))
+            yield phrase.replace(_JOINED, " "), list(dict.fromkeys(found))
+        at += phrase.count(_JOINED) + 1
 
 
 def others_of(word: str, name: str) -> list[str]:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
+from mdvec.text.dictionary import other_spellings
 from mdvec.text.folding import VARIANTS, fold_name, normalise
 from mdvec.text.operators import Operator, parse_query
 from mdvec.text.prose import without_marks
 from mdvec.text.scripts import UNSPACED, holds_unspaced
-from mdvec.text.spellings import other_spellings
 from mdvec.text.terms import (
     Memory,
     forms_of,

@@ -13,6 +13,7 @@ import Stemmer
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
+from mdvec.text.dictionary import other_spellings, translations
 from mdvec.text.folding import ascii_words, compatible, normalise
 from mdvec.text.scripts import (
     HAN,
@@ -24,8 +25,6 @@ from mdvec.text.scripts import (
     holds_unspaced,
     is_unspaced,
 )
-from mdvec.text.spellings import other_spellings
-from mdvec.text.translations import translations
 
 STEMMER_VERSION: str = Stemmer.version()
 """The version of the stemmer; another one may give other stems."""
@@ -173,7 +172,7 @@ class QueryTerms(Struct, frozen=True):
         particles: Bigrams of hiragana alone, which carry no subject.
         stop_words: English function words, as written.
         spellings: Terms of other spellings of its words (see :mod:`mdvec.text.terms`).
-        spelled: Its Japanese words that have other spellings (see :mod:`mdvec.text.spellings`).
+        spelled: Its Japanese words that have other spellings (see :mod:`mdvec.text.dictionary`).
         translated: Its words with their translations.
     """
 

@@ -12,9 +12,10 @@ from msgspec import Struct
 
 from mdvec import __version__, registry
 from mdvec.chunking.interface import Chunker, ChunkerFactory, TokenEnds
-from mdvec.config.known_models import price_of
+from mdvec.config.known_models import price_of, suggestion
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, EmbeddingSettings
+from mdvec.config.trust import refuse_code_of_publisher
 from mdvec.documents import PARSER_VERSION
 from mdvec.embedding.interface import Cluster, Embedder, EmbedderFactory, Runtime
 from mdvec.embedding.reranker import OnDemandReranker
@@ -152,9 +153,10 @@ class ModelPool:
         reranker: The reranker; None if none is configured.
     """
 
-    def __init__(self, config: Config, override: Embedder | None) -> None:
+    def __init__(self, config: Config, override: Embedder | None, location: str = "") -> None:
         self._config = config
         self._override = override
+        self._location = location
         self._guard = threading.Lock()
         self._models: dict[EmbeddingSpec, Model] = {}
         self._cluster: Cluster | None = None
@@ -219,7 +221,7 @@ class ModelPool:
             except ConfigError as error:
                 if spec is None:
                     raise
-                problem = EmbedderUnavailableError(str(error), hint=_suggestion(wanted) or error.hint)
+                problem = EmbedderUnavailableError(str(error), hint=suggestion(wanted) or error.hint)
                 return Model(wanted, None, problem)
             if self._small_only and not made.is_small:
                 msg = f"{wanted} is for one process alone"
@@ -267,6 +269,8 @@ class ModelPool:
             return self._override
         factory: EmbedderFactory = registry.load("embedding", spec.provider)
         arguments = self._config.arguments("embedding", spec.provider, factory)
+        if arguments.get("trust_remote_code"):
+            refuse_code_of_publisher(self._location, spec, self.configured)
         settings = self._config.embedding
         own = make_embedder(spec, settings, arguments)
         if self._cluster is None:
@@ -319,15 +323,6 @@ def make_elsewhere(
     return make_embedder(spec, settings, arguments)
 
 
-def _suggestion(wanted: EmbeddingSpec) -> str:
-    """Return the known models whose name was given without the provider, as a hint; empty for none."""
-    from mdvec.config.known_models import known_models
-
-    name = wanted.provider
-    specs = [known.spec for known in known_models() if name in known.model.split("/")]
-    return f"Did you mean {' or '.join(specs)}?" if specs and not wanted.model else ""
-
-
 class Stages:
     """The stages of one workspace, each implementation as it is configured.
 
@@ -335,9 +330,9 @@ class Stages:
         models: The models.
     """
 
-    def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
+    def __init__(self, config: Config, embedder: Embedder | None = None, location: str = "") -> None:
         self._config = config
-        self.models = ModelPool(config, embedder)
+        self.models = ModelPool(config, embedder, location)
         self._differs: dict[SourceSpec, Callable[[SourceEntry], bool]] = {}
 
     def model(self, collection: Collection) -> Model:

@@ -183,6 +183,7 @@ def examine(collections: Collections, stages: Stages) -> list[Finding]:
         registered = collections.chosen((), include_disabled=True)
         findings.extend(_about_models(stages, registered))
         findings.append(_about_database(collections))
+        findings.extend(_about_checksums(collections))
         findings.extend(_about_vector_index(collections))
         findings.extend(Finding(Severity.NOTE, "database", warning) for warning in warnings)
         with collections.read() as view:
@@ -294,15 +295,26 @@ def _about_database(collections: Collections) -> Finding:
     return Finding(Severity.OK, "database", f"{database}: intact")
 
 
+def _about_checksums(collections: Collections) -> Iterator[Finding]:
+    """Yield that a server does not notice damage in its files."""
+    team = collections.store().team
+    if team is not None and not team.has_checksums:
+        message = (
+            "the server has no checksums (data_checksums is off): it does not notice damage in its files"
+        )
+        hint = "Stop the server, run 'pg_checksums --enable' on its data, and start it again."
+        yield Finding(Severity.NOTE, "database", message, hint)
+
+
 def _about_vector_index(collections: Collections) -> Iterator[Finding]:
-    """Yield problems of the vector index of a store; searches work without it, but slower."""
+    """Yield problems of the vector index of a store; it is compared with the store, which reads all of it."""
     with collections.read() as view:
         index = view.vectors.index
         if index is None:
             return
-        problem = index.problem()
+        problem = index.problem(compare=True)
         if problem:
-            hint = "Searches work without it, but slower. Build it again: mdvec store rebuild"
+            hint = "Searches are slower without it, or miss texts. Build it again: mdvec store rebuild"
             yield Finding(Severity.NOTE, "vector index", problem, hint)
         else:
             yield Finding(Severity.OK, "vector index", f"{index.location}: can be used")

@@ -485,5 +485,5 @@ def workspace_at(place: DatabasePlace, config: Config, embedder: Embedder | None
         config: Settings.
         embedder: Used instead of the configured one.
     """
-    stages = Stages(config, embedder)
+    stages = Stages(config, embedder, str(place.location))
     return Workspace(Collections(place, config, stages), config)

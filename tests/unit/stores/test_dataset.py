@@ -243,6 +243,16 @@ def test_a_manifest_that_contradicts_itself_is_refused(
         dataset.latest(place)
 
 
+def test_a_manifest_that_is_no_text_is_refused(place: CountingPlace, tmp_path: Path) -> None:
+    """A byte that is not UTF-8, as an altered bit leaves it, is damage and no bug."""
+    publish(place, tmp_path, contents([1]))
+    path = tmp_path / "published" / "versions" / "0000000001.json"
+    raw = path.read_bytes()
+    path.write_bytes(raw.replace(b'"', b'"\xe1', 1))
+    with pytest.raises(DamagedDatabaseError, match="version 1 of"):
+        dataset.latest(place)
+
+
 def test_a_nested_manifest_is_refused(place: CountingPlace, tmp_path: Path) -> None:
     """However deep, it is damaged and no bug."""
     publish(place, tmp_path, contents([1]))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mdvec.text.dictionary import other_spellings
 from mdvec.text.indexed_terms import index_terms
 from mdvec.text.matches import match_spans, phrase_finder
-from mdvec.text.spellings import other_spellings
 from mdvec.text.terms import indexed_spellings, query_terms
 
 

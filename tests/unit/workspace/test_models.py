@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from mdvec.config.schema import Config, EmbeddingSettings
+from mdvec.embedding.local.model_settings import LocalModelSettings
 from mdvec.errors import ConfigError, EmbedderUnavailableError
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import EmbeddingSpec
@@ -36,3 +39,23 @@ def test_an_embedder_that_is_given_is_used_for_all() -> None:
     space = HashingEmbedder().space
     assert pool.for_(GONE).space == space
     assert pool.check(GONE) == EmbeddingSpec(space.provider, space.model, space.dimension)
+
+
+def test_no_code_of_a_model_that_a_publisher_chose(tmp_path: Path) -> None:
+    """Code is trusted for the models that one names oneself, not for that of a published copy."""
+    trusting = {"embedding.plamo": LocalModelSettings(trust_remote_code=True)}
+    chosen = EmbeddingSpec("plamo", "someone/model")
+    config = Config(extension_sections=trusting)
+    problem = ModelPool(config, None, str(tmp_path)).for_(chosen).problem
+    assert problem is not None
+    assert "the published copy asks for the model plamo:someone/model" in str(problem)
+    named = Config(
+        embedding=EmbeddingSettings(provider=chosen.provider, model=chosen.model),
+        extension_sections=trusting,
+    )
+    for pool in (
+        ModelPool(named, None, str(tmp_path)),
+        ModelPool(Config(), None, str(tmp_path)),
+        ModelPool(config, None, str(tmp_path / "index.sqlite")),
+    ):
+        assert "published copy" not in str(pool.for_(chosen).problem)

@@ -33,6 +33,11 @@ _CONNECT_TIMEOUT_S = 10
 _APPLICATION = "mdvec"
 _NUL = "\0"
 
+_DAMAGE_HINT = (
+    "Restore a backup. Or choose another schema ([store.postgres] schema), register your folders again with "
+    "'mdvec tool add', and run 'mdvec import'. Your documents are not touched."
+)
+
 _CREDENTIALS = re.compile(r"(?<=://)(\S*)@")
 _SECRET_PARAMETERS = re.compile(r"[?&][^=&\s]*(?:pass|key|token|secret)[^=&\s]*=([^&\s]+)", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[:/@?#\[\]]")
@@ -152,7 +157,10 @@ def _translation(error: psycopg.Error, address: str) -> StoreError | None:
         case errors.DiskFull():
             return DatabaseFullError(f"the disk is full: {place} cannot grow")
         case errors.DataCorrupted() | errors.IndexCorrupted():
-            return DamagedDatabaseError(f"{place} is damaged: {_reason(error, address)}")
+            return DamagedDatabaseError(f"{place} is damaged: {_reason(error, address)}", hint=_DAMAGE_HINT)
+        case errors.InternalError_():  # such as a type that is not known, of a damaged row
+            msg = f"{place} failed: {_reason(error, address)}"
+            return StoreError(msg, hint="Its log may say more. If it is damaged: run 'mdvec doctor'.")
         case errors.InsufficientResources():
             return StoreUnavailableError(f"{place} has no room for this: {_reason(error, address)}")
         case errors.UndefinedTable() | errors.InvalidSchemaName():  # while a backup is restored, for example

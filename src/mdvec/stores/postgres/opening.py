@@ -31,7 +31,8 @@ _FACTS = """SELECT current_setting('server_version_num')::int, current_setting('
     (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
      WHERE e.extname = 'vector'),
     (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
-    EXISTS(SELECT 1 FROM pg_available_extensions WHERE name = 'vector'), current_database()"""
+    EXISTS(SELECT 1 FROM pg_available_extensions WHERE name = 'vector'), current_database(),
+    current_setting('data_checksums') = 'on'"""
 
 
 class Opened(Struct, frozen=True):
@@ -40,10 +41,12 @@ class Opened(Struct, frozen=True):
     Attributes:
         vector_schema: Where the extension is.
         vector_version: Its version, such as ``0.8.6``.
+        has_checksums: Whether the server compares each page that it reads with a checksum.
     """
 
     vector_schema: str
     vector_version: str
+    has_checksums: bool
 
     @property
     def settings(self) -> str:
@@ -99,7 +102,7 @@ def open_first(connection: Connection, schema: str, address: str) -> Opened:
         ReadOnlyDatabaseError: If the tables have to be made, and the user may not do that.
     """
     (facts,) = connection.execute(_FACTS).fetchall()
-    server, encoding, vector_schema, vector_version, available, database = facts
+    server, encoding, vector_schema, vector_version, available, database, has_checksums = facts
     if server < _OLDEST_SERVER:
         place = without_password(address)
         msg = f"{place} is PostgreSQL {server // 10_000}; 15 is the oldest that mdvec can use"
@@ -113,7 +116,7 @@ def open_first(connection: Connection, schema: str, address: str) -> Opened:
         if not available:
             hint = f"Install pgvector on the server (https://github.com/pgvector/pgvector). {hint}"
         raise ConfigError(msg, hint=hint)
-    opened = Opened(vector_schema, vector_version)
+    opened = Opened(vector_schema, vector_version, has_checksums)
     if not _has_tables(connection, schema, address):
         _make_tables(connection, schema, opened, address)
     return opened

@@ -60,6 +60,9 @@ _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'"""
 _OUR_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = %s ORDER BY tablename"
 
+# With texts that lie apart; a count alone would read neither them nor most columns.
+_READ_ALL = "SELECT sum(length(record_send(each))) FROM {table} each"
+
 _LENGTH_TOLERANCE = 0.02  # of a length; float16 rounds by far less
 
 # Rows that contradict each other: no error of the server, but of a program that wrote them.
@@ -227,6 +230,7 @@ class PostgresStore:
         self._memo = Memo()
         self._matrices = Matrices()
         self._exact_up_to = self._database.settings.exact_up_to
+        self.has_checksums = self._database.opened.has_checksums
         self._index = vector_index
         with closed_on_error(self._database):
             self._attached = None if vector_index is None else self._attach(vector_index)
@@ -281,9 +285,16 @@ class PostgresStore:
         return self._claims.hold(Claim(collection, purpose, wait_s), wait_s=wait_s)
 
     def check(self) -> list[StoreError]:
-        """Look for rows that contradict each other; the server checks its own files."""
-        with self._database.reading() as connection:
-            counts = {message: connection.execute(sql).fetchall()[0][0] for message, sql in _CHECKS.items()}
+        """Look for pages that the server cannot read, and for rows that contradict each other."""
+        try:
+            with self._database.reading() as connection:
+                for table in self._tables(connection):
+                    connection.execute(_READ_ALL.format(table=identifier(table)))
+                counts = {
+                    message: connection.execute(sql).fetchall()[0][0] for message, sql in _CHECKS.items()
+                }
+        except DamagedDatabaseError as error:
+            return [error]
         return [DamagedDatabaseError(message.format(count)) for message, count in counts.items() if count]
 
     def compact(self) -> None:
@@ -291,8 +302,9 @@ class PostgresStore:
         with self._database.writing() as connection:
             connection.execute("DELETE FROM terms WHERE chunks = 0")
         with self._database.outside_transactions() as connection:
-            tables = [row[0] for row in connection.execute(_OUR_TABLES, (schema,))]
-            names = ", ".join(f"{identifier(schema)}.{identifier(table)}" for table in tables)
+            names = ", ".join(
+                f"{identifier(schema)}.{identifier(table)}" for table in self._tables(connection)
+            )
             connection.execute(f"VACUUM (FULL, ANALYZE) {names}")
 
     def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:  # noqa: ARG002
@@ -348,6 +360,10 @@ class PostgresStore:
             with self._database.writing() as connection:
                 _attach_index(connection)
         return AttachedIndex(index, self._current_version)
+
+    def _tables(self, connection: Connection) -> list[str]:
+        """Return the names of our tables."""
+        return [row[0] for row in connection.execute(_OUR_TABLES, (self._database.settings.schema,))]
 
     def _current_version(self) -> int:
         with self._database.reading() as connection:

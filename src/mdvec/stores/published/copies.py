@@ -86,7 +86,7 @@ class LocalCopies:
     def _found(self) -> Iterator[LocalFile]:
         """Yield the versions that are here, from the newest on."""
         for path in sorted(self._folder.glob("*.sqlite"), reverse=True):
-            with contextlib.suppress(OSError, msgspec.MsgspecError):
+            with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
                 about = path.with_suffix(".json").read_bytes()
                 yield LocalFile(path, msgspec.json.decode(about, type=Manifest))
 

@@ -124,7 +124,7 @@ def read_manifest(place: Place, number: int) -> Manifest | None:
         manifest = msgspec.json.decode(content, type=Manifest)
         if problem := _contradiction(manifest, number):
             raise msgspec.ValidationError(problem)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         msg = f"version {number} of {place.location} is damaged: {error}"
         raise DamagedDatabaseError(msg, hint=SEND_ALL) from error
     return manifest

@@ -24,6 +24,7 @@ from mdvec.settings import Count, SettingsSection
 from mdvec.stores.records import VectorKind
 from mdvec.stores.vectors.folders import IndexFolder, free_name, parts, usable
 from mdvec.stores.vectors.index import (
+    HeldEntries,
     IndexedSpace,
     Inside,
     Mark,
@@ -149,6 +150,16 @@ class ChromaVectorIndex(VectorIndex):
                     return []
                 found += best
         return sorted(found, key=lambda pair: -pair[1])[:limit]
+
+    def held(self, space: IndexedSpace) -> Iterator[HeldEntries]:
+        with self._usable():
+            for each in self._collections(space).values():
+                for start in range(0, each.count(), _MAX_IDS):
+                    found = each.get(limit=_MAX_IDS, offset=start, include=["embeddings", "metadatas"])
+                    ids, owners = (
+                        [about[name] for about in found["metadatas"]] for name in ("entry", "owner")
+                    )
+                    yield HeldEntries(ids, owners, np.asarray(found["embeddings"], np.float32))
 
     def drop(self, space: IndexedSpace) -> None:
         with self._usable(), self._writing(space):

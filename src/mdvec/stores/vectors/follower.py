@@ -15,6 +15,7 @@ from mdvec.stores.records import VectorKind
 from mdvec.stores.tables import Tables
 from mdvec.stores.vectors.index import MAX_NEAREST, IndexedSpace, VectorIndex
 from mdvec.stores.vectors.journal import Progress, SpaceJournal, read_journals
+from mdvec.text.quantity import quantity
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.query import Where
 
@@ -139,13 +140,21 @@ class IndexFollower:
             self._index.drop(journal.space)
         return self.update()
 
-    def problem(self) -> str:
-        """Return the reason why searches cannot use the index, and look at all vectors; empty if they can."""
+    def problem(self, *, compare: bool = False) -> str:
+        """Return the reason why searches cannot use the index, and look at all vectors; empty if they can.
+
+        Args:
+            compare: Whether to compare its vectors with the store's, where it has caught up; slow.
+        """
         try:
             self._index.applied(IndexedSpace("", 1, VectorKind.TEXT))  # reads its list of spaces
+            if not compare:
+                return ""
+            journals = [each for each in self._journals.values() if self._progress(each) is Progress.CURRENT]
+            differing = sum(each.count_differing(self._index) for each in journals)
         except StoreError as error:
             return str(error)
-        return ""
+        return f"{self.location}: {quantity(differing, 'vector')} missing or damaged" if differing else ""
 
     def _propose(self, query: NearestQuery, collections: Sequence[CollectionId] | None) -> list[int] | None:
         wanted, limit = (query.space_id, query.kind), query.limit

@@ -6,7 +6,7 @@ index proposes ids; the store removes those that must not be found, and computes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NewType, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -86,6 +86,20 @@ class VectorChanges(Struct, frozen=True):
     added: Sequence[VectorEntry]
 
 
+class HeldEntries(Struct, frozen=True):
+    """Some entries that an index holds.
+
+    Attributes:
+        ids: Their ids.
+        owners: Their owners.
+        vectors: Their vectors, shape (n, dim), up to the rounding of the index.
+    """
+
+    ids: Sequence[int]
+    owners: Sequence[int]
+    vectors: NDArray[np.float32]
+
+
 class VectorIndex(Protocol):
     """A rebuildable index of vectors. Safe to use from several threads and several processes.
 
@@ -126,6 +140,9 @@ class VectorIndex(Protocol):
             (recall@10 of at least .98). A document with several names may appear several times. Fewer than
             ``limit`` entries only if there are no more, or if the index does not hold the space.
         """
+
+    def held(self, space: IndexedSpace) -> Iterator[HeldEntries]:
+        """Yield all entries of a space, some at a time; none of a space that it does not hold."""
 
     def drop(self, space: IndexedSpace) -> None:
         """Remove a space and its mark; one that it does not hold is no error."""

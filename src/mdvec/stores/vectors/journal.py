@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from mdvec.stores.records import VectorKind
 from mdvec.stores.tables import Tables
-from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry
+from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorIndex
 from mdvec.types.ids import SpaceId
 from mdvec.types.section import IndexedSection, saved_sections
 
@@ -67,6 +67,13 @@ _NEW = """SELECT {entry} FROM {table} o CROSS JOIN vectors v ON v.space_id = ? A
 _OLD = """SELECT {entry} FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.text_hash
     CROSS JOIN documents d ON d.id = o.document_id
     WHERE +v.space_id = ? AND v.id > ? AND v.id <= ? AND +o.id <= ? ORDER BY v.id"""
+
+# The entries with some ids.
+_STORED = """SELECT o.id, {owner}, {vector} FROM {each_id} CROSS JOIN {table} o ON o.id = j.value
+    CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = o.text_hash"""
+
+_ROUNDING = 1e-3
+"""How much a number of a vector may differ in an index: less changes no ranking."""
 
 
 class Progress(Enum):
@@ -172,6 +179,30 @@ class SpaceJournal(Struct, frozen=True):
     def count_entries(self) -> int:
         """Count the texts or names that have a vector in the space."""
         return self._number(_COUNT.format(table=TABLES[self.space.kind]), self.space_id)
+
+    def count_differing(self, index: VectorIndex) -> int:
+        """Count the entries of an index that differ from the snapshot's, or are missing; reads all of them.
+
+        Args:
+            index: One that has reached the snapshot.
+        """
+        import numpy as np  # not loaded where only the names of the tables are needed
+
+        tables = self.tables
+        owner = "o.id" if self.space.kind is VectorKind.TEXT else "o.document_id"
+        sql = _STORED.format(
+            owner=owner, vector=tables.vector, each_id=tables.each_id, table=TABLES[self.space.kind]
+        )
+        seen = same = 0
+        for held in index.held(self.space):
+            rows = tables.rows(sql, tables.ids(held.ids), self.space_id)
+            stored = {key: (owner_id, vector) for key, owner_id, vector in rows}
+            for key, owner_id, vector in zip(held.ids, held.owners, held.vectors, strict=True):
+                seen += 1
+                if key in stored and stored[key][0] == owner_id:
+                    expected = np.frombuffer(stored[key][1], tables.vector_dtype)
+                    same += np.allclose(vector, expected, atol=_ROUNDING)
+        return max(seen, self.count_entries()) - same
 
     def _removals(self, since: Applied) -> list[tuple[str, int]]:
         """Return kind and id of everything removed since a mark, except removals that are forgotten."""

@@ -19,6 +19,7 @@ from mdvec.settings import BucketSettings, Count
 from mdvec.stores.records import VectorKind
 from mdvec.stores.vectors.folders import IndexFolder, free_name, parts, usable
 from mdvec.stores.vectors.index import (
+    HeldEntries,
     IndexedSpace,
     Inside,
     Mark,
@@ -115,6 +116,14 @@ class LanceVectorIndex(VectorIndex):
                 found = search.bypass_vector_index().to_arrow()
         similarities = 1.0 - found["_distance"].to_numpy()
         return list(zip(found["owner"].to_pylist(), similarities.tolist(), strict=True))
+
+    def held(self, space: IndexedSpace) -> Iterator[HeldEntries]:
+        with self._opened() as database:
+            table = _find(database, space)
+            columns = ["entry", "owner", "vector"]
+            for batch in () if table is None else table.search().select(columns).to_batches():
+                vectors = batch["vector"].flatten().to_numpy().reshape(-1, space.dimension)
+                yield HeldEntries(batch["entry"].to_pylist(), batch["owner"].to_pylist(), vectors)
 
     def drop(self, space: IndexedSpace) -> None:
         """Empty the table of a space: another process that writes to it fails then."""

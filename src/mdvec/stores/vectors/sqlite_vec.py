@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -14,7 +15,15 @@ import sqlite_vec
 
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.vectors.folders import not_ours, usable
-from mdvec.stores.vectors.index import IndexedSpace, Inside, Mark, Neighbours, VectorChanges, VectorIndex
+from mdvec.stores.vectors.index import (
+    HeldEntries,
+    IndexedSpace,
+    Inside,
+    Mark,
+    Neighbours,
+    VectorChanges,
+    VectorIndex,
+)
 
 if TYPE_CHECKING:
     from mdvec.stores.vectors.index import Vector
@@ -45,6 +54,7 @@ _INSERT = "INSERT INTO {table}(id, owner, collection, vector) VALUES (?, ?, ?, ?
 _ROOM = "SELECT (SELECT count(*) FROM {table}_chunks), (SELECT count(*) FROM {table}_rowids)"
 # A vector of zeros has no distance to any other.
 _NEAREST = "SELECT owner, coalesce(distance, 2) FROM {table} WHERE vector MATCH ?1 AND k = ?2 {inside}"
+_HELD = "SELECT id, owner, vector FROM {table}"
 _INSIDE = "AND collection IN (SELECT value FROM json_each(?3))"
 
 _FAILURES = (apsw.Error, OSError)
@@ -92,6 +102,16 @@ class SqliteVecIndex(VectorIndex):
             return [(owner, 1 - distance) for owner, distance in connection.execute(sql, arguments)]
 
         return self._run(work, [])
+
+    def held(self, space: IndexedSpace) -> Iterator[HeldEntries]:
+        import numpy as np
+
+        with usable(self.location, _FAILURES), closing(_open(self._path)) as connection:
+            space_id, _ = _find(connection, space)
+            rows = connection.execute(_HELD.format(table=_table(space, space_id))) if space_id else iter(())
+            while batch := list(itertools.islice(rows, _ROWS_A_BLOCK)):
+                ids, owners, vectors = zip(*batch, strict=True)
+                yield HeldEntries(ids, owners, np.stack([np.frombuffer(each, "<f4") for each in vectors]))
 
     def drop(self, space: IndexedSpace) -> None:
         self._run(lambda connection: _drop(connection, space), None, write=True)
