@@ -109,29 +109,32 @@ def spellings_of(word: str) -> list[str]:
     return [*found, *(both.sub(lambda kana: kana[0].translate(_TO_KATAKANA), each) for each in found)]
 
 
-def translations(folded: str, stems: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the words of a query, each with its translations.
+def translations(folded: str, stems: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Return the words of a query that have translations, each with these.
 
     Args:
         folded: The folded query.
-        stems: Its English words as stems, in order; function words are empty.
+        stems: Its English words as stems, in order; words that are not translated are empty.
 
-    Yields:
-        A Japanese word with the stems of English ones, or stems with Japanese words in all spellings; a space
+    Returns:
+        Japanese words with the stems of English ones, and stems with Japanese words in all spellings; a space
         separates the stems of two words.
     """
+    found: list[tuple[str, list[str]]] = []
     for run in japanese_runs(folded):
         for word in words_of(run, TRANSLATIONS):
-            yield word, [each.replace(_JOINED, " ") for each in others_of(in_hiragana(word), TRANSLATIONS)]
+            others = others_of(in_hiragana(word), TRANSLATIONS)
+            found.append((word, [each.replace(_JOINED, " ") for each in others]))
     at = 0
     while at < len(stems):
         ends = range(min(len(stems), at + _MOST_WORDS), at, -1)
-        phrases = [_JOINED.join(stems[at:end]) for end in ends if all(stems[at:end])]
-        phrase = next((each for each in phrases if others_of(each, TRANSLATIONS)), "")
-        if phrase:
-            found = (spelling for each in others_of(phrase, TRANSLATIONS) for spelling in spellings_of(each))
-            yield phrase.replace(_JOINED, " "), list(dict.fromkeys(found))
-        at += phrase.count(_JOINED) + 1
+        keys = [_JOINED.join(stems[at:end]) for end in ends if all(stems[at:end])]
+        known = [(key, others) for key in keys if (others := others_of(key, TRANSLATIONS))]
+        for key, others in known[:1]:
+            spelled = [spelling for each in others for spelling in spellings_of(each)]
+            found.append((key.replace(_JOINED, " "), list(dict.fromkeys(spelled))))
+        at += known[0][0].count(_JOINED) + 1 if known else 1
+    return found
 
 
 def others_of(word: str, name: str) -> list[str]:

@@ -203,19 +203,15 @@ def query_terms(text: str, *, limit: int) -> QueryTerms:
         WordForms(bigrams_of(word), tuple(map(bigrams_of, others)))
         for word, others in other_spellings(text).items()
     ]
-    kinds = {kind: _once(terms)[:limit] for kind, terms in asdict(found).items()}
-    return QueryTerms(**kinds, spelled=tuple(spelled[:limit]), translated=_translated(text)[:limit])
-
-
-def _translated(text: str) -> tuple[WordForms, ...]:
-    folded = normalise(text)
     # Words of another language in a query are names of things there.
-    words = [] if is_unspaced_query(text) else compiled(WORD).findall(folded)
+    words = [] if is_unspaced_query(text) else compiled(WORD).findall(normalise(text))
     stems = ["" if word in COMMON_WORDS else forms_of[word][0] for word in words]
-    return tuple(
+    translated = [
         WordForms(_terms_of(word), tuple(map(_terms_of, others)))
-        for word, others in translations(folded, stems)
-    )
+        for word, others in translations(normalise(text), stems)
+    ]
+    kinds = {kind: _once(terms)[:limit] for kind, terms in asdict(found).items()}
+    return QueryTerms(**kinds, spelled=tuple(spelled[:limit]), translated=tuple(translated[:limit]))
 
 
 def _terms_of(words: str) -> tuple[str, ...]:

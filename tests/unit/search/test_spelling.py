@@ -69,11 +69,18 @@ def test_a_capital_in_front_is_no_name(world: World) -> None:
     assert spelling(world, "Bakcup retention").corrections == {"Bakcup": "backup"}
 
 
-@pytest.mark.parametrize("query", ["wie spät ist sicherung", "combien retenton", "クラウド 予算 報告書"])
+@pytest.mark.parametrize("query", ["wie spät ist sicherung", "combien retenton", "クラウド 予算 温泉宿"])
 def test_a_foreign_question_stays(world: World, query: str) -> None:
     """Where no word of several is known, none is mistyped."""
     found = spelling(world, query)
     assert (found.corrections, found.unknown, found.is_foreign) == ({}, tuple(query.split()), True)
+
+
+def test_a_word_whose_translation_is_known_is_not_missed(world: World) -> None:
+    """Nor is one that texts have in another spelling."""
+    add(world, "d.md", "家賃は八万円。")
+    assert spelling(world, "the rent").unknown == ()
+    assert spelling(world, "retention ヤチン").unknown == ()
 
 
 def test_words_of_questions_are_not_missed(world: World) -> None:

@@ -237,6 +237,19 @@ def test_a_passage_with_every_word_may_have_it_in_another_spelling(
     assert [*recorder.groups] == groups
 
 
+def test_a_translation_counts_as_the_word() -> None:
+    """A text in the other language lacks nothing then; both together are no more than one of them."""
+    asked = "花粉症"
+    here = find(asked, Recorder({"花粉": RARE, "粉症": RARE}))
+    there = find(asked, Recorder({"hay": RARE, "fever": RARE}))
+    both = find(asked, Recorder({"花粉": RARE, "粉症": RARE, "hay": RARE, "fever": RARE}))
+    assert here.all_known
+    assert there.all_known
+    assert there.matched_weight == 1
+    assert both.max_score == here.max_score
+    assert not find(asked, Recorder({"hay": RARE})).all_known
+
+
 def test_a_word_in_the_other_kana_counts_if_all_of_it_is_known() -> None:
     """One pair of its letters is a part of other words; a word that texts have in the other kana is known."""
     assert not find("オムツ", Recorder({"おむ": RARE})).all_known

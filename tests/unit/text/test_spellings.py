@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mdvec.text.dictionary import other_spellings
+from mdvec.text.dictionary import other_spellings, translations
+from mdvec.text.folding import normalise
 from mdvec.text.indexed_terms import index_terms
 from mdvec.text.matches import match_spans, phrase_finder
-from mdvec.text.terms import indexed_spellings, query_terms
+from mdvec.text.scripts import holds_unspaced
+from mdvec.text.terms import COMMON_WORDS, indexed_spellings, query_terms, stem
 
 
 @pytest.mark.parametrize(
@@ -92,10 +94,40 @@ def test_parts_of_other_words_have_none(query: str) -> None:
 
 def test_the_spellings_of_a_word_are_terms_of_their_own() -> None:
     """A spelling is found if a text has all of its bigrams, so they are together."""
-    [word] = query_terms("ひまわり", limit=9).japanese
+    [word] = query_terms("ひまわり", limit=9).spelled
     assert word.typed == ("ひま", "まわ", "わり")
     assert word.others == (("向日", "日葵"), ("ヒマ", "マワ", "ワリ"))
-    assert ("薬",) in query_terms("くすり", limit=9).japanese[0].others
+    assert ("薬",) in query_terms("くすり", limit=9).spelled[0].others
+
+
+@pytest.mark.parametrize(
+    ("query", "word", "translation"),
+    [
+        ("where is the evacuation shelter", "evacu", "避難"),
+        ("how long do I bake the custard pudding", "pud", "プリン"),
+        ("remedies for hay fever", "hay fever", "花粉症"),
+        ("how to get to Ise", "ise", "伊勢"),
+        ("家賃はいくら", "家賃", "rent"),
+        ("花粉症の薬", "花粉症", "hay fever"),
+        ("京都の宿", "京都", "kyoto"),
+        ("コミットを取り消す", "コミット", "commit"),
+    ],
+)
+def test_a_word_has_translations(query: str, word: str, translation: str) -> None:
+    """Of English words the stems are looked for; the stems of two words that are one name are together."""
+    stems = ["" if each in COMMON_WORDS else stem(each) for each in query.lower().split()]
+    assert translation in dict(translations(normalise(query), [] if holds_unspaced(query) else stems))[word]
+
+
+def test_words_of_questions_have_no_translation() -> None:
+    """A text in another language has them in every sentence, or not at all."""
+    assert query_terms("how to get it and to use it", limit=9).translated == ()
+
+
+def test_words_of_another_language_in_a_query_are_not_translated() -> None:
+    """They are names of things in that language."""
+    words = [each.typed for each in query_terms("Ruby の花粉症", limit=9).translated]
+    assert words == [("花粉", "粉症")]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mdvec.text.folding import normalise
 from mdvec.text.indexed_terms import Terms, index_terms, terms_of
@@ -71,7 +72,8 @@ def test_spellings_of_one_word_give_the_same_terms(one: str, other: str) -> None
 
 def test_a_query_is_sorted_by_what_its_terms_tell() -> None:
     """Particles and endings are kept apart: they are looked for when nothing else is left."""
-    assert query_terms("APIの設定はどこですか", limit=64) == QueryTerms(
+    found = query_terms("APIの設定はどこですか", limit=64)
+    assert replace(found, spelled=(), translated=()) == QueryTerms(
         words=("api",),
         bigrams=("設定",),
         written=("=api",),
