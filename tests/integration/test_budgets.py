@@ -38,7 +38,7 @@ class Way(Struct):
 
 # Today's numbers. What raises one, and the goals, are in docs/decisions/size.md.
 SEARCH = Way(modules=52, functions=275, depth=13)
-IMPORT = Way(modules=68, functions=361, depth=18)
+IMPORT = Way(modules=69, functions=363, depth=18)
 
 
 def followed(call: Callable[[], object]) -> Way:
