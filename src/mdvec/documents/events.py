@@ -50,7 +50,8 @@ _DOLLAR = re.compile(
     r"|(?P<money>\$)",
     re.DOTALL,
 )
-_STARS = re.compile(r"(?<=[^\s*])\*+(?=[^\s*])")
+_PRICE = re.compile(r"\$\d|\d\$")
+_STARS = re.compile(r"\*+(?=[^\s*])")
 # Of any Japanese, of as many bytes: letters and punctuation.
 _LETTERS = {3: "一", 4: "\U00020000"}
 _PUNCTUATION = {3: "、", 4: "\U00010100"}
@@ -133,7 +134,7 @@ def _readable(text: str) -> str:
         text = _with_japanese_emphasis(text)
     if "$$" in text:
         text = _FORMULA.sub(lambda formula: formula[0].translate(_FORMULA_SIGNS), text)
-    if "$" in text:
+    if "$" in text and _PRICE.search(text):
         text = _DOLLAR.sub(lambda found: "x" if found["money"] else found[0], text)
     if "!!! " in text or "??? " in text or "???+ " in text or '=== "' in text:
         text = _ADMONITION.sub(lambda block: _INDENTATION.sub(">   ", block[0]), text)
@@ -157,6 +158,8 @@ def _with_japanese_emphasis(text: str) -> str:
     changed: list[str] = []
     for stars in _STARS.finditer(text):
         first, last = stars.start() - 1, stars.end()
+        if first < 0 or text[first].isspace():
+            continue
         around = [(changed or text)[at] for at in (first, last)]
         are_japanese = [bool(japanese(each)) for each in around]
         are_signs = [_is_punctuation(each) for each in around]
