@@ -1,182 +1,144 @@
-"""Renders text inside a block as HTML: wikilinks, tags, highlights, images, and marked words."""
+"""Renders text inside a block as HTML: links, tags, images, footnotes and marked words."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from markdown_it import MarkdownIt
-from markdown_it.rules_inline import StateInline, emphasis
-from markdown_it.token import Token
+from msgspec import Struct
 
-from mdvec.documents.links import WIKILINK, markdown_link, wikilink
-from mdvec.documents.tags import INLINE_TAG, distinct_tags, is_inline_tag
-from mdvec.documents.targets import Job, anchor_of
+from mdvec.documents.events import JAPANESE
+from mdvec.documents.links import markdown_link
+from mdvec.documents.tags import distinct_tags
+from mdvec.documents.targets import Targets, anchor_of
+from mdvec.documents.tree import Element, plain
 from mdvec.text.matches import match_spans
-from mdvec.text.scripts import HIRAGANA, UNSPACED
-from mdvec.types.document import LinkKind
+from mdvec.types.document import Link, LinkKind
 
 _IMAGE_SIZE = re.compile(r"(\d{1,4})(?:x(\d{1,4}))?")
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
-# An address ends before Japanese punctuation and particles, and before what ends a sentence.
-_ADDRESS = re.compile(
-    rf"https?://\w(?:[^\s<>\"'`|*()\[\]{{}}{HIRAGANA}\u3000-\u303f\uff01-\uff65]|\([^\s<>()]*\))*"
-    r"(?<![.,;:!?_~])",
-    re.IGNORECASE,
-)
-_SCHEME = re.compile(r"(?<![A-Za-z0-9+.-])https?\Z", re.IGNORECASE)
-# Japanese with its punctuation.
-_JAPANESE = re.compile(rf"[{UNSPACED}\u3000-\u303f\uff01-\uff65]")
+_JAPANESE = re.compile(JAPANESE)
 # The address of an image or a link in raw HTML.
 _RAW_ADDRESS = re.compile(
     r"""(?P<before><(?:img\b[^>]*?\ssrc|a\b[^>]*?\shref)\s*=\s*)"""
     r"""(?:"(?P<double>[^"<>]*)"|'(?P<single>[^'<>]*)'|(?P<bare>[^\s"'<>]+))""",
     re.IGNORECASE,
 )
+_TAGS = {"Emphasis": "em", "Strong": "strong", "Strikethrough": "s", "Highlight": "mark"}
 
 
-def add_inline_rules(parser: MarkdownIt) -> None:
-    """Add the rules to a parser; they find the :class:`Job` in the environment's key ``job``."""
-    parser.inline.ruler.before("link", "wikilink", _wikilink_rule)
-    parser.inline.ruler.before("link", "hashtag", _hashtag_rule)
-    parser.inline.ruler.before("emphasis", "highlight", _highlight_rule)
-    parser.inline.ruler.at("emphasis", _emphasis_rule)
-    parser.inline.ruler.before("newline", "bare_address", _bare_address_rule)
-    parser.inline.ruler2.push("linked_images", _linked_images_rule)
-    for name, rule in (
-        ("wikilink", _render_wikilink),
-        ("hashtag", _render_hashtag),
-        ("image", _render_image),
-        ("link_open", _render_link_open),
-        ("text", _render_text),
-        ("softbreak", _render_line_break),
-        ("html_block", _render_raw),
-        ("html_inline", _render_raw),
-    ):
-        parser.add_render_rule(name, rule)
+class Inline(Struct):
+    """How text inside blocks is shown.
 
-
-def plain_parts(children: Sequence[Token]) -> Iterator[str]:
-    """Yield the visible text of inline tokens, without markup."""
-    for child in children:
-        if child.type == "wikilink":
-            yield child.meta["link"].text or child.meta["shown"]
-        elif child.type in {"softbreak", "hardbreak"}:
-            yield " "
-        elif child.type == "math_inline":
-            yield f"${child.content}$"
-        elif child.type != "html_inline":
-            yield child.content
-
-
-# --- inline rules -----------------------------------------------------------------------------------------
-
-
-def _wikilink_rule(state: StateInline, silent: bool) -> bool:
-    if not state.src.startswith(("[[", "![["), state.pos):
-        return False
-    match = WIKILINK.match(state.src, state.pos, state.posMax)
-    if match is None:
-        return False
-    if not silent:
-        token = state.push("wikilink", "", 0)
-        token.meta = {"link": wikilink(match, line=1), "shown": match[2]}
-    state.pos = match.end()
-    return True
-
-
-def _hashtag_rule(state: StateInline, silent: bool) -> bool:
-    if state.src[state.pos] != "#" or state.linkLevel:
-        return False
-    match = INLINE_TAG.match(state.src, state.pos, state.posMax)
-    if match is None or not is_inline_tag(match):
-        return False
-    if not silent:
-        state.push("hashtag", "", 0).content = match[0]
-    state.pos = match.end()
-    return True
-
-
-def _highlight_rule(state: StateInline, silent: bool) -> bool:
-    """Parse ``==text==``."""
-    start, end = state.pos + 2, state.src.find("==", state.pos + 2, state.posMax)
-    if not state.src.startswith("==", state.pos) or end <= start or state.src[start].isspace():
-        return False
-    if not silent:
-        state.push("highlight_open", "mark", 1)
-        outer = state.posMax
-        state.pos, state.posMax = start, end
-        state.md.inline.tokenize(state)
-        state.posMax = outer
-        state.push("highlight_close", "mark", -1)
-    state.pos = end + 2
-    return True
-
-
-def _emphasis_rule(state: StateInline, silent: bool) -> bool:
-    """Parse emphasis; next to Japanese, punctuation does not keep it from beginning or ending.
-
-    References:
-        The specification of https://github.com/tats-u/markdown-cjk-friendly
+    Attributes:
+        targets: Where links lead.
+        footnote: Returns the HTML of a reference, given the label of a footnote or its own node.
+        keeps_breaks: Whether the breaks of lines are shown.
+        query: Its words are marked.
     """
-    start, known = state.pos, len(state.delimiters)
-    if not emphasis.tokenize(state, silent):
-        return False
-    before, after = state.src[start - 1 : start] if start else "", state.src[state.pos : state.pos + 1]
-    if state.src[start] == "*" and _JAPANESE.search(before + after):
-        for delimiter in state.delimiters[known:]:
-            delimiter.open, delimiter.close = bool(after.strip()), bool(before.strip())
-    return True
+
+    targets: Targets
+    footnote: Callable[[str | Element], str]
+    keeps_breaks: bool = True
+    query: str = ""
+
+    def rendered(self, nodes: Sequence[Element], *, linked: bool = False) -> str:
+        """Return the HTML of nodes.
+
+        Args:
+            nodes: Of one block, in order.
+            linked: Whether they are the text of a link, which cannot hold another one.
+        """
+        return "".join(self._html(nodes, index, linked) for index in range(len(nodes)))
+
+    def _html(self, nodes: Sequence[Element], index: int, linked: bool) -> str:
+        node = nodes[index]
+        if node.name == "SoftBreak":
+            return self._line_break(nodes, index)
+        if node.name in {"Link", "Image"}:
+            return self._link(node, linked)
+        write = _WRITERS.get(node.name)
+        if write is not None:
+            return write(self, node)
+        inside = self.rendered(node.children, linked=linked)
+        tag = _TAGS.get(node.name)
+        return f"<{tag}>{inside}</{tag}>" if tag and inside else inside
+
+    def _tag(self, node: Element) -> str:
+        [name] = distinct_tags([node.text])
+        return f'<a class="tag" href="{html.escape(self.targets.tag(name))}">{html.escape(node.text)}</a>'
+
+    def _line_break(self, nodes: Sequence[Element], index: int) -> str:
+        if self.keeps_breaks:
+            return "<br>\n"
+        # Wrapped Japanese continues without a space.
+        around = plain(nodes[max(0, index - 1) : index])[-1:] + plain(nodes[index + 1 : index + 2])[:1]
+        return "" if len(around) == len("語語") and all(map(_JAPANESE.match, around)) else "\n"
+
+    # --- links and images --------------------------------------------------------------------------------
+
+    def _link(self, node: Element, linked: bool) -> str:
+        address, link = str(node.details["dest_url"]), node.details["mark"]
+        if isinstance(node.details.get("link_type"), dict):
+            return self._wikilink(link) if link else self._brackets(node, linked)
+        if node.name == "Image":
+            return self._image(address, html.escape(plain(node.children)), linked)
+        shown = self.rendered(node.children, linked=True)
+        if linked:
+            return shown
+        if _REMOTE.match(address) or node.details.get("link_type") == "Email":
+            scheme = "" if _REMOTE.match(address) else "mailto:"
+            return f'<a class="external" href="{html.escape(scheme + address)}">{shown}</a>'
+        return self._anchor(link or markdown_link(address, line=1), shown)
+
+    def _brackets(self, node: Element, linked: bool) -> str:
+        """Return what looks like a wikilink, of signs that no file has in its name."""
+        sign = "![[" if node.name == "Image" else "[["
+        return f"{sign}{self.rendered(node.children, linked=linked)}]]"
+
+    def _anchor(self, link: Link, shown: str) -> str:
+        href = self.targets.link(link)
+        if href is None:
+            return f'<a class="missing">{shown}</a>'
+        fragment = anchor_of(link.fragment)
+        address = html.escape(href + (f"#{fragment}" if fragment else ""))
+        return f'<a class="internal" href="{address}">{shown}</a>'
+
+    def _wikilink(self, link: Link) -> str:
+        link = self.targets.meant(link)
+        if link.kind is LinkKind.EMBED and (source := self.targets.image(link)) is not None:
+            size = _IMAGE_SIZE.fullmatch(link.text)
+            width = f' width="{size[1]}"' if size else ""
+            height = f' height="{size[2]}"' if size and size[2] else ""
+            alt = link.target if size or not link.text else link.text
+            return f'<img src="{html.escape(source)}" alt="{html.escape(alt)}"{width}{height} loading="lazy">'
+        shown = link.text or " › ".join(filter(None, (link.target, *link.fragment.split("#"))))
+        return self._anchor(link, html.escape(shown))
+
+    def _image(self, address: str, alt: str, linked: bool) -> str:
+        remote = _REMOTE.match(address)  # a request would tell its host who reads what
+        source = None if remote else self.targets.image(markdown_link(address, line=1))
+        if source is not None:
+            return f'<img src="{html.escape(source)}" alt="{alt}" loading="lazy">'
+        text = alt or html.escape(address)
+        if linked:
+            return text
+        attributes = f'class="external" href="{html.escape(address)}"' if remote else 'class="missing"'
+        return f"<a {attributes}>{text}</a>"
 
 
-def _bare_address_rule(state: StateInline, silent: bool) -> bool:
-    """Parse an address without brackets: ``https://…``."""
-    if state.linkLevel or not state.src.startswith("://", state.pos):
-        return False
-    scheme = _SCHEME.search(state.pending)
-    found = scheme and _ADDRESS.match(state.src, state.pos - len(scheme[0]), state.posMax)
-    if not scheme or not found:
-        return False
-    if not silent:
-        state.pending = state.pending[: scheme.start()]
-        state.push("link_open", "a", 1).attrs = {"href": state.md.normalizeLink(found[0])}
-        state.push("text", "", 0).content = found[0]
-        state.push("link_close", "a", -1)
-    state.pos = found.end()
-    return True
-
-
-def _linked_images_rule(state: StateInline) -> None:
-    """Mark the images in the text of a link."""
-    linked = False
-    for token in state.tokens:
-        if token.type in {"link_open", "link_close"}:
-            linked = token.type == "link_open"
-        elif token.type == "image":
-            token.meta["linked"] = linked
-
-
-# --- HTML of inline tokens --------------------------------------------------------------------------------
-
-
-def _render_text(_: object, tokens: Sequence[Token], index: int, *__: object) -> str:
-    return with_marks(tokens[index].content, tokens[index].meta.get("query", ""))
-
-
-def _render_line_break(
-    _: object, tokens: Sequence[Token], index: int, __: object, env: dict[str, Job]
-) -> str:
-    if env["job"].keeps_breaks:
-        return "<br>\n"
-    # Wrapped Japanese continues without a space.
-    around = [each.content[edge] for each, edge in _beside(tokens, index) if each.content]
-    return "" if len(around) == 2 and all(map(_JAPANESE.match, around)) else "\n"
-
-
-def _beside(tokens: Sequence[Token], index: int) -> list[tuple[Token, int]]:
-    """Return the tokens before and after one, and which of their characters is the nearest."""
-    return [(tokens[at], edge) for at, edge in ((index - 1, -1), (index + 1, 0)) if 0 <= at < len(tokens)]
+_WRITERS: Mapping[str, Callable[[Inline, Element], str]] = {
+    "Text": lambda inline, node: with_marks(node.text, inline.query),
+    "Code": lambda _, node: f"<code>{html.escape(node.text)}</code>",
+    "InlineMath": lambda _, node: f'<span class="math">{html.escape(f"${node.text}$")}</span>',
+    "DisplayMath": lambda _, node: f'<span class="math">{html.escape(f"$${node.text}$$")}</span>',
+    "InlineHtml": lambda inline, node: resolved(node.text, inline.targets),
+    "HardBreak": lambda *_: "<br>\n",
+    "FootnoteReference": lambda inline, node: inline.footnote(node.text),
+    "Note": lambda inline, node: inline.footnote(node),
+    "Tag": Inline._tag,
+}
 
 
 def with_marks(text: str, query: str) -> str:
@@ -192,64 +154,10 @@ def with_marks(text: str, query: str) -> str:
     return "".join((*parts, html.escape(text[position:])))
 
 
-def _render_hashtag(_: object, tokens: Sequence[Token], index: int, __: object, env: dict[str, Job]) -> str:
-    tag = tokens[index].content
-    [name] = distinct_tags([tag])
-    href = env["job"].targets.tag(name)
-    return f'<a class="tag" href="{html.escape(href)}">{html.escape(tag)}</a>'
-
-
-def _render_wikilink(_: object, tokens: Sequence[Token], index: int, __: object, env: dict[str, Job]) -> str:
-    targets = env["job"].targets
-    link = targets.meant(tokens[index].meta["link"])
-    if link.kind is LinkKind.EMBED and (source := targets.image(link)) is not None:
-        size = _IMAGE_SIZE.fullmatch(link.text)
-        width = f' width="{size[1]}"' if size else ""
-        height = f' height="{size[2]}"' if size and size[2] else ""
-        alt = link.target if size or not link.text else link.text
-        return f'<img src="{html.escape(source)}" alt="{html.escape(alt)}"{width}{height} loading="lazy">'
-    shown = html.escape(link.text or " › ".join(filter(None, (link.target, *link.fragment.split("#")))))
-    href = targets.link(link)
-    if href is None:
-        return f'<a class="missing">{shown}</a>'
-    fragment = anchor_of(link.fragment)
-    return (
-        f'<a class="internal" href="{html.escape(href + (f"#{fragment}" if fragment else ""))}">{shown}</a>'
-    )
-
-
-def _render_image(_: object, tokens: Sequence[Token], index: int, __: object, env: dict[str, Job]) -> str:
-    token = tokens[index]
-    address = str(token.attrGet("src") or "")
-    alt = html.escape("".join(plain_parts(token.children or ())))
-    remote = _REMOTE.match(address)  # a request would tell its host who reads what
-    source = None if remote else env["job"].targets.image(markdown_link(address, line=1))
-    if source is not None:
-        return f'<img src="{html.escape(source)}" alt="{alt}" loading="lazy">'
-    text = alt or html.escape(address)
-    if token.meta["linked"]:  # a link cannot hold another one
-        return text
-    attributes = f'class="external" href="{html.escape(address)}"' if remote else 'class="missing"'
-    return f"<a {attributes}>{text}</a>"
-
-
-def _render_link_open(_: object, tokens: Sequence[Token], index: int, __: object, env: dict[str, Job]) -> str:
-    address = str(tokens[index].attrGet("href") or "")
-    if _REMOTE.match(address):
-        return f'<a class="external" href="{html.escape(address)}">'
-    link = markdown_link(address, line=1)
-    href = env["job"].targets.link(link)
-    if href is None:
-        return '<a class="missing">'
-    fragment = anchor_of(link.fragment)
-    return f'<a class="internal" href="{html.escape(href + (f"#{fragment}" if fragment else ""))}">'
-
-
-def _render_raw(_: object, tokens: Sequence[Token], index: int, __: object, env: dict[str, Job]) -> str:
+def resolved(raw: str, targets: Targets) -> str:
     """Resolve the addresses in raw HTML; a missing image is replaced by its text."""
-    targets = env["job"].targets
 
-    def resolved(match: re.Match[str]) -> str:
+    def address_of(match: re.Match[str]) -> str:
         address = html.unescape(match["double"] or match["single"] or match["bare"] or "")
         if not address or address.startswith("#") or _REMOTE.match(address):
             return match[0]
@@ -259,4 +167,4 @@ def _render_raw(_: object, tokens: Sequence[Token], index: int, __: object, env:
         fragment = anchor_of(link.fragment) if found and not is_image else ""
         return f'{match["before"]}"{html.escape(found + (f"#{fragment}" if fragment else ""))}"'
 
-    return _RAW_ADDRESS.sub(resolved, tokens[index].content)
+    return _RAW_ADDRESS.sub(address_of, raw)

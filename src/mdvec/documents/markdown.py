@@ -7,41 +7,19 @@ import math
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
-import pyromark
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mdvec.documents.links import WIKILINK, markdown_link, wikilink, with_plain_addresses
+from mdvec.documents.events import Event, MarkdownSource, Places, named, unpacked
+from mdvec.documents.links import WIKILINK, markdown_link, wikilink
 from mdvec.documents.tags import INLINE_TAG, is_inline_tag
 from mdvec.types.document import Block, BlockKind, Link, Section
 
 # A paragraph over a line of dashes is a heading in CommonMark, however long; this is for people.
 _MAX_HEADING_CHARS = 1000
 
-_OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_WIKILINKS
-# The parser takes some 80 bytes for each character that may be markup. A text with more of them than this is
-# pathological, and is parsed without links, emphasis, code, quotations and tables.
-_MAX_SIGNS = 2_000_000
-_SIGNS = "[]()*_`<>!&|\\"
-_WITHOUT_SIGNS = str.maketrans(_SIGNS, "x" * len(_SIGNS))
-
-# Blocks of formulas, in which a line is no heading, the indented text of an admonition or a tab (MkDocs),
-# which is no code, and the bar of a wikilink in a table, which divides no cells. The parser reads them as
-# signs without meaning, as a quotation, and as a slash.
-_FORMULA = re.compile(
-    r"^\$\$(?![^\n]*\$\$)[^\n]*+\n(?:(?![^\n]*\$\$)[ \t]*+\S[^\n]*+\n)*+[^\n$]*+\$\$[ \t]*$", re.MULTILINE
-)
-_FORMULA_SIGNS = str.maketrans("#=-+*>_`~|<[", "x" * 12)
-_ADMONITION = re.compile(
-    r"^(?:(?:!!!|\?\?\?\+?)[ \t]+[\"\w]|===!?[ \t]+\")[^\n]*\n"
-    r"(?:(?:[ ]{4}[^\n]*|[ \t]*)\n)*+(?:[ ]{4}[^\n]*)?",
-    re.MULTILINE,
-)
-_INDENTATION = re.compile(r"^    (?=\S)", re.MULTILINE)
-_ROW = re.compile(r"^[ \t>]*+\|[^\n]*\[\[[^\n]*", re.MULTILINE)
-_PIPED_LINK = re.compile(r"(\[\[[^\[\]|\n]+)\|(?=[^\[\]|\n]+\]\])")
 _HTML_HEADING = re.compile(
     r"^[ \t]*<h(?P<level>[1-6])\b[^<>]*>(?P<text>(?:(?!</?h[1-6]\b).){0,1000}+)</h(?P=level)>",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
@@ -86,9 +64,32 @@ def read_markdown(body: str, *, content_start: int = 0) -> MarkdownContent:
         The contents; positions and lines are those of ``body``.
     """
     reader = _Reader(body, content_start)
-    reader.take_all(_events(body, content_start))
     blocks = tuple(_blocks(body, content_start, reader.spans))
     return MarkdownContent(tuple(reader.headings), blocks, tuple(reader.links), tuple(reader.tags))
+
+
+class Marks(Struct, frozen=True):
+    """The headings, links and tags of a Markdown text by their first character.
+
+    Attributes:
+        headings: By the start of their line.
+        links: All but those in the description of an image.
+        tags: As written without ``#``, by that sign.
+    """
+
+    headings: Mapping[int, Heading]
+    links: Mapping[int, Link]
+    tags: Mapping[int, str]
+
+
+def marks_in(body: str) -> Marks:
+    """Return what :func:`read_markdown` finds in a text, by place."""
+    reader = _Reader(body, 0)
+    return Marks(
+        {each.start: each for each in reader.headings},
+        dict(zip(reader.link_starts, reader.links, strict=True)),
+        dict(zip(reader.tag_starts, reader.tags, strict=True)),
+    )
 
 
 def code_blocks(body: str, *, content_start: int = 0) -> list[tuple[int, int]]:
@@ -101,10 +102,10 @@ def code_blocks(body: str, *, content_start: int = 0) -> list[tuple[int, int]]:
     Returns:
         First character of each, and one past the last, in order.
     """
-    places = _Places(body, content_start)
+    places = Places(body, content_start)
     return [
         places.lines(start, end)
-        for name, value, start, end in map(_unpacked, _events(body, content_start))
+        for name, value, start, end in map(unpacked, MarkdownSource(body, content_start).events())
         if name == "Start" and "CodeBlock" in value
     ]
 
@@ -113,82 +114,6 @@ def one_line(heading: str) -> str:
     """Return a heading or title in one line of at most 1,000 characters."""
     text = " ".join(heading.split())
     return text if len(text) <= _MAX_HEADING_CHARS else f"{text[: _MAX_HEADING_CHARS - 1]}…"
-
-
-# --- events and places ---------------------------------------------------------------------------------
-
-
-def _events(body: str, content_start: int) -> Iterable[tuple[Any, Mapping[str, int]]]:
-    """Return the parser's events with their places, from ``content_start`` on."""
-    text = body[content_start:]
-    if not text.isascii():
-        text = text.encode("utf-8", "replace").decode()  # without lone surrogates
-    if "]({" in text:
-        text = with_plain_addresses(text)
-    if "$$" in text:
-        text = _FORMULA.sub(lambda formula: formula[0].translate(_FORMULA_SIGNS), text)
-    if "!!! " in text or "??? " in text or "???+ " in text or '=== "' in text:
-        text = _ADMONITION.sub(lambda block: _INDENTATION.sub(">   ", block[0]), text)
-    if "|" in text and "[[" in text:
-        text = _ROW.sub(lambda row: _PIPED_LINK.sub(r"\1/", row[0]), text)
-    if len(text) > _MAX_SIGNS and sum(map(text.count, _SIGNS)) > _MAX_SIGNS:
-        text = text.translate(_WITHOUT_SIGNS)
-    found = pyromark.events_with_range(text, options=_OPTIONS, merge_text=True)
-    return cast("Iterable[tuple[Any, Mapping[str, int]]]", found)
-
-
-def _unpacked(event: tuple[Any, Mapping[str, int]]) -> tuple[str, Any, int, int]:
-    """Return the name of an event, its value, its first byte and one past the last."""
-    what, place = event
-    [(name, value)] = ((what, None),) if isinstance(what, str) else what.items()
-    return name, value, place["start"], place["end"]
-
-
-class _Places:
-    """Turns the parser's bytes into characters. Mostly called in ascending order, which takes linear time.
-
-    Args:
-        body: The text.
-        content_start: The character of byte 0.
-    """
-
-    def __init__(self, body: str, content_start: int) -> None:
-        self._body = body
-        self._content_start = content_start
-        text = body[content_start:]
-        self._raw = None if text.isascii() else text.encode("utf-8", "replace")
-        self._byte, self._character = 0, content_start
-        self._line, self._line_at = body.count("\n", 0, content_start) + 1, content_start
-
-    def character(self, byte: int) -> int:
-        """Return the position in the body."""
-        if self._raw is None:
-            return byte + self._content_start
-        first, last = sorted((byte, self._byte))
-        between = len(self._raw[first:last].decode())
-        self._character += between if byte > self._byte else -between
-        self._byte = byte
-        return self._character
-
-    def lines(self, start: int, end: int) -> tuple[int, int]:
-        """Return the beginning of the first line that the bytes are on, and one past the end of the last."""
-        line_start = self._body.rfind("\n", self._content_start, self.character(start)) + 1
-        return max(self._content_start, line_start), self.line_end(end)
-
-    def line_end(self, end: int) -> int:
-        """Return one past the end of the last line with text before a byte, which may be in indentation."""
-        last = self.character(end)
-        line_start = self._body.rfind("\n", self._content_start, last) + 1
-        if not self._body[line_start:last].strip():
-            return line_start
-        line_end = self._body.find("\n", last)
-        return len(self._body) if line_end < 0 else line_end + 1
-
-    def line(self, character: int) -> int:
-        """Return the line of a position, from 1; ascending."""
-        self._line += self._body.count("\n", self._line_at, character)
-        self._line_at = character
-        return self._line
 
 
 # --- blocks ------------------------------------------------------------------------------------------
@@ -229,38 +154,44 @@ class _Reader:
 
     Args:
         body: The text.
-        content_start: Where the parser started.
+        content_start: Where the parser starts.
 
     Attributes:
         spans: Kind, first character and one past the last of each block, in order.
         headings: The headings, in order.
         links: The links, in order.
+        link_starts: Their first characters.
         tags: The tags, in order, as written.
+        tag_starts: Their first characters; -1 for one that is a link as well.
     """
 
     def __init__(self, body: str, content_start: int) -> None:
         self.spans: deque[tuple[BlockKind, int, int]] = deque()
         self.headings: list[Heading] = []
         self.links: list[Link] = []
+        self.link_starts: list[int] = []
         self.tags: list[str] = []
+        self.tag_starts: list[int] = []
         self._body = body
-        self._places = _Places(body, content_start)
+        self._source = MarkdownSource(body, content_start)
+        self._places = Places(body, content_start)
         self._open: list[str] = []  # names of the open elements
         self._texts: list[list[str]] = []  # of the open heading and links
         self._link_places: list[int] = []  # positions of the open links in `links`
         self._muted = 0  # number of open elements whose text is ignored
         self._begins_line = False
+        self._footnotes_end = -1  # where one would begin that follows the last one
         self._item_start = 0  # of the part of a top container that has no block yet
         self._is_in_heading = False
         self._heading_end: float = math.inf  # where the anchor at a heading's end begins
+        self._take_all(self._source.events())
 
-    def take_all(self, events: Iterable[tuple[Any, Mapping[str, int]]]) -> None:
-        """Take all events."""
+    def _take_all(self, events: Iterable[Event]) -> None:
         take, texts = self._take, self._texts
         for event in events:
             what = event[0]
             if "Text" not in what or texts or "#" in what["Text"]:
-                take(*_unpacked(event))
+                take(*unpacked(event))
             elif not self._muted:  # most events are text that is not kept
                 self._begins_line = False
 
@@ -271,24 +202,29 @@ class _Reader:
                 if not self._muted:
                     self._text(value, start, end, is_code=name == "Code")
             case "Start":
-                [(tag, details)] = ((value, None),) if isinstance(value, str) else value.items()
+                tag, details = named(value)
                 self._begins_line = tag not in _SPANS
                 if self._begins_line:
                     self._open_block(tag, details, start, end)
                 elif tag in _LINKS:
-                    tag = self._open_link(tag, details, start)
+                    tag = self._open_link(tag, details, start, end)
                 self._open.append(tag)
             case "End":
                 self._close(self._open.pop(), end)
             case "SoftBreak" | "HardBreak":
                 self._show(" ")
                 self._begins_line = True
+            case "InlineMath" | "DisplayMath":
+                self._show(f"${value}$")
+                self._begins_line = False
             case "Rule" if not self._open:
                 self.spans.append((BlockKind.OTHER, *self._places.lines(start, end)))
             case _:
                 self._begins_line = False
 
     def _text(self, text: str, start: int, end: int, *, is_code: bool) -> None:
+        if self._texts and self._source.is_changed:
+            text = self._source.restored(text, self._places.character(start), self._places.character(end))
         if self._heading_end < math.inf and self._places.character(end) > self._heading_end:
             is_cut = self._places.character(start) < self._heading_end
             text = text.rpartition("{")[0] if is_cut else ""
@@ -307,6 +243,7 @@ class _Reader:
                 return
             if is_inline_tag(match, begins_line=self._begins_line and match.start() == start):
                 self.tags.append(match[1])
+                self.tag_starts.append(match.start())
 
     # --- blocks ------------------------------------------------------------------------------------------
 
@@ -320,6 +257,8 @@ class _Reader:
                 self._open_heading(first, last, int(details["level"][1:]))
             if tag == "HtmlBlock":
                 self._find_html_headings(first, last)
+            elif tag == "FootnoteDefinition":
+                self._add_footnote(first, last)
             elif tag not in _CONTAINERS:
                 kind = BlockKind.FENCE if is_fence else _KINDS.get(tag, BlockKind.OTHER)
                 self.spans.append((kind, first, last))
@@ -338,6 +277,14 @@ class _Reader:
                 self._item_start = last
             if tag == "Heading":
                 self._open_heading(first, last, int(details["level"][1:]))
+
+    def _add_footnote(self, first: int, last: int) -> None:
+        """Add a footnote; those without a line between them are one block."""
+        end = first + len(self._body[first:last].rstrip())
+        if self.spans and self._footnotes_end == first:
+            _, first, _ = self.spans.pop()
+        self._footnotes_end = end + 1
+        self.spans.append((BlockKind.PARAGRAPH, first, last))
 
     def _is_divided(self, start: int) -> bool:
         """Return True if a heading is in an item of an outline (Logseq), or in an admonition."""
@@ -359,7 +306,7 @@ class _Reader:
     def _open_heading(self, first: int, last: int, level: int) -> None:
         self.headings.append(Heading(level, "", first))
         self._texts.append([])
-        self._heading_end, self._is_in_heading = _anchor_start(self._body, first, last), True
+        self._heading_end, self._is_in_heading = attributes_start(self._body, first, last), True
 
     def _close(self, tag: str, end: int) -> None:
         match tag:
@@ -367,7 +314,7 @@ class _Reader:
                 text = _FOOTNOTE.sub("", "".join(self._texts.pop()))
                 self.headings[-1] = replace(self.headings[-1], text=one_line(text))
                 self._heading_end, self._is_in_heading = math.inf, False
-            case "CodeBlock" | "HtmlBlock" | "Wikilink" | "Footnote":
+            case "CodeBlock" | "HtmlBlock" | "Wikilink":
                 self._muted -= 1
             case "Link":
                 self._close_link()
@@ -378,7 +325,7 @@ class _Reader:
 
     # --- links -------------------------------------------------------------------------------------------
 
-    def _open_link(self, tag: str, details: Any, start: int) -> str:
+    def _open_link(self, tag: str, details: Any, start: int, end: int) -> str:
         """Record a link; return the name under which it is open."""
         at = self._places.character(start)
         is_wikilink = isinstance(details["link_type"], dict)
@@ -388,23 +335,24 @@ class _Reader:
         if match is not None:
             if self._body[at - 1 : at] == "#":  # Logseq's tag of several words
                 self.tags.append(match[2])
+                self.tag_starts.append(-1)
             link = wikilink(match, line=self._places.line(at))
             self.links.append(link)
+            self.link_starts.append(at)
             self._show(link.text or match[2])
             self._muted += 1
             return "Wikilink"
         if is_wikilink:
             return "Emphasis"  # of signs that no file has in its name
-        if details["id"].startswith("^"):  # a footnote without spaces looks like the definition of a link
-            self._muted += 1
-            return "Footnote"
+        address = details["dest_url"]
+        if self._source.is_changed:
+            address = self._source.restored(address, at, self._places.character(end))
         if tag == "Link":
-            address = (
-                f"mailto:{details['dest_url']}" if details["link_type"] == "Email" else details["dest_url"]
-            )
+            address = f"mailto:{address}" if details["link_type"] == "Email" else address
             self._texts.append([])
             self._link_places.append(len(self.links))
             self.links.append(markdown_link(address, line=self._places.line(at)))
+            self.link_starts.append(at)
         return tag
 
     def _close_link(self) -> None:
@@ -413,7 +361,7 @@ class _Reader:
         self.links[place] = replace(self.links[place], text=text)
 
 
-def _anchor_start(body: str, first: int, last: int) -> float:
+def attributes_start(body: str, first: int, last: int) -> float:
     """Return where attributes such as ``{#id .class}`` begin at a heading's end; infinity without any."""
     source = body[first:last].rstrip()
     is_underlined = not source.lstrip().startswith("#")

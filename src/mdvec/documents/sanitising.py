@@ -52,7 +52,7 @@ _ALIGNMENT = re.compile(r' style="text-align:(left|center|right)"')
 
 def sanitised(text: str) -> str:
     """Return HTML without scripts, styles, forms, frames, event handlers and requests to other hosts."""
-    # The parser writes the alignment of cells as a style.
+    # HTML in notes aligns cells with a style.
     aligned = _ALIGNMENT.sub(r' align="\1"', text)
     return nh3.clean(
         aligned,

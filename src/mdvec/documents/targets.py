@@ -54,13 +54,12 @@ class Targets(Protocol):
 
 
 class Job(Struct):
-    """The state of one rendering, which the parser's rules find in the environment's key ``job``."""
+    """The state of one rendering."""
 
     targets: Targets
     first_line: int = 1
     marked: Marked | None = None
     depth: int = 0
-    keeps_breaks: bool = True
     outline: list[OutlineHeading] = field(default_factory=list)
     anchors: dict[str, int] = field(default_factory=dict)
     highlighter: Highlighter = field(default_factory=Highlighter)

@@ -630,11 +630,41 @@ def test_what_is_begun_and_never_ends_takes_linear_time(path: str, start: str, p
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "heading", "targets"),
+    [
+        ("# 値は**「重要」**です\n\n**[[a]]**。**[b](**「b.md)**。\n", "値は「重要」です", ["a", "**「b.md"]),
+        ("# $5 or $x$ and `$6`\n\n$7 [[a]] ($8) [b](c$9.md)\n", "$5 or $x$ and $6", ["a", "c$9.md"]),
+        ("# A[^1]\n\n[^1]: [[a]]\n\n    [[b]]\n\n    # No\n", "A", ["a", "b"]),
+        (
+            "# A\n\n$| [[a]] | b |\n|---|---|---|\n| c | d |$\n\n$| [[no]] | b |\n|---|---|\n| c |$\n",
+            "A",
+            ["a"],
+        ),
+    ],
+)
+def test_what_the_parser_reads_otherwise_is_as_written(text: str, heading: str, targets: list[str]) -> None:
+    """Stars next to Japanese are emphasis, money is no formula, and footnotes are text."""
+    document = parse_document("x.md", text)
+    assert [each.heading for each in document.sections if each.level] == [heading]
+    assert [each.target for each in document.links] == targets
+
+
+def test_footnotes_without_a_line_between_them_are_one_block() -> None:
+    """As lines of a paragraph are; one after a blank line is another."""
+    document = parse_document("x.md", "a\n\n[^1]: One, two.\n[^2]: three\n\n[^3]: Four.\n")
+    assert [document.body[each.start : each.end] for each in document.blocks] == [
+        "a",
+        "[^1]: One, two.\n[^2]: three",
+        "[^3]: Four.",
+    ]
+
+
 def test_a_text_of_too_many_signs_keeps_its_headings(monkeypatch: pytest.MonkeyPatch) -> None:
     """The parser would take a gigabyte for ten megabytes of brackets: links and emphasis are left out."""
     text = f"# One\n\n[a](b)\n\n{'[[' * 60}\n\n## Two\n"
     links = parse_document("x.md", text).links
-    monkeypatch.setattr("mdvec.documents.markdown._MAX_SIGNS", 100)
+    monkeypatch.setattr("mdvec.documents.events._MAX_SIGNS", 100)
     document = parse_document("x.md", text)
     assert (len(links), len(document.links)) == (1, 0)
     assert [section.heading for section in document.sections] == ["", "One", "Two"]

@@ -84,11 +84,17 @@ PAGES = [*Path(__file__).parents[3].joinpath("docs").rglob("*.md")]
         "# With an id {#id .class}\n",
         "> # Quoted #tag\n\n- # Listed [[Note]]\n\nSetext\n===\n",
         "# H &amp; <b>i</b> \\* ![j](k.png)\n",
+        "# 値は**「重要」**です\n\n**[[Note]]**。*(see #no)*と $5 [[A]], ($6) [b](c$5.md)\n",
+        "# $5 and more\n\n$| a | [[b]] |\n|---|---|---|\n| c |$\n\n$| a | [[b]] |\n|---|---|\n| c | d |$\n",
+        "Cited[^1]\n\n[^1]: [[Note]] #tag\n\n    # Not a heading\n\n    [x](y.md)\n",
+        '!!! note "Title"\n\n    ## In a box\n\n    [[Note]] #tag\n',
+        "<h2 align=center>In HTML</h2>\n\n<h2>In HTML</h2>\n\n## In HTML\n",
+        "#a_b_ #_c_ ==#no== https://x.example/_a_#no\n",
         *(pytest.param(page.read_text("utf-8"), id=f"{page.parent.name}-{page.name}") for page in PAGES),
     ],
 )
 def test_headings_links_and_tags_are_those_of_the_index(text: str) -> None:
-    """Two parsers read a note: what the page lists and leads to is what a search finds."""
+    """What the page lists and leads to is what a search finds."""
     document = parse_document("note.md", text)
     known = Recorded()
     outline = render_markdown(text, known).outline
@@ -137,6 +143,58 @@ def test_formulas_are_shown_as_source() -> None:
     for formula in ("$a*b*c$", "$f_{*}(x)$", "$a&lt;b&gt;c$", "$$\na \\\\ b\n$$", "$5 or 10$, $6"):
         assert formula in shown
     assert html.count('class="math"') == 4
+
+
+def test_what_the_parser_reads_otherwise_is_shown_as_written() -> None:
+    """Money, stars next to Japanese, and what is between backticks or in formulas; one tilde is no sign."""
+    text = "$5、`**「a」**と $6 b`、1~2個、3~4、a と b **「c」**と、$**「x」**と$"
+    shown = text_of(rendered(text))
+    assert shown == "<p>$5、**「a」**と $6 b、1~2個、3~4、a と b 「c」と、$**「x」**と$</p>\n"[3:-5] + "\n"
+
+
+def test_footnotes_are_numbered_by_their_references() -> None:
+    """One has two references, one its own place; one is cited by another, and one by nothing."""
+    text = "x[^b] ^[in *place* [1]] y[^B]\n\n[^a]: alone\n\n[^b]: cites[^c]\n\n[^c]: deep\n"
+    html = rendered(text)
+    assert re.findall(r'<li id="note-fn(\d)" class="footnote-item"><p[^>]*>([^<\[]*)', html) == [
+        ("1", "cites"),
+        ("2", "in "),
+        ("3", "deep "),
+        ("4", "alone"),
+    ]
+    assert [html.count(f'href="#note-fnref{each}"') for each in ("1", "1:1", "2", "3", "4")] == [
+        1,
+        1,
+        1,
+        1,
+        0,
+    ]
+    assert "in <em>place</em> [1]" in html
+
+
+@pytest.mark.parametrize(
+    ("sign", "begin"),
+    [
+        ("!!!", '<div class="callout callout-note">'),
+        ("???", '<details class="callout callout-note">'),
+        ("???+", '<details class="callout callout-note" open="">'),
+    ],
+)
+def test_admonitions_are_callouts(sign: str, begin: str) -> None:
+    """What is indented below is text."""
+    html = rendered(f'{sign} note "A *title*"\n\n    The text.\n\nafter\n')
+    assert begin in html
+    assert "A <em>title</em>" in html
+    assert "The text.</p>" in html
+    assert html.index("The text") < html.rindex("</div>" if sign == "!!!" else "</details>")
+    assert "<pre" not in html
+
+
+def test_a_heading_in_html_is_in_the_outline() -> None:
+    """Its anchor is before it; it keeps its own id."""
+    document = render_markdown('<h2 id="own">A <b>b</b></h2>\n\n## A b\n', Known())
+    assert [each.anchor for each in document.outline] == ["note-a-b", "note-a-b-1"]
+    assert '<span id="note-a-b"></span><h2 id="note-own">' in document.html
 
 
 @pytest.mark.parametrize(
@@ -471,13 +529,17 @@ def test_harmless_html_stays() -> None:
         assert part in html
 
 
-@pytest.mark.parametrize("part", ["[[", "![", "<", "&a", "a-", "%%a ", "==a", "`a ", "*a _b "])
+@pytest.mark.parametrize("part", ["[[", "![", "<", "&a", "a-", "%%a ", "==a", "`a ", "*a _b ", "$a", "^["])
 def test_a_paragraph_of_signs_takes_linear_time(part: str) -> None:
-    """The parser would take quadratic time in them: what has more than anybody reads is shown as it is."""
+    """So do signs that begin something which never ends."""
     assert_grows_linearly(lambda size: part * (size // len(part)), rendered, 12_000)
 
 
-def test_a_paragraph_of_signs_is_shown_as_it_is() -> None:
-    """Its text is there, without markup, and harmless."""
-    html = rendered("<b>x</b> [[note]] " * 1_000)
-    assert text_of(html).count("&lt;b&gt;x&lt;/b&gt; [[note]]") == 1_000
+@pytest.mark.parametrize(
+    ("begin", "end"), [("> ", ""), ("- ", ""), ("1. ", ""), ("*a ", " a*"), ("![", "](x)"), ("> - ", "")]
+)
+def test_what_is_nested_deeply_is_shown(begin: str, end: str) -> None:
+    """Its text is there, at the last depth that is shown."""
+    html = rendered(f"{begin * 500}deep{end * 500}\n")
+    assert "deep" in text_of(html)
+    assert max(html.count(f"<{tag}") for tag in ("blockquote", "ul", "ol", "li", "em", "a")) <= 40
