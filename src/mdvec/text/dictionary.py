@@ -1,13 +1,14 @@
 """Other spellings and translations of words, from dictionaries: 家賃 for やちん and rent, Kyoto for 京都.
 
-Each line of a table has a word and its others. They are sorted, so that few lines are ever read.
+The tables are constants of the package. Each line has a word and its others; the lines are sorted, so that few
+are ever looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
+from importlib.resources import files
 
 from mdvec.text.folding import normalise
 from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA, compiled
@@ -160,4 +161,4 @@ def others_of(word: str, name: str) -> list[str]:
 
 @lru_cache(2)
 def _table(name: str) -> bytes:
-    return Path(__file__).with_name(name).read_bytes()
+    return files(__package__).joinpath(name).read_bytes()
