@@ -47,11 +47,12 @@ def match_spans(query: str, text: str) -> list[tuple[int, int]]:
     Returns:
         Spans (start, end), ascending, not touching each other. Latin words match whole words in any
         of their forms, other scripts match anywhere. Quoted phrases match literally, and words after a minus
-        do not match.
+        do not match. Translations match in a text without any of the words.
     """
-    words, anywhere, phrases = _wanted(query)
+    words, anywhere, translations, phrases = _wanted(query)
     folded, starts, ends = _fold(text)
     spans = [*_words(folded, words), *_anywhere(folded, anywhere)]
+    spans = spans or [*_words(folded, translations), *_anywhere(folded, filter(holds_unspaced, translations))]
     for operator in phrases:
         spans += phrase_spans(operator.text, folded, prefix=operator.prefix)
     merged: list[tuple[int, int]] = []
@@ -69,8 +70,10 @@ def matched_words(query: str, text: str) -> set[str]:
 
 
 @lru_cache(maxsize=16)  # an answer looks for one query in many texts
-def _wanted(query: str) -> tuple[frozenset[str], tuple[str, ...], tuple[Operator, ...]]:
-    """Return the terms of words, the terms that match anywhere, and the quoted phrases of a query."""
+def _wanted(
+    query: str,
+) -> tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[Operator, ...]]:
+    """Return the terms of words, those that match anywhere, the translations, and the phrases of a query."""
     parsed = parse_query(query)
     terms = query_terms(" ".join(parsed.plain), limit=_MAX_TERMS)
     words, anywhere = terms.words, (*terms.bigrams, *terms.pairs)
@@ -78,7 +81,9 @@ def _wanted(query: str) -> tuple[frozenset[str], tuple[str, ...], tuple[Operator
         words, anywhere = terms.stop_words, terms.particles
     spelled = [each for others in other_spellings(" ".join(parsed.plain)).values() for each in others]
     anywhere = (*anywhere, *(each for each in spelled if len(each) > 1))
-    return frozenset(words), anywhere, tuple(each for each in parsed.operators if each.is_evidence)
+    others = (term for word in terms.translated for each in word.others for term in each if len(term) > 1)
+    phrases = tuple(each for each in parsed.operators if each.is_evidence)
+    return frozenset(words), anywhere, frozenset(others), phrases
 
 
 def _fold(text: str) -> tuple[str, Sequence[int], Sequence[int]]:

@@ -159,6 +159,13 @@ def test_another_spelling_is_marked() -> None:
     assert match_spans("やちん", "家賃は八万円") == [(0, 2)]
 
 
+def test_a_translation_is_marked_where_no_word_is() -> None:
+    """A text in the language of the query has its words."""
+    assert match_spans("the rent", "家賃は八万円") == [(0, 2)]
+    assert match_spans("家賃はいくら", "The rent is due") == [(4, 8)]
+    assert match_spans("the rent", "The rent (家賃) is due") == [(4, 8)]
+
+
 @pytest.mark.parametrize(
     "text",
     [
