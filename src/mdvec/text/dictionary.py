@@ -1,6 +1,6 @@
 """Other spellings and translations of words, from dictionaries: 家賃 for やちん and rent, Kyoto for 京都.
 
-The tables are constants of the package. Each line has a word and its others; lines are sorted, so that few are
+The tables are constants of the package. Each line has a word and its others. Lines are sorted, so that few are
 ever looked at.
 """
 
