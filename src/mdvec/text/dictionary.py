@@ -1,7 +1,7 @@
 """Other spellings and translations of words, from dictionaries: 家賃 for やちん and rent, Kyoto for 京都.
 
-The tables are constants of the package. Each line has a word and its others. Lines are sorted, so that few are
-ever looked at.
+The tables are constants of the package. Each line has a word and its others, and lines are sorted, so few
+of them are looked at.
 """
 
 from __future__ import annotations
