@@ -37,7 +37,7 @@ class Way(Struct):
 
 
 # Today's numbers. What raises one, and the goals, are in docs/decisions/size.md.
-SEARCH = Way(modules=53, functions=290, depth=13)
+SEARCH = Way(modules=53, functions=295, depth=13)
 IMPORT = Way(modules=69, functions=363, depth=17)
 
 
