@@ -89,7 +89,9 @@ def _names() -> Iterator[tuple[str, str]]:
             for long, short in _LONG_VOWELS:
                 reading = reading.replace(long, short)
             if _HAN.search(name) and len(name) >= _SHORTEST and reading.isalpha() and reading.isascii():
-                yield in_hiragana(normalise(name)), forms_of[reading][0]
+                stem = forms_of[reading][0]
+                if stem:  # "Tō" is no name in an English text
+                    yield in_hiragana(normalise(name)), stem
 
 
 def _words(dictionary: sqlite3.Connection, table: str, marks: str) -> dict[int, list[tuple[str, int]]]:
@@ -108,7 +110,7 @@ def _words(dictionary: sqlite3.Connection, table: str, marks: str) -> dict[int, 
 
 def _stems(gloss: str) -> str:
     """Return the stems of a gloss; nothing if it has a function word, or too many words."""
-    words = ascii_words(_ARTICLE.sub("", _BRACKETS.sub("", gloss.lower()).strip(), count=1))
+    words = ascii_words(_ARTICLE.sub("", _BRACKETS.sub("", normalise(gloss)).strip(), count=1))
     stems = [forms_of[word][0] for word in words]
     return "_".join(stems) if all(stems) and len(stems) <= _MOST_WORDS else ""
 

