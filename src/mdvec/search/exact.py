@@ -32,7 +32,8 @@ _READ = 60
 # A phrase that more documents hold is a term of the subject and no evidence for any of them. If more passages
 # hold it, one of each document counts, so that a long document does not fill the answer.
 _FEW = 10
-_DAYS_OF_MONTH = 31
+# A value or an identifier of more documents is one of a kind of documents; a month has at most as many days.
+_FEW_ALIKE = 31
 
 # If the maximum score is this low, the words are common: many passages hold all of them, and BM25, which
 # ignores their order, cannot rank those. Then up to this many passages are read.
@@ -89,7 +90,8 @@ class Exact(Struct, frozen=True):
 
     Attributes:
         whole: Those that the whole query names.
-        parts: If there are none, those that a date, a value or an identifier in it names.
+        parts: Those with a property whose value is the query; or, if it as a whole names nothing, those that
+            a date, a value or an identifier in it names.
     """
 
     whole: frozenset[ChunkId] = frozenset()
@@ -117,24 +119,33 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             return Exact()
         chunks = [*view.chunks.get([*words.scores][:_READ]).values()]
         fronts = _properties(chunks, view)
-        whole: Sequence[_Named] = ()
+        whole: list[StoredChunk] = []
+        valued: list[StoredChunk] = []
         if words.matched_weight or words.all_known:
-            whole = [each for each in chunks if is_heading(text, "".join(each.heading_path[-1:]))]
-            holding = _holding(text, holds, chunks)
-            whole = whole or [
-                *(holding or _holding(text, holds, _with_all_words(text, words, where, view))),
-                *(each for each, front in fronts if holds(front)),
-            ]
-        parts: Sequence[_Named] = ()
-        date = None if whole else date_in(text)
-        if date is not None:
-            parts = _of_date(date, chunks, {each.id: front for each, front in fronts}, where, view)
-        elif not whole:
-            valued = [each for each, front in fronts if _names_value(text, front)]
-            headed = [each for each in chunks if _names_heading(text, each)]
-            parts = [*headed, *valued, *_in_named_folders(text, chunks)] or _with_identifiers(text, chunks)
+            headed = [each for each in chunks if is_heading(text, "".join(each.heading_path[-1:]))]
+            whole = headed or _holding(text, holds, chunks)
+            whole = whole or _holding(text, holds, _with_all_words(text, words, where, view))
+            valued = [] if headed else [each for each, front in fronts if holds(front)]
+        parts = valued if whole or valued else _parts(text, chunks, fronts, where, view)
         details.update(read=len(chunks), whole=len(whole), parts=len(parts))
-    return Exact(_in_few(whole, _FEW), _in_few(parts, _FEW if date is None else _DAYS_OF_MONTH))
+    named = _in_few(parts, _FEW_ALIKE)
+    return Exact(_in_few(whole, _FEW) | (named if valued else frozenset()), named)
+
+
+def _parts(
+    text: str,
+    chunks: Sequence[StoredChunk],
+    fronts: Sequence[tuple[StoredChunk, str]],
+    where: Where,
+    view: View,
+) -> Sequence[_Named]:
+    """Return the chunks that a date in a query names, else a heading, value or folder, else identifiers."""
+    date = date_in(text)
+    if date is not None:
+        return _of_date(date, chunks, {each.id: front for each, front in fronts}, where, view)
+    valued = [each for each, front in fronts if _names_value(text, front)]
+    headed = [each for each in chunks if _names_heading(text, each)]
+    return [*headed, *valued, *_in_named_folders(text, chunks)] or _with_identifiers(text, chunks)
 
 
 def _finder(text: str) -> Callable[[str], bool] | None:

@@ -14,7 +14,7 @@ from mdvec.search.filters import at_path, folder_or_glob, tagged_alike
 from mdvec.search.spelling import check_spelling
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
-from mdvec.text.folding import fold_name, normalise
+from mdvec.text.folding import normalise
 from mdvec.text.matches import phrase_finder
 from mdvec.text.operators import Field, Operator, parse_query
 from mdvec.text.properties import property_text
@@ -143,12 +143,11 @@ def _chunks_with(operator: Operator, where: Where, view: View) -> Sequence[Chunk
     if not ids:
         return sure
     holds = _text_finder(operator)
-    is_word = " " not in fold_name(operator.text)
     named: dict[DocumentId, bool] = {}  # whether aliases, or properties, hold the words
 
     def is_named(chunk: StoredChunk) -> bool:
         if chunk.document_id not in named:
-            named[chunk.document_id] = any(map(holds, _names(chunk, view, with_properties=is_word)))
+            named[chunk.document_id] = any(map(holds, _names(chunk, view)))
         return named[chunk.document_id]
 
     return sure + [
@@ -190,13 +189,12 @@ def _searched_texts(chunk: StoredChunk) -> Iterator[str]:
     yield chunk.path.rpartition("/")[2].rpartition(".")[0]
 
 
-def _names(chunk: StoredChunk, view: View, *, with_properties: bool) -> Iterator[str]:
-    """Yield the aliases of a chunk's document and, if they are wanted, the values of its properties."""
+def _names(chunk: StoredChunk, view: View) -> Iterator[str]:
+    """Yield the aliases of a chunk's document and the values of its properties."""
     document = view.documents.find(chunk.collection_id, chunk.path)
     if document is not None:
         yield from document.aliases
-        if with_properties:
-            yield property_text(document.frontmatter)
+        yield from property_text(document.frontmatter).splitlines()
 
 
 def _words_with(prefix: str, text: str) -> Iterator[str]:

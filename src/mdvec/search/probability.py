@@ -153,7 +153,8 @@ def evidence_of(
 def _lead_of_first(passages: Sequence[RankedPassage], candidates: Candidates) -> float:
     """Return how far the first passage is ahead of the best one in another document; 0 if there is none.
 
-    Of several that the query names, none takes anything from another; nor does a text of the same words.
+    Of several that the query names, none takes anything from another; nor does a text of the same words. If
+    it names all that were found, they are ahead of everything else.
     """
     if not passages:
         return 0.0
@@ -167,7 +168,7 @@ def _lead_of_first(passages: Sequence[RankedPassage], candidates: Candidates) ->
         and not each.best.is_folded
         and not (is_named and named[each.best.at])
     )
-    return first.evidence - next(rivals, first.evidence)
+    return first.evidence - next(rivals, -math.inf if is_named else first.evidence)
 
 
 def level_of(probability: float) -> Confidence:

@@ -105,7 +105,7 @@ def noted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     ],
 )
 def test_the_first_kind_that_finds_any_counts(noted: World, query: str, paths: set[str]) -> None:
-    """Names, then headings, phrases, properties, dates and identifiers."""
+    """Names, headings, phrases and properties, dates, values and folders, identifiers."""
     assert found(noted, query).keys() == paths
 
 
@@ -146,6 +146,16 @@ def test_a_phrase_of_many_documents_is_none(world: World, documents: int, is_evi
     notes = {f"{number}.md": f"# N\n\nThe blue whale {'sings ' * number}" for number in range(documents)}
     others = {f"o{number}.md": f"# O\n\nOther notes {'here ' * number}" for number in range(20)}
     assert len(found(write(world, {**notes, **others}), "blue whale")) == documents * is_evidence
+
+
+@pytest.mark.parametrize(("notes", "is_evidence"), [(11, True), (31, True), (32, False)])
+def test_a_value_may_have_a_month_of_notes(world: World, notes: int, is_evidence: bool) -> None:
+    """Whether it is the query or a part of it; a value of more is one of a kind of notes."""
+    films = {f"{at}.md": f'---\nby: "[[Ridley Scott]]"\n---\nSeen {at} times.' for at in range(notes)}
+    others = {f"o{at}.md": "---\nby: Jane Campion\n---\nSeen at home." for at in range(40)}
+    write(world, {**films, **others})
+    for query in ("Ridley Scott", "seen of Ridley Scott"):
+        assert found(world, query).keys() == (films.keys() if is_evidence else set())
 
 
 @pytest.mark.parametrize(("days", "is_evidence"), [(28, True), (31, True), (32, False)])

@@ -74,7 +74,7 @@ def test_unknown_words_count_as_missing() -> None:
     half = words(matched=0.5)
     assert alone(1.0, 1.0, half) == alone(1.0, 0.5)
     assert alone(1.0, 1.0, half) < alone(1.0, 1.0)
-    assert alone(1.0, 1.0, half, exact=True) == alone(1.0, 1.0)
+    assert alone(1.0, 1.0, half, exact=True) == alone(1.0, 1.0, exact=True) > alone(1.0, 1.0)
 
 
 def test_function_words_make_nothing_sure() -> None:
