@@ -30,7 +30,7 @@ _NOTES: Mapping[str, str] = {
     "retry.md": "# Retry policy\n\nA retry policy says when a request is sent again.\n",
     "python/retry.md": "# Retries in Python\n\nThe Python client retries; its policy of retry is fixed.\n",
     "archive/old.md": "---\ntags: [draft/old]\n---\n# Old plan\n\nThe **retry** policy of the first plan.\n",
-    "keep.md": "---\ntags: [ops]\n---\n# Data retention\n\nRetention of records: seven years, "
+    "keep.md": "---\ntags: [ops]\nby: Jane Austen\nplace: New York\n---\n# Data retention\n\nRetention of records: seven years, "
     "with a watch, with logs.\n",
     "ja/検索.md": "# 検索\n\n検索クエリの説明をする。全文検索\nエンジンの設定。\n",
     "ja/設定.md": "# 設定\n\nクエリを保存する設定の説明。\n",
@@ -77,6 +77,8 @@ def paths(store: Store, query: str, mode: SearchMode) -> set[str]:
         ('"RETRY  Policy" request', {"retry.md", "archive/old.md", "link.md"}),
         ('"全文検索 エンジン"', {"ja/検索.md"}),
         ('"山田太郎"', {"人.md"}),
+        ('"jane austen"', {"keep.md"}),
+        ('"austen new york"', set()),  # two values
         ('"きょうと出張"', {"人.md"}),
         ('"trip: b"', {"人.md"}),
         ('"設定" -山田太郎', {"ja/検索.md", "ja/設定.md"}),
