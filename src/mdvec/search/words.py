@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain
 
 from msgspec import Struct
@@ -110,27 +111,19 @@ def find_by_words(
         forms = [*query.spelled, *query.translated]
         others = [term for word in forms for term in chain(word.typed, *word.others)]
         frequencies = view.words.frequencies([*(_informative(query) or query.particles), *others])
-        has_bigrams = bool(query.bigrams or query.pairs)
-        times = _WORD_AMONG_BIGRAMS if has_bigrams and is_unspaced_query(text) else 1
-        parts = _parts_of_known(text, frequencies)
-        wanted = [each for each in _expanded(query, times) if each.term not in parts]
         known_forms = {word: held for word in forms if (held := _known_forms(word, frequencies))}
-        typed = {each.term for each in wanted}
-        translated = _TRANSLATION_AMONG_BIGRAMS if times > 1 else 1
-        wanted += [
-            QueryTerm(term, translated if term.isascii() else 1, _MINOR_REACH if has_hiragana(term) else 1.0)
-            for term in dict.fromkeys(term for held in known_forms.values() for term in chain(*held))
-            if term not in typed
-        ]
-        indexed = [each for each in wanted if each.term in frequencies.of_term]
-        if not indexed:
+        typed = _typed(text, query, frequencies)
+        typed_terms = {each.term for each in typed}
+        more = [each for each in _of_forms(text, query, known_forms) if each.term not in typed_terms]
+        terms: Sequence[QueryTerm] = [each for each in (*typed, *more) if each.term in frequencies.of_term]
+        if not terms:
             # Half of all chunks may contain such a term, and counting them is slow: only as a last resort.
             last_resort = (*query.singles, *query.particles, *query.stop_words)
             frequencies = view.words.frequencies(last_resort)
-            indexed = [
+            terms = [
                 QueryTerm(term, reach=_MINOR_REACH) for term in last_resort if term in frequencies.of_term
             ]
-        terms = _without_common(indexed, frequencies)
+        terms = _without_common(terms, frequencies)
         found = _ranked(terms, frequencies, view, where=where, limit=limit)
         if terms and where.chunks is not None:
             found = _with_required(found, where.chunks, limit, view)
@@ -139,32 +132,60 @@ def find_by_words(
         groups = _groups(text, query, known_forms)
         holding = frozenset(view.words.holding(groups, inside) if found and groups else ())
         details.update(terms=len(terms), found=len(found))
-    informative = {each.term for each in wanted}
     weights = {
         each.term: each.weight * (frequencies.idf(each.term) + gains.get(each.term, 0.0)) for each in terms
     }
-    # A word counts once, in whichever form it weighs most. What no text has as typed is not missing if texts
-    # have another form.
-    own = {term: weight for term, weight in weights.items() if term in typed or term not in informative}
-    more = sum(
-        max(0.0, max(_total(weights, each) for each in held) - _total(own, word.typed))
-        for word, held in known_forms.items()
-        if not frequencies.of_term.keys() >= {*word.typed}
-    )
-    weight_of_known = sum(own.values()) + more
-    matched = sum(weight for term, weight in own.items() if term in informative) + more
-    elsewhere = {term for word in known_forms for term in word.typed}
-    lacking = informative.difference(frequencies.of_term, query.spellings, elsewhere)
-    unknown = sum(each.weight for each in wanted if each.term in lacking)
-    missing = unknown * frequencies.largest_idf
+    matched = _matched_weight(weights, typed_terms, known_forms, frequencies)
+    known = matched or sum(weights.values())  # the last resort
+    in_other_forms = chain.from_iterable(word.typed for word in known_forms)
+    present = {*frequencies.of_term, *query.spellings, *in_other_forms}
+    unknown = sum(each.weight for each in typed if each.term not in present)
     return Words(
         are_used=True,
         scores=dict(found),
-        max_score=(BM25_K1 + 1) * weight_of_known,
-        matched_weight=matched / (weight_of_known + missing) if weight_of_known else 0.0,
+        max_score=(BM25_K1 + 1) * known,
+        matched_weight=matched / (known + unknown * frequencies.largest_idf) if known else 0.0,
         all_known=not unknown,
         holding=holding,
     )
+
+
+def _typed(text: str, query: QueryTerms, frequencies: DocumentFrequencies) -> list[QueryTerm]:
+    """Return the terms of the words as they were typed."""
+    parts = _parts_of_known(text, frequencies)
+    return [each for each in _expanded(query, _times(text, query)) if each.term not in parts]
+
+
+def _of_forms(
+    text: str, query: QueryTerms, known_forms: Mapping[WordForms, Sequence[tuple[str, ...]]]
+) -> list[QueryTerm]:
+    """Return the terms of the words in other spellings and in the other language."""
+    translated = _TRANSLATION_AMONG_BIGRAMS if _times(text, query) > 1 else 1
+    return [
+        QueryTerm(term, translated if term.isascii() else 1, _MINOR_REACH if has_hiragana(term) else 1.0)
+        for term in dict.fromkeys(term for held in known_forms.values() for term in chain(*held))
+    ]
+
+
+def _times(text: str, query: QueryTerms) -> int:
+    """Return how often a word between spaces counts."""
+    return _WORD_AMONG_BIGRAMS if (query.bigrams or query.pairs) and is_unspaced_query(text) else 1
+
+
+def _matched_weight(
+    weights: Mapping[str, float],
+    typed: AbstractSet[str],
+    known_forms: Mapping[WordForms, Sequence[tuple[str, ...]]],
+    frequencies: DocumentFrequencies,
+) -> float:
+    """Return the weight of the words that some chunk has, each in the form that weighs most."""
+    own = {term: weight for term, weight in weights.items() if term in typed}
+    more = (
+        max(_total(weights, each) for each in held) - _total(own, word.typed)
+        for word, held in known_forms.items()
+        if not frequencies.of_term.keys() >= {*word.typed}
+    )
+    return sum(own.values()) + sum(max(0.0, each) for each in more)
 
 
 def _known_forms(word: WordForms, frequencies: DocumentFrequencies) -> list[tuple[str, ...]]:
