@@ -12,7 +12,6 @@ _FENCED = re.compile(
     r"^([ \t>]*+)(?P<marks>`{3,}+|~{3,}+)[^\n]*+\n(?P<code>.*?)(?:^[ \t>]*+(?P=marks)[^\n]*+$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|\{/\*.{0,2000}?\*/\}", re.DOTALL)
 # Headings, rules, the line below a table's head, directives of two kinds, badges, inclusions, imports of
 # components.
 _DROPPED_LINE = re.compile(
@@ -38,6 +37,8 @@ _TAG = re.compile(
 )
 _BREAK = re.compile(r"<br[ \t]*+/?>", re.IGNORECASE)
 _CODE = re.compile(r"(?<!`)(?P<ticks>`++)(?P<code>[^`\n]++)(?P=ticks)")
+# Whichever begins first holds the other.
+_COMMENT_OR_CODE = re.compile(rf"<!--.*?(?:-->|\Z)|\{{/\*.{{0,2000}}?\*/\}}|{_CODE.pattern}", re.DOTALL)
 _INLINE = re.compile(
     r"(?P<image>!\[\[[^\[\]\n]*\.(?:png|jpe?g|gif|svg|webp|avif|bmp|mp4|pdf)[^\[\]\n]*+\]\]"
     r"|!\[(?P<alternative>[^\[\]\n]*+)\](?:\([^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)?\)|\[[^\[\]\n]*+\]))"
@@ -77,7 +78,8 @@ def without_addresses(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    for pattern in (_COMMENT, _UNDERLINED, _CALLOUT, _DROPPED_LINE, _ADDRESS_LINE):
+    text = _COMMENT_OR_CODE.sub(lambda found: found[0] if found["code"] else "", text)
+    for pattern in (_UNDERLINED, _CALLOUT, _DROPPED_LINE, _ADDRESS_LINE):
         text = pattern.sub("", text)
     text = _TABLE_ROW.sub(lambda row: " · ".join(filter(None, map(str.strip, row[1].split("|")))), text)
     text = _BULLET.sub("• ", _LINK_ITEM.sub("→ ", text))

@@ -20,6 +20,10 @@ from mdvec.text.plain import plain_text, without_addresses
         ("<Code lang={a > b ? {x: 1} : y} />Text", "Text"),
         ("Use the `<Image />` component and `**kwargs`", "Use the <Image /> component and **kwargs"),
         ("<!-- figma url -->Text", "Text"),
+        (
+            "Write `<!-- later -->` or `{/* so */}`<!-- `not` shown --> here",
+            "Write <!-- later --> or {/* so */} here",
+        ),
         ("Read https://example.org/a/b?c=d first", "Read example.org first"),
         ("https://example.org/alone\nText", "Text"),
         ("See [the guide](a_(b).md), [[note|that]] and [[other]][^1].", "See the guide, that and other."),
