@@ -83,7 +83,7 @@ def parse(
 
     Args:
         given: By name, as a client sent them. Null is taken as an argument that is left out, as is an empty
-            text where no text is wanted.
+            text, unless the argument is needed and a text.
         kind: The request.
         only: The arguments that are taken; all when empty.
         fixed: Fields that the door decides.
@@ -103,8 +103,9 @@ def parse(
             # To look for what was meant takes time, and of thousands nothing is shown.
             problems.append(_unknown(name, taken) if len(problems) < _MAX_PROBLEMS else name)
             continue
-        if _is_left_out(sent, schema[name]) and not (
-            name in needed and _NULL in schema[name].get("anyOf", ())
+        is_needed = name in needed
+        if _is_left_out(sent, schema[name], is_needed=is_needed) and not (
+            is_needed and _NULL in schema[name].get("anyOf", ())
         ):
             continue
         needed.discard(name)
@@ -237,13 +238,14 @@ def coerced(value: object, schema: JsonObject) -> object:
             return value
 
 
-def _is_left_out(value: object, schema: JsonObject) -> bool:
+def _is_left_out(value: object, schema: JsonObject, *, is_needed: bool) -> bool:
     """Return True for an argument that a client means to leave out: null, no text, or ``null`` as a text.
 
-    Where any text may be meant, only null leaves it out.
+    Where any text may be meant, ``null`` is one; an argument that is needed may be an empty text, too.
     """
     is_any_text = any(each.get("type") == "string" and "enum" not in each for each in _variants(schema))
-    return value is None or (value in ("", "null") and not is_any_text)
+    nothing = ("", "null") if not is_any_text else () if is_needed else ("",)
+    return value is None or value in nothing
 
 
 def _list_in(value: object) -> list[object]:

@@ -149,6 +149,19 @@ def test_so_does_an_empty_text_where_no_text_is_wanted(nothing: str) -> None:
     assert parse({"query": nothing}, requests.SearchRequest).query == nothing
 
 
+def test_an_empty_text_leaves_out_each_argument_that_may_be_left_out() -> None:
+    """No collection, path, section or date has an empty name; ``null`` may be one."""
+    names = [each.name for each in msgspec.structs.fields(requests.SearchRequest) if not each.required]
+    assert parse(
+        {"query": "x", **dict.fromkeys(names, "")}, requests.SearchRequest
+    ) == requests.SearchRequest(query="x")
+    for name in ("collection", "collections"):
+        assert parse({name: ""}, requests.CollectionRequest).collection is None
+        assert parse({name: "null"}, requests.CollectionRequest).collection == "null"
+    part = {"path": "a.md", "collection": "", "lines": "", "section": ""}
+    assert parse(part, requests.DocumentRequest) == requests.DocumentRequest(path="a.md")
+
+
 def test_all_problems_are_told_in_the_order_of_the_arguments() -> None:
     """One correction is enough; what is missing comes last."""
     assert problem(limit=0, mode=3, collectoin="a").splitlines() == [
