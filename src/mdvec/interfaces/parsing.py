@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -51,16 +52,16 @@ _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 
 def decode_json(message: bytes, decode: Callable[[bytes], Any] = msgspec.json.decode) -> Any:
-    r"""Decode JSON, with halves of characters such as ``\ud83d`` replaced.
+    r"""Decode JSON, with halves of characters such as ``\ud83d`` replaced, and without a byte order mark.
 
-    Clients in JavaScript send them when they cut a text inside an emoji. An error could not name the
-    request, so the client would wait for ever.
+    Clients in JavaScript send the halves when they cut a text inside an emoji, those on Windows a mark before
+    their first message. An error could not name the request, so the client would wait for ever.
 
     Raises:
         InvalidArgumentsError: If it is not JSON, or nested too deeply; names the place in the message.
     """
     try:
-        return _decoded(message, decode)
+        return _decoded(message.removeprefix(BOM_UTF8), decode)
     except (ValueError, RecursionError) as error:
         msg = f"not JSON: {error}"
         raise InvalidArgumentsError(msg) from error

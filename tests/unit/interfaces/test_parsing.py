@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces import requests
-from mdvec.interfaces.parsing import parse, problem_of
+from mdvec.interfaces.parsing import decode_json, parse, problem_of
 from mdvec.interfaces.rpc.methods import SectionsParams
 from mdvec.types.query import SearchMode
 
@@ -133,6 +134,13 @@ def test_what_is_no_number_stays_a_text(text: str) -> None:
     """Python would read some of them."""
     with pytest.raises(InvalidArgumentsError, match="`max_tokens` must be a whole number"):
         parse({"query": "x", "max_tokens": text}, requests.SearchRequest)
+
+
+def test_a_byte_order_mark_is_no_part_of_json() -> None:
+    """Programs on Windows write one before their first message; a second one is an error, as ever."""
+    assert decode_json(BOM_UTF8 + b'{"a": "\\ud83d"}') == {"a": "?"}
+    with pytest.raises(InvalidArgumentsError, match="not JSON"):
+        decode_json(BOM_UTF8 * 2 + b"{}")
 
 
 def test_null_stands_for_an_argument_that_is_left_out() -> None:
