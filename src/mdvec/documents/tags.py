@@ -19,8 +19,9 @@ INLINE_TAG = re.compile(rf"#({_TAG}(?:(?:[ .]{_TAG}){{1,5}}(?=(?<! .)#(?!\w)))?)
 
 # Characters that may stand right before an inline tag; Japanese is written without spaces.
 _BEFORE = frozenset("、。，．・（「『【")
-# Enough to see "{: " or "{ " before the hash sign.
-_LOOK_BACK_CHARS = 4
+# The beginning of an attribute list (Kramdown, Pandoc) or of a shortcode (Hugo, Jinja), behind its bracket.
+_ATTRIBUTES = re.compile(r":?[ \t]*(?:[#.:]|[\w-]+=|\Z)|[<%]")
+_MOST_ATTRIBUTE_CHARS = 200
 _TAG_KEYS = ("tags", "tag")
 _PHRASE_KEYS = ("keywords", "keyword")  # as Zettlr and Pandoc call tags
 _ITEM = re.compile(r"(?:&#?\w{2,31};|[^,;，、；])+")
@@ -32,18 +33,28 @@ def is_inline_tag(match: re.Match[str], *, begins_line: bool = False) -> bool:
     """Return True if a match of :data:`INLINE_TAG` is a tag.
 
     A tag follows white space or Japanese punctuation, and is more than a number (``#123`` is an issue).
-    The ``#id`` of an attribute list (``{: #id}``) is not a tag.
+    What attribute lists and shortcodes have is none (``{.note #id}``, ``{style="color: #4db6ac"}``).
 
     Args:
         match: The candidate.
         begins_line: Whether nothing but the mark of a quotation, an item or a cell is before it.
     """
-    before = "" if begins_line else match.string[max(0, match.start() - _LOOK_BACK_CHARS) : match.start()]
-    if before and not before[-1].isspace() and before[-1] not in _BEFORE:
+    text, start = match.string, match.start()
+    before = "" if begins_line else text[max(0, start - 1) : start]
+    if before and not before.isspace() and before not in _BEFORE:
         return False
-    if before.rstrip(" :").endswith("{"):
+    if before and _is_in_attributes(text, start):
         return False
     return not match[1].replace("/", "").isdigit() and bool(match[1].strip("-_/"))
+
+
+def _is_in_attributes(text: str, place: int) -> bool:
+    """Return True for a place in an attribute list or a shortcode, which are on one line."""
+    first = text.rfind("{", max(0, place - _MOST_ATTRIBUTE_CHARS), place)
+    last = text.find("}", place, place + _MOST_ATTRIBUTE_CHARS)
+    if first < 0 or last < 0 or "\n" in text[first:last] or "}" in text[first:place]:
+        return False
+    return _ATTRIBUTES.match(text[first + 1 : place]) is not None
 
 
 def frontmatter_tags(frontmatter: Mapping[str, object]) -> list[str]:
