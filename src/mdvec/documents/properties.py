@@ -93,6 +93,11 @@ def updated_ns(path: str, frontmatter: Mapping[str, object]) -> int | None:
     return moment_of(name) if name else None
 
 
+def is_dated(path: str) -> bool:
+    """Return True if a note is called by a day, or another time."""
+    return bool(_dated_name(path))
+
+
 def _dated_name(path: str) -> str:
     """Return the name of a daily note, or the date in that of a post (Jekyll); empty for others."""
     if found := _DATED_PATH.search(path):
