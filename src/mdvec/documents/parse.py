@@ -21,7 +21,7 @@ from mdvec.documents.comments import (
 from mdvec.documents.frontmatter import read_frontmatter
 from mdvec.documents.links import text_first
 from mdvec.documents.markdown import MarkdownContent, build_sections, code_blocks, one_line, read_markdown
-from mdvec.documents.properties import is_dated, property_links, updated_ns
+from mdvec.documents.properties import dated_name, property_links, updated_ns
 from mdvec.documents.tags import distinct_tags, field_tags, frontmatter_aliases, frontmatter_tags
 from mdvec.text.folding import fold_name
 from mdvec.text.links import CONVERTERS, MARKDOWN_SUFFIXES, without_codes
@@ -231,24 +231,23 @@ def _own_heading(path: str, body: str, content: MarkdownContent) -> str:
 
     So is the first one of several, if the name of the file says something else.
     """
-    headings = [each for each in content.headings if each.level == 1 and each.text]
-    first = headings[0] if headings else None
-    if first is None or _ITEM_HEADING.match(body, first.start):  # it names a part of an outline
-        return ""
-    if len(headings) > 1 and _says_something_else(path, first.text):
-        return ""
+    first = next((each for each in content.headings if each.level == 1 and each.text), None)
+    if first is None or _ITEM_HEADING.match(body, first.start) or _is_one_of_several(path, content):
+        return ""  # it names a part
     above = (each for each in content.blocks if each.end <= first.start and each.kind is BlockKind.PARAGRAPH)
     lead = "\n".join(body[each.start : each.end] for each in itertools.islice(above, _LEAD_PARAGRAPHS))
     return first.text if len(_NO_PROSE.sub("", lead[:_LEAD_CHARS]).strip()) < _MIN_PROSE else ""
 
 
-def _says_something_else(path: str, heading: str) -> bool:
-    """Return True if the name of a note has no word in common with a heading, and is no number."""
-    name, said = fold_name(_file_title(path)), fold_name(heading)
+def _is_one_of_several(path: str, content: MarkdownContent) -> bool:
+    """Return True if the first of several headings has no word of the note's name, which is no number."""
+    first, *others = (each.text for each in content.headings if each.level == 1 and each.text)
+    name, said = fold_name(_file_title(path)), fold_name(first)
     words = [word for word in name.split() if len(word) > 1 or not word.isascii()]
-    is_name = any(not word.isdecimal() for word in words) or is_dated(path)
+    is_name = any(not word.isdecimal() for word in words) or dated_name(path)
     is_own = _stem_and_suffix(path)[1].lower() in MARKDOWN_SUFFIXES and _NAMES_OF_ANY_NOTE.isdisjoint(words)
-    return is_name and is_own and not any(word in said for word in words) and said not in name
+    is_alike = said in name or any(word in said for word in words)
+    return bool(is_name and is_own and others and not is_alike)
 
 
 def _file_title(path: str) -> str:

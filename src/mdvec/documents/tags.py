@@ -19,8 +19,8 @@ INLINE_TAG = re.compile(rf"#({_TAG}(?:(?:[ .]{_TAG}){{1,5}}(?=(?<! .)#(?!\w)))?)
 
 # Characters that may stand right before an inline tag; Japanese is written without spaces.
 _BEFORE = frozenset("、。，．・（「『【")
-# The beginning of an attribute list (Kramdown, Pandoc) or of a shortcode (Hugo, Jinja), behind its bracket.
-_ATTRIBUTES = re.compile(r":?[ \t]*(?:[#.:]|[\w-]+=|\Z)|[<%]")
+# An attribute list (Kramdown, Pandoc) or a shortcode (Hugo, Jinja).
+_ATTRIBUTES = re.compile(r"\{(?::?[ \t]*(?:[#.:]|[\w-]+=)|[<%])[^{}\n]*+\}")
 _MOST_ATTRIBUTE_CHARS = 200
 _TAG_KEYS = ("tags", "tag")
 _PHRASE_KEYS = ("keywords", "keyword")  # as Zettlr and Pandoc call tags
@@ -43,18 +43,10 @@ def is_inline_tag(match: re.Match[str], *, begins_line: bool = False) -> bool:
     before = "" if begins_line else text[max(0, start - 1) : start]
     if before and not before.isspace() and before not in _BEFORE:
         return False
-    if before and _is_in_attributes(text, start):
+    around = max(0, start - _MOST_ATTRIBUTE_CHARS), start + _MOST_ATTRIBUTE_CHARS
+    if before and any(found.start() < start < found.end() for found in _ATTRIBUTES.finditer(text, *around)):
         return False
     return not match[1].replace("/", "").isdigit() and bool(match[1].strip("-_/"))
-
-
-def _is_in_attributes(text: str, place: int) -> bool:
-    """Return True for a place in an attribute list or a shortcode, which are on one line."""
-    first = text.rfind("{", max(0, place - _MOST_ATTRIBUTE_CHARS), place)
-    last = text.find("}", place, place + _MOST_ATTRIBUTE_CHARS)
-    if first < 0 or last < 0 or "\n" in text[first:last] or "}" in text[first:place]:
-        return False
-    return _ATTRIBUTES.match(text[first + 1 : place]) is not None
 
 
 def frontmatter_tags(frontmatter: Mapping[str, object]) -> list[str]:

@@ -104,10 +104,7 @@ def parse(
             # To look for what was meant takes time, and of thousands nothing is shown.
             problems.append(_unknown(name, taken) if len(problems) < _MAX_PROBLEMS else name)
             continue
-        is_needed = name in needed
-        if _is_left_out(sent, schema[name], is_needed=is_needed) and not (
-            is_needed and _NULL in schema[name].get("anyOf", ())
-        ):
+        if _is_left_out(sent, schema[name], is_needed=name in needed):
             continue
         needed.discard(name)
         value = coerced(sent, schema[name])
@@ -242,11 +239,13 @@ def coerced(value: object, schema: JsonObject) -> object:
 def _is_left_out(value: object, schema: JsonObject, *, is_needed: bool) -> bool:
     """Return True for an argument that a client means to leave out: null, no text, or ``null`` as a text.
 
-    Where any text may be meant, ``null`` is one; an argument that is needed may be an empty text, too.
+    Where any text may be meant, ``null`` is one; an argument that is needed may be an empty text, too. One
+    that is needed and may be null has no value that leaves it out.
     """
+    if is_needed and _NULL in schema.get("anyOf", ()):
+        return False
     is_any_text = any(each.get("type") == "string" and "enum" not in each for each in _variants(schema))
-    nothing = ("", "null") if not is_any_text else () if is_needed else ("",)
-    return value is None or value in nothing
+    return value is None or (value == "" and not is_needed) or (value in ("", "null") and not is_any_text)
 
 
 def _list_in(value: object) -> list[object]:
