@@ -21,8 +21,9 @@ from mdvec.documents.comments import (
 from mdvec.documents.frontmatter import read_frontmatter
 from mdvec.documents.links import text_first
 from mdvec.documents.markdown import MarkdownContent, build_sections, code_blocks, one_line, read_markdown
-from mdvec.documents.properties import property_links, updated_ns
+from mdvec.documents.properties import dated_name, property_links, updated_ns
 from mdvec.documents.tags import distinct_tags, field_tags, frontmatter_aliases, frontmatter_tags
+from mdvec.text.folding import fold_name
 from mdvec.text.links import CONVERTERS, MARKDOWN_SUFFIXES, without_codes
 from mdvec.text.moments import scalars, unread_dates
 from mdvec.types.document import Block, BlockKind, Comment, Document, TitleSource
@@ -63,6 +64,7 @@ _PLACEHOLDER = re.compile(r"\{\{|<%")  # of a template, which names no note
 _ITEM_HEADING = re.compile(r"[ ]{0,3}(?:[-*+]|\d+[.)])[ \t]+#")
 _LEAD_PARAGRAPHS, _LEAD_CHARS = 5, 1_000  # that are looked at above a heading
 _MIN_PROSE = 40  # characters; less is a label
+_NAMES_OF_ANY_NOTE = frozenset({"readme", "index", "home", "untitled", "無題"})
 # The number and the time above each cue of a transcript (WebVTT, SubRip). Without them, cues are sentences.
 _CUE = re.compile(
     # the header of WebVTT, and its blocks of style sheets and notes
@@ -126,7 +128,7 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
     if "|" in body:
         links = tuple(text_first(link, path, front.values) for link in links)
     fields = _fields(body, content.blocks) if "::" in body else {}
-    title, title_source = _title(path, front.values, _own_heading(body, content))
+    title, title_source = _title(path, front.values, _own_heading(path, body, content))
     return Document(
         path=path,
         title=title,
@@ -224,16 +226,28 @@ def _title(path: str, frontmatter: Mapping[str, object], heading: str) -> tuple[
     return (heading, TitleSource.HEADING) if is_title else (_file_title(path), TitleSource.FILE_NAME)
 
 
-def _own_heading(body: str, content: MarkdownContent) -> str:
-    """Return the first heading of level 1; below prose and in a list it is the name of a section alone."""
+def _own_heading(path: str, body: str, content: MarkdownContent) -> str:
+    """Return the first heading of level 1; below prose and in a list it is the name of a section alone.
+
+    So is the first one of several, if the name of the file says something else.
+    """
     first = next((each for each in content.headings if each.level == 1 and each.text), None)
-    if first is not None and _ITEM_HEADING.match(body, first.start):
-        return ""  # it names a part of an outline
-    if first is None:
-        return ""
+    if first is None or _ITEM_HEADING.match(body, first.start) or _is_one_of_several(path, content):
+        return ""  # it names a part
     above = (each for each in content.blocks if each.end <= first.start and each.kind is BlockKind.PARAGRAPH)
     lead = "\n".join(body[each.start : each.end] for each in itertools.islice(above, _LEAD_PARAGRAPHS))
     return first.text if len(_NO_PROSE.sub("", lead[:_LEAD_CHARS]).strip()) < _MIN_PROSE else ""
+
+
+def _is_one_of_several(path: str, content: MarkdownContent) -> bool:
+    """Return True if the first of several headings has no word of the note's name, which is no number."""
+    first, *others = (each.text for each in content.headings if each.level == 1 and each.text)
+    name, said = fold_name(_file_title(path)), fold_name(first)
+    words = [word for word in name.split() if len(word) > 1 or not word.isascii()]
+    is_name = any(not word.isdecimal() for word in words) or dated_name(path)
+    is_own = _stem_and_suffix(path)[1].lower() in MARKDOWN_SUFFIXES and _NAMES_OF_ANY_NOTE.isdisjoint(words)
+    is_alike = said in name or any(word in said for word in words)
+    return bool(is_name and is_own and others and not is_alike)
 
 
 def _file_title(path: str) -> str:

@@ -66,10 +66,10 @@ def property_links(
     places = _lines_of([target for target, _, _ in parts], lines[max(first, 1) - 1 : last], max(first, 1))
     for (target, fragment, shown), where in zip(parts, places, strict=True):
         links.append(Link(LinkKind.PREVIOUS, target, fragment, shown, where))
-    if _dated_name(path):
+    if dated_name(path):
         links = [
             replace(link, kind=LinkKind.WIKI)
-            if link.kind is LinkKind.PREVIOUS and _dated_name(link.target)
+            if link.kind is LinkKind.PREVIOUS and dated_name(link.target)
             else link
             for link in links
         ]
@@ -89,11 +89,11 @@ def updated_ns(path: str, frontmatter: Mapping[str, object]) -> int | None:
     dated = first_moment(frontmatter, UPDATED_KEYS)
     if dated is not None:
         return dated
-    name = _dated_name(path)
+    name = dated_name(path)
     return moment_of(name) if name else None
 
 
-def _dated_name(path: str) -> str:
+def dated_name(path: str) -> str:
     """Return the name of a daily note, or the date in that of a post (Jekyll); empty for others."""
     if found := _DATED_PATH.search(path):
         return found[1] or found[2]

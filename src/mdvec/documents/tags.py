@@ -19,8 +19,9 @@ INLINE_TAG = re.compile(rf"#({_TAG}(?:(?:[ .]{_TAG}){{1,5}}(?=(?<! .)#(?!\w)))?)
 
 # Characters that may stand right before an inline tag; Japanese is written without spaces.
 _BEFORE = frozenset("、。，．・（「『【")
-# Enough to see "{: " or "{ " before the hash sign.
-_LOOK_BACK_CHARS = 4
+# An attribute list (Kramdown, Pandoc) or a shortcode (Hugo, Jinja).
+_ATTRIBUTES = re.compile(r"\{(?::?[ \t]*(?:[#.:]|[\w-]+=)|[<%])[^{}\n]*+\}")
+_MOST_ATTRIBUTE_CHARS = 200
 _TAG_KEYS = ("tags", "tag")
 _PHRASE_KEYS = ("keywords", "keyword")  # as Zettlr and Pandoc call tags
 _ITEM = re.compile(r"(?:&#?\w{2,31};|[^,;，、；])+")
@@ -32,16 +33,18 @@ def is_inline_tag(match: re.Match[str], *, begins_line: bool = False) -> bool:
     """Return True if a match of :data:`INLINE_TAG` is a tag.
 
     A tag follows white space or Japanese punctuation, and is more than a number (``#123`` is an issue).
-    The ``#id`` of an attribute list (``{: #id}``) is not a tag.
+    What attribute lists and shortcodes have is none (``{.note #id}``, ``{style="color: #4db6ac"}``).
 
     Args:
         match: The candidate.
         begins_line: Whether nothing but the mark of a quotation, an item or a cell is before it.
     """
-    before = "" if begins_line else match.string[max(0, match.start() - _LOOK_BACK_CHARS) : match.start()]
-    if before and not before[-1].isspace() and before[-1] not in _BEFORE:
+    text, start = match.string, match.start()
+    before = "" if begins_line else text[max(0, start - 1) : start]
+    if before and not before.isspace() and before not in _BEFORE:
         return False
-    if before.rstrip(" :").endswith("{"):
+    around = max(0, start - _MOST_ATTRIBUTE_CHARS), start + _MOST_ATTRIBUTE_CHARS
+    if before and any(found.start() < start < found.end() for found in _ATTRIBUTES.finditer(text, *around)):
         return False
     return not match[1].replace("/", "").isdigit() and bool(match[1].strip("-_/"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -51,16 +52,16 @@ _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 
 def decode_json(message: bytes, decode: Callable[[bytes], Any] = msgspec.json.decode) -> Any:
-    r"""Decode JSON, with halves of characters such as ``\ud83d`` replaced.
+    r"""Decode JSON, with halves of characters such as ``\ud83d`` replaced, and without a byte order mark.
 
-    Clients in JavaScript send them when they cut a text inside an emoji. An error could not name the
-    request, so the client would wait for ever.
+    Clients in JavaScript send the halves when they cut a text inside an emoji, those on Windows a mark before
+    their first message. An error could not name the request, so the client would wait for ever.
 
     Raises:
         InvalidArgumentsError: If it is not JSON, or nested too deeply; names the place in the message.
     """
     try:
-        return _decoded(message, decode)
+        return _decoded(message.removeprefix(BOM_UTF8), decode)
     except (ValueError, RecursionError) as error:
         msg = f"not JSON: {error}"
         raise InvalidArgumentsError(msg) from error
@@ -83,7 +84,7 @@ def parse(
 
     Args:
         given: By name, as a client sent them. Null is taken as an argument that is left out, as is an empty
-            text where no text is wanted.
+            text, unless the argument is needed and a text.
         kind: The request.
         only: The arguments that are taken; all when empty.
         fixed: Fields that the door decides.
@@ -103,9 +104,7 @@ def parse(
             # To look for what was meant takes time, and of thousands nothing is shown.
             problems.append(_unknown(name, taken) if len(problems) < _MAX_PROBLEMS else name)
             continue
-        if _is_left_out(sent, schema[name]) and not (
-            name in needed and _NULL in schema[name].get("anyOf", ())
-        ):
+        if _is_left_out(sent, schema[name], is_needed=name in needed):
             continue
         needed.discard(name)
         value = coerced(sent, schema[name])
@@ -237,13 +236,16 @@ def coerced(value: object, schema: JsonObject) -> object:
             return value
 
 
-def _is_left_out(value: object, schema: JsonObject) -> bool:
+def _is_left_out(value: object, schema: JsonObject, *, is_needed: bool) -> bool:
     """Return True for an argument that a client means to leave out: null, no text, or ``null`` as a text.
 
-    Where any text may be meant, only null leaves it out.
+    Where any text may be meant, ``null`` is one; an argument that is needed may be an empty text, too. One
+    that is needed and may be null has no value that leaves it out.
     """
+    if is_needed and _NULL in schema.get("anyOf", ()):
+        return False
     is_any_text = any(each.get("type") == "string" and "enum" not in each for each in _variants(schema))
-    return value is None or (value in ("", "null") and not is_any_text)
+    return value is None or (value == "" and not is_needed) or (value in ("", "null") and not is_any_text)
 
 
 def _list_in(value: object) -> list[object]:

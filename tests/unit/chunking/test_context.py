@@ -13,7 +13,8 @@ from mdvec.documents.parse import parse_document
     [
         ("---\ntitle: Guide\ntags: [a/b, c]\n---\n", ("Setup", "Linux"), "Guide › Setup › Linux #a/b #c"),
         ("# Guide\n", ("Guide", "Setup"), "Guide › Setup"),
-        ("# Guide\n\n# Annex\n", ("Annex",), "Guide › Annex"),
+        ("# File guide\n\n# Annex\n", ("Annex",), "File guide › Annex"),
+        ("# Guide\n\n# Annex\n", ("Annex",), "file-name › Annex"),
         ("---\ntitle: GUIDE\n---\n", ("Guide", "Setup"), "Guide › Setup"),
         ("---\ntitle: Guide\n---\n", (), "Guide"),
         ("text #tag", (), "file-name #tag"),

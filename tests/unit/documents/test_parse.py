@@ -31,6 +31,16 @@ CODE = "if(aaaaaaaa){bbbbbbbbbb(cccccccc);}"
         ("a.md", f"Holism is {'an idea ' * 9}\n\n# Sources\n", "a", TitleSource.FILE_NAME),
         ("a.md", f"[![{'badge ' * 9}](b.svg)](https://b)\n\n# One\n", "One", TitleSource.HEADING),
         ("a.mdx", f"import {{{'A, ' * 20}}} from 'a';\n\n# One\n", "One", TitleSource.HEADING),
+        ("Sets.md", "# Members\n\n# Union\n", "Sets", TitleSource.FILE_NAME),  # all of them are parts
+        ("猫.md", "# えさ\n\n# トイレ\n", "猫", TitleSource.FILE_NAME),
+        ("2024-05-24.md", "# Habits\n\n# Log\n", "2024-05-24", TitleSource.FILE_NAME),
+        ("custom-cards.md", "# Custom\n\n# Releases\n", "Custom", TitleSource.HEADING),
+        ("猫のえさ.md", "# えさ\n\n# トイレ\n", "えさ", TitleSource.HEADING),
+        ("202601051011.md", "# Compost\n\n# Links\n", "Compost", TitleSource.HEADING),
+        ("docs/README.md", "# Ferry\n\n# Usage\n", "Ferry", TitleSource.HEADING),
+        ("Sets.md", "# Members\n\n- # Union\n\n> # Cut\n", "Sets", TitleSource.FILE_NAME),
+        ("Sets.md", "# Members\n\n## Union\n", "Members", TitleSource.HEADING),
+        ("talk.html", "# Members\n\n# Union\n", "Members", TitleSource.HEADING),
         ("pages/a___b.md", "- x\n", "a/b", TitleSource.FILE_NAME),  # Logseq
         ("a.md", "---\na: [\n---\n# H\n", "H", TitleSource.HEADING),
         ("a.md", "---\ntitle: {a: b, c: d}\n---\n# H\n", "H", TitleSource.HEADING),
@@ -53,7 +63,7 @@ CODE = "if(aaaaaaaa){bbbbbbbbbb(cccccccc);}"
     ],
 )
 def test_the_title_is_the_first_one_there_is(path: str, text: str, title: str, source: TitleSource) -> None:
-    """Frontmatter, else the first heading of level 1 with no prose above it, else the name of the file."""
+    """Frontmatter, else the heading of level 1 that names the whole note, else the name of the file."""
     document = parse_document(path, text)
     assert (document.title, document.title_source) == (title, source)
 
@@ -190,6 +200,9 @@ def test_frontmatter_lists_tags_in_many_ways(frontmatter: str, tags: tuple[str, 
         ("- #item\n\n> #quote\n\n| #cell |\n|-|\n", ("item", "quote", "cell")),
         ("#A #a", ("A",)),
         ("## H\n{: #id}\n\n# T { #other }\n", ()),
+        ('![a](b.png){ .c #id w=3 } :ok:{ style="color: #4db6ac" } [t]{: .m #id }', ()),
+        ('{{< box color=" #fff" >}} {% set x = "a #fff" %} ==x=={style="c: #abc"} #yes', ("yes",)),
+        ("{a=1 #b\n} {x=1} #c } {and #d} { #e", ("b", "c", "d", "e")),
         ("#two words# #work/a 2026#, #v4.0_b# #日 本#", ("two words", "work/a 2026", "v4.0_b", "日")),
         ("#one and C# #two #three a#", ("one", "two", "three")),
         ("## #\n#- #/ ##", ()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces import requests
-from mdvec.interfaces.parsing import parse, problem_of
+from mdvec.interfaces.parsing import decode_json, parse, problem_of
 from mdvec.interfaces.rpc.methods import SectionsParams
 from mdvec.types.query import SearchMode
 
@@ -135,6 +136,13 @@ def test_what_is_no_number_stays_a_text(text: str) -> None:
         parse({"query": "x", "max_tokens": text}, requests.SearchRequest)
 
 
+def test_a_byte_order_mark_is_no_part_of_json() -> None:
+    """Programs on Windows write one before their first message; a second one is an error, as ever."""
+    assert decode_json(BOM_UTF8 + b'{"a": "\\ud83d"}') == {"a": "?"}
+    with pytest.raises(InvalidArgumentsError, match="not JSON"):
+        decode_json(BOM_UTF8 * 2 + b"{}")
+
+
 def test_null_stands_for_an_argument_that_is_left_out() -> None:
     """Many clients send all arguments, those without a value as null."""
     arguments = {"query": "x", "limit": None, "tags": None, "threshold": None, "collection": None}
@@ -147,6 +155,19 @@ def test_so_does_an_empty_text_where_no_text_is_wanted(nothing: str) -> None:
     arguments = {"query": "x", "limit": nothing, "tags": nothing, "mode": nothing}
     assert parse(arguments, requests.SearchRequest) == requests.SearchRequest(query="x")
     assert parse({"query": nothing}, requests.SearchRequest).query == nothing
+
+
+def test_an_empty_text_leaves_out_each_argument_that_may_be_left_out() -> None:
+    """No collection, path, section or date has an empty name; ``null`` may be one."""
+    names = [each.name for each in msgspec.structs.fields(requests.SearchRequest) if not each.required]
+    assert parse(
+        {"query": "x", **dict.fromkeys(names, "")}, requests.SearchRequest
+    ) == requests.SearchRequest(query="x")
+    for name in ("collection", "collections"):
+        assert parse({name: ""}, requests.CollectionRequest).collection is None
+        assert parse({name: "null"}, requests.CollectionRequest).collection == "null"
+    part = {"path": "a.md", "collection": "", "lines": "", "section": ""}
+    assert parse(part, requests.DocumentRequest) == requests.DocumentRequest(path="a.md")
 
 
 def test_all_problems_are_told_in_the_order_of_the_arguments() -> None:

@@ -54,8 +54,8 @@ def input_schema(
     properties = {
         name: _argument(each, describes=describes and name not in _CLEAR) for name, each in arguments
     }
-    if limit is not None and "limit" in properties:
-        properties["limit"]["default"] = min(limit, requests.MAX_HITS)
+    if describes and limit is not None and "limit" in properties:  # no ``default``: some clients refuse it
+        properties["limit"]["description"] = f"{min(limit, requests.MAX_HITS)} if left out"
     required = [name for name in schema["required"] if name in properties]
     needed = {"required": required} if required else {}
     return {"type": "object", "properties": properties, **needed, "additionalProperties": False}

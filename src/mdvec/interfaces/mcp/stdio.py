@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, suppress
@@ -174,15 +173,15 @@ async def _wait_for_responses(unanswered: set[jsonrpc.RequestId | None]) -> None
 def parse(line: bytes) -> jsonrpc.JSONRPCMessage | ErrorData:
     """Return the message of a line, or the error in the line.
 
-    A request whose id is neither a string nor an integer is an invalid request, not a notification. A byte
-    order mark and a batch of one message are taken as clients mean them.
+    A request whose id is neither a string nor an integer is an invalid request, not a notification. A batch
+    of one message is that message.
     """
     if len(line) > streams.MAX_LINE_BYTES:
         return ErrorData(
             code=PARSE_ERROR, message=f"the line is longer than {streams.MAX_LINE_BYTES // 1024**2} MiB"
         )
     try:
-        value = decode_json(line.removeprefix(BOM_UTF8), from_json)  # refuses deep nesting
+        value = decode_json(line, from_json)  # refuses deep nesting
     except InvalidArgumentsError as error:
         return ErrorData(code=PARSE_ERROR, message=str(error))
     if isinstance(value, list) and len(value) == 1:

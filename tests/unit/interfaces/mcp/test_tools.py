@@ -151,9 +151,9 @@ def test_what_is_not_said_is_as_configured(workspace: FakeWorkspace) -> None:
     async def say(client: Client) -> object:
         await client.call_tool("notes", {"query": "宿"})
         tool = (await client.list_tools()).tools[0]
-        return tool.input_schema["properties"]["limit"]["default"]
+        return tool.input_schema["properties"]["limit"]["description"]
 
-    assert talk(workspace, say, config=Config(search=settings)) == 9
+    assert talk(workspace, say, config=Config(search=settings)) == "9 if left out"
     query = SearchQuery(
         "宿",
         mode=SearchMode.LEXICAL,
