@@ -51,11 +51,13 @@ class Oracle:
 
     Attributes:
         documents: By collection and path, in the order in which they were written.
+        dirty: Those that are marked as changed.
         vectors: float16 by text, the oldest first.
     """
 
     def __init__(self) -> None:
         self.documents: dict[Key, DocumentRecord] = {}
+        self.dirty: set[Key] = set()
         self.vectors: dict[TextHash, NDArray[np.float16]] = {}
 
     def put(self, collection: str, record: DocumentRecord) -> None:
@@ -66,18 +68,25 @@ class Oracle:
     def remove(self, collection: str, path: str) -> None:
         """Remove a document, if it is there."""
         self.documents.pop((collection, path), None)
+        self.dirty.discard((collection, path))
+
+    def mark_dirty(self, collection: str, path: str) -> None:
+        """Mark a document as changed, if it is there."""
+        self.dirty |= {(collection, path)} & self.documents.keys()
 
     def embed(self, vectors: Mapping[str, Query]) -> None:
         """Give texts vectors; one that has a vector keeps it."""
         for text, vector in vectors.items():
             self.vectors.setdefault(text_hash(text), vector.astype(np.float16))
 
-    def drop_unused(self, keep: int) -> None:
-        """Remove vectors that no chunk and no name uses, except the newest ``keep``."""
+    def drop_unused(self, keep: int) -> int:
+        """Remove vectors that no chunk and no name uses, except the newest ``keep``; return how many."""
         used = {key for each in self.documents.values() for key in (*each.text_hashes, *_names(each))}
         unused = [key for key in self.vectors if key not in used]
-        for key in unused[: max(len(unused) - keep, 0)]:
+        dropped = unused[: max(len(unused) - keep, 0)]
+        for key in dropped:
             del self.vectors[key]
+        return len(dropped)
 
     def bm25(
         self, terms: Sequence[str], scope: Scope, limit: int, must: Sequence[str] = ()
@@ -100,6 +109,15 @@ class Oracle:
         """Return how many chunks hold each of some terms."""
         held = self._terms().values()
         return {term: sum(any(each[term] for each in fields) for fields in held) for term in terms}
+
+    def holding(self, groups: Sequence[Sequence[str]], scope: Scope) -> set[Place]:
+        """Return the chunks that hold a term of every group, in whatever fields."""
+        held = {place: sum(fields, Counter[str]()) for place, fields in self._terms().items()}
+        return {
+            each
+            for each in self.places(scope)
+            if all(any(held[each][term] for term in group) for group in groups)
+        }
 
     def nearest_chunks(self, query: Query, scope: Scope, limit: int) -> list[tuple[Place, float]]:
         """Rank the chunks that have a vector."""
@@ -156,6 +174,7 @@ class Oracle:
             for key, record in self.documents.items()
             for chunk in record.chunks
             if _fits(key, record, scope) and (not depths or chunk.depth in depths)
+            if not (scope.filters.clean_only and key in self.dirty)
         ]
         return [place for _, place in sorted(found)]
 

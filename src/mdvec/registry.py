@@ -82,42 +82,21 @@ _BUILTIN = {
     # What embeds in place of this machine.
     "clusters": {"ray": "mdvec.embedding.ray_cluster:RayCluster"},
 }
-# Built-in adapters that need more packages, and the extra that installs them.
-_EXTRAS = {
-    ("buckets", "s3"): "s3",
-    ("clusters", "ray"): "ray",
-    ("stores", "postgres"): "postgres",
-    **{("vector_indexes", name): name for name in ("sqlite-vec", "lancedb", "chroma")},
-    **{
-        ("converters", name): "files"
-        for name in ("pdf", "docx", "pptx", "spreadsheet", "html", "epub", "eml", "opendocument")
-    },
+# Built-in adapters that need more packages: the extra that installs them, and modules to look for.
+_EXTRAS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("buckets", "s3"): ("s3",),
+    ("clusters", "ray"): ("ray",),
+    ("stores", "postgres"): ("postgres", "psycopg"),
+    ("vector_indexes", "sqlite-vec"): ("sqlite-vec", "sqlite_vec"),
+    ("vector_indexes", "lancedb"): ("lancedb", "lancedb", "pyarrow"),
+    ("vector_indexes", "chroma"): ("chroma", "chromadb"),
+    ("converters", "pdf"): ("files", "pypdfium2"),
+    ("converters", "docx"): ("files", "mammoth", "markdownify"),
+    ("converters", "pptx"): ("files", "pptx"),
+    ("converters", "spreadsheet"): ("files", "python_calamine"),
+    **{("converters", name): ("files", "markdownify") for name in ("html", "epub", "eml", "opendocument")},
 }
-_NEEDED_MODULES = {
-    ("stores", "postgres"): ("psycopg",),
-    ("vector_indexes", "sqlite-vec"): ("sqlite_vec",),
-    ("vector_indexes", "lancedb"): ("lancedb", "pyarrow"),
-    ("vector_indexes", "chroma"): ("chromadb",),
-    ("converters", "pdf"): ("pypdfium2",),
-    ("converters", "docx"): ("mammoth", "markdownify"),
-    ("converters", "pptx"): ("pptx",),
-    ("converters", "spreadsheet"): ("python_calamine",),
-    ("converters", "html"): ("markdownify",),
-    ("converters", "epub"): ("markdownify",),
-    ("converters", "eml"): ("markdownify",),
-    ("converters", "opendocument"): ("markdownify",),
-}
-_NOUNS = {
-    "sources": "source",
-    "chunking": "chunker",
-    "embedding": "embedding provider",
-    "rerankers": "reranker",
-    "stores": "store",
-    "vector_indexes": "vector index",
-    "buckets": "bucket",
-    "converters": "converter",
-    "clusters": "cluster",
-}
+_NOUNS = {"chunking": "chunker", "embedding": "embedding provider", "vector_indexes": "vector index"}
 _STORES_BY_SCHEME = {"postgresql": "postgres", "s3": "published"}
 _BY_PATH = ("sqlite", "published")  # named by a path, not by a scheme
 
@@ -147,7 +126,7 @@ def has(stage: str, name: str) -> bool:
 
 def is_installed(stage: str, name: str) -> bool:
     """Return True if the packages of an adapter are there; it is not imported."""
-    modules = _NEEDED_MODULES.get((stage, name), ())
+    _, *modules = _EXTRAS.get((stage, name), ("",))
     return all(importlib.util.find_spec(each) is not None for each in modules)
 
 
@@ -171,9 +150,9 @@ def load(stage: str, name: str) -> Any:
         try:
             return point.load()
         except (ImportError, AttributeError) as error:
-            msg = f"the {_NOUNS.get(stage, stage)} {name!r} cannot be loaded: {error}"
+            msg = f"the {_noun(stage)} {name!r} cannot be loaded: {error}"
             raise ConfigError(msg, hint=f"It comes from {point.value!r}; install it again.") from error
-    msg = f"there is no {_NOUNS.get(stage, stage)} {name!r}"
+    msg = f"there is no {_noun(stage)} {name!r}"
     raise ConfigError(msg, hint=f"Known: {', '.join(names(stage)) or 'none'}.")
 
 
@@ -235,13 +214,17 @@ def _entry_points(*, group: str, name: str | None = None) -> list[metadata.Entry
     return [point for point in metadata.entry_points(group=group) if name in (None, point.name)]
 
 
+def _noun(stage: str) -> str:
+    return _NOUNS.get(stage, stage.removesuffix("s"))
+
+
 def _load_builtin(stage: str, name: str, target: str) -> Any:
     module, _, attribute = target.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)
     except ImportError as error:
-        extra = _EXTRAS.get((stage, name))
-        if extra is None:
+        if (stage, name) not in _EXTRAS:
             raise
-        msg = f"the {_NOUNS.get(stage, stage)} {name!r} is not installed"
+        extra = _EXTRAS[stage, name][0]
+        msg = f"the {_noun(stage)} {name!r} is not installed"
         raise ConfigError(msg, hint=f"Install it: {install_command(extra)}") from error

@@ -271,6 +271,12 @@ class World:
         with self.store.write() as writer:
             writer.documents.delete(self.collections[collection], [path])
 
+    def mark_dirty(self, path: str, *, collection: int = 0) -> None:
+        """Mark a document as changed."""
+        self.oracle.mark_dirty(NAMES[collection], path)
+        with self.store.write() as writer:
+            writer.documents.mark_dirty(self.collections[collection], [path])
+
     def embed(self, vectors: Mapping[str, NDArray[np.float32]], space_id: SpaceId | None = None) -> None:
         """Give texts and names vectors."""
         if vectors:

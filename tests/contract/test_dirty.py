@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.contract.store_world import World, make_document, make_entry, put, read, vector_of
+from tests.contract.store_world import World, make_document, make_entry, put, read
 
 from mdvec.stores.interface import Store
-from mdvec.stores.records import VectorKind
-from mdvec.text.folding import fold_name
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
-from mdvec.types.query import Filters
 
 PATHS = ("a.md", "b/c.md", "b/d/e.md", "b.md", "bb/f.md")
-CLEAN = Filters(clean_only=True)
 
 
 @pytest.fixture
@@ -104,31 +100,3 @@ def test_collections_are_marked_apart(world: World) -> None:
         writer.documents.mark_dirty(world.first.id, ["a.md"])
     assert dirty(world.store, world.first) == ["a.md"]
     assert dirty(world.store, world.second) == []
-
-
-def test_clean_only_leaves_dirty_documents_out(world: World) -> None:
-    """Of every kind of finding: words, texts and names by meaning, places, names and tags."""
-    for path in ("a.md", "b.md"):
-        world.add(path, [f"shared {path}"], tags=("t",))
-    query = vector_of("query")
-    world.embed_toward(query, {"shared a.md": 0.9, "shared b.md": 0.5, "a.md": 0.9, "b.md": 0.5})
-    with world.store.write() as writer:
-        writer.documents.mark_dirty(world.first.id, ["a.md"])
-    documents = [world.document_id("a.md"), world.document_id("b.md")]
-    for where, expected in ((world.where(), ["a.md", "b.md"]), (world.where(CLEAN), ["b.md"])):
-        with world.store.read() as view:
-            words = [found for found, _ in view.words.bm25(["shared"], where, 5)]
-            texts = [
-                found for found, _ in view.vectors.nearest(VectorKind.TEXT, world.space_id, query, where, 5)
-            ]
-            names = [
-                found for found, _ in view.vectors.nearest(VectorKind.NAME, world.space_id, query, where, 5)
-            ]
-            places = [each.id for each in view.chunks.places_in(documents, where, 5)]
-            tags = [each.documents for each in view.documents.tags(where)]
-            called = view.documents.called(fold_name("a.md"), where)
-        for found in (words, texts, places):
-            assert [each.path for each in world.places(found)] == expected
-        assert names == documents[-len(expected) :]
-        assert tags == [len(expected)]
-        assert called == [each for each in documents[:1] if len(expected) > 1]

@@ -7,11 +7,10 @@ import sys
 from collections.abc import Sequence
 
 import pytest
-from msgspec.structs import replace
 from tests.contract.store_world import World, read
 
 from mdvec.stores.interface import Store
-from mdvec.stores.records import BM25_K1, ChunkTerms, DocumentFrequencies
+from mdvec.stores.records import BM25_K1, DocumentFrequencies
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Filters, Where
 
@@ -43,14 +42,6 @@ def test_no_score_exceeds_what_idf_allows(world: World) -> None:
     held = frequencies(world, ["猫", "犬"])
     max_score = (BM25_K1 + 1) * sum(held.idf(term) for term in held.of_term)
     assert 0.9 * max_score < best < max_score
-
-
-def test_ties_are_in_order_of_id(world: World) -> None:
-    """Equal chunks come in the order in which they were written, also in a tiny collection."""
-    ids = world.add("a.md", ["same words", "same words", "same words"])
-    found = find(world, ["same"], 2)
-    assert [chunk_id for chunk_id, _ in found] == ids[:2]
-    assert all(score > 0 for _, score in found)
 
 
 @pytest.mark.parametrize(
@@ -100,22 +91,6 @@ def holding(
     return read(world.store, lambda view: view.words.holding(groups, where or world.where(), limit=limit))
 
 
-def test_chunks_are_found_that_hold_a_term_of_every_group(world: World) -> None:
-    """In whatever fields, in order of id, of the first collection and of the second."""
-    terms = [
-        ChunkTerms("猫 犬"),
-        ChunkTerms("猫 鳥", "馬"),
-        ChunkTerms("犬 鳥"),
-    ]
-    ids = world.add("a.md", ["one", "two", "three"], terms=terms)
-    (other,) = world.add("b.md", ["猫 犬"], collection=1)
-    assert holding(world, [["猫"]]) == [ids[0], ids[1], other]
-    assert holding(world, [["猫"], ["犬", "馬"]]) == [ids[0], ids[1], other]
-    assert holding(world, [["猫"], ["犬"]], Where((world.first.id,))) == [ids[0]]
-    assert holding(world, [["猫"]], limit=2) == ids[:2]
-    assert holding(world, [["猫"], ["羊"]]) == []
-
-
 def test_a_star_stands_for_any_end_of_a_term(world: World) -> None:
     """Also of no end, and beside whole terms; a sign of a query language is a part of its term."""
     ids = world.add("a.md", ["=retry", "=retries x", 'say"retry', "retry", "reader"])
@@ -123,16 +98,3 @@ def test_a_star_stands_for_any_end_of_a_term(world: World) -> None:
     assert holding(world, [["=retry*"]]) == ids[:1]
     assert holding(world, [["=retr*", "reader"]]) == [ids[0], ids[1], ids[4]]
     assert holding(world, [['say"*']]) == [ids[2]]
-
-
-def test_filters_narrow_what_holds_terms(world: World) -> None:
-    """As they narrow a ranking: by documents, by chunks, and by what is left out."""
-    first = world.add("a.md", ["猫", "猫"], tags=("t",))
-    second = world.add("b.md", ["猫", "犬"])
-    assert holding(world, [["猫"]], world.where(Filters(tags=("t",)))) == first
-    assert holding(world, [["猫"]], replace(world.where(), hidden_chunks=frozenset(first[:1]))) == [
-        first[1],
-        second[0],
-    ]
-    among = replace(world.where(), chunks=frozenset([first[1], second[1]]))
-    assert holding(world, [["猫"]], among) == [first[1]]

@@ -77,19 +77,6 @@ def open_space(world: World, space: EmbeddingSpace) -> SpaceId:
         return writer.spaces.open(space)
 
 
-def test_nearest_first(world: World) -> None:
-    """Chunks come by falling cosine similarity, which is that of the float32 vectors to 3 digits."""
-    ids = [chunk for number in range(40) for chunk in world.add(f"{number}.md", [f"text {number}"])]
-    vectors = unit_vectors(40)
-    world.embed({f"text {number}": vectors[number] for number in range(40)})
-    cosines = vectors @ QUERY
-    found = nearest(world, limit=10)
-    assert [key for key, _ in found] == [ids[row] for row in np.argsort(-cosines)[:10]]
-    assert [near for _, near in found] == pytest.approx(sorted(cosines, reverse=True)[:10], abs=1e-3)
-    assert dict(found) == {key: near for key, near in similarities(world, ids).items() if key in dict(found)}
-    assert nearest(world, limit=0) == []
-
-
 def test_vectors_of_chunks(world: World) -> None:
     """In the order asked for; NaN for a chunk without one, or that is not there."""
     (one,) = world.add("a.md", ["one"])
@@ -133,18 +120,6 @@ def test_a_document_is_as_near_as_the_nearest_of_its_names(world: World) -> None
             1,
             0,
         )
-
-
-def test_removed_chunks_are_not_found(world: World) -> None:
-    """A vector outlives its chunk without showing in a search."""
-    kept = world.add("a.md", ["one"])
-    world.add("b.md", ["two"])
-    world.embed({"one": vector_of("one"), "two": QUERY})
-    assert len(nearest(world)) == 2
-    world.remove("b.md")
-    assert [key for key, _ in nearest(world)] == kept
-    with world.store.read() as view:
-        assert view.vectors.known(world.space_id, [text_hash("two"), text_hash("x")]) == {text_hash("two")}
 
 
 def test_spaces_are_apart(world: World) -> None:
@@ -300,22 +275,6 @@ def test_hidden_documents_leave_all_others_to_be_found(large: World, hidden: int
             50, 5 * left
         )
         assert len(view.words.bm25(["word"], where, 50)) == min(50, 5 * left)
-
-
-def test_the_vectors_of_names_are_used(world: World) -> None:
-    """They stay as long as a document is called so."""
-    world.add("a.md", ["one"], aliases=("first", "both"))
-    world.add("b.md", ["one"], aliases=("both",))
-    names = ("first", "both", "other")
-    world.embed({name: vector_of(name) for name in names})
-    with world.store.write() as writer:
-        assert writer.vectors.drop_unused() == 1
-    world.remove("a.md")
-    with world.store.write() as writer:
-        assert writer.vectors.drop_unused() == 1
-        assert writer.vectors.known(world.space_id, [text_hash(name) for name in names]) == {
-            text_hash("both")
-        }
 
 
 def test_drop_unused(world: World) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import anyio
@@ -136,34 +135,6 @@ def test_a_search_by_meaning(agent: Agent, question: str, path: str, heading: st
     assert len(answer["hits"]) == 2
     assert (answer["mode"], answer["pending_chunks"]) == ("hybrid", 0)
     assert answer["last_indexed"] is not None
-
-
-def test_a_search_is_narrowed(agent: Agent) -> None:
-    """Collections, tags, paths, depth, mode and a budget do what they say."""
-
-    def paths(**arguments: Any) -> set[str]:
-        return {
-            hit["path"]
-            for hit in agent.data("search", query="旅館 password tram", limit=50, min_score=0, **arguments)[
-                "hits"
-            ]
-        }
-
-    assert {"旅行/京都.md", "account.md", "lisbon.md"} <= paths()
-    assert "旅行/京都.md" not in paths(collections=["work"])
-    assert paths(tags=["旅行"]) == {"旅行/京都.md"}
-    assert paths(tags=["旅行", "europe"]) == {"旅行/京都.md", "lisbon.md"}
-    assert paths(tags=["旅行", "europe"], tag_match="all") == set()
-    assert paths(path="旅行/**") == {"旅行/京都.md"}
-    assert paths(depth=2) == {"旅行/京都.md", "account.md"}
-    assert agent.data("search", query="旅館", mode="lexical")["mode"] == "lexical"
-    assert agent.data("search", query="zzz qqq", mode="lexical")["hits"] == []
-    whole = agent.data("search", query="旅館", collections=["travel"], expand="document", limit=1)
-    assert "新幹線" in whole["hits"][0]["text"]
-    short = agent.data(
-        "search", query="旅館", collections=["travel"], expand="document", limit=1, max_tokens=10
-    )
-    assert len(short["hits"][0]["text"]) < len(whole["hits"][0]["text"])
 
 
 def test_a_change_is_seen_and_reindexed(world: World, agent: Agent) -> None:

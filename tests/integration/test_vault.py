@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.workspaces import written
 
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.config.presets import load_preset
@@ -93,19 +94,12 @@ Found = Callable[..., set[str]]
 def vault(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """The notes above, imported; their files are all of the same day."""
     folder = tmp_path_factory.mktemp("vault")
-    write(folder, NOTES)
+    written(folder, NOTES)
     moment = datetime(2020, 1, 1, tzinfo=UTC).timestamp()
     for path in NOTES:
         os.utime(folder / path, (moment, moment))
     with opened(folder) as workspace:
         yield workspace
-
-
-def write(folder: Path, notes: dict[str, str]) -> None:
-    """Write notes as files."""
-    for path, text in notes.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
 
 
 def opened(folder: Path) -> Workspace:
@@ -290,11 +284,11 @@ def test_callouts_are_text(vault: Workspace) -> None:
 def test_links_follow_the_notes(tmp_path: Path) -> None:
     """A note that is added later is where links to it lead, without their notes being touched."""
     folder = tmp_path / "vault"
-    write(folder, {"a/x.md": "text [[Note]]", "b/Note.md": "text"})
+    written(folder, {"a/x.md": "text [[Note]]", "b/Note.md": "text"})
     with opened(folder) as workspace:
         (link,) = workspace.links("a/x.md").links
         assert link.path == "b/Note.md"
-        write(folder, {"a/Note.md": "text"})
+        written(folder, {"a/Note.md": "text"})
         workspace.import_collection("vault")
         (link,) = workspace.links("a/x.md").links
         assert link.path == "a/Note.md"
@@ -309,7 +303,7 @@ def test_links_follow_the_notes(tmp_path: Path) -> None:
 def test_doctor_names_versions_that_cannot_be(tmp_path: Path) -> None:
     """A ``previous`` that leads nowhere and a circle are named; of the circle every note is found."""
     folder = tmp_path / "vault"
-    write(
+    written(
         folder,
         {
             "a.md": "---\nprevious: b.md\n---\ntext",
@@ -325,7 +319,7 @@ def test_doctor_names_versions_that_cannot_be(tmp_path: Path) -> None:
         assert "a.md → b.md → a.md" in notes[1].message
         assert all("previous" in each.hint for each in notes)
         assert paths(workspace, text="text") == {"a.md", "b.md", "c.md"}
-        write(folder, {"b.md": "text", "c.md": "text"})
+        written(folder, {"b.md": "text", "c.md": "text"})
         workspace.import_collection("vault")
         assert [
             each for each in workspace.doctor() if each.subject == "vault" and each.severity != "ok"
@@ -335,8 +329,8 @@ def test_doctor_names_versions_that_cannot_be(tmp_path: Path) -> None:
 
 def test_versions_of_one_collection_hide_nothing_of_another(tmp_path: Path) -> None:
     """``previous`` is about the notes of its own collection."""
-    write(tmp_path / "one", {"new.md": "---\nprevious: old.md\n---\ntext", "old.md": "text"})
-    write(tmp_path / "two", {"old.md": "text", "x.md": "text [[old]]"})
+    written(tmp_path / "one", {"new.md": "---\nprevious: old.md\n---\ntext", "old.md": "text"})
+    written(tmp_path / "two", {"old.md": "text", "x.md": "text [[old]]"})
     with opened(tmp_path / "one") as workspace:
         workspace.add_collection("second", "", str(tmp_path / "two"))
         workspace.import_collection("second")
@@ -351,7 +345,7 @@ def test_versions_of_one_collection_hide_nothing_of_another(tmp_path: Path) -> N
 
 def test_a_vault_without_its_own_folder_has_no_dot_folders_either(tmp_path: Path) -> None:
     """A repository may leave out ``.obsidian``; what is in ``.github`` is still no note."""
-    write(
+    written(
         tmp_path / "v",
         {"a.md": "# A\n", "b/.hidden/c.md": "# C\n", ".github/pull.md": "# P\n", "b/d.md": "# D\n"},
     )

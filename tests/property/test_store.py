@@ -51,11 +51,12 @@ filters = st.builds(
     depths=st.lists(st.integers(0, 3), max_size=2).map(tuple),
     updated_since_ns=st.none() | st.integers(0, 5),
     updated_until_ns=st.none() | st.integers(0, 5),
+    clean_only=st.booleans(),
 )
 path_sets = st.frozensets(st.sampled_from(PATHS), max_size=4)
 steps = st.one_of(
     st.tuples(st.just("put"), st.sampled_from(PATHS), documents),
-    st.tuples(st.just("remove"), st.sampled_from(PATHS), st.integers(0, 1)),
+    st.tuples(st.sampled_from(["remove", "mark"]), st.sampled_from(PATHS), st.integers(0, 1)),
     st.tuples(st.just("embed"), st.integers(0, 99), st.integers(1, 6)),
     st.tuples(st.just("drop"), st.integers(0, 3), st.none()),
 )
@@ -105,14 +106,15 @@ def _step(world: World, kind: str, one: Any, two: Any) -> None:
             write(world, one, two)
         case "remove":
             world.remove(one, collection=two)
+        case "mark":
+            world.mark_dirty(one, collection=two)
         case "embed":
             missing = _texts(world)
             chosen = random.Random(one).sample(missing, min(two, len(missing)))
             world.embed({text: vector_of(text, alike=0.5) for text in chosen})
         case _:
-            world.oracle.drop_unused(one)
             with world.store.write() as writer:
-                writer.vectors.drop_unused(keep=one)
+                assert writer.vectors.drop_unused(keep=one) == world.oracle.drop_unused(one)
 
 
 def _check(world: World, scope: Scope, limit: int, terms: Sequence[str], must: Sequence[str]) -> None:
@@ -131,6 +133,10 @@ def _check(world: World, scope: Scope, limit: int, terms: Sequence[str], must: S
         for required in ((), must):
             found = view.words.bm25(terms, where, limit, must=required)
             _agree(_placed(world, found), oracle.bm25(terms, scope, limit, required))
+            held = view.words.holding([terms, required or terms], where)
+            assert held == sorted(held)
+            assert {*world.places(held)} == oracle.holding([terms, required or terms], scope)
+            assert view.words.holding([terms, required or terms], where, limit=limit) == held[:limit]
         frequencies = view.words.frequencies(terms)
         assert frequencies.of_term == {
             term: count for term, count in oracle.frequencies(terms).items() if count
@@ -207,7 +213,8 @@ def _agree(found: Sequence[tuple[Any, float]], wanted: Sequence[tuple[Any, float
     hidden=st.just(frozenset()) | path_sets,
     terms=st.lists(st.sampled_from("abcxy"), min_size=1, max_size=3),
     must=st.lists(st.sampled_from("abcxy"), min_size=1, max_size=2),
-    limit=st.integers(1, 12),
+    marked=path_sets,
+    limit=st.integers(0, 12),
     few=st.sampled_from([0, 5_000]),
 )
 def test_filtered_search_finds_what_fits(
@@ -219,6 +226,7 @@ def test_filtered_search_finds_what_fits(
     hidden: frozenset[str],
     terms: list[str],
     must: list[str],
+    marked: frozenset[str],
     limit: int,
     few: int,
 ) -> None:
@@ -228,6 +236,8 @@ def test_filtered_search_finds_what_fits(
         patch.setattr("mdvec.stores.where_tables.FEW_CHUNKS", few)
         for path, document in files.items():
             _step(world, "put", path, document)
+        for path in sorted(marked):
+            _step(world, "mark", path, 0)
         missing = _texts(world)
         world.embed({text: vector_of(text, alike=0.5) for text in missing[: len(missing) * 2 // 3]})
         _check(world, scope, limit, [*terms, *must], must)
@@ -247,6 +257,7 @@ def test_what_stays_in_memory_follows_every_change(
             _check(world, Scope(NAMES), 9, ["a", "b"], ["a"])
             if few:  # else chunks that are gone may be among those that are sampled
                 _check_sample(world)
+        _check(world, Scope(NAMES, Filters(clean_only=True)), 9, ["a", "b"], ["a"])
 
 
 @given(st.text(), st.text())

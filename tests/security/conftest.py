@@ -58,3 +58,12 @@ def mdvec(home: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> Mdvec
         return Outcome(code, captured.out, captured.err)
 
     return call
+
+
+@pytest.fixture
+def index(mdvec: Mdvec, folder: Path, tmp_path: Path) -> Path:
+    """A database with one document."""
+    file = tmp_path / "index" / "index.sqlite"
+    assert mdvec("tool", "add", "-n", "notes", "-d", "x", "-s", folder, "--database", file).code == 0
+    assert mdvec("import", "-n", "notes", "--database", file).code == 0
+    return file

@@ -20,15 +20,6 @@ from mdvec.stores.sqlite.database import SqliteDatabase
 from mdvec.stores.sqlite.store import SqliteStore
 
 
-@pytest.fixture
-def index(mdvec: Mdvec, folder: Path, tmp_path: Path) -> Path:
-    """A database with one document."""
-    file = tmp_path / "index" / "index.sqlite"
-    assert mdvec("tool", "add", "-n", "notes", "-d", "x", "-s", folder, "--database", file).code == 0
-    assert mdvec("import", "-n", "notes", "--database", file).code == 0
-    return file
-
-
 def about_database(mdvec: Mdvec, index: Path) -> dict[str, Any]:
     """Return what ``mdvec doctor`` finds about a database."""
     findings = json.loads(mdvec("doctor", "--database", index, "--format", "json").out)

@@ -28,15 +28,6 @@ from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.query import Filters, SearchQuery
 
 
-@pytest.fixture
-def index(mdvec: Mdvec, folder: Path, tmp_path: Path) -> Path:
-    """A database with one document."""
-    file = tmp_path / "index" / "index.sqlite"
-    assert mdvec("tool", "add", "-n", "notes", "-d", "x", "-s", folder, "--database", file).code == 0
-    assert mdvec("import", "-n", "notes", "--database", file).code == 0
-    return file
-
-
 def change(index: Path, statement: str, *arguments: object) -> None:
     """Change rows behind the back of mdvec."""
     connection = sqlite3.connect(index)

@@ -28,15 +28,6 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def index(mdvec: Mdvec, folder: Path, tmp_path: Path) -> Path:
-    """A database with one document."""
-    file = tmp_path / "index" / "index.sqlite"
-    assert mdvec("tool", "add", "-n", "notes", "-d", "x", "-s", folder, "--database", file).code == 0
-    assert mdvec("import", "-n", "notes", "--database", file).code == 0
-    return file
-
-
-@pytest.fixture
 def locked(index: Path) -> Iterator[Path]:
     """A database while another process is in a transaction that does not end."""
     with subprocess.Popen([sys.executable, "-c", _LOCKS, index], stdin=PIPE, stdout=PIPE) as other:
