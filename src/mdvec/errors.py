@@ -308,7 +308,7 @@ class NotADatabaseError(StoreError):
 
 
 class OtherVersionError(StoreError):
-    """Another version of mdvec wrote the database, and this one cannot read it."""
+    """Another version of mdvec wrote the database, and this one can neither read nor rebuild it."""
 
     code = "other_version"
     default_hint = (

@@ -18,6 +18,7 @@ from mdvec.interfaces.http.options import server_options
 from mdvec.stores.published.dataset import publish
 from mdvec.stores.published.places import open_place
 from mdvec.stores.published.reader import PublishedSettings
+from mdvec.stores.sqlite.schema import UNRELEASED
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace import Workspace, open_workspace
 
@@ -114,9 +115,9 @@ def test_a_published_database_runs_nothing(
     assert not [*(tmp_path / "cache").rglob("*.sqlite")]
 
 
-def test_another_version_is_not_used(publisher: Publish, place: Path, tmp_path: Path) -> None:
-    """The error names both versions, and no copy stays."""
-    publisher(lambda connection: connection.pragma("user_version", 7))
+def test_another_version_is_neither_rebuilt_nor_used(publisher: Publish, place: Path, tmp_path: Path) -> None:
+    """What follows has no sources to rebuild it from; the error names both versions, and no copy stays."""
+    publisher(lambda connection: connection.pragma("user_version", UNRELEASED))
     with (
         pytest.raises(OtherVersionError, match="has format 7, and this mdvec uses format 1"),
         follow(place, tmp_path / "cache") as opened,

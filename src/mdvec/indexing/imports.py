@@ -9,7 +9,7 @@ makes the vectors that are missing. :func:`run_import` calls them in this order.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from msgspec.structs import replace
@@ -28,6 +28,7 @@ from mdvec.sources.interface import Source
 from mdvec.stores.records import DamagedRows
 from mdvec.text.quantity import quantity
 from mdvec.types.change import NEEDS_FILES
+from mdvec.types.collection import Collection
 from mdvec.types.ids import SpaceId
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 
@@ -158,8 +159,14 @@ def _embed(work: Work, embedder: Embedder, space_id: SpaceId, lost: Sequence[str
         raise DamagedDatabaseError(_about_lost(lost[0]), hint=_SEND_AGAIN) from error
     if embedded.names or embedded.texts:
         with work.write() as writer:
-            writer.vectors.drop_unused(keep=_MAX_UNUSED_VECTORS)
+            if all_were_read(writer.collections.all()):
+                writer.vectors.drop_unused(keep=_MAX_UNUSED_VECTORS)
     return embedded
+
+
+def all_were_read(collections: Iterable[Collection]) -> bool:
+    """Return True if no collection waits for an import, which after a rebuild finds its vectors here."""
+    return all(each.last_indexed_ms is not None for each in collections)
 
 
 def _about_damage(damaged: DamagedRows, *, pushed: bool, lost: Sequence[str]) -> Iterator[str]:

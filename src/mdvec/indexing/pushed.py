@@ -105,7 +105,7 @@ def pushed_sections(document: StoredDocument) -> tuple[IndexedSection, ...] | No
 
 
 def refresh_pushed(work: Work, *, rebuild: bool = False) -> list[str]:
-    """Write again what has other terms or is damaged; nothing is embedded for it.
+    """Write again what came through a rebuild, has other terms, or is damaged; nothing is embedded for it.
 
     Args:
         work: The collection, and the claim under which it is written.

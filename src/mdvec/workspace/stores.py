@@ -12,6 +12,7 @@ import msgspec
 from mdvec import registry, run
 from mdvec.errors import ConfigError, NoIndexError, StoreError
 from mdvec.indexing.embed import update_vector_index
+from mdvec.indexing.imports import all_were_read
 from mdvec.text.addresses import scheme_of
 from mdvec.text.quantity import quantity
 from mdvec.types.report import ImportMode
@@ -59,7 +60,8 @@ class Stores:
         store = self._collections.store()
         before = store.size_bytes
         with store.write() as writer:
-            writer.vectors.drop_unused()
+            if all_were_read(writer.collections.all()):
+                writer.vectors.drop_unused()
         store.compact()
         return before, store.size_bytes
 

@@ -5,5 +5,5 @@ only SQLite has. ``words.py`` searches by FTS5, ``vectors.py`` finds texts witho
 chooses the index from which the chunks inside a filter are listed; the rest of a filter is in
 ``stores/where_tables.py``. ``indexed.py`` searches through a vector index. ``schema.py`` has the tables,
 ``opening.py`` looks at the file first; ``database.py`` and ``connection.py`` run transactions;
-``claim_files.py`` locks, ``checksums.py`` finds damage, ``copying.py`` writes other files.
+``claim_files.py`` locks, ``checksums.py`` finds damage, ``copying.py`` and ``rebuild.py`` write other files.
 """

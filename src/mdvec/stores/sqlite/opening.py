@@ -12,6 +12,7 @@ from pathlib import Path
 import apsw
 from msgspec import Struct
 
+from mdvec import run
 from mdvec.errors import (
     DamagedDatabaseError,
     NotADatabaseError,
@@ -21,7 +22,8 @@ from mdvec.errors import (
 )
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Access, Connection, connect, translated
-from mdvec.stores.sqlite.schema import APPLICATION_ID, TABLES, VERSION
+from mdvec.stores.sqlite.rebuild import rebuild
+from mdvec.stores.sqlite.schema import APPLICATION_ID, TABLES, UNRELEASED, VERSION
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
@@ -48,7 +50,7 @@ class Opening(Struct, frozen=True):
 
 
 def open_first(path: Path, how: Opening) -> tuple[Connection, Access]:
-    """Open the file, making it where that is needed and possible.
+    """Open the file, making or rebuilding it where that is needed and possible.
 
     A database in a place that cannot be written is opened for reading. Other users cannot read what is made.
 
@@ -60,7 +62,7 @@ def open_first(path: Path, how: Opening) -> tuple[Connection, Access]:
         A connection, and how further ones are to be opened.
 
     Raises:
-        OtherVersionError: If another version wrote it.
+        OtherVersionError: If another version wrote it, and it cannot be rebuilt.
         ReadOnlyDatabaseError: If it would have to be made, and cannot be written.
     """
     exists = _refuse_other_files(path)
@@ -170,7 +172,7 @@ def _refuse_other_files(path: Path) -> bool:
 
 
 def _prepare(path: Path, how: Opening) -> bool:
-    """Make the tables in an empty file.
+    """Make the tables where they are not those of this version.
 
     Returns:
         Whether the file can be written.
@@ -205,28 +207,33 @@ def _version(connection: Connection, path: Path) -> int:
 
 
 def _make_tables(connection: Connection, path: Path, how: Opening) -> None:
-    """Make the tables in an empty file, in one transaction.
-
-    Raises:
-        OtherVersionError: If another version has made its own.
-    """
+    """Make the tables in an empty file, or rebuild those of another version, in one transaction."""
+    # Tables that are referred to can only be dropped while references are not enforced.
+    connection.pragma("foreign_keys", value=False)
     connection.execute("BEGIN IMMEDIATE")
+    backup: Path | None = None
     try:
         version = _version(connection, path)  # another process may have been faster
         if version == 0:
             connection.execute(TABLES)
             connection.pragma("application_id", APPLICATION_ID)
             _set_mark(connection, how.mark)
-            connection.pragma("user_version", VERSION)
+        elif version == UNRELEASED:
+            backup = rebuild(connection, path, version, follow_links=how.follow_links)
         elif version != VERSION:
             raise _other_version(path, version)
+        connection.pragma("user_version", VERSION)
         connection.execute("COMMIT")
+        if backup is not None:
+            run.log("rebuilt an index of another version", level="warning", backup=str(backup))
     except apsw.SQLError as error:  # such as a table that should not be there yet
         msg = f"{path} is damaged: it does not hold what its format says ({error})"
         raise DamagedDatabaseError(msg) from error
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+            if backup is not None:
+                backup.unlink(missing_ok=True)
 
 
 def _set_mark(connection: Connection, mark: int | None) -> None:
@@ -262,4 +269,7 @@ def _connect_for_reading(path: Path, access: Access) -> Connection:
 
 def _other_version(path: Path, version: int) -> OtherVersionError:
     """Return what to do about a database of a version that is neither read nor rebuilt here."""
-    return OtherVersionError(f"{path} has format {version}, and this mdvec uses format {VERSION}")
+    msg = f"{path} has format {version}, and this mdvec uses format {VERSION}"
+    if version == UNRELEASED:
+        return OtherVersionError(msg, hint="Run 'mdvec import' where it can be written, which rebuilds it.")
+    return OtherVersionError(msg)

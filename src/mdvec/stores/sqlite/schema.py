@@ -13,7 +13,10 @@ APPLICATION_ID = 0x6D647663
 """``mdvc`` in ASCII: what the file's header says when the file is ours."""
 
 VERSION = 1
-"""The ``PRAGMA user_version`` of these tables. 2 to 7 were used before the first release: the next is 8."""
+"""The ``PRAGMA user_version`` of these tables."""
+
+UNRELEASED = 7
+"""The version before the first release that is rebuilt; the one after 1 is 8."""
 
 # FTS5 is given terms separated by spaces. The ascii tokenizer keeps every character above U+007F
 # (so combining marks and emoji stay whole), and these characters too. It is only needed for terms

@@ -315,7 +315,10 @@ class SqliteStore:
 
 
 def _problems(connection: Connection) -> list[str]:
-    """Return problems of the file's structure, of references, and of the words of chunks."""
+    """Return problems of the file's structure, of references, and of the words of chunks.
+
+    Documents without a fingerprint came through a rebuild, and get their words when they are imported.
+    """
     found = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})")]
     found = [message for message in found if message != "ok"]
     found += [
@@ -323,7 +326,8 @@ def _problems(connection: Connection) -> list[str]:
         for row in connection.execute("PRAGMA foreign_key_check")
     ][:_MAX_PROBLEMS]
     wordless, ownerless = connection.execute(
-        """SELECT (SELECT count(*) FROM chunks WHERE id NOT IN (SELECT id FROM chunks_fts_docsize)),
+        """SELECT (SELECT count(*) FROM chunks c CROSS JOIN documents d ON d.id = c.document_id
+            WHERE c.id NOT IN (SELECT id FROM chunks_fts_docsize) AND d.fingerprint != ''),
         (SELECT count(*) FROM chunks_fts_docsize WHERE id NOT IN (SELECT id FROM chunks))"""
     ).get
     # Each segment of the word index has a page of terms; FTS5's own check does not look for it.
