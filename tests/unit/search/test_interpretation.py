@@ -30,7 +30,8 @@ _NOTES: Mapping[str, str] = {
     "retry.md": "# Retry policy\n\nA retry policy says when a request is sent again.\n",
     "python/retry.md": "# Retries in Python\n\nThe Python client retries; its policy of retry is fixed.\n",
     "archive/old.md": "---\ntags: [draft/old]\n---\n# Old plan\n\nThe **retry** policy of the first plan.\n",
-    "keep.md": "---\ntags: [ops]\nby: Jane Austen\nplace: New York\n---\n# Data retention\n\nRetention of records: seven years, "
+    "keep.md": "---\ntags: [ops]\nby: Jane Austen\nplace: New York\n---\n"
+    "# Data retention\n\nRetention of records: seven years, "
     "with a watch, with logs.\n",
     "ja/検索.md": "# 検索\n\n検索クエリの説明をする。全文検索\nエンジンの設定。\n",
     "ja/設定.md": "# 設定\n\nクエリを保存する設定の説明。\n",
