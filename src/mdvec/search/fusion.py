@@ -51,7 +51,7 @@ _FEW_STUBS = 0.5
 
 # The weight of words in an other-language chunk, where a word of the query is a name, a translation or a
 # coincidence.
-_OTHER_LANGUAGE_SHARE = 0.6
+_OTHER_LANGUAGE_SHARE = 0.8
 
 # Other-language chunks get cross-language credit if they are nearer to the query than unrelated texts: none
 # up to _ORDINARY standard deviations above these, all of it from _RELATED on. The credit of a chunk falls to
