@@ -51,8 +51,8 @@ def pretend() -> None:
     for name in module_names():
         importlib.import_module(name)
     psutil: Any = importlib.import_module("psutil")  # before this is Windows: it has a part for each system
-    anew = ("pathlib", "platformdirs", "mdvec")
-    for name in [name for name in sys.modules if name.partition(".")[0] in anew]:
+    anew = ("pathlib", "platformdirs", "mdvec", "importlib.resources", "importlib.readers")
+    for name in [name for name in sys.modules if f"{name}.".startswith(tuple(f"{each}." for each in anew))]:
         del sys.modules[name]
     sys.platform = "win32"
     os.name = "nt"

@@ -37,8 +37,8 @@ class Way(Struct):
 
 
 # Today's numbers. What raises one, and the goals, are in docs/decisions/size.md.
-SEARCH = Way(modules=53, functions=295, depth=13)
-IMPORT = Way(modules=69, functions=363, depth=17)
+SEARCH = Way(modules=53, functions=297, depth=13)
+IMPORT = Way(modules=69, functions=365, depth=17)
 
 
 def followed(call: Callable[[], object]) -> Way:
