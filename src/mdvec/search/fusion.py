@@ -99,7 +99,7 @@ def fuse(candidates: Candidates, words: Words) -> NDArray[np.float64]:
         np.where(known, z, average)
         + most_by_words(words) * share
         + EXACT_EVIDENCE * candidates.exact
-        + _NAMED_EVIDENCE * candidates.named
+        + _NAMED_EVIDENCE * (candidates.named & ~candidates.exact)
         - stub_loss * (is_stub & ~candidates.exact & ~candidates.named)
     )
     return evidence

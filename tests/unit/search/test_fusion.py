@@ -45,6 +45,8 @@ def test_what_the_query_names_is_worth_more_than_all_its_words(max_score: float)
     found = candidates({1: 0.0, 2: EXACT_EVIDENCE - 0.01}, {2: 1.0}, exact=[1])
     assert order(found, words(max_score=max_score)) == [1, 2]
     assert order(candidates({1: 0.0, 2: EXACT_EVIDENCE + 0.01}, {2: 1.0}, exact=[1])) == [2, 1]
+    # A property whose value is the query is no more than a text that holds it.
+    assert order(candidates({1: 0.0, 2: EXACT_EVIDENCE + 0.01}, {2: 1.0}, exact=[1], named=[1])) == [2, 1]
 
 
 def test_the_best_of_bad_word_matches_weighs_little() -> None:
