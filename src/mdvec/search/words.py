@@ -31,8 +31,8 @@ _MAX_TERMS = 64
 # In a Japanese query, a Latin word weighs as much as a Japanese word of four characters (three bigrams).
 _WORD_AMONG_BIGRAMS = 3
 
-# Its translations weigh less: Japanese texts have such words, too, as names of things and in code.
-_TRANSLATION_AMONG_BIGRAMS = 2
+# How often another spelling or a translation of a word counts if texts also have the word as it was typed.
+_FORM_TIMES = 0.5
 
 # A minor term scores about this share of a main term at most, since its field weighs less (FIELD_WEIGHTS).
 _MINOR_REACH = 0.5
@@ -85,7 +85,7 @@ class QueryTerm(Struct, frozen=True):
     """
 
     term: str
-    times: int = 1
+    times: float = 1.0
     reach: float = 1.0
 
     @property
@@ -114,7 +114,7 @@ def find_by_words(
         known_forms = {word: held for word in forms if (held := _known_forms(word, frequencies))}
         typed = _typed(text, query, frequencies)
         typed_terms = {each.term for each in typed}
-        more = [each for each in _of_forms(text, query, known_forms) if each.term not in typed_terms]
+        more = [each for each in _of_forms(known_forms, frequencies) if each.term not in typed_terms]
         terms: Sequence[QueryTerm] = [each for each in (*typed, *more) if each.term in frequencies.of_term]
         if not terms:
             # Half of all chunks may contain such a term, and counting them is slow: only as a last resort.
@@ -157,18 +157,21 @@ def _typed(text: str, query: QueryTerms, frequencies: DocumentFrequencies) -> li
 
 
 def _of_forms(
-    text: str, query: QueryTerms, known_forms: Mapping[WordForms, Sequence[tuple[str, ...]]]
+    known_forms: Mapping[WordForms, Sequence[tuple[str, ...]]], frequencies: DocumentFrequencies
 ) -> list[QueryTerm]:
     """Return the terms of the words in other spellings and in the other language."""
-    translated = _TRANSLATION_AMONG_BIGRAMS if _times(text, query) > 1 else 1
+    found: dict[str, float] = {}
+    for word, held in known_forms.items():
+        times = _FORM_TIMES if frequencies.of_term.keys() >= {*word.typed} else 1.0
+        for term in chain(*held):
+            found[term] = max(times, found.get(term, 0.0))
     return [
-        QueryTerm(term, translated if term.isascii() else 1, _MINOR_REACH if has_hiragana(term) else 1.0)
-        for term in dict.fromkeys(term for held in known_forms.values() for term in chain(*held))
+        QueryTerm(term, times, _MINOR_REACH if has_hiragana(term) else 1.0) for term, times in found.items()
     ]
 
 
 def _times(text: str, query: QueryTerms) -> int:
-    """Return how often a word between spaces counts."""
+    """Return how often a typed word between spaces counts."""
     return _WORD_AMONG_BIGRAMS if (query.bigrams or query.pairs) and is_unspaced_query(text) else 1
 
 
@@ -191,13 +194,16 @@ def _matched_weight(
 def _known_forms(word: WordForms, frequencies: DocumentFrequencies) -> list[tuple[str, ...]]:
     """Return the other forms of a word that texts may have: all of their terms are known.
 
-    Pairs of hiragana are parts of many words, unless one is ー; so a spelling of them alone is for words that
-    no text has as they were typed.
+    Pairs of hiragana are parts of many words, unless one is ー; so a word or a spelling of them alone has no
+    other form if texts have it as it was typed.
     """
     known = frequencies.of_term.keys()
-    is_known = known >= {*word.typed}
+    is_common = known >= {*word.typed}
     return [
-        each for each in word.others if known >= {*each} and not (is_known and all(map(is_hiragana, each)))
+        each
+        for each in word.others
+        if known >= {*each}
+        and not (is_common and any(all(map(is_hiragana, terms)) for terms in (word.typed, each)))
     ]
 
 
@@ -224,13 +230,16 @@ def _groups(
 def _ranked(
     terms: Sequence[QueryTerm], frequencies: DocumentFrequencies, view: View, *, where: Where, limit: int
 ) -> list[tuple[ChunkId, float]]:
-    every = _repeated(terms)
+    least = min((1.0, *(each.times for each in terms)))
+    every = _repeated(terms, least)
     # With few chunks the split saves nothing.
-    essential = every if view.words.holds_few(where) else _repeated(_essential(terms, frequencies, limit))
+    essential = (
+        every if view.words.holds_few(where) else _repeated(_essential(terms, frequencies, limit), least)
+    )
     found = view.words.bm25(every, where, limit, must=essential)
     if len(found) < limit and len(essential) < len(every):
         found = view.words.bm25(every, where, limit)
-    return found
+    return [(chunk, least * score) for chunk, score in found]
 
 
 def _with_gains(
@@ -330,5 +339,6 @@ def _essential(
     return terms
 
 
-def _repeated(terms: Sequence[QueryTerm]) -> list[str]:
-    return [each.term for each in terms for _ in range(each.times)]
+def _repeated(terms: Sequence[QueryTerm], least: float) -> list[str]:
+    """Return the terms, each as often as it counts in comparison with what counts least."""
+    return [each.term for each in terms for _ in range(round(each.times / least))]

@@ -28,8 +28,13 @@ _MOST_FOUND = 64
 # They stand between words, and few words of hiragana begin or end with them.
 _PARTICLES = frozenset("のをはがにでともやへか")
 
-# Words with ー are foreign, but for a few (ラーメン), and are in both kana; other words of hiragana are many.
-_KANA_WORD = f"(?<![{KATAKANA}])(?:[ァ-ヶ][ァ-ヶー]{{2,5}})(?![{KATAKANA}])|[ぁ-ゖ]{{1,3}}ー[ぁ-ゖー]*"
+# A foreign word is typed in either kana. Of hiragana it is a whole run but for a particle, or a run up to を.
+# Shorter runs are particles, and longer ones sentences.
+_KANA_WORD = (
+    f"(?<![{KATAKANA}])(?:[ァ-ヶ][ァ-ヶー]{{2,5}})(?![{KATAKANA}])"
+    f"|(?<![{HIRAGANA}{HAN}ー])[ぁ-ゖ][ぁ-ゖー]{{2,6}}?"
+    f"(?=[{''.join(sorted(_PARTICLES))}]?(?![{HIRAGANA}ー])|を)"
+)
 
 _TO_HIRAGANA = {code: code - 0x60 for code in range(ord("ァ"), ord("ヶ") + 1)}
 _TO_KATAKANA = {kana: code for code, kana in _TO_HIRAGANA.items()}
@@ -67,7 +72,7 @@ def other_spellings(text: str) -> Mapping[str, tuple[str, ...]]:
         word: (word.translate(_TO_HIRAGANA | _TO_KATAKANA),) for word in compiled(_KANA_WORD).findall(folded)
     }
     for word in _japanese_words(folded, SPELLINGS):
-        others = dict.fromkeys((*found.get(word, ()), *spellings_of(word)))
+        others = dict.fromkeys((*spellings_of(word), *found.get(word, ())))
         found[word] = tuple(each for each in others if each != word)
     return found
 

@@ -250,6 +250,25 @@ def test_a_translation_counts_as_the_word() -> None:
     assert not find(asked, Recorder({"hay": RARE})).all_known
 
 
+@pytest.mark.parametrize(
+    ("query", "known", "terms"),
+    [
+        ("花粉症", ["花粉", "粉症", "hay", "fever"], ["花粉", "花粉", "粉症", "粉症", "hay", "fever"]),
+        ("hay fever", ["hay", "fever", "花粉", "粉症"], ["hay", "hay", "fever", "fever", "花粉", "粉症"]),
+        ("打合せ", ["打ち", "ち合", "合わ", "わせ"], ["打ち", "ち合", "合わ", "わせ"]),
+        ("花粉症", ["hay", "fever"], ["hay", "fever"]),
+    ],
+)
+def test_another_form_counts_half_where_texts_have_the_word_as_typed(
+    query: str, known: list[str], terms: list[str]
+) -> None:
+    """A page and its translation, of which the one in the language of the query is wanted."""
+    recorder = Recorder(dict.fromkeys(known, RARE))
+    found = find(query, recorder)
+    assert recorder.calls[0][0] == terms
+    assert set(found.scores.values()) == {0.5 if len(terms) > len(known) else 1.0}
+
+
 def test_a_word_in_the_other_kana_counts_if_all_of_it_is_known() -> None:
     """One pair of its letters is a part of other words; a word that texts have in the other kana is known."""
     assert not find("オムツ", Recorder({"おむ": RARE})).all_known

@@ -71,6 +71,9 @@ def test_a_word_is_found_in_its_other_spellings(text: str, query: str) -> None:
         ("ネコのえさ", "ネコ", "ねこ"),
         ("かれー", "かれー", "カレー"),
         ("らーめんの店", "らーめん", "ラーメン"),
+        ("ばいおりん", "ばいおりん", "バイオリン"),
+        ("てれびを修理", "てれび", "テレビ"),
+        ("ゔぁいおりんの弦", "ゔぁいおりん", "ヴァイオリン"),
         ("﨟たけた竹の子", "竹の子", "筍"),
     ],
 )
@@ -84,7 +87,7 @@ def test_a_japanese_word_has_other_spellings(query: str, word: str, spelling: st
     [
         "an e-mail",
         "どうすればいいですか",
-        "これから先",
+        "買うまで",
         "電気料金",  # a longer word of kanji is not its parts
         "新しいものを食べすし",  # the end of a verb
     ],
