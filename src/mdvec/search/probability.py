@@ -20,7 +20,8 @@ class Evidence(NamedTuple):
 
     Attributes:
         nearness: Standard deviations above unrelated texts; 0 without a vector.
-        coverage: Share of the query's words, 0..1; a word that no text contains counts as missing.
+        coverage: Share of the query's words, 0..1; a word that no text contains counts as missing. 1 if the
+            query names the hit by a date, a value or an identifier.
         words: The evidence of words, in standard deviations.
         lead: Of a first hit, its evidence ahead of the best hit in another document that the query does not
             name, at most :data:`_MAX_LEAD` either way: more says no more. Else 0.
@@ -76,9 +77,6 @@ _MAX_LEAD = 5.0
 # Candidates beyond this number do not count: ties decide how many there are.
 _CROWD = 200
 
-# What a date, a value or an identifier is of a query, at least.
-_NAMED_COVERAGE = 0.8
-
 _SUREST = 0.99
 _NOTHING_KNOWN = 0.2  # neither words nor a vector that can be compared with unrelated texts of its model
 # Function words alone are no subject: a text that holds them word for word may be meant, and nothing is sure.
@@ -132,7 +130,8 @@ def evidence_of(
         nearness, is_across = float(candidates.above_unrelated[at]), bool(candidates.other_language[at])
         has_vector = not math.isnan(nearness)
         known = 1.0 if candidates.exact[at] else words.matched_weight
-        coverage = max(known * float(candidates.word_share[at]), _NAMED_COVERAGE * candidates.named[at])
+        is_named = float(candidates.named[at])
+        coverage = max(known * float(candidates.word_share[at]), is_named)
         evidence = Evidence(
             nearness=nearness if has_vector else 0.0,
             coverage=coverage,
