@@ -75,6 +75,10 @@ class Words(Struct, frozen=True):
     holding: frozenset[ChunkId] = frozenset()
 
 
+KnownForms = Mapping[WordForms, Sequence[tuple[str, ...]]]
+"""The words of a query with the terms of each of their other forms that texts may have."""
+
+
 class QueryTerm(Struct, frozen=True):
     """A term of the query.
 
@@ -156,9 +160,7 @@ def _typed(text: str, query: QueryTerms, frequencies: DocumentFrequencies) -> li
     return [each for each in _expanded(query, _times(text, query)) if each.term not in parts]
 
 
-def _of_forms(
-    known_forms: Mapping[WordForms, Sequence[tuple[str, ...]]], frequencies: DocumentFrequencies
-) -> list[QueryTerm]:
+def _of_forms(known_forms: KnownForms, frequencies: DocumentFrequencies) -> list[QueryTerm]:
     """Return the terms of the words in other spellings and in the other language."""
     found: dict[str, float] = {}
     for word, held in known_forms.items():
@@ -178,7 +180,7 @@ def _times(text: str, query: QueryTerms) -> int:
 def _matched_weight(
     weights: Mapping[str, float],
     typed: AbstractSet[str],
-    known_forms: Mapping[WordForms, Sequence[tuple[str, ...]]],
+    known_forms: KnownForms,
     frequencies: DocumentFrequencies,
 ) -> float:
     """Return the weight of the words that some chunk has, each in the form that weighs most."""
@@ -211,9 +213,7 @@ def _total(weights: Mapping[str, float], terms: Iterable[str]) -> float:
     return sum(weights.get(term, 0.0) for term in terms)
 
 
-def _groups(
-    text: str, query: QueryTerms, forms: Mapping[WordForms, Sequence[tuple[str, ...]]]
-) -> list[tuple[str, ...]]:
+def _groups(text: str, query: QueryTerms, forms: KnownForms) -> list[tuple[str, ...]]:
     """Return the terms of each word of a query, in whichever spelling."""
     others: dict[str, tuple[str, ...]] = {
         term: word_terms(word)
