@@ -69,7 +69,8 @@ def other_spellings(text: str) -> Mapping[str, tuple[str, ...]]:
         return {}
     folded = normalise(text)
     found: dict[str, tuple[str, ...]] = {
-        word: (word.translate(_TO_HIRAGANA | _TO_KATAKANA),) for word in compiled(_KANA_WORD).findall(folded)
+        word: (normalise(word.translate(_TO_HIRAGANA | _TO_KATAKANA)),)
+        for word in compiled(_KANA_WORD).findall(folded)
     }
     for word in _japanese_words(folded, SPELLINGS):
         others = dict.fromkeys((*spellings_of(word), *found.get(word, ())))
