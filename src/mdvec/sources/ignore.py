@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from mdvec.text.folding import nfc
+from mdvec.text.globs import around_folders, around_stars
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DOUBLE_STAR = re.compile(r"\*\*(?:/|$)")
@@ -159,11 +160,7 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 
 def _translated(pattern: str, *, is_bare: bool) -> str:
-    """Translate a pattern.
-
-    Between two ``**``, or two ``*`` of a name, the leftmost match is always good enough, since the second
-    star can match the rest. The atomic groups ``(?>…)`` use that to keep the time linear.
-    """
+    """Translate a pattern."""
     groups: list[list[str]] = [[]]
     position = 0
     while position <= len(pattern):
@@ -173,14 +170,7 @@ def _translated(pattern: str, *, is_bare: bool) -> str:
         else:
             name, position = _translated_name(pattern, position)
             groups[-1].append(name)
-    first, *others = ["/".join(group) for group in groups]
-    if not others:
-        return first
-    *middle, last = others
-    parts = [f"{first}/" if first else ""]
-    parts += [f"(?>(?:[^/]+/)*?{group}/)" for group in middle if group]
-    parts.append(f"(?:[^/]+/)*{last}" if last else ".+")
-    return "".join(parts)
+    return around_folders(groups, below=".+")
 
 
 def _translated_name(pattern: str, position: int) -> tuple[str, int]:
@@ -189,7 +179,7 @@ def _translated_name(pattern: str, position: int) -> tuple[str, int]:
     while position < len(pattern) and pattern[position] != "/":
         match pattern[position]:
             case "*":
-                pieces += [""] if pieces[-1] or len(pieces) == 1 else []
+                pieces.append("")
                 position += 1
             case "?":
                 pieces[-1] += "[^/]"
@@ -200,11 +190,7 @@ def _translated_name(pattern: str, position: int) -> tuple[str, int]:
             case _:
                 character, position = _character(pattern, position)
                 pieces[-1] += re.escape(character)
-    first, *others = pieces
-    if not others:
-        return first, position + 1
-    *middle, last = others
-    return f"{first}{''.join(f'(?>[^/]*?{piece})' for piece in middle)}[^/]*{last}", position + 1
+    return around_stars(pieces), position + 1
 
 
 def _translated_set(name: str, position: int) -> tuple[str, int]:

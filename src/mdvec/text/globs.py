@@ -15,7 +15,7 @@ string is a valid pattern: what has no meaning matches literally. Case counts.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mdvec.text.folding import nfc
 
@@ -66,6 +66,38 @@ def literal_prefix(pattern: str) -> str:
     return "".join(f"{folder}/" for folder in folders)
 
 
+def around_folders(groups: Sequence[Sequence[str]], *, below: str) -> str:
+    """Return the expression of a path from those of its names.
+
+    Between two ``**`` the leftmost place is always good enough, since the second ``**`` can take up
+    what follows; the atomic groups ``(?>…)`` say so and keep the expression from backtracking.
+
+    Args:
+        groups: The names before, between and after each ``**``.
+        below: The expression of all that a ``**`` at the end matches.
+    """
+    first, *others = ["/".join(group) for group in groups]
+    if not others:
+        return first
+    *middle, last = others
+    parts = [f"{first}/" if first else ""]
+    parts += [f"(?>(?:[^/]+/)*?{group}/)" for group in middle if group]
+    parts.append(f"(?:[^/]+/)*{last}" if last else below)
+    return "".join(parts)
+
+
+def around_stars(pieces: Sequence[str]) -> str:
+    """Return the expression of a name from those of what is before, between and after each ``*``.
+
+    It does not backtrack either; :func:`fnmatch.translate` does the same.
+    """
+    first, *others = pieces
+    if not others:
+        return first
+    *middle, last = others
+    return first + "".join(f"(?>[^/]*?{piece})" for piece in middle if piece) + f"[^/]*{last}"
+
+
 def _nothing(_path: str) -> bool:
     return False
 
@@ -87,26 +119,14 @@ def _segments(pattern: str) -> list[str]:
 
 
 def _translate(segments: list[str]) -> str:
-    """Translate to a regular expression.
-
-    Between two ``**`` the leftmost place is always good enough, since the second ``**`` can take up
-    what follows; the atomic groups ``(?>…)`` say so and keep the expression from backtracking. The same
-    holds for ``*`` inside a name (:func:`fnmatch.translate` does it too).
-    """
+    """Translate to a regular expression."""
     groups: list[list[str]] = [[]]
     for segment in segments:
         if segment == "**":
             groups.append([])
         else:
-            groups[-1].append(segment)
-    first, *others = ["/".join(map(_translate_name, group)) for group in groups]
-    if not others:
-        return first
-    *middle, last = others
-    parts = [f"{first}/" if first else ""]
-    parts += [f"(?>(?:[^/]+/)*?{group}/)" for group in middle]
-    parts.append(f"(?:[^/]+/)*{last}" if last else ".*")
-    return "".join(parts)
+            groups[-1].append(_translate_name(segment))
+    return around_folders(groups, below=".*")
 
 
 def _translate_name(name: str) -> str:
@@ -135,11 +155,7 @@ def _translated(name: str, *, sets: bool) -> str:
             case character:
                 pieces[-1] += re.escape(character)
                 position += 1
-    first, *others = pieces
-    if not others:
-        return first
-    *middle, last = others
-    return first + "".join(f"(?>[^/]*?{piece})" for piece in middle if piece) + f"[^/]*{last}"
+    return around_stars(pieces)
 
 
 def _translate_set(name: str, start: int) -> tuple[str, int]:
