@@ -57,11 +57,10 @@ def _follow(scan: Scan, link: SymbolicLink) -> str | None:
     target = inside(real, scan.root)
     if target is None:
         return _follow_outside(scan, link, real, status)
-    if stat.S_ISDIR(status.st_mode):
-        return _follow_to_folder(scan, link, target)
-    if not stat.S_ISREG(status.st_mode):
+    is_folder = stat.S_ISDIR(status.st_mode)
+    if not (is_folder or stat.S_ISREG(status.st_mode)):
         return irregular(status.st_mode)
-    return _follow_to_file(scan, link, target, status)
+    return _follow_inside(scan, link, f"{target}/" if is_folder and target else target, status)
 
 
 def _follow_outside(scan: Scan, link: SymbolicLink, real: str, status: os.stat_result) -> str | None:
@@ -86,32 +85,26 @@ def _follow_outside(scan: Scan, link: SymbolicLink, real: str, status: os.stat_r
     return None
 
 
-def _follow_to_file(scan: Scan, link: SymbolicLink, target: str, status: os.stat_result) -> str | None:
-    if scan.listed is not None and target in scan.listed:
-        return f"same file as {scan.listed[target]}"
-    rule = scan.rule(link.name, link.path, link.folder)
-    if rule is not None:
-        return rule
-    rule, _ = _judge_target(scan, target, is_folder=False)
-    if rule is not None:
-        return f"link to {_shown(target)}, which is left out ({rule})"
-    scan.take(link.path, status, locator=link.folder.locator + link.name, real=target)
-    return None
-
-
-def _follow_to_folder(scan: Scan, link: SymbolicLink, target: str) -> str | None:
-    real = f"{target}/" if target else ""
-    if link.folder.real.startswith(real):
+def _follow_inside(scan: Scan, link: SymbolicLink, real: str, status: os.stat_result) -> str | None:
+    """List the target of a link in the root; that of a folder ends in ``/`` or is empty."""
+    slash = "/" if stat.S_ISDIR(status.st_mode) else ""
+    if slash and link.folder.real.startswith(real):
         return "link back to a folder above it"
-    if real in scan.entered:
+    if slash and real in scan.entered:
         return f"same folder as {scan.entered[real].path}"
-    rule = scan.rule(link.name, f"{link.path}/", link.folder)
+    if not slash and scan.listed is not None and real in scan.listed:
+        return f"same file as {scan.listed[real]}"
+    rule = scan.rule(link.name, link.path + slash, link.folder)
     if rule is not None:
         return rule
-    rule, parent = _judge_target(scan, target, is_folder=True)
+    rule, parent = _judge_target(scan, real.removesuffix("/"), is_folder=bool(slash))
     if rule is not None:
         return f"link to {_shown(real)}, which is left out ({rule})"
-    scan.walk(Folder(f"{link.path}/", f"{link.folder.locator}{link.name}/", real, parent.rules))
+    locator = f"{link.folder.locator}{link.name}{slash}"
+    if slash:
+        scan.walk(Folder(f"{link.path}/", locator, real, parent.rules))
+    else:
+        scan.take(link.path, status, locator=locator, real=real)
     return None
 
 
