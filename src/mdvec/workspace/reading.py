@@ -164,9 +164,13 @@ def _lines_called(document: StoredDocument, parsed: Document, name: str) -> Line
         if section is None:
             return lines
     # A comment at the end belongs to the section.
-    text = with_comments(document.body, document.comments)[section.start : section.subtree_end].rstrip()
-    first = document.body.count("\n", 0, section.start) + 1
-    return first, first + text.count("\n")
+    return _lines_of(with_comments(document.body, document.comments), section.start, section.subtree_end)
+
+
+def _lines_of(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the first and the last line of a part of a text; blank ones at its end do not count."""
+    first = text.count("\n", 0, start) + 1
+    return first, first + text[start:end].rstrip().count("\n")
 
 
 def _named_path(section: Section, parsed: Document) -> str:
@@ -180,8 +184,7 @@ def _lines_of_place(document: StoredDocument, name: str) -> Lines | None:
     places = [*places_of(document.comments), (len(document.body), "")]
     for (start, place), (end, _) in pairwise(places):
         if place.casefold().lstrip("#") in (wanted, name.casefold()):
-            first = document.body.count("\n", 0, start) + 1
-            return first, first + document.body[start:end].rstrip().count("\n")
+            return _lines_of(document.body, start, end)
     return None
 
 
@@ -193,9 +196,7 @@ def _lines_of_block(parsed: Document, name: str) -> Lines | None:
         return None
     spans = [(each.start, each.end) for each in parsed.blocks if each.start <= found.start()]
     alone = len(spans) > 1 and parsed.body[slice(*spans[-1])].strip() == name
-    start, end = spans[-2 if alone else -1]
-    first = parsed.body.count("\n", 0, start) + 1
-    return first, first + parsed.body[start:end].rstrip().count("\n")
+    return _lines_of(parsed.body, *spans[-2 if alone else -1])
 
 
 def _id_of(section: Section, body: str) -> str:
@@ -223,8 +224,7 @@ def outline_of(document: StoredDocument) -> Outline:
 
 
 def _outline_section(section: Section, numbers: Mapping[int, int], body: str) -> OutlineSection:
-    text = body[section.start : section.end]
-    first = body.count("\n", 0, section.start) + 1
+    first, last = _lines_of(body, section.start, section.end)
     parent = None if section.parent is None else numbers[section.parent]
     return OutlineSection(
         order=numbers[section.ordinal],
@@ -232,8 +232,8 @@ def _outline_section(section: Section, numbers: Mapping[int, int], body: str) ->
         depth=min(section.level, MAX_DEPTH),
         heading=section.heading,
         start_line=first,
-        end_line=first + text.rstrip().count("\n"),
-        tokens=estimate_token_count(text),
+        end_line=last,
+        tokens=estimate_token_count(body[section.start : section.end]),
     )
 
 
