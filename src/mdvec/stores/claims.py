@@ -75,17 +75,14 @@ class Claims(ABC, Generic[H]):
         """Release a claim, if it is held."""
 
     @contextmanager
-    def hold(self, claim: Claim, *, wait_s: float) -> Iterator[Claim]:
-        """Wait for a claim and hold it for as long as the context lasts.
-
-        Args:
-            claim: The claim.
-            wait_s: How long to wait, in seconds.
+    def hold(self, collection: Collection | None, purpose: str, *, wait_s: float) -> Iterator[Claim]:
+        """Wait for a claim and hold it for as long as the context lasts; see ``Store.claim``.
 
         Raises:
             WriterBusyError: If it is still claimed then; the message names who, since when and how far.
             ImportStoppedError: If the run is cancelled meanwhile.
         """
+        claim = Claim(collection, purpose, wait_s)
         deadline = time.monotonic() + wait_s
         while (activity := self._take(claim)) is not None:
             left_s = deadline - time.monotonic()

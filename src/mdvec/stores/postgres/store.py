@@ -282,7 +282,7 @@ class PostgresStore:
     def claim(
         self, collection: Collection | None, purpose: str, *, wait_s: float
     ) -> AbstractContextManager[Claim]:
-        return self._claims.hold(Claim(collection, purpose, wait_s), wait_s=wait_s)
+        return self._claims.hold(collection, purpose, wait_s=wait_s)
 
     def check(self) -> list[StoreError]:
         """Look for pages that the server cannot read, and for rows that contradict each other."""

@@ -51,7 +51,7 @@ class FileClaims(Claims[FileIO]):
         if (
             file is None
             or not locks.is_at(file, self._file(claim.collection_id))
-            or _is_gone(connection, claim)
+            or is_gone(connection, claim)
         ):
             raise claim.lost()
         _show(file, claim)
@@ -102,17 +102,8 @@ class FileClaims(Claims[FileIO]):
             return _unknown(name)
 
 
-def require_collection(connection: Connection, claim: Claim) -> None:
-    """Check that the collection of a claim is there.
-
-    Raises:
-        CollectionNotFoundError: If it was deleted.
-    """
-    if _is_gone(connection, claim):
-        raise claim.deleted()
-
-
-def _is_gone(connection: Connection, claim: Claim) -> bool:
+def is_gone(connection: Connection, claim: Claim) -> bool:
+    """Return True if the collection of a claim was deleted."""
     exists = "SELECT ? IS NULL OR EXISTS(SELECT 1 FROM collections WHERE id = ?)"
     return not connection.execute(exists, (claim.collection_id, claim.collection_id)).get
 

@@ -22,7 +22,7 @@ from mdvec.stores.sqlite.checksums import (
     REPAIR_HINT,
     damaged_rows,
 )
-from mdvec.stores.sqlite.claim_files import FileClaims, require_collection
+from mdvec.stores.sqlite.claim_files import FileClaims, is_gone
 from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Connection
 from mdvec.stores.sqlite.database import SqliteDatabase, SqliteTables
 from mdvec.stores.sqlite.opening import Opening, read_mark, read_spaces
@@ -248,10 +248,10 @@ class SqliteStore:
     @contextmanager
     def claim(self, collection: Collection | None, purpose: str, *, wait_s: float) -> Iterator[Claim]:
         self._database.require_writable()
-        claim = Claim(collection, purpose, wait_s)
-        with self._claims.hold(claim, wait_s=wait_s):
+        with self._claims.hold(collection, purpose, wait_s=wait_s) as claim:
             with self._database.reading() as connection:
-                require_collection(connection, claim)
+                if is_gone(connection, claim):
+                    raise claim.deleted()
             yield claim
 
     def make_vector_indexes(self) -> None:
