@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Collection as Group
 from contextlib import AbstractContextManager
 from itertools import chain
+from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -42,6 +43,7 @@ _LEFT_OUT = (
     f"{SourceEmptyError.default_hint}"
 )
 _MAX_CONTEXT_FILES = 200  # contexts are stored with the collection, and read with it
+_path = attrgetter("path")
 
 
 class Changes(Struct, frozen=True):
@@ -339,9 +341,11 @@ def compare(
         if as_known and (entry.content_hash is not None or entry.path not in look_at):
             unchanged += 1
             continue
+        # No document that it may equal has its size: then its content is not read.
         sizes = missing_sizes if document is None else {document.size}
+        is_new_size = entry.content_hash is None and not sizes & {entry.size, None}
         is_cut_anew = document is not None and document.fingerprint != fingerprint
-        if is_cut_anew or not (as_known or _may_be_known(entry, sizes)):
+        if is_cut_anew or (is_new_size and not as_known):
             (new if document is None else changed).append(entry)
             continue
         digest = hash_of(entry)
@@ -394,15 +398,6 @@ def _is_as_known(entry: SourceEntry, document: KnownDocument | None, fingerprint
     if entry.content_hash is not None:
         return document.content_hash == entry.content_hash
     return document.mtime_ns == entry.mtime_ns and document.size == entry.size
-
-
-def _may_be_known(entry: SourceEntry, sizes: Group[int | None]) -> bool:
-    """Return False if no document that an entry may equal has its size."""
-    return entry.content_hash is not None or entry.size in sizes or None in sizes
-
-
-def _path(item: SourceEntry | KnownDocument) -> str:
-    return item.path
 
 
 def _missing(listing: Listing, known: Mapping[str, KnownDocument]) -> tuple[KnownDocument, ...]:
