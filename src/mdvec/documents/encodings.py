@@ -195,7 +195,7 @@ def _decode_legacy(raw: bytes) -> Decoded | None:
     if cyrillic := _cyrillic(sample):
         return _guessed(_normalise(raw.decode(cyrillic, "replace")), cyrillic)
     japanese = guess_encoding(sample)
-    found = _finish(decode_japanese(raw, japanese), japanese.value) if japanese else None
+    found = _finish(decode_japanese(raw, japanese), japanese) if japanese else None
     # Chinese and Korean encodings have other characters at the places of kanji, and hardly any kana.
     if found is not None and _KANA.search(found.text):
         return found

@@ -10,7 +10,6 @@ from __future__ import annotations
 import codecs
 import re
 from collections import Counter
-from enum import StrEnum
 from functools import cache
 
 _REPLACEMENT = "\ufffd"
@@ -42,41 +41,38 @@ _JIS_TO_EUC = bytes.maketrans(_JIS_PRINTABLE, bytes(range(0xA1, 0xFF)))
 _ESCAPE = re.compile(rb"(\x1b(?:\$[@B]|\$\([@BD]|\([BJHI]))")
 
 
-class JapaneseEncoding(StrEnum):
-    """An 8-bit encoding of Japanese."""
-
-    EUC_JP = "euc-jp"
-    SHIFT_JIS = "shift_jis"
+_EUC_JP = "euc-jp"
+_SHIFT_JIS = "shift_jis"
 
 
-def guess_encoding(sample: bytes) -> JapaneseEncoding | None:
+def guess_encoding(sample: bytes) -> str:
     """Find the encoding in which bytes read as Japanese.
 
     Args:
         sample: Bytes that are not all ASCII, best cut at line ends.
 
     Returns:
-        The encoding; None when neither makes sense of the bytes.
+        ``euc-jp`` or ``shift_jis``; empty when neither makes sense of the bytes.
     """
     euc, shift_jis = decode_euc_jp(sample), decode_shift_jis(sample)
     if _is_half_width_kana(euc) and not _KANA.search(shift_jis):
-        return JapaneseEncoding.EUC_JP
+        return _EUC_JP
     if _is_half_width_kana(shift_jis) and not _KANA.search(euc):
         length = len(_BEYOND_ASCII.findall(shift_jis))
         if length >= _MIN_HALF_WIDTH_CHARS or _REPLACEMENT in euc:
-            return JapaneseEncoding.SHIFT_JIS
+            return _SHIFT_JIS
     likeness, text, encoding = max(
-        (japanese_likeness(euc), euc, JapaneseEncoding.EUC_JP),
-        (japanese_likeness(shift_jis), shift_jis, JapaneseEncoding.SHIFT_JIS),
+        (japanese_likeness(euc), euc, _EUC_JP),
+        (japanese_likeness(shift_jis), shift_jis, _SHIFT_JIS),
     )
     is_long = len(_BEYOND_ASCII.findall(text)) > _MAX_CHARS_WITHOUT_KANA
     needed = _MIN_LIKENESS_WITHOUT_KANA if is_long and not _KANA.search(text) else _MIN_LIKENESS
-    return encoding if likeness >= needed else None
+    return encoding if likeness >= needed else ""
 
 
-def decode_japanese(raw: bytes, encoding: JapaneseEncoding) -> str:
+def decode_japanese(raw: bytes, encoding: str) -> str:
     """Decode with the encoding found by :func:`guess_encoding`; what is invalid becomes U+FFFD."""
-    return decode_euc_jp(raw) if encoding is JapaneseEncoding.EUC_JP else decode_shift_jis(raw)
+    return decode_euc_jp(raw) if encoding == _EUC_JP else decode_shift_jis(raw)
 
 
 def decode_shift_jis(raw: bytes) -> str:

@@ -78,7 +78,7 @@ class SentenceTransformersEngine:
         with _cannot_run(self._folder, self._section, runs_code=self._runs_code):
             vectors: NDArray[np.float32] = self._model.encode(
                 [clean(text) for text in texts],
-                prompt=self._prompts.of(role),
+                prompt=self._prompts[role],
                 batch_size=len(texts),
                 show_progress_bar=False,
                 convert_to_numpy=True,

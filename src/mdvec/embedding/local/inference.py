@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
-
-from msgspec import Struct
 
 from mdvec.embedding.interface import Role
 
@@ -14,15 +12,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Prompts(Struct, frozen=True):
-    """The prefixes of texts."""
-
-    query: str = ""
-    document: str = ""
-
-    def of(self, role: Role) -> str:
-        """Return the one of a role."""
-        return self.query if role is Role.QUERY else self.document
+Prompts = Mapping[Role, str]
+"""The prefixes of texts."""
 
 
 class Engine(Protocol):

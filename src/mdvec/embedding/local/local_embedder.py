@@ -92,7 +92,8 @@ class LocalEmbedder(LocalModel[Engine], Embedder):
             raise ConfigError(msg, hint=f"Name it: {self._provider}:{self._files.name}@DIMENSION.")
         if own is not None and self._wanted_dimension is not None:
             check_dimension(self._files.name, self._wanted_dimension, own)
-        prepared = f"{self._prompts.query}\0{self._prompts.document}\0{self._layout.max_tokens}"
+        prompts = self._prompts
+        prepared = f"{prompts[Role.QUERY]}\0{prompts[Role.DOCUMENT]}\0{self._layout.max_tokens}"
         digest = hashlib.sha256(prepared.encode("utf-8", "surrogatepass")).hexdigest()
         return EmbeddingSpace(
             provider=self._provider,
@@ -126,7 +127,7 @@ class LocalEmbedder(LocalModel[Engine], Embedder):
 
     @cached_property
     def _max_tokens(self) -> int:
-        prompts = (self._prompts.query, self._prompts.document)
+        prompts = self._prompts.values()
         tokenizer = self._ready_tokenizer()
         if tokenizer is None:
             taken = _UNKNOWN_MARKERS + max(2 * len(prompt) for prompt in prompts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mdvec.embedding.interface import Runtime
+from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.local.files import locate
 from mdvec.embedding.local.inference import Engine, Prompts
 from mdvec.embedding.local.local_embedder import LocalEmbedder, check_dimension
@@ -57,7 +57,7 @@ def make_plamo(
             name, hub_dir=hub_dir, revision=revision, offline=offline, section=f"embedding.{PROVIDER}"
         ),
         dimension=dimension,
-        prompts=lambda _layout: Prompts(),
+        prompts=lambda _layout: dict.fromkeys(Role, ""),
         open_engine=open_engine,
         batch_size=batch_size,
         reserved_tokens=_INSTRUCTION_TOKENS,

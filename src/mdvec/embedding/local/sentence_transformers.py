@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from mdvec.embedding.interface import Runtime
+from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.local.files import locate
 from mdvec.embedding.local.inference import Engine, Prompts
 from mdvec.embedding.local.layout import Layout
@@ -114,10 +114,10 @@ def _prompts(
     """Return the configured prefixes, else the known ones of the model, else those in its files."""
     query = known.query_prefix if known is not None else layout.query_prompt or ""
     passage = known.document_prefix if known is not None else layout.document_prompt or ""
-    return Prompts(
-        query if query_prefix is None else query_prefix,
-        passage if document_prefix is None else document_prefix,
-    )
+    return {
+        Role.QUERY: query if query_prefix is None else query_prefix,
+        Role.DOCUMENT: passage if document_prefix is None else document_prefix,
+    }
 
 
 def _known_model(name: str) -> _KnownModel | None:
