@@ -64,10 +64,6 @@ class RetryPolicy(Struct, frozen=True):
     max_wait_s: float = 900.0
 
 
-def _no_own_way(_response: Response) -> float | None:
-    return None
-
-
 class HttpClient:
     """A service at one address. Threads may share it; a wait that the service requests holds for all of them.
 
@@ -83,7 +79,7 @@ class HttpClient:
         timeout_s: float = 60.0,
         max_bytes: int = DEFAULT_MAX_BYTES,
         retry: RetryPolicy | None = None,
-        retry_after: Callable[[Response], float | None] = _no_own_way,
+        retry_after: Callable[[Response], float | None] = lambda _: None,
         clock: Clock | None = None,
     ) -> None:
         """Prepare a client; nothing is sent.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from itertools import groupby, islice
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -132,11 +132,5 @@ def batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
     """
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     for length, same in groupby(order, key=lambda index: lengths[index]):
-        yield from _batched(same, max(1, max_tokens // length))
-
-
-def _batched(indices: Iterable[int], size: int) -> Iterator[list[int]]:
-    """Cut into lists of a size; the last may be shorter."""
-    rest = iter(indices)
-    while batch := list(islice(rest, size)):
-        yield batch
+        indices, size = list(same), max(1, max_tokens // length)
+        yield from (indices[start : start + size] for start in range(0, len(indices), size))
