@@ -21,6 +21,7 @@ from mdvec.errors import (
     WorkspaceClosedError,
 )
 from mdvec.files import inside
+from mdvec.settings import set_only
 from mdvec.stores.interface import Store, View
 from mdvec.stores.pool import closed_on_error
 from mdvec.text.folding import nfc, spelled
@@ -45,7 +46,7 @@ from mdvec.workspace.database import (
     register_folder,
     registered,
 )
-from mdvec.workspace.stages import Stages, set_only
+from mdvec.workspace.stages import Stages
 
 if TYPE_CHECKING:
     from mdvec.config.presets import Preset

@@ -13,6 +13,7 @@ from mdvec.config.schema import PriceSettings
 from mdvec.embedding.interface import Cluster
 from mdvec.errors import ConfigError, EmbeddingError, SourceError, UsageError, sentences
 from mdvec.indexing.work import Work
+from mdvec.settings import set_only
 from mdvec.stores.interface import Store, View, Writer
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, parse_embedding_spec
 from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange, ModelChangeOutcome
@@ -20,7 +21,7 @@ from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 from mdvec.types.space import EmbeddingSpace
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.database import DatabasePlace
-from mdvec.workspace.stages import Model, ModelPool, Stages, set_only
+from mdvec.workspace.stages import Model, ModelPool, Stages
 
 
 class Models:
@@ -44,8 +45,7 @@ class Models:
     @property
     def reranker(self) -> str:
         """The reranker, as it is configured; empty for none."""
-        reranker = self._stages.models.reranker
-        return "" if reranker is None else reranker.spec
+        return self._stages.models.reranker_spec
 
     def known(self) -> list[ListedModel]:
         """Return the models that are known, and those that collections use besides."""

@@ -18,7 +18,7 @@ from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.config.trust import refuse_code_of_publisher
 from mdvec.documents import PARSER_VERSION
 from mdvec.embedding.interface import Cluster, Embedder, EmbedderFactory, Runtime
-from mdvec.embedding.reranker import OnDemandReranker
+from mdvec.embedding.reranker import ConfiguredReranker, make_reranker
 from mdvec.errors import (
     ConfigError,
     EmbedderUnavailableError,
@@ -30,7 +30,7 @@ from mdvec.errors import (
 from mdvec.indexing.work import Recipe
 from mdvec.machine import available_cores
 from mdvec.search.query_vectors import SearchedCollection
-from mdvec.settings import as_arguments, settings_kind
+from mdvec.settings import as_arguments, set_only, settings_kind
 from mdvec.sources.interface import Source, SourceFactory
 from mdvec.stores.interface import View
 from mdvec.text.tokens import estimate_token_ends
@@ -150,7 +150,8 @@ class ModelPool:
     :meth:`for_` is the way to a model; :meth:`check` also tries it.
 
     Attributes:
-        reranker: The reranker; None if none is configured.
+        reranker_spec: The reranker as it is configured, ``PROVIDER[:MODEL]``; empty for none.
+        small_only: Whether a model too large for each process to have is refused, by a RuntimeError.
     """
 
     def __init__(self, config: Config, override: Embedder | None, location: str = "") -> None:
@@ -160,17 +161,28 @@ class ModelPool:
         self._guard = threading.Lock()
         self._models: dict[EmbeddingSpec, Model] = {}
         self._cluster: Cluster | None = None
-        self._small_only = False
+        self.small_only = False
         self._closed = False
-        self.reranker: OnDemandReranker | None = None
-        if config.search.rerank is not None:
-            self.reranker = OnDemandReranker(
-                config.search.rerank,
-                **as_arguments(config.rerank),
-                threads=config.embedding.threads,
-                settings_of=config.arguments,
-                price_of=lambda spec: price_of(spec, config.prices),
-            )
+        self.reranker_spec = config.search.rerank or ""
+        self._reranker: ConfiguredReranker | None = None
+
+    def reranker(self) -> ConfiguredReranker | None:
+        """Return the reranker, which is made once; None if none is configured. Nothing is loaded or sent.
+
+        Raises:
+            ConfigError: If there is no such reranker, or a setting of it is impossible.
+        """
+        config = self._config
+        with self._guard:
+            if self._reranker is None and self.reranker_spec:
+                self._reranker = make_reranker(
+                    self.reranker_spec,
+                    **as_arguments(config.rerank),
+                    threads=config.embedding.threads,
+                    settings_of=config.arguments,
+                    price_of=lambda spec: price_of(spec, config.prices),
+                )
+            return self._reranker
 
     @property
     def configured(self) -> EmbeddingSpec:
@@ -186,13 +198,12 @@ class ModelPool:
     @property
     def are_small(self) -> bool:
         """Whether other processes may have all the models that were needed here."""
-        if self._override is not None or not (self.reranker is None or self.reranker.is_small):
+        if self._override is not None:
             return False
-        return all(each.known().is_small for each in [*self._models.values()])
-
-    def use_small_only(self) -> None:
-        """Refuse, by a RuntimeError, to make a model too large for each process to have."""
-        self._small_only = True
+        made = self.reranker()
+        return (made is None or made.reranker.is_small) and all(
+            each.known().is_small for each in [*self._models.values()]
+        )
 
     def use_cluster(self, cluster: Cluster) -> None:
         """Embed the passages of all models on a cluster from now on."""
@@ -223,7 +234,7 @@ class ModelPool:
                     raise
                 problem = EmbedderUnavailableError(str(error), hint=suggestion(wanted) or error.hint)
                 return Model(wanted, None, problem)
-            if self._small_only and not made.is_small:
+            if self.small_only and not made.is_small:
                 msg = f"{wanted} is for one process alone"
                 raise RuntimeError(msg)
             model = Model(wanted, made, made.problem, is_given=self._override is not None)
@@ -254,7 +265,7 @@ class ModelPool:
     def unload(self, *, idle_s: float) -> bool:
         """Free the memory of models that were not used for so many seconds; return whether any was freed."""
         made = [self._override] if self._override else [each.known() for each in [*self._models.values()]]
-        freed = self.reranker is not None and self.reranker.unload(idle_s=idle_s)
+        freed = self._reranker is not None and self._reranker.reranker.unload(idle_s=idle_s)
         return sum(embedder.unload(idle_s=idle_s) for embedder in made) > 0 or freed
 
     def close(self) -> None:
@@ -488,8 +499,3 @@ def _parse(path: str, text: str, *, versions: bool) -> Document:
 def _sizes_of(chunker: ChunkerFactory) -> set[str]:
     """Return the sizes of a collection that a chunker declares to know."""
     return {*settings_kind(chunker).__struct_fields__} & {*_SIZES}
-
-
-def set_only(**options: object) -> dict[str, Any]:
-    """Return the options that are not None: for the others a default holds."""
-    return {name: value for name, value in options.items() if value is not None}

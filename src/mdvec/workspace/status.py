@@ -272,10 +272,10 @@ def _try_model(stages: Stages, spec: EmbeddingSpec | None) -> Finding:
 
 def _about_reranker(stages: Stages) -> Iterator[Finding]:
     """Say whether the configured reranker can be used; nothing is loaded or sent."""
-    if stages.models.reranker is None:
-        return
     try:
-        made = stages.models.reranker.ready()
+        made = stages.models.reranker()
+        if made is None:
+            return
         if made.reranker.problem is not None:
             raise made.reranker.problem
         yield Finding(Severity.OK, "reranker", made.name)

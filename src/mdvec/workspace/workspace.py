@@ -21,6 +21,7 @@ from mdvec.errors import ImportStoppedError, SourceError, StoreError, UsageError
 from mdvec.search.filters import narrowed
 from mdvec.search.hits import is_stale
 from mdvec.search.search import Search, recorded_search, search
+from mdvec.settings import set_only
 from mdvec.stores.records import StoredChunk
 from mdvec.types.collection import Collection, SearchDefaults
 from mdvec.types.document import Lines
@@ -45,7 +46,7 @@ from mdvec.workspace.models import Models
 from mdvec.workspace.pages import Browse, Pages
 from mdvec.workspace.reading import find
 from mdvec.workspace.sections import Sections
-from mdvec.workspace.stages import Stages, set_only
+from mdvec.workspace.stages import Stages
 from mdvec.workspace.status import describe_all, explaining
 from mdvec.workspace.stores import Stores
 
@@ -293,9 +294,7 @@ class Workspace:
         with self._collections.read() as view:
             chosen = self._collections.chosen(asked.query.collections, view)
             searched = [self._stages.searched(each, view) for each in chosen]
-            reranker = self._stages.models.reranker
-            ready = None if reranker is None else reranker.ready()
-            return search(asked, searched, view, self._collections, ready)
+            return search(asked, searched, view, self._collections, self._stages.models.reranker())
 
     def opened_elsewhere(self) -> Callable[[], Workspace]:
         """Return what opens the database in another process, where it must exist."""
@@ -303,7 +302,7 @@ class Workspace:
 
     def use_small_models_only(self) -> None:
         """Refuse, by a RuntimeError, searches that need a large model."""
-        self._stages.models.use_small_only()
+        self._stages.models.small_only = True
 
     def read(
         self,
