@@ -10,7 +10,15 @@ import msgspec
 from msgspec import Struct
 
 from mdvec.embedding.interface import Role, Runtime
-from mdvec.embedding.remote.provider import ApiKey, Limits, Request, Service, ServiceSettings, usable
+from mdvec.embedding.remote.provider import (
+    ApiKey,
+    Limits,
+    Provider,
+    Request,
+    Service,
+    ServiceSettings,
+    usable,
+)
 from mdvec.embedding.remote.remote_embedder import RemoteEmbedder
 from mdvec.embedding.remote.vectors import RawVector, parse_as
 from mdvec.embedding.windows import Window
@@ -58,18 +66,14 @@ class _Response(msgspec.Struct, frozen=True):
     embeddings: list[_Embedding]
 
 
-class GeminiProvider(Struct, frozen=True):
+class GeminiProvider(Provider, frozen=True):
     """Speaks ``batchEmbedContents``; see :class:`mdvec.embedding.remote.provider.Provider`.
 
     Attributes:
-        service: The service and its model.
         has_task_types: Whether the role of a text is a parameter.
-        base_url: Address of the service.
     """
 
-    service: Service
     has_task_types: bool
-    base_url: str
 
     def address(self, key: str) -> str:  # noqa: ARG002 - the same for every key
         """Return the address with the API's version, unless the configured one has a version."""
@@ -144,5 +148,5 @@ def make_gemini(
         limits=Limits(usable(facts.text_tokens, taken=_TITLE_TOKENS), _BATCH_TEXTS, _BATCH_TOKENS),
         known_models=tuple(_MODELS),
     )
-    provider = GeminiProvider(service, facts.has_task_types, chosen.base_url or _ADDRESS)
+    provider = GeminiProvider(service, chosen.base_url or _ADDRESS, facts.has_task_types)
     return RemoteEmbedder(provider, chosen)

@@ -15,13 +15,13 @@ from mdvec.embedding.remote.provider import (
     ApiKey,
     DimensionParameter,
     Limits,
+    Provider,
     Request,
     Service,
     ServiceSettings,
     usable,
 )
 from mdvec.embedding.remote.remote_embedder import RemoteEmbedder
-from mdvec.embedding.remote.vectors import RawVector, parse_indexed
 from mdvec.embedding.windows import Window
 from mdvec.errors import ConfigError
 from mdvec.net.response import Response
@@ -89,26 +89,14 @@ class Preparation(Struct, frozen=True):
         return f"{_UNPREPARED}-{hashlib.blake2b(json.dumps(parts).encode(), digest_size=4).hexdigest()}"
 
 
-class OpenAiProvider(Struct, frozen=True):
+class OpenAiProvider(Provider, frozen=True):
     """Speaks ``/embeddings``; see :class:`mdvec.embedding.remote.provider.Provider`.
 
     Attributes:
-        service: The server and its model.
         preparation: The additions to each text.
-        base_url: Address of the server.
     """
 
-    service: Service
     preparation: Preparation
-    base_url: str
-
-    def address(self, key: str) -> str:  # noqa: ARG002 - the same for every key
-        """Return the configured address."""
-        return self.base_url
-
-    def headers(self, key: str) -> dict[str, str]:
-        """Return the key, if there is one."""
-        return {"Authorization": f"Bearer {key}"} if key else {}
 
     def request(self, windows: Sequence[Window], role: Role, dimension: int | None) -> Request:
         """Return one request for all texts, each with its prefix."""
@@ -123,10 +111,6 @@ class OpenAiProvider(Struct, frozen=True):
         if input_type := self.preparation.input_types[role]:
             body["input_type"] = input_type
         return Request("embeddings", body)
-
-    def parse_response(self, body: object, count: int) -> Sequence[RawVector]:
-        """Return the vectors in the order of their indexes; they may arrive in any order."""
-        return parse_indexed(body, count, self.service.name)
 
     def retry_after(self, response: Response) -> float | None:
         """Return infinity for an empty account: it looks like a rate limit, but waiting does not help."""
@@ -235,8 +219,7 @@ def make_openai(
         revision=preparation.revision,
         warnings=_prefix_warnings(provider, name, preparation),
     )
-    protocol = OpenAiProvider(service, preparation, base_url)
-    return RemoteEmbedder(protocol, chosen)
+    return RemoteEmbedder(OpenAiProvider(service, base_url, preparation), chosen)
 
 
 def _server(provider: str, address: str) -> EmbedderFactory:

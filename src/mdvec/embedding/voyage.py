@@ -13,6 +13,7 @@ from mdvec.embedding.remote.provider import (
     DimensionParameter,
     Endpoint,
     Limits,
+    Provider,
     Request,
     RerankServiceSettings,
     Service,
@@ -21,10 +22,8 @@ from mdvec.embedding.remote.provider import (
 )
 from mdvec.embedding.remote.remote_embedder import RemoteEmbedder
 from mdvec.embedding.remote.remote_reranker import RemoteReranker
-from mdvec.embedding.remote.vectors import RawVector, parse_indexed
 from mdvec.embedding.windows import Window
 from mdvec.errors import ConfigError
-from mdvec.net.response import Response
 from mdvec.settings import Name, declares
 
 _ADDRESS = "https://api.voyageai.com/v1"
@@ -75,26 +74,20 @@ _MODELS = {
 _UNKNOWN = _Model(120_000)
 
 
-class VoyageProvider(Struct, frozen=True):
+class VoyageProvider(Provider, frozen=True):
     """Speaks ``/embeddings`` with input types; see :class:`mdvec.embedding.remote.provider.Provider`.
 
+    Without an address, the key decides.
+
     Attributes:
-        service: The service and the model of the documents.
         query_model: The model of the queries, of the same family.
-        base_url: Address of the service; empty to choose it by the key.
     """
 
-    service: Service
     query_model: str
-    base_url: str
 
     def address(self, key: str) -> str:
         """Return MongoDB's address for a key of Atlas."""
         return self.base_url or _address_for(key)
-
-    def headers(self, key: str) -> dict[str, str]:
-        """Return the key."""
-        return {"Authorization": f"Bearer {key}"}
 
     def request(self, windows: Sequence[Window], role: Role, dimension: int | None) -> Request:
         """Return one request for all texts, with their role."""
@@ -108,14 +101,6 @@ class VoyageProvider(Struct, frozen=True):
         if dimension is not None:
             body["output_dimension"] = dimension
         return Request("embeddings", body)
-
-    def parse_response(self, body: object, count: int) -> Sequence[RawVector]:
-        """Return the vectors in the order of their indexes."""
-        return parse_indexed(body, count, self.service.name)
-
-    def retry_after(self, response: Response) -> float | None:  # noqa: ARG002 - the port's signature
-        """Return None: the service uses the standard header."""
-        return None
 
 
 class VoyageSettings(ServiceSettings, frozen=True, kw_only=True):
@@ -168,7 +153,7 @@ def make_voyage(
         known_models=tuple(_MODELS),
         dimension_parameter=DimensionParameter.ALWAYS if has_choice else DimensionParameter.NEVER,
     )
-    return RemoteEmbedder(VoyageProvider(service, questions, chosen.base_url or ""), chosen)
+    return RemoteEmbedder(VoyageProvider(service, chosen.base_url or "", questions), chosen)
 
 
 @declares(RerankServiceSettings)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Protocol
 
 from msgspec import Struct
 
 from mdvec.embedding.interface import Role
-from mdvec.embedding.remote.vectors import RawVector
+from mdvec.embedding.remote.vectors import RawVector, parse_indexed
 from mdvec.embedding.windows import Window
 from mdvec.errors import EmbedderUnavailableError
 from mdvec.net.response import Response
@@ -150,21 +149,30 @@ class Request(Struct, frozen=True):
     body: Mapping[str, object]
 
 
-class Provider(Protocol):
-    """One service with one model, and its protocol. Nothing here sends anything."""
+class Provider(Struct, frozen=True):
+    """One service with one model, and its protocol: OpenAI's, unless an adapter says otherwise.
 
-    @property
-    def service(self) -> Service:
-        """The facts."""
+    Nothing here sends anything.
 
-    def address(self, key: str) -> str:
+    Attributes:
+        service: The service and the model; of several, that of the documents.
+        base_url: Address of the service.
+    """
+
+    service: Service
+    base_url: str
+
+    def address(self, key: str) -> str:  # noqa: ARG002 - the same for every key
         """Return the address of the service for the owner of a key."""
+        return self.base_url
 
     def headers(self, key: str) -> dict[str, str]:
-        """Return the headers of every request."""
+        """Return the headers of every request: the key, if there is one."""
+        return {"Authorization": f"Bearer {key}"} if key else {}
 
     def request(self, windows: Sequence[Window], role: Role, dimension: int | None) -> Request:
         """Return the request for the vectors of some texts."""
+        raise NotImplementedError
 
     def parse_response(self, body: object, count: int) -> Sequence[RawVector]:
         """Return the vectors in a response, in the order of the texts.
@@ -172,12 +180,14 @@ class Provider(Protocol):
         Raises:
             EmbeddingError: If they are not there.
         """
+        return parse_indexed(body, count, self.service.name)
 
-    def retry_after(self, response: Response) -> float | None:
+    def retry_after(self, response: Response) -> float | None:  # noqa: ARG002 - most have no own way
         """Return the wait that a response requests in the service's own way.
 
         See ``retry_after`` of :class:`mdvec.net.client.HttpClient`.
         """
+        return None
 
 
 def usable(tokens: int, *, taken: int = 0) -> int:
