@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
@@ -39,14 +39,82 @@ _ERRORS_OF_OTHER_CODE = (Exception,)
 _MAX_REASON_CHARS = 300
 
 
-class SentenceTransformersEngine:
-    """A model in memory; see :class:`mdvec.embedding.local.inference.Engine`.
+class _TorchModel:
+    """A model in memory. Numbers have 32 bits on every device, so that vectors of one are found on another.
 
-    The model's own files define pooling, further layers and their order. Numbers have 32 bits on every
-    device, so that vectors made on one can be searched on another.
+    Attributes:
+        section: Its settings, for errors.
     """
 
-    _section = "embedding.sentence-transformers"
+    section: ClassVar[str]
+
+    def __init__(self, folder: Path, *, device: str, threads: int | None, runs_code: bool) -> None:
+        """Choose the device; a subclass loads the model.
+
+        Args:
+            folder: The files of the model.
+            device: See :func:`choose_device`.
+            threads: Threads on the CPU; None leaves it to torch.
+            runs_code: Whether code that comes with the model may run.
+
+        Raises:
+            EmbedderUnavailableError: If the device is not there.
+        """
+        self._folder = folder
+        self._runs_code = runs_code
+        self._device = _prepared_device(device, threads, self.section)
+        self._model: Any = None
+
+    def free(self) -> None:
+        """Give the memory back."""
+        self._model = None
+        gc.collect()  # modules refer to each other in circles
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+        elif self._device.type == "mps":
+            torch.mps.empty_cache()
+        give_memory_back()
+
+    def _loaded(self, kind: Callable[..., Any]) -> Any:
+        """Load a model of sentence-transformers from its files."""
+        with self._loading():
+            return kind(
+                str(self._folder),
+                device=str(self._device),
+                local_files_only=True,
+                trust_remote_code=self._runs_code,
+                model_kwargs={"dtype": torch.float32},
+            )
+
+    @contextmanager
+    def _loading(self) -> Iterator[None]:
+        """Raise errors of loading as :class:`EmbedderUnavailableError` with the next step."""
+        errors = _ERRORS_OF_OTHER_CODE if self._runs_code else _LOAD_ERRORS
+        try:
+            yield
+        except errors as error:
+            msg = f"the model in {self._folder} cannot be loaded: {_reason(error)}"
+            raise EmbedderUnavailableError(msg, hint=_hint(error, self.section)) from error
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Explain errors of running, with what to do."""
+        errors = _ERRORS_OF_OTHER_CODE if self._runs_code else _RUN_ERRORS
+        try:
+            yield
+        except errors as error:
+            msg = f"the model in {self._folder} cannot be run: {_reason(error)}"
+            hint = f"If memory is short, lower [{self.section}] batch_size, or set device to 'cpu'."
+            raise EmbeddingError(msg, hint=hint) from error
+
+
+class SentenceTransformersEngine(_TorchModel):
+    """A model in memory; see :class:`mdvec.embedding.local.inference.Engine`.
+
+    The model's own files define pooling, further layers and their order.
+    """
+
+    section = "embedding.sentence-transformers"
 
     def __init__(
         self, folder: Path, prompts: Prompts, *, device: str, threads: int | None, trust_remote_code: bool
@@ -65,17 +133,13 @@ class SentenceTransformersEngine:
         """
         from sentence_transformers import SentenceTransformer
 
-        self._folder = folder
+        super().__init__(folder, device=device, threads=threads, runs_code=trust_remote_code)
         self._prompts = prompts
-        self._runs_code = trust_remote_code
-        self._device = _prepared_device(device, threads, self._section)
-        self._model = _loaded(
-            SentenceTransformer, folder, self._device, self._section, runs_code=trust_remote_code
-        )
+        self._model = self._loaded(SentenceTransformer)
 
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """Run one batch; see :meth:`mdvec.embedding.local.inference.Engine.encode`."""
-        with _cannot_run(self._folder, self._section, runs_code=self._runs_code):
+        with self._running():
             vectors: NDArray[np.float32] = self._model.encode(
                 [clean(text) for text in texts],
                 prompt=self._prompts[role],
@@ -90,16 +154,11 @@ class SentenceTransformersEngine:
         """Count the tokens of a text."""
         return len(self._model.tokenizer(clean(text), add_special_tokens=False)["input_ids"])
 
-    def free(self) -> None:
-        """Give the memory back."""
-        self._model = None
-        _free(self._device)
 
+class PlamoEngine(_TorchModel):
+    """A model with ``encode_query`` and ``encode_document`` in code of its own."""
 
-class PlamoEngine:
-    """A model with ``encode_query`` and ``encode_document`` in code of its own. Numbers have 32 bits."""
-
-    _section = "embedding.plamo"
+    section = "embedding.plamo"
 
     def __init__(self, folder: Path, *, device: str, threads: int | None) -> None:
         """Load a model and run its code.
@@ -114,13 +173,12 @@ class PlamoEngine:
         """
         from transformers import AutoModel, AutoTokenizer
 
-        self._folder = folder
-        self._device = _prepared_device(device, threads, self._section)
-        with _cannot_load(folder, self._section, runs_code=True):
+        super().__init__(folder, device=device, threads=threads, runs_code=True)
+        with self._loading():
             options: dict[str, Any] = {"trust_remote_code": True, "local_files_only": True}
             self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, **options)
             model = AutoModel.from_pretrained(folder, dtype=torch.float32, **options)
-            self._model: Any = model.to(self._device).eval()
+            self._model = model.to(self._device).eval()
         missing = [name for name in ("encode_query", "encode_document") if not hasattr(self._model, name)]
         if missing:
             msg = f"the model in {folder} has no {' and no '.join(missing)}"
@@ -129,7 +187,7 @@ class PlamoEngine:
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """Run one batch; see :meth:`mdvec.embedding.local.inference.Engine.encode`."""
         encode = self._model.encode_query if role is Role.QUERY else self._model.encode_document
-        with _cannot_run(self._folder, self._section, runs_code=True), torch.inference_mode():
+        with self._running(), torch.inference_mode():
             encoded = encode([clean(text) for text in texts], self._tokenizer)
             vectors: NDArray[np.float32] = encoded.to("cpu", torch.float32).numpy()
         return vectors
@@ -138,16 +196,11 @@ class PlamoEngine:
         """Count the tokens of a text."""
         return len(self._tokenizer(clean(text), add_special_tokens=False)["input_ids"])
 
-    def free(self) -> None:
-        """Give the memory back."""
-        self._model = self._tokenizer = None
-        _free(self._device)
 
+class CrossEncoderEngine(_TorchModel):
+    """A model in memory that reads a query and a text at once."""
 
-class CrossEncoderEngine:
-    """A model in memory that reads a query and a text at once. Numbers have 32 bits."""
-
-    _section = "rerank.transformers"
+    section = "rerank.transformers"
 
     def __init__(self, folder: Path, *, device: str, threads: int | None, trust_remote_code: bool) -> None:
         """Load a model.
@@ -163,10 +216,8 @@ class CrossEncoderEngine:
         """
         from sentence_transformers import CrossEncoder
 
-        self._folder = folder
-        self._runs_code = trust_remote_code
-        self._device = _prepared_device(device, threads, self._section)
-        self._model = _loaded(CrossEncoder, folder, self._device, self._section, runs_code=trust_remote_code)
+        super().__init__(folder, device=device, threads=threads, runs_code=trust_remote_code)
+        self._model = self._loaded(CrossEncoder)
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Score one batch of texts.
@@ -177,18 +228,13 @@ class CrossEncoderEngine:
         Raises:
             EmbeddingError: If the model cannot be run.
         """
-        with _cannot_run(self._folder, self._section, runs_code=self._runs_code):
+        with self._running():
             scores: NDArray[np.float32] = self._model.predict(
                 [(clean(query), clean(text)) for text in texts],
                 batch_size=len(texts),
                 show_progress_bar=False,
             )
         return scores
-
-    def free(self) -> None:
-        """Give the memory back."""
-        self._model = None
-        _free(self._device)
 
 
 def choose_device(name: str, *, section: str) -> torch.device:
@@ -228,52 +274,6 @@ def _prepared_device(name: str, threads: int | None, section: str) -> torch.devi
     if threads is not None:
         torch.set_num_threads(threads)
     return choose_device(name, section=section)
-
-
-def _loaded(
-    kind: Callable[..., Any], folder: Path, device: torch.device, section: str, *, runs_code: bool
-) -> Any:
-    """Load a model of sentence-transformers from its files, with numbers of 32 bits."""
-    with _cannot_load(folder, section, runs_code=runs_code):
-        return kind(
-            str(folder),
-            device=str(device),
-            local_files_only=True,
-            trust_remote_code=runs_code,
-            model_kwargs={"dtype": torch.float32},
-        )
-
-
-def _free(device: torch.device) -> None:
-    gc.collect()  # modules refer to each other in circles
-    if device.type == "cuda":
-        torch.cuda.empty_cache()
-    elif device.type == "mps":
-        torch.mps.empty_cache()
-    give_memory_back()
-
-
-@contextmanager
-def _cannot_load(folder: Path, section: str, *, runs_code: bool) -> Iterator[None]:
-    """Raise errors of loading as :class:`EmbedderUnavailableError` with the next step."""
-    errors = _ERRORS_OF_OTHER_CODE if runs_code else _LOAD_ERRORS
-    try:
-        yield
-    except errors as error:
-        msg = f"the model in {folder} cannot be loaded: {_reason(error)}"
-        raise EmbedderUnavailableError(msg, hint=_hint(error, section)) from error
-
-
-@contextmanager
-def _cannot_run(folder: Path, section: str, *, runs_code: bool) -> Iterator[None]:
-    """Explain errors of running, with what to do."""
-    errors = _ERRORS_OF_OTHER_CODE if runs_code else _RUN_ERRORS
-    try:
-        yield
-    except errors as error:
-        msg = f"the model in {folder} cannot be run: {_reason(error)}"
-        hint = f"If memory is short, lower [{section}] batch_size, or set device to 'cpu'."
-        raise EmbeddingError(msg, hint=hint) from error
 
 
 def _hint(error: Exception, section: str) -> str:
