@@ -162,7 +162,7 @@ def _with_japanese_emphasis(text: str) -> str:
             continue
         around = [(changed or text)[at] for at in (first, last)]
         are_japanese = [bool(japanese(each)) for each in around]
-        are_signs = [_is_punctuation(each) for each in around]
+        are_signs = [unicodedata.category(each)[0] in "PS" for each in around]
         if not any(are_japanese) or are_signs[0] == are_signs[1]:
             continue
         changed = changed or list(text)
@@ -170,10 +170,6 @@ def _with_japanese_emphasis(text: str) -> str:
         like = _LETTERS if are_signs[side] else _PUNCTUATION
         changed[(first, last)[side]] = like[len(around[side].encode())]
     return "".join(changed) if changed else text
-
-
-def _is_punctuation(character: str) -> bool:
-    return unicodedata.category(character)[0] in "PS"
 
 
 class Places:

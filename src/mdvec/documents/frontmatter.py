@@ -210,11 +210,8 @@ def _read_properties(text: str) -> Frontmatter:
     for line in filter(None, found[0].splitlines()):
         key, _, value = line.partition("::")
         values.setdefault(key, []).append(value.strip())
-    return Frontmatter({key: _single(each) for key, each in values.items()}, found.end())
-
-
-def _single(values: list[str]) -> str | list[str]:
-    return values if len(values) > 1 else values[0]
+    several = {key: each if len(each) > 1 else each[0] for key, each in values.items()}
+    return Frontmatter(several, found.end())
 
 
 def _recovered(source: str, content_start: int, error: Exception) -> Frontmatter:

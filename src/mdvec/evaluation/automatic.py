@@ -20,7 +20,7 @@ from mdvec.text.hashing import text_hash
 from mdvec.text.sentences import sentence_ends
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.collection import SourceSpec
-from mdvec.types.document import Block, BlockKind, Document, TitleSource
+from mdvec.types.document import BlockKind, Document, TitleSource
 from mdvec.types.report import ImportOptions
 
 SET_NAME = "auto"
@@ -183,7 +183,7 @@ def _title_of(document: Document) -> HeldOut | None:
     )
     if heading is not None:
         block = next(each for each in document.blocks if each.start == heading.start)
-        body = _without(body, block)
+        body = body[: block.start] + body[block.end :].lstrip("\n")
     rest = parse_document(document.path, body)
     if any(_same(section.heading, title) for section in rest.sections):
         return None
@@ -208,10 +208,6 @@ def _first_sentence_of(document: Document) -> HeldOut | None:
 def _enough_is_left(document: Document, held: HeldOut) -> bool:
     rest = parse_document(document.path, held.rest)
     return estimate_token_count(rest.body[rest.content_start :]) >= _MIN_REST_TOKENS
-
-
-def _without(body: str, block: Block) -> str:
-    return body[: block.start] + body[block.end :].lstrip("\n")
 
 
 def _same(one: str, other: str) -> bool:

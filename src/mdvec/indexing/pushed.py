@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -139,16 +139,10 @@ def _heading_path(
     section: IndexedSection, ordered: Sequence[IndexedSection], at: dict[str, int]
 ) -> tuple[str, ...]:
     """Return the headings from the outermost one; a circle of parents ends where it closes."""
-    return tuple(reversed([each.heading for each in _upwards(section, ordered, at) if each.heading]))
-
-
-def _upwards(
-    section: IndexedSection, ordered: Sequence[IndexedSection], at: dict[str, int]
-) -> Iterator[IndexedSection]:
-    seen: set[str] = set()
+    headings: dict[str, str] = {}
     current: IndexedSection | None = section
-    while current is not None and current.id not in seen:
-        seen.add(current.id)
-        yield current
-        above = at.get(current.parent_id) if current.parent_id is not None else None
+    while current is not None and current.id not in headings:
+        headings[current.id] = current.heading
+        above = None if current.parent_id is None else at.get(current.parent_id)
         current = None if above is None else ordered[above]
+    return tuple(filter(None, reversed(headings.values())))

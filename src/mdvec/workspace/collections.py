@@ -196,7 +196,12 @@ class Collections:
         names = (names,) if isinstance(names, str) else names  # it is a sequence of strings, too
         # No name has a comma, and people and models write several names so.
         names = [part.strip() for name in names for part in name.split(",")]
-        known = {each.name: each for each in self._usable(view)}
+        # A folder has one collection and those of programs, even if its database has others.
+        known = {
+            each.name: replace(each, description=_one_line(each.description))
+            for each in view.collections.all()
+            if self.place.docs_dir is None or each.name == DOCS_COLLECTION or each.source.kind == PUSH
+        }
         if not names:
             return [each for each in known.values() if each.enabled or include_disabled]
         missing = next((name for name in names if name not in known), None)
@@ -217,14 +222,6 @@ class Collections:
             CollectionNotFoundError: If there is none of that name.
         """
         return self.chosen((name,), view)[0]
-
-    def _usable(self, view: View) -> Sequence[Collection]:
-        """Return the collections; a folder has one and those of programs, even if its database has others."""
-        return [
-            replace(each, description=_one_line(each.description))
-            for each in view.collections.all()
-            if self.place.docs_dir is None or each.name == DOCS_COLLECTION or each.source.kind == PUSH
-        ]
 
     # --- the next step -------------------------------------------------------------------------
 

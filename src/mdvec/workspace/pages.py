@@ -174,7 +174,7 @@ class Pages:
         """
         with self._collections.read() as view:
             place = self._collections.named(collection, view)
-            named = self._files_of(place, view) if _is_folder(place) else {}
+            named = self._files_of(place, view) if place.source.kind == DEFAULT_SOURCE else {}
         # The kind that counts from the document's folder and has no percent signs to be read.
         link = Link(LinkKind.PREVIOUS, path)
         found = resolve(link, from_path, named.get(file_key(path), {}))
@@ -234,10 +234,6 @@ def _render(
         first_line=document.body.count("\n", 0, document.content_start) + 1,
         marked=marked,
     )
-
-
-def _is_folder(collection: Collection) -> bool:
-    return collection.source.kind == DEFAULT_SOURCE
 
 
 class _DocumentTargets(Struct, frozen=True):

@@ -50,16 +50,12 @@ class CharacterMap(Struct, frozen=True):
         import numpy as np
 
         raw = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-        if self._stays(text):
+        if text.isascii() and _NOT_PLAIN.search(text) is None:
             return _with_marks(np.where(raw <= _SPACE, np.uint32(_SPACE), raw), np.arange(raw.size))
         blocks = [self._replace(raw[begin : begin + block], begin) for begin in range(0, raw.size, block)]
         codes = np.concatenate([np.empty(0, np.uint32), *(codes for codes, _ in blocks)])
         origins = np.concatenate([np.empty(0, np.int64), *(origins for _, origins in blocks)])
         return _with_marks(codes, origins)
-
-    def _stays(self, text: str) -> bool:
-        """Return True for plain English: letters, digits, punctuation, spaces and line ends."""
-        return text.isascii() and _NOT_PLAIN.search(text) is None
 
     def _replace(self, block: NDArray[np.uint32], begin: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         import numpy as np

@@ -167,7 +167,8 @@ class Site:
     def failure(self, request: Request, error: Exception) -> Response:
         """Return an error as a page, or as a part of one for a script."""
         failure = translate_for_client(error, self.on_bug)
-        template = "_failure.html" if is_fragment(request) else "failure.html"
+        is_fragment = request.headers.get("x-requested-with") == "fetch"
+        template = "_failure.html" if is_fragment else "failure.html"
         return self.page(request, template, status_of(error), failure=failure)
 
     def refuse(self, request: Request, error: HTTPException) -> Response:
@@ -206,11 +207,6 @@ class Site:
                 return await function(request, form)
 
         return self.handler(handle)
-
-
-def is_fragment(request: Request) -> bool:
-    """Return True if a script of the page requests a part of it."""
-    return request.headers.get("x-requested-with") == "fetch"
 
 
 def _bytes(number: int) -> str:

@@ -69,7 +69,8 @@ def page_routes(workspace: Workspace, options: ServerOptions, on_bug: OnBug) -> 
         try:
             yield
         finally:
-            status_page.cancel_all(site)
+            for each in site.imports.values():
+                each.cancel()
 
     open_paths = frozenset({LOGIN_PATH, "/static/", "/favicon.ico"})
     return WebDoor(routes, lifespan, open_paths=open_paths, refuse=site.refuse)

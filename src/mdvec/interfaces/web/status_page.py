@@ -111,12 +111,6 @@ async def cancel(site: Site, request: Request, _: FormData) -> Response:
     return RedirectResponse("/status", HTTPStatus.SEE_OTHER)
 
 
-def cancel_all(site: Site) -> None:
-    """Stop every import that this page has started."""
-    for each in site.imports.values():
-        each.cancel()
-
-
 def _start(site: Site, name: str) -> None:
     """Start an import in a thread of its own, unless this page is at it."""
     site.imports.setdefault(name, BackgroundImport(lambda: _import(site, name))).start()

@@ -13,7 +13,7 @@ from mdvec.errors import ConfigError
 from mdvec.settings import Count, Name, SettingsSection
 from mdvec.stores.pool import Pool, WritingThread, closed_on_error
 from mdvec.stores.postgres.connection import Connection, connect, ids_text, stored_text, translated
-from mdvec.stores.postgres.opening import LOCK_TIMEOUT_S, Opened, identifier, lock_writers, open_first
+from mdvec.stores.postgres.opening import LOCK_TIMEOUT_S, Opened, identifier, open_first
 from mdvec.stores.tables import Memo, Readable, Sql, Tables
 from mdvec.text.addresses import without_password
 
@@ -173,7 +173,8 @@ class PostgresDatabase:
         # READ COMMITTED: every statement sees what was committed while this one waited for the lock.
         begin = f"BEGIN; SET LOCAL lock_timeout = '{LOCK_TIMEOUT_S}s'; SET LOCAL statement_timeout = 0"
         with self._writer.alone(), self._transaction(begin) as connection:
-            lock_writers(connection, self.settings.schema)
+            # Other writers wait, and readers go on. An advisory lock, every role could take and keep.
+            connection.execute(f"LOCK TABLE {identifier(self.settings.schema)}.meta IN EXCLUSIVE MODE")
             yield connection
             connection.execute(_NEW_VERSION, (self.channel,))
 

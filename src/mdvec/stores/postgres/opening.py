@@ -80,14 +80,6 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def lock_writers(connection: Connection, schema: str) -> None:
-    """Wait until this transaction is the only one that writes; readers go on.
-
-    Only who may write can take this lock. An advisory lock, every role of the database could take and keep.
-    """
-    connection.execute(f"LOCK TABLE {identifier(schema)}.meta IN EXCLUSIVE MODE")
-
-
 def open_first(connection: Connection, schema: str, address: str) -> Opened:
     """Check the server, and make the tables where there are none.
 

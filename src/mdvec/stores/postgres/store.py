@@ -56,6 +56,7 @@ _MISSING = """(SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.docume
 _MAY_READ_ALL = """SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c
     WHERE c.oid = 'chunks'::regclass"""
 
+_ATTACH = "INSERT INTO meta VALUES ('vector_index', %s) ON CONFLICT DO NOTHING"
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'"""
 _OUR_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = %s ORDER BY tablename"
@@ -358,7 +359,7 @@ class PostgresStore:
             known = _is_attached(connection)
         if not known:
             with self._database.writing() as connection:
-                _attach_index(connection)
+                connection.execute(_ATTACH, (secrets.randbits(62),))
         return AttachedIndex(index, self._current_version)
 
     def _tables(self, connection: Connection) -> list[str]:
@@ -381,10 +382,3 @@ def _is_attached(connection: Connection) -> bool:
         msg = "a vector index beside the database needs a role that may read every collection"
         raise ConfigError(msg, hint="Leave out [store] vectors, or connect as the owner of the tables.")
     return connection.execute(ATTACHED).fetchone() is not None
-
-
-def _attach_index(connection: Connection) -> None:
-    """Write down removals from now on, inside a transaction."""
-    connection.execute(
-        "INSERT INTO meta VALUES ('vector_index', %s) ON CONFLICT DO NOTHING", (secrets.randbits(62),)
-    )
