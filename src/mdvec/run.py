@@ -1,7 +1,7 @@
 """The run context: one object for the progress, waiting, cancellation and timing of a call.
 
 A door makes a :class:`Run` and binds it with :func:`bound`; the code below finds it with :func:`current`.
-Threads that are started with a copy of the context (``contextvars.copy_context``) see the same run.
+Threads that are started by :func:`start_thread` see the same run.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
@@ -194,6 +194,13 @@ def bound(run: Run) -> Iterator[Run]:
     finally:
         # Not by its token: a generator may end in another context than it began in.
         _current.set(outer)
+
+
+def start_thread(work: Callable[[], object], name: str) -> threading.Thread:
+    """Start a thread that sees the run of this context, and does not keep the process from ending."""
+    thread = threading.Thread(target=copy_context().run, args=(work,), name=name, daemon=True)
+    thread.start()
+    return thread
 
 
 def bound_run() -> Run | None:

@@ -10,6 +10,7 @@ import time
 import weakref
 import zlib
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
 import httpx2
@@ -134,9 +135,8 @@ class HttpClient:
             ServiceRefusedError: If the service refuses, or sends more than it may, and would do so again.
             ServiceUnavailableError: If it cannot be reached or used now, or requests a longer wait.
         """
-        return self._send_with_retry(
-            self._sender("GET", path, headers=headers), _unchanged, expected=expected
-        )
+        build = partial(self._http.build_request, "GET", path, headers=headers)
+        return self._send_with_retry(partial(self._sent, build), _unchanged, expected=expected)
 
     def request_json(
         self,
@@ -161,9 +161,12 @@ class HttpClient:
             ServiceRefusedError: If the service refuses, or sends more than it may, and would do so again.
             ServiceUnavailableError: If it cannot be reached or used now, or requests a longer wait.
         """
-        return self._send_with_retry(
-            self._sender(method, path, json=json, params=params), Response.json, retry=retry
+        content = None if json is None else json_format.dumps(json, ensure_ascii=False).encode()
+        headers = None if json is None else {"Content-Type": "application/json"}
+        build = partial(
+            self._http.build_request, method, path, content=content, params=params, headers=headers
         )
+        return self._send_with_retry(partial(self._sent, build), Response.json, retry=retry)
 
     def download(self, path: str, file: BinaryIO, *, max_bytes: int, timeout_s: float) -> Response:
         """Write a response to a file, without holding it in memory.
@@ -197,23 +200,9 @@ class HttpClient:
 
     # --- one attempt -----------------------------------------------------------------------------
 
-    def _sender(
-        self,
-        method: str,
-        path: str,
-        *,
-        json: object = None,
-        params: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Callable[[], Response]:
-        content = None if json is None else json_format.dumps(json, ensure_ascii=False).encode()
-        sent = {**({} if content is None else {"Content-Type": "application/json"}), **(headers or {})}
-
-        def send() -> Response:
-            request = self._http.build_request(method, path, content=content, params=params, headers=sent)
-            return exchange(self._http, request, self._limits, service=self._service)
-
-        return send
+    def _sent(self, build: Callable[[], httpx2.Request]) -> Response:
+        """Send a request, whose address may be wrong, and return the response."""
+        return exchange(self._http, build(), self._limits, service=self._service)
 
     # --- many attempts ---------------------------------------------------------------------------
 

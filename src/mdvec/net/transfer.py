@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import threading
 import time
 import zlib
@@ -102,8 +101,7 @@ def _started(function: Callable[[], T]) -> futures.Future[T]:
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
             outcome.set_exception(error)
 
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(work,), name="mdvec-http", daemon=True).start()
+    run.start_thread(work, "mdvec-http")
     return outcome
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -303,10 +302,7 @@ class BackgroundImport:
             self.error = self.latest = None
             self.started_at = time.monotonic()
             self._run = run.Run(self._note, run.current().on_step)
-            self._thread = threading.Thread(
-                target=contextvars.copy_context().run, args=(self._import,), name="mdvec-index", daemon=True
-            )
-            self._thread.start()
+            self._thread = run.start_thread(self._import, "mdvec-index")
 
     def wait(self, is_enough: Callable[[], bool], *, until: float) -> None:
         """Wait until enough is done, the import has ended, or time is up; report how far it is meanwhile.

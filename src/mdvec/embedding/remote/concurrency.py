@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -126,6 +125,5 @@ def _start(
             error = failure
         outcomes.put(_Outcome(results, error))
 
-    # A daemon: when the user stops the program, it does not stay for a response that is not read any more.
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(work,), name="mdvec-embed", daemon=True).start()
+    # When the user stops the program, it does not stay for a response that is not read any more.
+    run.start_thread(work, "mdvec-embed")
