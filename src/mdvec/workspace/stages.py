@@ -460,8 +460,7 @@ class Stages:
         factory: ChunkerFactory = registry.load("chunking", spec.strategy)
         known = _sizes_of(factory)
         own = set_only(**{name: getattr(spec, name) for name in _SIZES})
-        unknown = own.keys() - known
-        if unknown:
+        if unknown := own.keys() - known:
             msg = f"the chunker {spec.strategy!r} does not know {', '.join(sorted(unknown))}"
             raise ConfigError(msg, hint="Leave it out, or choose another chunker with --chunker.")
         # Whether the model can be used now must not matter: without its key, nothing has changed.
