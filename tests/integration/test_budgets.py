@@ -38,7 +38,7 @@ class Way(Struct):
 
 # Today's numbers. What raises one, and the goals, are in docs/decisions/size.md.
 SEARCH = Way(modules=53, functions=297, depth=13)
-IMPORT = Way(modules=69, functions=365, depth=17)
+IMPORT = Way(modules=69, functions=361, depth=17)
 
 
 def followed(call: Callable[[], object]) -> Way:
