@@ -133,7 +133,8 @@ def test_a_workspace_is_searched_with_it(model: Path, tmp_path: Path) -> None:
         pass
     with open_workspace(config, database=tmp_path / "i.sqlite") as workspace:
         found = workspace.search(SearchQuery("lamp", mode="lexical", min_score=0))  # type: ignore[arg-type]
-        freed = workspace._stages.models.unload(idle_s=0)
+        made_here = workspace._stages.models.reranker()
+        freed = made_here is not None and made_here.reranker.unload(idle_s=0)
     assert found.reranked is not None
     assert reranked_line(found.reranked) == "4 passages reranked by transformers:tiny-reranker"
     texts = [f"{hit.title}\n{hit.text}" for hit in found.hits]
