@@ -73,8 +73,8 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _prose_lines(text: str) -> Iterator[tuple[str, str]]:
-    bare = _LINE.findall(part_addresses(text)[0])  # no address spans lines
-    for line, parted in zip(_LINE.findall(text), bare, strict=True):
+    bare = [*_LINE.findall(part_addresses(text)[0]), ""]  # no address spans lines; a last "</b>" leaves none
+    for line, parted in zip(_LINE.findall(text), bare, strict=False):
         is_prose = not line.startswith(_CODE_INDENTS) and not _HEADING.match(line)
         yield line, " ".join(_WORD.findall(parted)) if is_prose else ""
 

@@ -52,6 +52,12 @@ def test_a_text_of_boilerplate_alone_stays_whole() -> None:
     assert without_boilerplate(text, boilerplate_of(BODIES)) == text
 
 
+def test_a_last_line_of_tags_alone_stays() -> None:
+    """A reader sees no line there, and the text has no line end after it."""
+    text = "A note on maps.\n\n<b>\nMaps fold.\n</b>"
+    assert without_boilerplate(f"{NAVIGATION}\n\n{text}", boilerplate_of(BODIES)) == text
+
+
 def test_a_few_documents_show_nothing() -> None:
     """What they have in common can be what they are about."""
     assert shared_lines(BODIES[: MIN_DOCUMENTS - 1]) == {}
