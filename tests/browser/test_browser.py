@@ -256,6 +256,38 @@ def test_more_results_come_on_scrolling(tab: Tab) -> None:
     assert len(set(titles)) == len(titles)
 
 
+def test_more_results_come_in_the_order_by_date(chromium: Browser, tmp_path: Path) -> None:
+    """Scrolling adds the next best ten, each note once, the last updated of them first."""
+    days = [day * 11 % 25 + 1 for day in range(25)]
+    notes = {
+        f"{day}.md": f"---\nupdated: 2026-05-{day:02}\n---\n# Day {day}\n\nA lamp{' on a shelf' * at}.\n"
+        for at, day in enumerate(days)
+    }
+    with workspace_of(tmp_path / "index.sqlite", {"notes": written(tmp_path / "notes", notes)}) as workspace:
+        site = Site(workspace)
+        context = chromium.new_context(base_url=site.url, locale="en-US")
+        page = context.new_page()
+        hits = page.locator(HITS)
+        page.goto("/?q=lamp")
+        best = hits.all_inner_texts()
+        page.goto("/?q=lamp&newest=1")  # as one who comes back
+        expect(page.locator('input[name="newest"]')).to_be_checked()
+        shown = hits.all_inner_texts()
+        assert shown == sorted(best, key=lambda title: -int(title.split()[1]))
+        page.mouse.wheel(0, 10_000)
+        expect(hits).to_have_count(20)
+        added = hits.all_inner_texts()[10:]
+        assert added == sorted(added, key=lambda title: -int(title.split()[1]))
+        page.mouse.wheel(0, 10_000)
+        expect(hits.nth(24)).to_be_attached()
+        assert hits.all_inner_texts()[:20] == shown + added
+        assert len({*hits.all_inner_texts()}) == 25
+        page.locator('input[name="newest"]').uncheck()
+        expect(hits).to_have_text(best)
+        context.close()
+        site.close()
+
+
 def test_why_is_answered_on_demand(tab: Tab) -> None:
     """Ranks and similarity are folded until one asks."""
     tab.page.goto("/?q=retries")

@@ -24,7 +24,7 @@ from mdvec.interfaces.web.frame import Site, document_url
 from mdvec.text.matches import match_spans
 from mdvec.types.hit import SearchHit, SearchResult
 from mdvec.types.page import PASSAGE_ANCHOR
-from mdvec.types.query import Filters, SearchMode, SortBy, TagMatch
+from mdvec.types.query import Filters, SearchMode, TagMatch
 from mdvec.workspace import Facets, Workspace
 
 PAGE_HITS = 10
@@ -118,7 +118,6 @@ class Form(Struct, frozen=True):
             limit=self.shown,
             per_document=1 if self.one else None,
             min_score=0 if self.weak else None,
-            sort=SortBy.DATE if self.newest else None,
             mode=mode,
             rerank=mode is None,
         )
@@ -141,7 +140,7 @@ async def results(site: Site, request: Request) -> Response:
     """Return the results alone; from ``offset`` on when one is given."""
     form = Form.of(request.query_params)
     offset = number_of(request.query_params.get("offset", ""), most=MAX_HITS)
-    found = await _results(site, request, form)
+    found = await _results(site, request, form, offset)
     return site.page(request, "_results.html", form=form, offset=offset, **found)
 
 
@@ -172,8 +171,11 @@ async def _facets(site: Site, form: Form) -> Facets:
         return await site.call(lambda _: count(form.filters(), periods=periods))
 
 
-async def _results(site: Site, request: Request, form: Form) -> dict[str, Any]:
-    """Return the values for the templates; a wrong request is shown in place of an answer."""
+async def _results(site: Site, request: Request, form: Form, offset: int = 0) -> dict[str, Any]:
+    """Return the values for the templates; a wrong request is shown in place of an answer.
+
+    By date, what follows the hits on a page is in an order of its own: those that are shown stay as they are.
+    """
     mode = SearchMode.LEXICAL if request.query_params.get("mode") == SearchMode.LEXICAL.value else None
     if not form.q:
         return {"result": None, "hits": (), "failure": None}
@@ -181,7 +183,8 @@ async def _results(site: Site, request: Request, form: Form) -> dict[str, Any]:
         result = await site.call(lambda workspace: operations.search(workspace, form.request(mode)))
     except (CollectionNotFoundError, UsageError) as error:
         return {"result": None, "hits": (), "failure": translate_logged(error)}
-    hits = [_shown(hit, form, result) for hit in result.hits]
+    following = sorted(result.hits[offset:], key=lambda hit: -(hit.updated_ms or 0) if form.newest else 0)
+    hits = [_shown(hit, form, result) for hit in (*result.hits[:offset], *following)]
     return {"result": result, "hits": hits, "failure": None}
 
 

@@ -15,7 +15,7 @@ from mdvec.config import Config
 from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.web.search_page import Form
-from mdvec.types.query import MIN_SCORE, SearchQuery, SortBy
+from mdvec.types.query import MIN_SCORE, SearchQuery
 
 PORT = 8765
 
@@ -37,13 +37,21 @@ def text_of(shown: str) -> str:
 
 
 def test_hits_have_their_day_and_their_tags() -> None:
-    """They are behind the place; the newest come first if the form says so."""
+    """They are behind the place."""
     workspace = FakeWorkspace()
     workspace.result = replace(RESULT, hits=(replace(HIT, updated_ms=1_777_627_800_123, tags=("宿",)),))
-    assert "notes 2026-05-01 · #宿" in text_of(results(workspace, "en", q="宿", newest="1"))
-    [query] = [details["query"] for name, details in workspace.calls if name == "search"]
-    assert isinstance(query, SearchQuery)
-    assert query.sort is SortBy.DATE
+    assert "notes 2026-05-01 · #宿" in text_of(results(workspace, "en", q="宿"))
+
+
+@pytest.mark.parametrize(
+    ("query", "order"), [({}, "cadb"), ({"newest": "1"}, "dcba"), ({"newest": "1", "offset": "2"}, "db")]
+)
+def test_the_newest_come_first_if_the_form_says_so(query: dict[str, str], order: str) -> None:
+    """What follows the hits that a page shows already has an order of its own, so that none is lost."""
+    workspace = FakeWorkspace()
+    hits = [replace(HIT, title=f"Day {day}", updated_ms=ord(day)) for day in "cadb"]
+    workspace.result = replace(RESULT, hits=tuple(hits))
+    assert "".join(re.findall(r"Day (\w)", results(workspace, "en", q="宿", **query))) == order
 
 
 @pytest.mark.parametrize(
