@@ -24,6 +24,7 @@ pytestmark = pytest.mark.browser
 TOKEN = "token-of-the-browser-0123456789"
 HITS = "#results .hit a.title"
 PASSAGE = "#note-passage"
+_IMAGE = "<svg xmlns='http://www.w3.org/2000/svg' width='40' height='40'></svg>"
 
 
 # --- typing ---------------------------------------------------------------------------------------
@@ -254,6 +255,54 @@ def test_more_results_come_on_scrolling(tab: Tab) -> None:
     expect(page.locator(HITS).nth(24)).to_be_attached()
     titles = page.locator(HITS).all_inner_texts()
     assert len(set(titles)) == len(titles)
+
+
+def test_names_that_mean_something_in_an_address_lead_to_their_notes(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    """From a hit, a link, a backlink, the list of files and the API; images and similar notes come along."""
+    names = [
+        *("[a] (b).md", "C# & co/#1 note.md", "100%.md", "100%25.md", "a%2Fb.md", "what?q=1&lines=9.md"),
+        *("日本 語/「京都」（旅）[1].md", "%2e%2e/up; a+b=c.md", '~ it\'s "<b>".md', "a: b.md"),
+    ]
+    notes = {
+        name: f"# Note {at}\n\nThe lamp{at}.\n\n[next](<{quote('/' + names[(at + 1) % len(names)])}>)\n\n"
+        f"![map](<{quote('map #1 (50%).svg')}>)\n"
+        for at, name in enumerate(names)
+    }
+    images = {str(Path(name).parent / "map #1 (50%).svg"): _IMAGE for name in names}
+    folders = {"notes": written(tmp_path / "notes", {**notes, **images})}
+    with workspace_of(tmp_path / "index.sqlite", folders) as workspace:
+        site = Site(workspace)
+        context = chromium.new_context(base_url=site.url, locale="en-US")
+        page = context.new_page()
+        failed: list[str] = []
+        page.on("response", lambda answer: failed.append(answer.url) if answer.status >= 400 else None)
+        title, path = page.locator("article h1"), page.locator(".place .path")
+        for at, name in enumerate(names):
+            page.goto(f"/?q=lamp{at}")
+            page.locator(HITS).first.click()
+            expect(title).to_have_text(f"Note {at}")
+            expect(path).to_have_text(name)
+            expect(page.locator(PASSAGE)).to_be_attached()
+            assert page.locator("article img").evaluate(
+                "image => image.decode().then(() => image.naturalWidth)"
+            )
+            expect(page.locator("#similar a").first).to_contain_text("Note")
+            for operation in ("get", "outline", "links", "related"):
+                answer = page.request.get(f"/api/{operation}", params={"path": name})
+                assert answer.ok
+                assert answer.json().get("path", name) == name
+            page.get_by_role("link", name="next").click()
+            expect(path).to_have_text(names[(at + 1) % len(names)])
+            page.locator("aside section a", has_text=Path(name).stem).first.click()
+            expect(title).to_have_text(f"Note {at}")
+            page.goto("/status/notes")
+            page.get_by_role("link", name=name, exact=True).click()
+            expect(title).to_have_text(f"Note {at}")
+        assert failed == []
+        context.close()
+        site.close()
 
 
 def test_more_results_come_in_the_order_by_date(chromium: Browser, tmp_path: Path) -> None:
