@@ -57,7 +57,10 @@ def can_be_searched(store: SqliteStore) -> bool:
 
 
 def test_opening_makes_what_is_missing(path: Path) -> None:
-    """The folder, the file, its tables and its identity are made; WAL and foreign keys are on."""
+    """The folder, the file, its tables and its identity are made; WAL and foreign keys are on.
+
+    What a database defines, such as the default of a column, calls no function that is not harmless.
+    """
     SqliteStore(path).close()
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
@@ -67,6 +70,7 @@ def test_opening_makes_what_is_missing(path: Path) -> None:
     with database.reading() as ours:
         assert ours.pragma("journal_mode") == "wal"
         assert ours.pragma("foreign_keys") == 1
+        assert ours.pragma("trusted_schema") == 0
         assert ours.pragma("synchronous") == 1
         assert ours.pragma("busy_timeout") == 10_000
     database.close()
