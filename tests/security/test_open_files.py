@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import sys
 from collections.abc import Iterator
@@ -38,10 +39,15 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
         yield opened
 
 
-@pytest.mark.parametrize("path", ["/search?q=tea", "/doc/notes/tea.md", "/status"])
-@pytest.mark.parametrize("kind", ["system", "store"])
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("system", "/static/page.css"),  # by no door, so that the server itself explains it
+        *itertools.product(["system", "store"], ["/search?q=tea", "/doc/notes/tea.md", "/status"]),
+    ],
+)
 def test_no_file_can_be_opened(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, path: str, kind: str
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, kind: str, path: str
 ) -> None:
     """The response is 503 with Retry-After, whether the system or SQLite says so, and no bug is reported."""
     bugs: list[Exception] = []
@@ -55,6 +61,7 @@ def test_no_file_can_be_opened(
     app = build_app(workspace, Config(), server_options("127.0.0.1:8765", env={}), 8765, on_bug=bugs.append)
     monkeypatch.setattr("mdvec.workspace.status.can_open_files", lambda: False)
     monkeypatch.setattr("mdvec.stores.sqlite.store.SqliteStore.read", fail)
+    monkeypatch.setattr("mdvec.interfaces.web.routes.static_file", fail)
     with TestClient(app, base_url="http://127.0.0.1:8765", raise_server_exceptions=False) as client:
         answer = client.get(path)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
