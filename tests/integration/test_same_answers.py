@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import random
 import shutil
+from contextlib import closing
 from pathlib import Path
 
+import pytest
+from tests.fakes.runs import cancelled_when, noting
+from tests.workspaces import workspace_of, written
+
+from mdvec.errors import ImportStoppedError
+from mdvec.indexing.transfer import copy_store
+from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import Workspace, open_workspace
@@ -14,11 +22,12 @@ NOTES = 700  # more than the background of a query samples
 
 
 def words(chance: random.Random, count: int) -> str:
-    return " ".join(f"word{chance.randrange(400)}" for _ in range(count))
+    """Return words of letters: texts that differ only in numbers count as one."""
+    return " ".join("".join(chance.choices("abcdefghijklmnopqrst", k=2)) for _ in range(count))
 
 
 def note(number: int) -> str:
-    chance = random.Random(number // 2 * 2)  # each two are copies
+    chance = random.Random(number if number % 8 else number + 1)  # of each eight, two are copies
     return f"# Note {words(chance, 2)}\n\n{words(chance, 30)}.\n"
 
 
@@ -64,3 +73,19 @@ def test_a_folder_with_a_history_answers_as_one_that_is_imported_at_once(tmp_pat
             shutil.copystat(fresh / f"{number}.md", lived / f"{number}.md")
         other.import_collection("notes")
         assert answers(other) == answers(one)
+
+
+def test_a_move_that_was_resumed_answers_as_before(tmp_path: Path) -> None:
+    """Documents, texts and vectors have other ids there than where they come from."""
+    notes = written(tmp_path / "notes", {f"{number}.md": note(number) for number in range(NOTES)})
+    with workspace_of(tmp_path / "first.sqlite", {"notes": notes}) as workspace:
+        before = answers(workspace)
+    first, second = (SqliteStore(tmp_path / f"{name}.sqlite") for name in ("first", "second"))
+    with closing(first), closing(second):
+        with cancelled_when(lambda _, done: done > 0), pytest.raises(ImportStoppedError):
+            copy_store(first, second, wait_s=0)
+        with noting() as resumed:
+            copy_store(first, second, wait_s=0)
+    assert 0 < resumed.reports[0][1] < NOTES
+    with open_workspace(database=tmp_path / "second.sqlite", embedder=HashingEmbedder()) as workspace:
+        assert answers(workspace) == before
