@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mdvec.config.trust import distrust, trust, trusted_folders
+from mdvec.config.trust import distrust, is_trusted, trust, trusted_folders
 
 
 @pytest.fixture(autouse=True)
@@ -25,3 +25,17 @@ def test_folders_that_are_trusted_at_once_are_all_remembered(tmp_path: Path) -> 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(distrust, folders))
     assert trusted_folders() == ()
+
+
+def test_a_link_in_place_of_a_trusted_folder_leads_to_no_trust(tmp_path: Path) -> None:
+    """What it leads to is another folder; the one that was trusted is so again once it is back."""
+    folder, other = tmp_path / "mine", tmp_path / "theirs"
+    for each in (folder, other):
+        each.mkdir()
+    trust(folder)
+    moved = folder.rename(tmp_path / "moved")
+    folder.symlink_to(other, target_is_directory=True)
+    assert not any(map(is_trusted, (folder, other, moved)))
+    folder.unlink()
+    moved.rename(folder)
+    assert is_trusted(folder)
