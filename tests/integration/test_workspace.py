@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +19,7 @@ from tests.fakes.runs import cancelled_when, noting
 from tests.waiting import HANG_S
 from tests.workspaces import workspace_of
 
-from mdvec import SearchQuery, Workspace, open_workspace, registry, run
+from mdvec import SearchQuery, Workspace, clock, open_workspace, registry, run
 from mdvec.config import Config
 from mdvec.config.schema import ChunkingSettings, EmbeddingSettings
 from mdvec.errors import (
@@ -39,7 +40,7 @@ from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Comparison, Expansion, Filters, PropertyCondition, SearchMode
-from mdvec.types.report import ImportOptions
+from mdvec.types.report import ImportOptions, Severity
 from mdvec.workspace.database import open_store
 from mdvec.workspace.serving import RestrictedWorkspace
 
@@ -64,6 +65,29 @@ def workspace(tmp_path: Path, docs: Path) -> Iterator[Workspace]:
     with open_workspace(database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as made:
         made.add_collection(NAME, "old", str(docs))
         yield made
+
+
+def test_a_clock_that_jumps_is_no_reason_for_work(
+    workspace: Workspace, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Years ahead, back, and where a number of seconds ends: what has not changed is not embedded again."""
+    for number in range(20):
+        (docs / f"{number}.md").write_text(f"# N{number}\n\nOf the year {number}.\n", encoding="utf-8")
+    workspace.import_collection(NAME)
+    for year in (2036, 2026, 1970, 2038, 2100, 1971):
+        now_ns = (year - 1970) * 31_556_952 * 10**9
+        monkeypatch.setattr(clock, "time", SimpleNamespace(time_ns=lambda now_ns=now_ns: now_ns))
+        (docs / "a.md").write_text(f"# A\n\nTomatoes of {year}.\n", encoding="utf-8")
+        os.utime(docs / "a.md", ns=(now_ns, now_ns))
+        report = workspace.import_collection(NAME)
+        assert (report.updated, report.unchanged, report.embedded_chunks, report.failed) == (1, 20, 1, 0)
+        [hit, *_] = workspace.search(SearchQuery(f"tomatoes {year}")).hits
+        assert (hit.path, hit.stale, hit.updated_ms or 0) == ("a.md", False, now_ns // 1_000_000)
+        status = workspace.status(check=True)
+        [collection] = status.collections
+        assert collection.check is not None
+        assert (collection.check.new, collection.check.changed, status.warnings) == ((), (), ())
+        assert Severity.PROBLEM not in {each.severity for each in workspace.doctor()}
 
 
 def test_a_change_made_during_an_import_is_kept(workspace: Workspace) -> None:
