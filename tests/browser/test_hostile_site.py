@@ -261,7 +261,8 @@ def test_the_policy_is_a_second_wall(chromium: Browser, hostile: Hostile) -> Non
           const html = '<base href="/x/"><b onclick="globalThis.ran = 2">x</b>'
           document.body.insertAdjacentHTML('beforeend', html)
           document.body.lastChild.click()
-          while (refused.length < 4) await new Promise((done) => setTimeout(done))
+          const end = Date.now() + 30_000
+          while (refused.length < 4 && Date.now() < end) await new Promise((done) => setTimeout(done))
           return [globalThis.ran ?? null, refused.sort()]
         }"""
     )
