@@ -79,7 +79,8 @@ def without_copies(
         chunks: Their best chunks.
 
     Returns:
-        The passages that are left, and for the best chunk of an original the number of its copies.
+        The passages that are left, and for their best chunks the number of texts like them: copies and those
+        that were folded, each once.
     """
     paths = {*map(attrgetter("path"), chunks.values())}
     members: dict[tuple[CollectionId, str], list[ScoredPassage]] = {}
@@ -98,12 +99,13 @@ def without_copies(
     left: dict[ChunkId, ScoredPassage] = {}
     counts: dict[ChunkId, int] = {}
     for each in scored:
-        shown = original_of.get(each.passage.best.place.id, each)
+        ranked = each.passage.best
+        shown = original_of.get(ranked.place.id, each)
         key = shown.passage.best.place.id
         left.setdefault(key, replace(shown, score=each.score))
-        if shown is not each:
-            counts[key] = counts.get(key, 0) + 1
-    return [*left.values()], counts
+        if not ranked.is_folded:  # else the first of its family counts it
+            counts[key] = counts.get(key, 0) + 1 + each.similar.get(ranked.place.id, 0)
+    return [*left.values()], {key: count - 1 for key, count in counts.items()}
 
 
 def _is_copy(chunk: StoredChunk, original: StoredChunk) -> bool:

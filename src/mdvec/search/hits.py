@@ -71,9 +71,9 @@ def show_hits(query: SearchQuery, passages: Sequence[ScoredPassage], view: View)
         view: The snapshot.
     """
     chunks = view.chunks.get([place.id for each in passages for place in each.passage.chunks])
-    copies: Mapping[ChunkId, int] = {}
+    similar: Mapping[ChunkId, int] = {}
     if not query.all_similar:
-        passages, copies = without_copies(passages, chunks)
+        passages, similar = without_copies(passages, chunks)
     whole = {each.document_id for each in chunks.values()} if query.expand not in _PLAIN else set()
     whole |= {each.passage.best.place.document_id for each in passages if len(each.passage.chunks) > 1}
     bodies = view.documents.texts(sorted(whole)) if whole else {}
@@ -96,8 +96,7 @@ def show_hits(query: SearchQuery, passages: Sequence[ScoredPassage], view: View)
         more_left -= part.tokens
         shown.append((best.document_id, part))
         asked = _asked_chunk(each.query, best, own)
-        like = each.similar.get(best.id, 0) + copies.get(best.id, 0)
-        hit = _hit(len(hits) + 1, each.score, like, each.query, asked, part)
+        hit = _hit(len(hits) + 1, each.score, similar.get(best.id, 0), each.query, asked, part)
         if each.candidates is not None:
             hit = _explained(hit, each.candidates, found.best.at)
         hits.append((hit, asked))

@@ -13,8 +13,13 @@ from mdvec.types.ids import ChunkId
 TEXT = "Blow in the insulation before the heat pump comes."
 
 
-def shown(notes: dict[str, str]) -> tuple[list[tuple[str, float]], list[int]]:
-    """Return path and score of what is shown, and the numbers of copies; notes are given best first."""
+def shown(notes: dict[str, str], *, folded: int = 0) -> tuple[list[tuple[str, float]], list[int]]:
+    """Return path and score of what is shown, and the numbers of texts like it.
+
+    Args:
+        notes: Paths and texts, best first.
+        folded: How many of the last ones are like the first one, and were folded.
+    """
     chunks: dict[ChunkId, StoredChunk] = {}
     scored: list[ScoredPassage] = []
     for at, (path, text) in enumerate(notes.items()):
@@ -43,11 +48,12 @@ def shown(notes: dict[str, str]) -> tuple[list[tuple[str, float]], list[int]]:
             context="",
             text=text,
         )
-        passage = RankedPassage(Ranked(at, where, -at), (where,), -at)
-        scored.append(ScoredPassage(passage, 0.9 - 0.1 * at, ""))
+        is_folded = at >= len(notes) - folded
+        passage = RankedPassage(Ranked(at, where, -at, is_folded=is_folded), (where,), -at)
+        scored.append(ScoredPassage(passage, 0.9 - 0.1 * at, "", similar={place(100).id: folded}))
     left, counts = without_copies(scored, chunks)
     named = [(chunks[each.passage.best.place.id].path, round(each.score, 1)) for each in left]
-    return named, [*counts.values()]
+    return named, [count for count in counts.values() if count]
 
 
 @pytest.mark.parametrize(
@@ -88,6 +94,13 @@ def test_copies_without_their_original_are_one() -> None:
     """The original is folded where it is equal to a copy."""
     notes = {"a.sync-conflict-20250101-120000-ABCDEFG.md": TEXT, "a (1).md": TEXT}
     assert shown(notes) == ([("a (1).md", 0.9)], [1])
+
+
+@pytest.mark.parametrize("paths", [["a.md", "a (1).md"], ["a (1).md", "a.md"]])
+def test_a_copy_that_was_folded_counts_once(paths: list[str]) -> None:
+    """Its family counts it already, whichever of them came first."""
+    notes = dict.fromkeys((*paths, "template.md"), TEXT)
+    assert shown(notes, folded=2) == ([("a.md", 0.9), ("template.md", 0.7)], [2])
 
 
 def test_a_number_alone_makes_no_copy() -> None:
