@@ -145,7 +145,7 @@ def beside_sqlite_vec(database: Path, embedder: Embedder, asked: Sequence[str]) 
             table.execute(f"CREATE VIRTUAL TABLE v USING vec0({columns})")
             nearest: list[list[float]] = [[] for _ in vectors]
             # Names have vectors, too, and are no chunks.
-            names = {row[0] for row in view.connection.execute("SELECT text_hash FROM names")}  # type: ignore[attr-defined] # of SQLite
+            names = {row[0] for row in view.documents.tables.rows("SELECT text_hash FROM names")}  # type: ignore[attr-defined] # of SQLite
             after, queries = b"", np.array(vectors, np.float32)
             while True:
                 hashes, rows = view.vectors.page(space_id, after=after, limit=20_000)
