@@ -146,18 +146,18 @@ def _finder(phrase: str, *, prefix: bool) -> Callable[[str], bool] | None:
         return None
     starts_whole = _WORD_END.match(folded[0]) is not None
     ends_whole = _WORD_END.match(folded[-1]) is not None and not prefix
-    # Folding a text takes most of the time. It makes no new Chinese characters (except from variants and
-    # signs such as ㈱), and no new words if all letters are ASCII.
+    # Most texts are passed over by their characters alone. Folding makes no new Chinese ones (except from
+    # variants and signs such as ㈱), and other forms of a text have its letters in the same order.
     characters = frozenset(_HAN.findall(folded)).difference(VARIANTS.values())
-    longest = max(folded.split(), key=len)
+    letters = _letters(folded)
     is_joined = holds_unspaced(folded)
     folded = _joined(folded) if is_joined else folded
 
     def holds(text: str) -> bool:
         text = without_marks(text)
+        if not characters.issubset(text) or letters not in _letters(fold_name(text)):
+            return False
         for form in dict.fromkeys((text, joined_words(text), without_hyphens(text))):
-            if (form.isascii() and longest not in form.lower()) or not characters.issubset(form):
-                continue
             words = _joined(fold_name(form)) if is_joined else fold_name(form)
             start = words.find(folded)
             while start >= 0:
@@ -201,6 +201,11 @@ def _spans(phrase: str, text: str, *, prefix: bool) -> Iterator[tuple[int, int]]
 def is_heading(phrase: str, heading: str) -> bool:
     """Return True if a heading equals a phrase, apart from an anchor such as ``{#name}``."""
     return fold_name(_HEADING_ID.sub("", heading)) == fold_name(phrase)
+
+
+def _letters(folded: str) -> str:
+    """Return the letters and digits of a folded text; a dash between kana may be one, or a hyphen."""
+    return folded.replace(" ", "").replace("ー", "")
 
 
 def _joined(folded: str) -> str:
