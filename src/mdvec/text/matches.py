@@ -35,6 +35,7 @@ _UNIT = re.compile(
 _MARK = re.compile(rf"[{_COMBINING}ヴ々]|ウ[ィェォ]|イヤ")
 _MAX_TERMS = 64
 
+_NO_LETTERS = {code: None for code in range(128) if not chr(code).isalnum()}
 _WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SPACE_BESIDE_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
@@ -149,13 +150,13 @@ def _finder(phrase: str, *, prefix: bool) -> Callable[[str], bool] | None:
     # Most texts are passed over by their characters alone. Folding makes no new Chinese ones (except from
     # variants and signs such as ㈱), and other forms of a text have its letters in the same order.
     characters = frozenset(_HAN.findall(folded)).difference(VARIANTS.values())
-    letters = _letters(folded)
+    letters = _letters(phrase)
     is_joined = holds_unspaced(folded)
     folded = _joined(folded) if is_joined else folded
 
     def holds(text: str) -> bool:
         text = without_marks(text)
-        if not characters.issubset(text) or letters not in _letters(fold_name(text)):
+        if not characters.issubset(text) or letters not in _letters(text):
             return False
         for form in dict.fromkeys((text, joined_words(text), without_hyphens(text))):
             words = _joined(fold_name(form)) if is_joined else fold_name(form)
@@ -203,9 +204,11 @@ def is_heading(phrase: str, heading: str) -> bool:
     return fold_name(_HEADING_ID.sub("", heading)) == fold_name(phrase)
 
 
-def _letters(folded: str) -> str:
-    """Return the letters and digits of a folded text; a dash between kana may be one, or a hyphen."""
-    return folded.replace(" ", "").replace("ー", "")
+def _letters(text: str) -> str:
+    """Return the folded letters and digits of a text; without ``ー``, which is often typed as a hyphen."""
+    if text.isascii():
+        return text.lower().translate(_NO_LETTERS)
+    return fold_name(text).replace(" ", "").replace("ー", "")
 
 
 def _joined(folded: str) -> str:

@@ -34,11 +34,18 @@ _STYLE = re.compile(r"(?<=[\s\"'])(?:class|className|id|style|rel|target)=(?:\"[
 
 # Markup that no reader sees inside a word: readings above kanji, inline tags, emphasis, links in scripts
 # without spaces, and character references.
+_INLINE = r"</?(?:ruby|rb|b|i|u|s|em|strong|span|mark|sub|sup|small|font|wbr)\b"
 _MARK_IN_WORD = re.compile(r"[<&]|\]\]|\]\(|\*\*|~~|==|\w\*\w|\w[~^]\d")
+# In ASCII alone, few tags are inline, and links part words as readers see them. Each branch begins with a rare
+# character, so that the rest of a text is skipped quickly.
+_MARK_IN_ASCII_WORD = re.compile(
+    rf"<r[tp]\b|{_INLINE}|&[#A-Za-z]\w*;"
+    r"|\*(?<=\w\*)(?=\**\w)|~(?<=\w~)(?=~?\w)|=(?<=\w=)(?==\w)|\^(?<=\w\^)(?=\d)"
+)
 _INSIDE_WORDS = (
     r"(?=[<&*~=\[^])(?:"  # what they begin with: looked at before each of them is tried
     r"<r[tp]\b[^<>\n]*>[^<>\n]*</r[tp]>"
-    r"|</?(?:ruby|rb|b|i|u|s|em|strong|span|mark|sub|sup|small|font|wbr)\b[^<>\n]*>"
+    rf"|{_INLINE}[^<>\n]*>"
     rf"|(?<=[{UNSPACED}])(?:\*{{1,3}}|~~|==)(?=[{UNSPACED}])"
     r"|(?<=[^\W\d_])(?P<sign>\*\*|~~|==)(?P<inside>[^\W\d_]+)(?P=sign)"
     r"|(?<![\w*~=])(?P<opening>\*\*?|~~|==)(?P<start>[^\W\d_]+)(?P=opening)(?=[^\W\d_])"
@@ -144,7 +151,8 @@ def part_addresses(text: str) -> tuple[str, list[str]]:
 
 def without_marks(text: str) -> str:
     """Return a text without the markup that no reader sees inside a word: ``東**京**都`` is ``東京都``."""
-    if _MARK_IN_WORD.search(text) is None:
+    mark = _MARK_IN_ASCII_WORD if text.isascii() else _MARK_IN_WORD
+    if mark.search(text) is None:
         return text
     return compiled(_INSIDE_WORDS).sub(_seen, text)
 
