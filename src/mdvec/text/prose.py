@@ -36,8 +36,8 @@ _STYLE = re.compile(r"(?<=[\s\"'])(?:class|className|id|style|rel|target)=(?:\"[
 # without spaces, and character references.
 _INLINE = r"</?(?:ruby|rb|b|i|u|s|em|strong|span|mark|sub|sup|small|font|wbr)\b"
 _MARK_IN_WORD = re.compile(r"[<&]|\]\]|\]\(|\*\*|~~|==|\w\*\w|\w[~^]\d")
-# In ASCII alone, few tags are inline, and links part words as readers see them. Each branch begins with a rare
-# character, so that the rest of a text is skipped quickly.
+# In ASCII alone, few tags are inline, and links part words as readers see them. Each branch begins with a
+# rare character, so that the rest of a text is skipped quickly.
 _MARK_IN_ASCII_WORD = re.compile(
     rf"<r[tp]\b|{_INLINE}|&[#A-Za-z]\w*;"
     r"|\*(?<=\w\*)(?=\**\w)|~(?<=\w~)(?=~?\w)|=(?<=\w=)(?==\w)|\^(?<=\w\^)(?=\d)"
