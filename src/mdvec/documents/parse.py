@@ -35,6 +35,7 @@ _DATA = re.compile(
     r"((?P<quote>[\"'])data:[\w.+-]+/[^\s\"'()<>,]{1,80}+,)(?:(?!(?P=quote))[^\n]){100,}+(?=(?P=quote))"
     r"|(data:[\w.+-]+/[^\s\"'()<>,]{1,80}+,)[^\s\"'()<>]{100,}+|(\b(?:d|points)=[\"'])(?=[Mm\d])[^\"'()<>]{100,}+"
 )
+_DATA_SIGN = re.compile(r"data:[\w.+-]+/|d=[\"'][Mm\d]|points=[\"'][Mm\d]")  # quickly found, and rare
 # The shapes of a drawing, one after another.
 _SHAPE = r"</?(?:path|rect|circle|ellipse|line|polyline|polygon|g|use|stop|tspan)\b[^<>]*+>"
 _SHAPES = re.compile(rf"({_SHAPE})(?:\s*+{_SHAPE}){{8,}}+")
@@ -48,9 +49,10 @@ _WRAPPED = re.compile(
     r"(?:[ \t>]{0,9}+(?:[A-Za-z0-9+/]{30,}=*|[A-Za-z0-9+/]*=+))?",
     re.MULTILINE,
 )
-_UNBROKEN = re.compile(r"(?<![!-~])([!-~]{60})[!-~]{940,}+")
+_LONG = 1_000  # characters of a line
+_UNBROKEN = re.compile(rf"(?<![!-~])([!-~]{{60}})[!-~]{{{_LONG - 60},}}+")
 # Minified code has spaces, but long words between them, many semicolons and blocks of functions.
-_LONG_LINE = re.compile(r"(?<![\t -~])[\t -~]{1000,}+")
+_LONG_LINE = re.compile(rf"(?<![\t -~])[\t -~]{{{_LONG},}}+")
 _LONGEST_WORD, _MEAN_WORD, _MIN_CODE, _CHARS_FOR_A_SIGN = 18, 11, 900, 300
 _BLOCK_OF_CODE = re.compile(r"\)\{|[\w\])]\{[a-z-]++:\S")  # of a function, or of a style sheet
 # Parts of prose that may have such signs, too.
@@ -102,9 +104,7 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
     Returns:
         The document. Every text gives one; its warnings name what was odd.
     """
-    for pattern in (_DATA, _SHAPES, _WRAPPED):
-        text = pattern.sub(_beginning, text)
-    text = _LONG_LINE.sub(_without_code, _UNBROKEN.sub(_beginning_of_run, text))
+    text = _without_data(text)
     suffix = _stem_and_suffix(path)[1].lower()
     if suffix == _CANVAS_SUFFIX:
         text = _canvas_text(text)
@@ -156,6 +156,16 @@ def _fields(body: str, blocks: Sequence[Block]) -> dict[str, str | list[str]]:
                 values = found.setdefault(field["key"] or field["name"], [])
                 values.append((field["value"] or field["text"]).strip())
     return {key: values if len(values) > 1 else values[0] for key, values in found.items()}
+
+
+def _without_data(text: str) -> str:
+    """Return a text with the beginning alone of what is data."""
+    if _DATA_SIGN.search(text):
+        text = _DATA.sub(_beginning, text)
+    text = _WRAPPED.sub(_beginning, _SHAPES.sub(_beginning, text))
+    if max(map(len, text.split("\n"))) < _LONG:
+        return text
+    return _LONG_LINE.sub(_without_code, _UNBROKEN.sub(_beginning_of_run, text))
 
 
 def _beginning(data: re.Match[str]) -> str:

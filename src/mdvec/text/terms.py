@@ -65,10 +65,12 @@ _WORD_OR_NUMBER = rf"[^\W_{UNSPACED}]+"
 _BOUND = rf"[^\W{UNSPACED}]"
 _HYPHENATED = rf"(?<!{_BOUND})(?<!-){_WORD_OR_NUMBER}(?:-{_WORD_OR_NUMBER})+(?!{_BOUND})(?!-)"
 # Parts a word that is wrapped: a hyphen, one that is seen only there, or a sign of old programs.
-_LINE_END = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad¬][ \t]*\n[ \t>]*(?=[^\W\d_])")
+_LINE_END = re.compile(r"[-\u2010\u00ad¬](?<=[^\W\d_].)[ \t]*\n[ \t>]*(?=[^\W\d_])")
 
 # U.S.A., Ph.D., and 1,234,567.
 _POINTED = rf"(?<!{_BOUND})(?:(?<!\.)(?:[A-Z][a-z]?\.){{2,}}|(?<![.,])\d{{1,3}}(?:,\d{{3}})+(?![\d,]))"
+# What both have; found quickly, since it begins with a rare character.
+_POINT = re.compile(r"\.(?:(?<=[A-Z]\.)|(?<=[A-Z][a-z]\.))[A-Z]|,(?<=\d,)\d{3}")
 # Japanese is wrapped anywhere, and foreign names are written with and without ・ between their parts.
 _PARTED = rf"([{HAN}{KATAKANA}])(?:・|\n[ \t\u3000>]*)(?=([{HAN}{KATAKANA}]))"
 
@@ -365,7 +367,7 @@ def indexed_spellings(text: str) -> list[str]:
         # A line may end after a hyphen, as in texts that were taken from PDF files.
         words = [word for word in _LINE_END.sub("-", text).split() if "-" in word]
         found += [each.replace("-", "") for each in compiled(_HYPHENATED).findall(" ".join(words))]
-    if "." in text or "," in text:
+    if _POINT.search(text):
         found += " ".join(compiled(_POINTED).findall(text)).replace(".", "").replace(",", "").split()
     if compiled(_TWO_SPACED_OUT).search(text):
         found += ["".join(each.split()) for each in compiled(_SPACED_OUT).findall(text)]
