@@ -31,6 +31,9 @@ _STYLED = re.compile(
     r"|(?<=\S) +\"[a-z0-9]+(?:[-_][a-z0-9]+)+\"(?=\))"
 )
 _STYLE = re.compile(r"(?<=[\s\"'])(?:class|className|id|style|rel|target)=(?:\"[^\"\n]*\"|'[^'\n]*'|[\w-]+)")
+_STYLE_SIGN = re.compile(  # quickly found
+    r"=(?:(?<=class=)|(?<=className=)|(?<=id=)|(?<=style=)|(?<=rel=)|(?<=target=))|\"\)"
+)
 
 # Markup that no reader sees inside a word: readings above kanji, inline tags, emphasis, links in scripts
 # without spaces, and character references.
@@ -100,7 +103,7 @@ class Prose(NamedTuple):
 
 def without_styles(text: str) -> str:
     """Return a text without what is for style sheets: classes in tags, link titles such as "edit-note"."""
-    if "=" not in text and '")' not in text:
+    if _STYLE_SIGN.search(text) is None:
         return text
     parts: list[str] = []
     start = 0
