@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from mdvec.text.scripts import HIRAGANA, KATAKANA
 
@@ -64,9 +65,9 @@ _FINAL_LONG_VOWEL = re.compile(rf"ー(?<=[{KATAKANA}]{{3}}ー)(?![{KATAKANA}])")
 _VU = re.compile("ヴ([ァィェォュョ]?)")
 _VU_AS_BU = {"": "ブ", "ァ": "バ", "ィ": "ビ", "ェ": "ベ", "ォ": "ボ", "ュ": "ビュ", "ョ": "ビョ"}
 # So are ソフトウェア and ソフトウエア, ファイアウォール and ファイヤウォール.
-_GLIDE = re.compile("(?<=ウ)[ィェォ]|(?<=イ)ヤ")
+_GLIDE = re.compile("[ィェォヤ](?<=ウ[ィェォ]|イヤ)")
 _WITHOUT_GLIDE = {"ィ": "イ", "ェ": "エ", "ォ": "オ", "ヤ": "ア"}
-_REPEATED = re.compile("(.)々")  # 佐々木 is also written 佐佐木
+_REPEATED = re.compile("々(?<=(.)々)")  # 佐々木 is also written 佐佐木
 # The marks of European scripts, Hebrew and Arabic. Those of kana and of Indic scripts make other letters.
 _ACCENTS = (
     "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u0591-\u05bd\u05bf-\u05c7"
@@ -83,6 +84,7 @@ _BETWEEN_WORDS = re.compile(r"[\W_]+")
 # All of ASCII but letters and digits; quicker than the expression above.
 _ASCII_BETWEEN_WORDS = {code: " " for code in range(128) if not chr(code).isalnum()}
 _ASCII = bytes(range(128))
+_BEYOND_ASCII = re.compile(r"([^\x00-\x7f]+)")
 
 # Normalising sorts the combining marks of a character, in quadratic time in Python. As in Unicode's
 # stream-safe text format (UAX 15), a joiner, which is no mark, parts more than 30 of them.
@@ -117,8 +119,21 @@ def fold_characters(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
+    # No letter of ASCII changes its neighbours, and those change it by accents alone, which go.
+    parts = _BEYOND_ASCII.split(text)
+    parts[::2] = map(str.lower, parts[::2])
+    parts[1::2] = (_folded_short(part) if len(part) <= _SHORT else _folded(part) for part in parts[1::2])
+    return "".join(parts)
+
+
+def _folded(text: str) -> str:
     wide = unicodedata.normalize("NFKC", _with_joiners(text))
     return unicodedata.normalize("NFKC", wide.casefold()).translate(_plain)
+
+
+# Quotation marks, dashes and letters with accents recur in Western texts.
+_SHORT = 4
+_folded_short = lru_cache(maxsize=4096)(_folded)
 
 
 class _PlainCharacters(dict[int, str]):
@@ -141,7 +156,7 @@ _plain = _PlainCharacters()
 
 def unify_kana(folded: str) -> str:
     """Write long vowels, foreign sounds with ``ヴ`` and repeated kanji in one way."""
-    usual = _VU.sub(lambda found: _VU_AS_BU[found[1]], _REPEATED.sub(r"\1\1", folded))
+    usual = _VU.sub(lambda found: _VU_AS_BU[found[1]], _REPEATED.sub(r"\1", folded))
     usual = _GLIDE.sub(lambda found: _WITHOUT_GLIDE[found[0]], usual)
     return _FINAL_LONG_VOWEL.sub("", _DASH_AFTER_KANA.sub("ー", usual))
 
