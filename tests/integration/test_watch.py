@@ -477,6 +477,18 @@ def test_a_search_looks_first(vault: Vault) -> None:
         assert result.last_indexed_ms is not None
 
 
+def test_a_search_reads_no_file_that_looks_unchanged(vault: Vault) -> None:
+    """It goes by time and size; an import also reads a sample of the files that have both as before."""
+    path = vault.docs / "d0/n0.md"
+    before, text = path.stat(), path.read_text(encoding="utf-8")
+    path.write_text(text.replace("animal0", "camel00"), encoding="utf-8")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with open_workspace(database=vault.database, embedder=HashingEmbedder()) as workspace:
+        assert paths(workspace, "camel00") == []
+        assert workspace.import_collection(NAME).updated == 1
+        assert paths(workspace, "camel00") == ["d0/n0.md"]
+
+
 def test_an_answer_says_when_the_folder_was_looked_at(vault: Vault) -> None:
     """A look that finds nothing is as good as an import."""
     with open_workspace(database=vault.database, embedder=HashingEmbedder()) as workspace:

@@ -102,6 +102,7 @@ def find_changes(
     source: Source,
     recipe: Recipe,
     options: ImportOptions = ImportOptions(),  # noqa: B008 - frozen
+    by_listing: bool = False,
 ) -> Changes:
     """Compare a source with the store; nothing is written.
 
@@ -112,6 +113,7 @@ def find_changes(
         recipe: How its documents are prepared.
         options: Whether to prepare every document anew, to accept an empty source although documents are
             known, and to check every file, not only a sample of those that look unchanged.
+        by_listing: Whether to read none of the files that look unchanged.
 
     Raises:
         SourceMissingError: If the root is not there.
@@ -122,7 +124,8 @@ def find_changes(
         known = view.documents.known(collection.id)
     run.current().report(run.Stage.SCAN, 0, 0)
     listing = _list(source, knows_documents=bool(known), allow_empty=options.allow_empty)
-    sampled = () if options.check or rebuild else sample(listing, collection.checked_up_to)
+    has_sample = not (options.check or rebuild or by_listing)
+    sampled = sample(listing, collection.checked_up_to) if has_sample else ()
     if rebuild:
         # Everything is new; documents that could not be examined stay.
         missing = () if listing.pushed else _missing(listing, known)

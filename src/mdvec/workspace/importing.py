@@ -35,7 +35,7 @@ from mdvec.workspace.stages import Stages
 if TYPE_CHECKING:
     from mdvec.indexing.watch import Watcher
 
-# Of the time between two looks at a folder, a look takes this share at most.
+# Of the time between two looks at folders, a look at all of them takes this share at most.
 _LOOKING_SHARE = 0.1
 
 # A search waits this long at most for an index that is being made, here or by another process; many clients
@@ -196,13 +196,17 @@ class Freshness:
                     return (), {}
             deadline = time.monotonic() + budget_ms / 1000
             due = (each for each in chosen if time.monotonic() >= self._look_again_at.get(each.id, 0.0))
-            left = [self._look(each, deadline) for each in due if each.last_indexed_ms is not None]
+            share = _LOOKING_SHARE / max(1, len(chosen))
+            left = [self._look(each, deadline, share) for each in due if each.last_indexed_ms is not None]
             return tuple(filter(None, left)), dict(self._looked_ms)
         finally:
             self._guard.release()
 
-    def _look(self, collection: Collection, deadline: float) -> str:
-        """Bring the words of a collection up to date until a deadline; return what remains to be done."""
+    def _look(self, collection: Collection, deadline: float, share: float) -> str:
+        """Bring the words of a collection up to date until a deadline; return what remains to be done.
+
+        Until the next look, it takes this share of the time.
+        """
         started = time.monotonic()
         source = self._stages.source(collection.source)
         if not isinstance(source, WatchedSource):
@@ -238,14 +242,16 @@ class Freshness:
             return f"mdvec cannot tell whether {name} has changed: {error}"
         finally:
             ended = time.monotonic()
-            self._look_again_at[collection.id] = ended + (ended - started) / _LOOKING_SHARE
+            self._look_again_at[collection.id] = ended + (ended - started) / share
         return ""
 
     def _differs(self, collection: Collection, source: Source) -> bool:
         from mdvec.indexing.plan import contexts_of_files, find_changes
 
         recipe = self._stages.recipe(collection.chunking, self._stages.cutting_model(collection))
-        changes = find_changes(collection, read=self._collections.read, source=source, recipe=recipe)
+        read = self._collections.read
+        # The sample would be the same each time, since nothing is written about a look.
+        changes = find_changes(collection, read=read, source=source, recipe=recipe, by_listing=True)
         plan = changes.plan
         differing = plan.new or plan.changed or plan.moved or plan.deleted or plan.touched
         return bool(differing) or changes.folder_contexts != contexts_of_files(collection)
