@@ -104,7 +104,11 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
     Returns:
         The document. Every text gives one; its warnings name what was odd.
     """
-    text = _without_data(text)
+    if _DATA_SIGN.search(text):
+        text = _DATA.sub(_beginning, text)
+    text = _WRAPPED.sub(_beginning, _SHAPES.sub(_beginning, text))
+    if max(map(len, text.split("\n"))) >= _LONG:
+        text = _LONG_LINE.sub(_without_code, _UNBROKEN.sub(_beginning_of_run, text))
     suffix = _stem_and_suffix(path)[1].lower()
     if suffix == _CANVAS_SUFFIX:
         text = _canvas_text(text)
@@ -156,16 +160,6 @@ def _fields(body: str, blocks: Sequence[Block]) -> dict[str, str | list[str]]:
                 values = found.setdefault(field["key"] or field["name"], [])
                 values.append((field["value"] or field["text"]).strip())
     return {key: values if len(values) > 1 else values[0] for key, values in found.items()}
-
-
-def _without_data(text: str) -> str:
-    """Return a text with the beginning alone of what is data."""
-    if _DATA_SIGN.search(text):
-        text = _DATA.sub(_beginning, text)
-    text = _WRAPPED.sub(_beginning, _SHAPES.sub(_beginning, text))
-    if max(map(len, text.split("\n"))) < _LONG:
-        return text
-    return _LONG_LINE.sub(_without_code, _UNBROKEN.sub(_beginning_of_run, text))
 
 
 def _beginning(data: re.Match[str]) -> str:

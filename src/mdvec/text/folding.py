@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
 
 from mdvec.text.scripts import HIRAGANA, KATAKANA
 
@@ -84,7 +83,6 @@ _BETWEEN_WORDS = re.compile(r"[\W_]+")
 # All of ASCII but letters and digits; quicker than the expression above.
 _ASCII_BETWEEN_WORDS = {code: " " for code in range(128) if not chr(code).isalnum()}
 _ASCII = bytes(range(128))
-_BEYOND_ASCII = re.compile(r"([^\x00-\x7f]+)")
 
 # Normalising sorts the combining marks of a character, in quadratic time in Python. As in Unicode's
 # stream-safe text format (UAX 15), a joiner, which is no mark, parts more than 30 of them.
@@ -119,11 +117,10 @@ def fold_characters(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    # No letter of ASCII changes its neighbours, and those change it by accents alone, which go.
-    parts = _BEYOND_ASCII.split(text)
-    parts[::2] = map(str.lower, parts[::2])
-    parts[1::2] = (_folded_short(part) if len(part) <= _SHORT else _folded(part) for part in parts[1::2])
-    return "".join(parts)
+    try:
+        return text.translate(_folded_alone)
+    except _NotAloneError:
+        return _folded(text)
 
 
 def _folded(text: str) -> str:
@@ -131,9 +128,24 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", wide.casefold()).translate(_plain)
 
 
-# Quotation marks, dashes and letters with accents recur in Western texts.
-_SHORT = 4
-_folded_short = lru_cache(maxsize=4096)(_folded)
+class _NotAloneError(Exception):
+    """A character changes the one before it."""
+
+
+class _FoldedCharacters(dict[int, str]):
+    """The folded form of a character, each computed once."""
+
+    def __missing__(self, code: int) -> str:
+        """Fold the character, unless it changes the one before it."""
+        first = unicodedata.normalize("NFKD", chr(code))[0]
+        if unicodedata.category(first)[0] == "M" or _HANGUL_VOWELS_AND_FINALS.match(first):
+            raise _NotAloneError
+        self[code] = folded = _folded(chr(code))
+        return folded
+
+
+_HANGUL_VOWELS_AND_FINALS = re.compile("[\u1160-\u11ff]")
+_folded_alone = _FoldedCharacters()
 
 
 class _PlainCharacters(dict[int, str]):

@@ -12,7 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.text import terms
-from mdvec.text.joined import PART, CharacterKinds, folded_codes, in_batches, join_texts, text_of
+from mdvec.text.folding import normalise
+from mdvec.text.joined import PART, CharacterKinds, codes_of, in_batches, join_texts, text_of
 from mdvec.text.prose import Prose, prose_of
 from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED
 
@@ -94,7 +95,7 @@ def _by_text(texts: Sequence[str]) -> list[Terms]:
     if joined.isascii():
         words = joined.lower().translate(_ASCII_BETWEEN_WORDS).split()
     else:
-        codes = folded_codes(joined)
+        codes = codes_of(normalise(joined))
         kinds = _kinds()(codes)
         words = _words(codes, kinds)
         if (kinds >= _UNSPACED).any():

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, TypeVar
-
-from mdvec.text.folding import fold_characters, normalise, unify_kana
-from mdvec.text.scripts import HIRAGANA, KATAKANA
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,52 +91,3 @@ class CharacterKinds:
             self._known[code] = self._kind_of(chr(code))
         found: NDArray[np.uint8] = self._known[codes]
         return found
-
-
-# What folding a character gives: one other, one kana, several or none, or a result that depends on others.
-_ONE, _KANA, _SEVERAL, _DEPENDS = range(1, 5)
-_IS_KANA = re.compile(f"[{HIRAGANA}{KATAKANA}々]")
-_HANGUL_VOWELS_AND_FINALS = re.compile("[\u1160-\u11ff]")
-
-
-class _Folding:
-    """Folds single characters, each computed once. Threads may share it."""
-
-    def __init__(self) -> None:
-        import numpy as np
-
-        self.folded = np.zeros(0x110000, np.uint32)  # takes memory where it is written alone
-        self.kinds = CharacterKinds(self._kind)
-
-    def _kind(self, character: str) -> int:
-        first = unicodedata.normalize("NFKD", character)[0]
-        if unicodedata.category(first)[0] == "M" or _HANGUL_VOWELS_AND_FINALS.match(first):
-            return _DEPENDS
-        folded = fold_characters(character)
-        if len(folded) != 1:
-            return _SEVERAL
-        self.folded[ord(character)] = ord(folded)
-        return _KANA if _IS_KANA.match(folded) else _ONE
-
-
-_folding = functools.cache(_Folding)
-
-
-def folded_codes(text: str) -> NDArray[np.uint32]:
-    """Return the code points of a text as :func:`mdvec.text.folding.normalise` folds it, four times as fast.
-
-    Characters that do not depend on others are looked up one by one.
-    """
-    import numpy as np
-
-    folding, codes = _folding(), codes_of(text)
-    kinds = folding.kinds(codes)
-    most = kinds.max(initial=_ONE)
-    if most == _DEPENDS:
-        return codes_of(normalise(text))
-    if most == _SEVERAL:
-        for code in np.unique(codes[kinds == _SEVERAL]).tolist():
-            text = text.replace(chr(code), fold_characters(chr(code)))
-        return folded_codes(text)
-    folded: NDArray[np.uint32] = folding.folded[codes]
-    return codes_of(unify_kana(text_of(folded))) if most == _KANA else folded

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from html.entities import html5
 from typing import NamedTuple
 
-from mdvec.text.folding import beyond_ascii, fold_name
-from mdvec.text.joined import PART, CharacterKinds, folded_codes, in_batches, join_texts, text_of
+from mdvec.text.folding import beyond_ascii, fold_name, normalise
+from mdvec.text.joined import PART, CharacterKinds, codes_of, in_batches, join_texts, text_of
 from mdvec.text.scripts import UNSPACED, compiled, holds_unspaced, is_unspaced
 from mdvec.text.terms import indexed_spellings
 
@@ -205,7 +205,7 @@ def _letters(text: str) -> str:
         return text.lower().translate(_ASCII_LETTERS)
     import numpy as np
 
-    codes = folded_codes(text)
+    codes = codes_of(normalise(text))
     return text_of(np.where(_kinds()(codes) == _LETTER, codes, np.uint32(_SPACE)))
 
 
