@@ -86,6 +86,16 @@ def test_a_warm_search_takes_one_snapshot_and_few_statements(
     assert len(statements) <= MAX_STATEMENTS, "\n".join(statements)
 
 
+def test_what_one_query_chose_is_not_remembered(workspace: Workspace) -> None:
+    """A server that answers for weeks does not grow with each question."""
+    remembered = []
+    for number in range(3, 9):
+        assert workspace.search(SearchQuery(f"word{number} some words")).hits
+        with workspace._collections.store().read() as view:
+            remembered.append(len(view.words.tables.known))  # type: ignore[attr-defined] # of SQLite
+    assert remembered[1:] == remembered[:1] * 5
+
+
 def test_ranking_knows_no_store() -> None:
     """Nothing of the search package mentions SQLite."""
     folder = Path(mdvec.search.__file__).parent

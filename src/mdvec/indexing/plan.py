@@ -124,8 +124,7 @@ def find_changes(
         known = view.documents.known(collection.id)
     run.current().report(run.Stage.SCAN, 0, 0)
     listing = _list(source, knows_documents=bool(known), allow_empty=options.allow_empty)
-    has_sample = not (options.check or rebuild or by_listing)
-    sampled = sample(listing, collection.checked_up_to) if has_sample else ()
+    sampled = () if options.check or rebuild or by_listing else sample(listing, collection.checked_up_to)
     if rebuild:
         # Everything is new; documents that could not be examined stay.
         missing = () if listing.pushed else _missing(listing, known)

@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from msgspec import Struct
 
+from mdvec.types.query import Where
+
 _MAX_MEMORIZED = 50_000
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -109,6 +111,7 @@ class Tables(ABC):
         vector_epoch: Grows when vectors are removed; until then they are only appended.
         readable: The collections that may be read.
         known: The memorized values of this version (see :func:`memorized`); None if it may be undone.
+        known_here: Those of chunks that one query chose, which no other transaction asks for.
 
     Args:
         version: Of the transaction.
@@ -128,6 +131,7 @@ class Tables(ABC):
 
     def __init__(self, version: int, vector_epoch: int, memo: Memo | None, readable: Readable) -> None:
         self.known = None if memo is None else memo.values(version, readable)
+        self.known_here: Known = {}
         self.readable = readable
         self.version = version
         self.vector_epoch = vector_epoch
@@ -206,9 +210,10 @@ def memorized(method: Callable[Concatenate[P, A], T]) -> Callable[Concatenate[P,
         values, key = part.tables.known, (method, arguments, *named.items())
         if values is None:
             return method(part, *arguments, **named)
+        if any(isinstance(each, Where) and each.chunks is not None for each in arguments):
+            values = part.tables.known_here
         if key not in values:
             values[key] = method(part, *arguments, **named)
-        value: T = values[key]  # type: ignore[assignment] # a method returns values of one type
-        return value
+        return values[key]  # type: ignore[return-value] # a method returns values of one type
 
     return known

@@ -140,8 +140,7 @@ class _FoldedCharacters(dict[int, str]):
         first = unicodedata.normalize("NFKD", chr(code))[0]
         if unicodedata.category(first)[0] == "M" or _HANGUL_VOWELS_AND_FINALS.match(first):
             raise _NotAloneError
-        self[code] = folded = _folded(chr(code))
-        return folded
+        return self.setdefault(code, _folded(chr(code)))
 
 
 _HANGUL_VOWELS_AND_FINALS = re.compile("[\u1160-\u11ff]")
