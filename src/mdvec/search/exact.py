@@ -20,7 +20,7 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace, StoredChunk
 from mdvec.text.dictionary import other_spellings
 from mdvec.text.folding import fold_name, normalise
-from mdvec.text.matches import is_heading, phrase_finder
+from mdvec.text.matches import fold_heading, phrase_finder
 from mdvec.text.scripts import HAN, KATAKANA, UNSPACED, holds_unspaced
 from mdvec.text.terms import phrase_terms
 from mdvec.types.ids import ChunkId, DocumentId
@@ -122,7 +122,8 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
         whole: list[StoredChunk] = []
         valued: list[StoredChunk] = []
         if words.matched_weight or words.all_known:
-            headed = [each for each in chunks if is_heading(text, "".join(each.heading_path[-1:]))]
+            heading = fold_heading(text)
+            headed = [each for each in chunks if fold_heading("".join(each.heading_path[-1:])) == heading]
             whole = headed or _holding(text, holds, chunks)
             whole = whole or _holding(text, holds, _with_all_words(text, words, where, view))
             valued = [] if headed else [each for each, front in fronts if holds(front)]

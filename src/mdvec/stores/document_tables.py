@@ -64,6 +64,8 @@ _PLACE = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced, c.token_c
 
 _LAST_CHARACTER = "\U0010ffff"
 
+_MAX_TEXTS = 100  # of documents, in memory while a snapshot is open
+
 _LINK = "l.kind, l.target, l.fragment, l.text, l.line"
 
 # A tag is shown as the first document spells it.
@@ -86,6 +88,10 @@ class DocumentTables(NarrowedPart, DocumentWriter):
 
     links_table: ClassVar[str] = "links l"
     """The table of links, as ``l``, where the links to older versions are read."""
+
+    def __init__(self, tables: Tables, where: WhereTables) -> None:
+        super().__init__(tables, where)
+        self._texts: dict[DocumentId, str] = {}
 
     @abstractmethod
     def _put_terms(
@@ -190,9 +196,15 @@ class DocumentTables(NarrowedPart, DocumentWriter):
         }
 
     def texts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
-        chosen = self.tables.listed("t.document_id", documents)
-        sql = f"SELECT t.document_id, {self.body_column} FROM contents t WHERE {chosen.text}"
-        return dict(self.tables.rows(sql, *chosen.arguments))
+        # An answer asks several times for the same ones; a transaction that writes may have changed them.
+        known = {} if self.tables.known is None else self._texts
+        if len(known) > _MAX_TEXTS:
+            known.clear()
+        if missing := [each for each in documents if each not in known]:
+            chosen = self.tables.listed("t.document_id", missing)
+            sql = f"SELECT t.document_id, {self.body_column} FROM contents t WHERE {chosen.text}"
+            known.update(self.tables.rows(sql, *chosen.arguments))
+        return {each: known[each] for each in documents if each in known}
 
     def links_of(self, documents: Iterable[DocumentId]) -> list[PlacedLink]:
         chosen = self.tables.listed("l.document_id", documents)

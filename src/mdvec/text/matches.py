@@ -35,14 +35,18 @@ _UNIT = re.compile(
 _MARK = re.compile(rf"[{_COMBINING}ヴ々]|ウ[ィェォ]|イヤ")
 _MAX_TERMS = 64
 
-_NO_LETTERS = {code: None for code in range(128) if not chr(code).isalnum()}
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
+_NO_WORD = re.compile(r"[\W_]+")
+# With the character before, which combining marks change.
+_BEYOND_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
 _WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SPACE_BESIDE_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
 _HEADING_ID = re.compile(r"\{\s*[#.:][^{}]*\}\s*$")
 
 
-def match_spans(query: str, text: str) -> list[tuple[int, int]]:
+@lru_cache(maxsize=64)  # an answer asks several times about each of its texts
+def match_spans(query: str, text: str) -> Sequence[tuple[int, int]]:
     """Find the words of a query in a text.
 
     Returns:
@@ -156,7 +160,7 @@ def _finder(phrase: str, *, prefix: bool) -> Callable[[str], bool] | None:
 
     def holds(text: str) -> bool:
         text = without_marks(text)
-        if not characters.issubset(text) or letters not in _letters(text):
+        if not all(map(text.__contains__, characters)) or letters not in _letters(text):
             return False
         for form in dict.fromkeys((text, joined_words(text), without_hyphens(text))):
             words = _joined(fold_name(form)) if is_joined else fold_name(form)
@@ -199,16 +203,16 @@ def _spans(phrase: str, text: str, *, prefix: bool) -> Iterator[tuple[int, int]]
     return (match.span() for match in re.finditer(before + inside + after, text))
 
 
-def is_heading(phrase: str, heading: str) -> bool:
-    """Return True if a heading equals a phrase, apart from an anchor such as ``{#name}``."""
-    return fold_name(_HEADING_ID.sub("", heading)) == fold_name(phrase)
+def fold_heading(heading: str) -> str:
+    """Return the form in which headings are compared, without an anchor such as ``{#name}``."""
+    return fold_name(_HEADING_ID.sub("", heading))
 
 
 def _letters(text: str) -> str:
     """Return the folded letters and digits of a text; without ``ー``, which is often typed as a hyphen."""
-    if text.isascii():
-        return text.lower().translate(_NO_LETTERS)
-    return fold_name(text).replace(" ", "").replace("ー", "")
+    if not text.isascii():
+        text = _BEYOND_ASCII.sub(lambda found: _NO_WORD.sub("", normalise(found[0])), text).replace("ー", "")
+    return text.lower().encode("utf-8", "surrogatepass").translate(None, _NO_LETTERS).decode("utf-8", "surrogatepass")
 
 
 def _joined(folded: str) -> str:
