@@ -14,27 +14,12 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from mdvec.text.folding import nfc
-from mdvec.text.globs import around_folders, around_stars
+from mdvec.text.globs import around_folders, around_stars, character_at, translated_set
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DOUBLE_STAR = re.compile(r"\*\*(?:/|$)")
 # No path is longer.
 _MAX_PATTERN_CHARS = 4_096
-# Characters of a set's classes, such as "[[:alpha:]]", as git has them: ASCII alone.
-_CLASSES = {
-    "alnum": "a-zA-Z0-9",
-    "alpha": "a-zA-Z",
-    "blank": " \\t",
-    "cntrl": "\\x00-\\x1f\\x7f",
-    "digit": "0-9",
-    "graph": "!-~",
-    "lower": "a-z",
-    "print": " -~",
-    "punct": "!-/:-@\\[-`{-~",
-    "space": " \\t-\\r",
-    "upper": "A-Z",
-    "xdigit": "0-9a-fA-F",
-}
 
 
 class IgnoreLine(Struct, frozen=True):
@@ -185,51 +170,9 @@ def _translated_name(pattern: str, position: int) -> tuple[str, int]:
                 pieces[-1] += "[^/]"
                 position += 1
             case "[":
-                piece, position = _translated_set(pattern, position + 1)
+                piece, position = translated_set(pattern, position + 1)
                 pieces[-1] += piece
             case _:
-                character, position = _character(pattern, position)
+                character, position = character_at(pattern, position)
                 pieces[-1] += re.escape(character)
     return around_stars(pieces), position + 1
-
-
-def _translated_set(name: str, position: int) -> tuple[str, int]:
-    """Translate the set whose first character is at a position.
-
-    Returns:
-        The expression, and the position after the set.
-
-    Raises:
-        ValueError: If the set has no end, or an unknown class: git matches nothing then.
-    """
-    negated = name[position : position + 1] in {"!", "^"}
-    position += negated
-    members = ""
-    start = position
-    while position == start or name[position : position + 1] != "]":
-        if name.startswith("[:", position) and (end := name.find(":]", position + 2)) >= 0:
-            members += _class(name[position + 2 : end])
-            position = end + 2
-            continue
-        low, position = _character(name, position)
-        high = low
-        if name[position : position + 1] == "-" and name[position + 1 : position + 2] not in {"", "]"}:
-            high, position = _character(name, position + 1)
-        # A range that runs backwards contains its first character.
-        members += f"{re.escape(low)}-{re.escape(max(high, low))}"
-    return f"(?!/)[{'^' if negated else ''}{members}]", position + 1
-
-
-def _class(name: str) -> str:
-    if name not in _CLASSES:
-        raise ValueError
-    return _CLASSES[name]
-
-
-def _character(name: str, position: int) -> tuple[str, int]:
-    """Read a character, which a backslash may precede, and return it with the position after it."""
-    if name[position : position + 1] == "\\":
-        position += 1
-    if position >= len(name):
-        raise ValueError
-    return name[position], position + 1

@@ -89,10 +89,6 @@ class DocumentTables(NarrowedPart, DocumentWriter):
     links_table: ClassVar[str] = "links l"
     """The table of links, as ``l``, where the links to older versions are read."""
 
-    def __init__(self, tables: Tables, where: WhereTables) -> None:
-        super().__init__(tables, where)
-        self._texts: dict[DocumentId, str] = {}
-
     @abstractmethod
     def _put_terms(
         self, collection_id: CollectionId, chunks: Sequence[int], terms: Sequence[ChunkTerms]
@@ -197,7 +193,7 @@ class DocumentTables(NarrowedPart, DocumentWriter):
 
     def texts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
         # An answer asks several times for the same ones; a transaction that writes may have changed them.
-        known = {} if self.tables.known is None else self._texts
+        known = {} if self.tables.known is None else self.tables.texts
         if len(known) > _MAX_TEXTS:
             known.clear()
         if missing := [each for each in documents if each not in known]:

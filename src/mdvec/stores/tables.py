@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from msgspec import Struct
 
+from mdvec.types.ids import DocumentId
 from mdvec.types.query import Where
 
 _MAX_MEMORIZED = 50_000
@@ -112,6 +113,7 @@ class Tables(ABC):
         readable: The collections that may be read.
         known: The memorized values of this version (see :func:`memorized`); None if it may be undone.
         known_here: Those of chunks that one query chose, which no other transaction asks for.
+        texts: The last texts of documents that were read; for a transaction that does not write.
 
     Args:
         version: Of the transaction.
@@ -132,6 +134,7 @@ class Tables(ABC):
     def __init__(self, version: int, vector_epoch: int, memo: Memo | None, readable: Readable) -> None:
         self.known = None if memo is None else memo.values(version, readable)
         self.known_here: Known = {}
+        self.texts: dict[DocumentId, str] = {}
         self.readable = readable
         self.version = version
         self.vector_epoch = vector_epoch

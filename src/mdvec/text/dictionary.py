@@ -146,7 +146,8 @@ def translations(folded: str, stems: Sequence[str]) -> list[tuple[str, list[str]
     return found
 
 
-def others_of(word: str, name: str) -> list[str]:
+@lru_cache(1 << 12)
+def others_of(word: str, name: str) -> Sequence[str]:
     """Return the others of a word in a table; nothing if the table does not have it.
 
     Args:

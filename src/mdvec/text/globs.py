@@ -20,6 +20,21 @@ from collections.abc import Callable, Sequence
 from mdvec.text.folding import nfc
 
 _WILDCARD = re.compile(r"[*?\[]")
+# Characters of a set's classes, such as "[[:alpha:]]", as git has them: ASCII alone.
+_CLASSES = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": " \\t",
+    "cntrl": "\\x00-\\x1f\\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": "!-/:-@\\[-`{-~",
+    "space": " \\t-\\r",
+    "upper": "A-Z",
+    "xdigit": "0-9a-fA-F",
+}
 
 
 def compile_glob(pattern: str) -> Callable[[str], bool]:
@@ -150,7 +165,7 @@ def _translated(name: str, *, sets: bool) -> str:
                 pieces[-1] += "[^/]"
                 position += 1
             case "[" if sets:
-                piece, position = _translate_set(name, position)
+                piece, position = _set_or_bracket(name, position + 1)
                 pieces[-1] += piece
             case character:
                 pieces[-1] += re.escape(character)
@@ -158,35 +173,50 @@ def _translated(name: str, *, sets: bool) -> str:
     return around_stars(pieces)
 
 
-def _translate_set(name: str, start: int) -> tuple[str, int]:
-    """Translate the set that opens at ``start``; without a closing ``]`` it is a plain bracket.
+def _set_or_bracket(name: str, position: int) -> tuple[str, int]:
+    try:
+        return translated_set(name, position)
+    except ValueError:
+        return re.escape("["), position
+
+
+def translated_set(name: str, position: int) -> tuple[str, int]:
+    """Translate the set whose first character is at a position.
 
     Returns:
         The expression, and the position after the set.
+
+    Raises:
+        ValueError: If the set has no end, or an unknown class.
     """
-    negated = name[start + 1 : start + 2] == "!"
-    first = start + 1 + negated
-    end = name.find("]", first + 1)
-    if end < 0:
-        return re.escape("["), start + 1
-    members = _set_members(name[first:end])
-    if not members:
-        return ("[^/]" if negated else "(?!)"), end + 1
-    return f"(?!/)[{'^' if negated else ''}{members}]", end + 1
+    negated = name[position : position + 1] in {"!", "^"}
+    position += negated
+    members = ""
+    start = position
+    while position == start or name[position : position + 1] != "]":
+        if name.startswith("[:", position) and (end := name.find(":]", position + 2)) >= 0:
+            members += _class(name[position + 2 : end])
+            position = end + 2
+            continue
+        low, position = character_at(name, position)
+        high = low
+        if name[position : position + 1] == "-" and name[position + 1 : position + 2] not in {"", "]"}:
+            high, position = character_at(name, position + 1)
+        # A range that runs backwards contains its first character.
+        members += f"{re.escape(low)}-{re.escape(max(high, low))}"
+    return f"(?!/)[{'^' if negated else ''}{members}]", position + 1
 
 
-def _set_members(text: str) -> str:
-    """Translate the text between the brackets; a range that runs backwards matches nothing."""
-    members: list[str] = []
-    position = 0
-    while position < len(text):
-        low = text[position]
-        if text[position + 1 : position + 2] == "-" and position + 2 < len(text):
-            high = text[position + 2]
-            if low <= high:
-                members.append(f"{re.escape(low)}-{re.escape(high)}")
-            position += 3
-        else:
-            members.append(re.escape(low))
-            position += 1
-    return "".join(members)
+def _class(name: str) -> str:
+    if name not in _CLASSES:
+        raise ValueError
+    return _CLASSES[name]
+
+
+def character_at(name: str, position: int) -> tuple[str, int]:
+    """Read a character, which a backslash may precede, and return it with the position after it."""
+    if name[position : position + 1] == "\\":
+        position += 1
+    if position >= len(name):
+        raise ValueError
+    return name[position], position + 1

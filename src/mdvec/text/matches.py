@@ -211,8 +211,14 @@ def fold_heading(heading: str) -> str:
 def _letters(text: str) -> str:
     """Return the folded letters and digits of a text; without ``ー``, which is often typed as a hyphen."""
     if not text.isascii():
-        text = _BEYOND_ASCII.sub(lambda found: _NO_WORD.sub("", normalise(found[0])), text).replace("ー", "")
-    return text.lower().encode("utf-8", "surrogatepass").translate(None, _NO_LETTERS).decode("utf-8", "surrogatepass")
+        text = _BEYOND_ASCII.sub(lambda found: _letters_of_run(found[0]), text)
+    raw = text.lower().encode("utf-8", "surrogatepass")
+    return raw.translate(None, _NO_LETTERS).decode("utf-8", "surrogatepass")
+
+
+@lru_cache(maxsize=2_000)  # nearly all of a text in English are the same few quotes and dashes
+def _letters_of_run(run: str) -> str:
+    return _NO_WORD.sub("", normalise(run)).replace("ー", "")
 
 
 def _joined(folded: str) -> str:
