@@ -9,7 +9,7 @@ makes the vectors that are missing. :func:`run_import` calls them in this order.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from msgspec.structs import replace
@@ -22,13 +22,12 @@ from mdvec.indexing.embed import EmbedOutcome, embed_pending, known_boilerplate
 from mdvec.indexing.plan import Changes, altered, find_changes, with_contexts_of_files
 from mdvec.indexing.prepare import Processes
 from mdvec.indexing.pushed import refresh_pushed
-from mdvec.indexing.work import Recipe, Work
+from mdvec.indexing.work import Recipe, Work, all_were_read, named_documents
 from mdvec.indexing.write import WriteOutcome, write_changes
 from mdvec.sources.interface import Source
 from mdvec.stores.records import DamagedRows
 from mdvec.text.quantity import quantity
 from mdvec.types.change import NEEDS_FILES
-from mdvec.types.collection import Collection
 from mdvec.types.ids import SpaceId
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 
@@ -164,11 +163,6 @@ def _embed(work: Work, embedder: Embedder, space_id: SpaceId, lost: Sequence[str
     return embedded
 
 
-def all_were_read(collections: Iterable[Collection]) -> bool:
-    """Return True if no collection waits for an import, which after a rebuild finds its vectors here."""
-    return all(each.last_indexed_ms is not None for each in collections)
-
-
 def _about_damage(damaged: DamagedRows, *, pushed: bool, lost: Sequence[str]) -> Iterator[str]:
     """Yield messages about damage in the index and its repair.
 
@@ -248,8 +242,3 @@ def _about_converters(outcome: WriteOutcome) -> Iterator[str]:
     paths = sorted(each.path for each in outcome.exclusions if each.rule == NEEDS_FILES)
     if paths and outcome.added:
         yield f"{named_documents(paths)}: {NEEDS_FILES}"
-
-
-def named_documents(paths: Sequence[str]) -> str:
-    """Name some documents by the first of them."""
-    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"

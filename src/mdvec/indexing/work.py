@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 
 from msgspec import Struct
@@ -66,3 +66,13 @@ class Recipe(Struct, frozen=True):
     def fingerprint(self) -> str:
         """Identifies everything that decides the record of a file; a new one means preparing it again."""
         return f"p{self.parser_version}/t{TERMS_VERSION}/{self.chunker.fingerprint}"
+
+
+def all_were_read(collections: Iterable[Collection]) -> bool:
+    """Return True if no collection waits for an import, which after a rebuild finds its vectors here."""
+    return all(each.last_indexed_ms is not None for each in collections)
+
+
+def named_documents(paths: Sequence[str]) -> str:
+    """Name some documents by the first of them."""
+    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"

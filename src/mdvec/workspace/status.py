@@ -20,10 +20,8 @@ from mdvec.errors import (
     StoreError,
     UnreadableFileError,
 )
-from mdvec.indexing.imports import named_documents
 from mdvec.indexing.plan import known_without_text, make_plan
-from mdvec.indexing.prepare import text_or_rule
-from mdvec.indexing.work import Recipe
+from mdvec.indexing.work import Recipe, named_documents
 from mdvec.machine import available_cores, can_open_files, is_out_of_files
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import View
@@ -159,6 +157,8 @@ def _compare_with_disk(
 
 def _holds_text(entry: SourceEntry, source: Source) -> bool:
     """Return True unless a file holds no text: those look new every time, and only reading them shows it."""
+    from mdvec.indexing.prepare import text_or_rule  # searches do not need it
+
     if entry.content_hash is not None:
         return True  # reading it would mean fetching it; an import will see
     try:

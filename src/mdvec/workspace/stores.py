@@ -11,8 +11,7 @@ import msgspec
 
 from mdvec import registry, run
 from mdvec.errors import ConfigError, NoIndexError, StoreError
-from mdvec.indexing.embed import update_vector_index
-from mdvec.indexing.imports import all_were_read
+from mdvec.indexing.work import all_were_read
 from mdvec.text.addresses import scheme_of
 from mdvec.text.quantity import quantity
 from mdvec.types.report import ImportMode
@@ -79,6 +78,7 @@ class Stores:
             WriterBusyError: If a collection is being imported.
             ImportStoppedError: If the run is cancelled; what was copied stays.
         """
+        from mdvec.indexing.embed import update_vector_index
         from mdvec.indexing.transfer import copy_store
 
         place = target if scheme_of(target) else Path(target).absolute()
