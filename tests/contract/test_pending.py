@@ -117,7 +117,7 @@ def test_superseded_documents_are_not_pending(store: Store, notes: Collection) -
         put(writer, notes.id, *make_document("new.md", ["two", "shared"]))
         old = writer.documents.find(notes.id, "old.md")
         assert old is not None
-        writer.documents.set_superseded(notes.id, [old.id])
+        writer.documents.finish(notes.id, [old.id])
 
     def left() -> tuple[list[str], list[str], int, int]:
         texts, names = ([each.text for each in pending(store, notes, space_id, kind)] for kind in VectorKind)
@@ -137,7 +137,7 @@ def test_superseded_documents_are_not_pending(store: Store, notes: Collection) -
     )
     assert counted(store, notes, space_id).superseded == 1
     with store.write() as writer:
-        writer.documents.set_superseded(notes.id, [])
+        writer.documents.finish(notes.id, [])
     assert left() == (["one"], ["old.md"], 1, 1)
     assert counted(store, notes, space_id).superseded == 0
 

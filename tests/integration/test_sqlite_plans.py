@@ -341,6 +341,30 @@ def test_no_search_walks_through_a_table(filled: Filled, name: str) -> None:
     assert scanned - SCANNED == ({"c"} if name == "depth" else set())
 
 
+def test_an_import_leaves_one_segment_of_words(tmp_path: Path) -> None:
+    """A term is looked up in each segment of the index, but a small change does not write it anew."""
+    world = World(SqliteStore(tmp_path / "index.sqlite"))
+    notes = world.collections[0]
+
+    def write(name: str, words: int) -> None:
+        with world.store.write() as writer:
+            document, chunks = make_document(name, [" ".join(f"{name}{each}" for each in range(words))])
+            writer.documents.put(notes, [make_record(document, chunks)])
+
+    def finished() -> list[int]:
+        with world.store.write() as writer:
+            writer.documents.finish(notes, [])
+            rows = connection_of(writer).execute("SELECT count(*) FROM chunks_fts_idx GROUP BY segid")
+            return [pages for (pages,) in rows]
+
+    for name in "abc":
+        write(name, 5_000)
+    (pages,) = finished()
+    write("d", 10)
+    assert sorted(finished()) == [1, pages]
+    world.store.close()
+
+
 def test_plan_of_pending(filled: Filled) -> None:
     """Pending texts are found in order of id without sorting, each by one look at the index."""
     with filled.store.write() as writer:

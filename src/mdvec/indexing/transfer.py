@@ -182,7 +182,7 @@ def _copy_collection(view: View, target: Store, collection: Collection, done: in
             exclusions=[Exclusion(e.path, e.reason) for e in states if e.state is DocumentState.EXCLUDED],
             failures=[Unreadable(e.path, e.reason) for e in states if e.state is DocumentState.FAILED],
         )
-        writer.documents.set_superseded(own, writer.documents.versions(own).newer)
+        writer.documents.finish(own, writer.documents.versions(own).newer)
     return done
 
 

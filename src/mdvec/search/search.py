@@ -495,5 +495,4 @@ def _passages(query: SearchQuery, ranking: Ranking, *, least: int) -> list[Ranke
 
 
 def _similarities(candidates: Candidates) -> tuple[float, ...]:
-    known = (each for each in candidates.similarity.tolist() if each == each)
-    return tuple(sorted(known, reverse=True))
+    return tuple(sorted((each for each in candidates.similarity.tolist() if each == each), reverse=True))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec.structs import replace
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError
-from mdvec.stores.columns import COLLECTION_COLUMNS, collection_of, settings_json, spec_json
+from mdvec.stores.columns import COLLECTION_COLUMNS, SETTINGS, collection_of, stored_json
 from mdvec.stores.interface import CollectionWriter
 from mdvec.stores.tables import Part, Sql, memorized
 from mdvec.types.change import Exclusion, Unreadable
@@ -118,8 +118,8 @@ class CollectionTables(Part, CollectionWriter):
             VALUES (?, ?, ?, ?, true) RETURNING {COLLECTION_COLUMNS}""",
             name,
             description,
-            spec_json(source),
-            spec_json(chunking),
+            stored_json(source),
+            stored_json(chunking),
         )
         return collection_of(row)
 
@@ -135,11 +135,11 @@ class CollectionTables(Part, CollectionWriter):
                 last_indexed_ms = ?, settings = ? WHERE id = ?""",
                 changed.name,
                 changed.description,
-                spec_json(changed.source),
-                spec_json(changed.chunking),
+                stored_json(changed.source),
+                stored_json(changed.chunking),
                 changed.enabled,
                 changed.last_indexed_ms,
-                settings_json(changed),
+                stored_json({name: getattr(changed, name) for name in SETTINGS}),
                 changed.id,
             )
         return changed

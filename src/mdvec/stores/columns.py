@@ -34,7 +34,7 @@ from mdvec.types.folder_context import FolderContext
 from mdvec.types.ids import CollectionId
 
 # The fields of a collection that share a column, because no query looks for it.
-_SETTINGS: Final[Mapping[str, Any]] = {
+SETTINGS: Final[Mapping[str, Any]] = {
     "preset": str,
     "embedding": EmbeddingSpec | None,
     "next_embedding": EmbeddingSpec | None,
@@ -81,19 +81,14 @@ def collection_of(row: tuple[Any, ...]) -> Collection:
         enabled=bool(enabled),
         # Damage can leave a year that no calendar has: then the next import writes it anew.
         last_indexed_ms=last_indexed_ms if 0 <= (last_indexed_ms or 0) < _LAST_MS else None,
-        **{name: msgspec.convert(written[name], kind) for name, kind in _SETTINGS.items() if name in written},
+        **{name: msgspec.convert(written[name], kind) for name, kind in SETTINGS.items() if name in written},
     )
 
 
-def spec_json(spec: SourceSpec | ChunkingSpec) -> str:
-    """Return a source or a chunking as it is stored."""
+def stored_json(spec: SourceSpec | ChunkingSpec | Mapping[str, object]) -> str:
+    """Return a source, a chunking or settings as they are stored."""
     # Escaped: the location of a folder may hold bytes that are not UTF-8 (as lone surrogates).
-    return json.dumps(msgspec.structs.asdict(spec), ensure_ascii=True)
-
-
-def settings_json(collection: Collection) -> str:
-    """Return the settings of a collection as they are stored."""
-    return json.dumps({name: msgspec.to_builtins(getattr(collection, name)) for name in _SETTINGS})
+    return json.dumps(msgspec.to_builtins(spec), ensure_ascii=True)
 
 
 Row = tuple[Any, ...]

@@ -102,6 +102,9 @@ class DocumentTables(NarrowedPart, DocumentWriter):
     def _revive(self) -> None:
         """Note that documents are superseded no more; does nothing, unless an adapter does."""
 
+    def _merge_words(self) -> None:
+        """Put the index of words in order after an import; does nothing, unless an adapter does."""
+
     def page(
         self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
     ) -> list[ListedDocument]:
@@ -303,16 +306,17 @@ class DocumentTables(NarrowedPart, DocumentWriter):
             [(collection_id, path) for path in paths],
         )
 
-    def set_superseded(self, collection_id: CollectionId, documents: Iterable[DocumentId]) -> None:
-        these = self.tables.listed("id", documents)
+    def finish(self, collection_id: CollectionId, superseded: Iterable[DocumentId]) -> None:
+        these = self.tables.listed("id", superseded)
         changed = self.tables.rows(
             f"""UPDATE documents SET superseded = NOT superseded
             WHERE collection_id = ? AND superseded <> ({these.text}) RETURNING superseded""",
             collection_id,
             *these.arguments,
         )
-        if not all(superseded for (superseded,) in changed):
+        if not all(is_superseded for (is_superseded,) in changed):
             self._revive()
+        self._merge_words()
 
 
 def _comments(stored: str) -> tuple[Comment, ...]:

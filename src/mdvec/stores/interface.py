@@ -88,10 +88,10 @@ class DocumentWriter(DocumentView, Protocol):
     def delete(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Remove documents with their chunks, names, labels and links; unknown paths are ignored."""
 
-    def set_superseded(self, collection_id: CollectionId, documents: Iterable[DocumentId]) -> None:
-        """Set the superseded documents of a collection.
+    def finish(self, collection_id: CollectionId, superseded: Iterable[DocumentId]) -> None:
+        """End the writing of many documents: make their words quick to find, and set the superseded ones.
 
-        Their texts and names are not pending. Searches find them unless ``Where.hidden`` names them.
+        Texts and names of those are not pending. Searches find them unless ``Where.hidden`` names them.
         """
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from mdvec.text.folding import nfc
 
@@ -148,9 +149,10 @@ def _translate_name(name: str) -> str:
     """Translate one name of a pattern; one with brackets is also matched literally, as in "[x] y.md"."""
     if not name.strip("*"):
         return "[^/]+"
-    if "[" in name:
-        return f"(?:{_translated(name, sets=True)}|{_translated(name, sets=False)})"
-    return _translated(name, sets=False)
+    literal = _translated(name, sets=False)
+    with suppress(ValueError):  # a bracket that opens no set
+        return f"(?:{_translated(name, sets=True)}|{literal})" if "[" in name else literal
+    return literal
 
 
 def _translated(name: str, *, sets: bool) -> str:
@@ -165,19 +167,12 @@ def _translated(name: str, *, sets: bool) -> str:
                 pieces[-1] += "[^/]"
                 position += 1
             case "[" if sets:
-                piece, position = _set_or_bracket(name, position + 1)
+                piece, position = translated_set(name, position + 1)
                 pieces[-1] += piece
             case character:
                 pieces[-1] += re.escape(character)
                 position += 1
     return around_stars(pieces)
-
-
-def _set_or_bracket(name: str, position: int) -> tuple[str, int]:
-    try:
-        return translated_set(name, position)
-    except ValueError:
-        return re.escape("["), position
 
 
 def translated_set(name: str, position: int) -> tuple[str, int]:

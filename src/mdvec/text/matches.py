@@ -126,7 +126,10 @@ def _words(folded: str, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
 
 def _anywhere(folded: str, terms: Iterable[str]) -> Iterator[tuple[int, int]]:
     for term in terms:
-        yield from (match.span() for match in re.finditer(re.escape(term), folded))
+        at = folded.find(term)
+        while at >= 0:
+            yield at, at + len(term)
+            at = folded.find(term, at + len(term))
 
 
 def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool] | None:
