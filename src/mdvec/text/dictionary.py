@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib.resources import files
 from itertools import islice
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
 
 from mdvec.text.folding import normalise
 from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA, compiled
@@ -158,16 +159,16 @@ def others_of(word: str, name: str) -> Sequence[str]:
     start, stop = 0, len(table)  # of the lines among which it is
     while start < stop:
         line = table.rfind(b"\n", start, (start + stop) // 2) + 1 or start
-        end = table.index(b"\n", line)
+        end = table.find(b"\n", line)
         if table[line:end] < key:
             start = end + 1
         else:
             stop = line
-    return (
-        table[start : table.index(b"\n", start)].decode().split()[1:] if table.startswith(key, start) else []
-    )
+    found = table[start : table.find(b"\n", start) + 1]
+    return found.decode().split()[1:] if found.startswith(key) else []
 
 
 @lru_cache(2)
-def _table(name: str) -> bytes:
-    return files(__package__).joinpath(name).read_bytes()
+def _table(name: str) -> mmap:
+    with Path(__file__).with_name(name).open("rb") as file:  # processes share its pages
+        return mmap(file.fileno(), 0, access=ACCESS_READ)
