@@ -17,9 +17,9 @@ from mdvec.stores.sqlite.connection import Access, Connection, connect
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Expansion, Filters, SearchMode
 
-# Twenty; three that look up the places of chunks where scores are equal, as of notes that are so alike; and
+# Seventeen; three that look up the places of chunks where scores are equal, as of notes that are so alike; and
 # one for the chunks that operators chose.
-MAX_STATEMENTS = 24
+MAX_STATEMENTS = 21
 
 
 @pytest.fixture
