@@ -45,7 +45,7 @@ _SPACE_BESIDE_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
 _HEADING_ID = re.compile(r"\{\s*[#.:][^{}]*\}\s*$")
 
 
-@lru_cache(maxsize=64)  # an answer asks several times about each of its texts
+@lru_cache(maxsize=32)  # an answer asks several times about each of its texts
 def match_spans(query: str, text: str) -> Sequence[tuple[int, int]]:
     """Find the words of a query in a text.
 
