@@ -186,7 +186,7 @@ def test_a_collection_appears_and_goes(world: World, name: str) -> None:
         world.shell.run("tool", "update", "-n", "garden", "-d", "Beds and trees")
         agent.wait_until(lambda: "ToolListChangedNotification" in heard)
         [tool] = [each for each in agent.tools() if each.name == "garden"]
-        assert tool.description == "Search the documents in garden: Beds and trees"
+        assert tool.description == "Search garden: Beds and trees"
         heard.clear()
         world.shell.run("tool", "delete", "-n", "garden", "-y")
         agent.wait_until(lambda: "ToolListChangedNotification" in heard)

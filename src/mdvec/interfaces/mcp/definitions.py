@@ -41,6 +41,9 @@ _CLEAR = frozenset(
 ) | {"per_document", "expand", "max_tokens", "section"}
 """The arguments whose names, values or neighbours tell an agent enough."""
 
+# No agent asks for less than nothing, and one that does is answered with both limits.
+_UNSENT = ("default", "description", "minimum")
+
 
 def input_schema(
     kind: type[Struct], only: Sequence[str] = (), *, limit: int | None = None, describes: bool = True
@@ -74,7 +77,7 @@ def _argument(node: JsonObject, *, describes: bool) -> JsonObject:
     named = {"type": "string"} if "enum" in value else {}  # some clients take no property without a type
     return {
         **named,
-        **{key: each for key, each in value.items() if key not in ("default", "description")},
+        **{key: each for key, each in value.items() if key not in _UNSENT},
         **described,
     }
 
@@ -260,9 +263,7 @@ def _collection_tool(name: str, description: str) -> types.Tool:
         name=name,
         title=f"Search {name}",
         # An owner describes the contents, not the work of the tool, for which clients look by English words.
-        description=f"Search the documents in {name}: {one_line(description, MAX_DESCRIPTION_CHARS)}".rstrip(
-            ": "
-        ),
+        description=f"Search {name}: {one_line(description, MAX_DESCRIPTION_CHARS)}".rstrip(": "),
         input_schema=input_schema(AgentSearchRequest, ("query", "limit")),
         annotations=_READING,
     )

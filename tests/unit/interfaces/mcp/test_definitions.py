@@ -11,7 +11,10 @@ from mcp_types import Tool
 from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION
 
+from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces.mcp.definitions import INSTRUCTIONS, tool_definitions
+from mdvec.interfaces.parsing import parse
+from mdvec.interfaces.requests import AgentSearchRequest
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.collection import RESERVED_NAMES
 from mdvec.types.ids import CollectionId
@@ -35,9 +38,12 @@ def defined(*, collection_tools: bool = True) -> list[Tool]:
 
 
 def test_the_definitions_of_three_collections_take_few_tokens() -> None:
-    """A client sends them with every question of its user: 3,000 tokens at most, by our own careful count."""
+    """A client sends them with every question of its user: 3,000 tokens at most, by our own careful count.
+
+    Descriptions differ in length, and these are left some room.
+    """
     shown = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in defined()]
-    assert estimate_token_count(json.dumps(shown, ensure_ascii=False)) <= 3_000
+    assert estimate_token_count(json.dumps(shown, ensure_ascii=False)) <= 2_950
     assert estimate_token_count(INSTRUCTIONS) <= 150
 
 
@@ -72,15 +78,25 @@ def test_tools_are_made_once_for_the_same_collections() -> None:
     assert all(first is second for first, second in zip(defined(), defined(), strict=True))
     other = [*THREE[:2], replace(THREE[2], description="Another")]
     assert tool_definitions(other, limit=5, collection_tools=True)[-3].description == (
-        "Search the documents in api-docs: Another"
+        "Search api-docs: Another"
     )
+
+
+def test_a_least_number_is_not_sent() -> None:
+    """It costs tokens and no agent asks for less; a call that does is answered with both limits."""
+    arguments = [each for tool in defined() for each in tool.input_schema["properties"].values()]
+    assert all("minimum" not in each for each in arguments)
+    limit = defined()[0].input_schema["properties"]["limit"]
+    assert limit == {"type": "integer", "maximum": 100, "description": "5 if left out"}
+    with pytest.raises(InvalidArgumentsError, match="from 1 to 100, not 0"):
+        parse({"query": "tea", "limit": 0}, AgentSearchRequest)
 
 
 def test_a_tool_says_that_it_searches_and_what() -> None:
     """A description alone says what is there. Its limit has a default of its own."""
     tools = {tool.name: tool for tool in defined()}
     notes = tools["notes"]
-    assert notes.description == f"Search the documents in notes: {THREE[1].description}"
+    assert notes.description == f"Search notes: {THREE[1].description}"
     everything = tools["search"].input_schema["properties"]
     limit = {key: value for key, value in everything["limit"].items() if key != "description"}
     assert notes.input_schema["properties"] == {
@@ -109,9 +125,7 @@ def test_a_long_description_is_cut() -> None:
 def test_a_tool_is_never_without_a_description() -> None:
     """A collection can be; a model would have to guess then."""
     blank = replace(COLLECTION, description=" ")
-    assert tool_definitions([blank], limit=5, collection_tools=True)[-1].description == (
-        "Search the documents in notes"
-    )
+    assert tool_definitions([blank], limit=5, collection_tools=True)[-1].description == ("Search notes")
 
 
 def test_reserved_names_are_those_of_the_general_tools() -> None:
