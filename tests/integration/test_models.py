@@ -373,6 +373,30 @@ def test_what_is_missing_is_told_before_anything_is_written(
     assert workspace.collection("notes").next_embedding is None
 
 
+def test_a_folder_that_has_another_model_than_the_configuration_says_so_in_each_answer(
+    shelf: Shelf, tmp_path: Path
+) -> None:
+    """Whoever allows a file to choose the model after a first search would not know why nothing changes."""
+    folder = tmp_path / "unregistered"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Guitars\n\nTheir strings are of steel.\n", encoding="utf-8")
+
+    def answered(model: str) -> tuple[str, ...]:
+        config = Config(embedding=EmbeddingSettings(provider=PROVIDER, model=model, dimension=16))
+        with open_workspace(config, docs_dir=folder) as workspace:
+            return workspace.search(SearchQuery("guitar strings")).warnings
+
+    assert answered("first") == ()
+    told = answered("second")
+    assert told == (
+        "the configured model is hashing:second@16, but docs uses hashing:first@16: "
+        f"'mdvec model use hashing:second@16 -n docs --docs-dir {folder}' changes it",
+    )
+    (folder / "b.md").write_text("# Violins\n\nTheirs are of gut.\n", encoding="utf-8")
+    assert answered("second").count(told[0]) == 1
+    assert answered("first") == ()
+
+
 def test_a_collection_keeps_the_model_of_its_first_import(
     shelf: Shelf, tmp_path: Path, workspace: Workspace
 ) -> None:

@@ -42,7 +42,7 @@ from mdvec.workspace import reading
 from mdvec.workspace.collections import CollectionChanges, Collections, Folders, Registration
 from mdvec.workspace.database import DOCS_COLLECTION, DatabasePlace
 from mdvec.workspace.importing import FirstIndex, Freshness, import_into, no_longer_updated
-from mdvec.workspace.models import Models
+from mdvec.workspace.models import Models, configured_otherwise
 from mdvec.workspace.pages import Browse, Pages
 from mdvec.workspace.reading import find
 from mdvec.workspace.sections import Sections
@@ -271,6 +271,10 @@ class Workspace:
             warnings: tuple[str, ...] = ()
             if self._first_index is not None:
                 query, warnings = self._first_index.prepare(query, wait_for_vectors=wait_for_vectors)
+                # The model of a folder that nobody registered is nobody's choice but the configuration's.
+                for each in self._collections.chosen(query.collections):
+                    warnings += configured_otherwise(each, self._stages, self._collections.place)
+                warnings = tuple(dict.fromkeys(warnings))  # an import has said so, too
             left, checked_ms = self.freshness.bring_up(query.collections)
             unreadable = map(self._unreadable.get, query.collections or sorted(self._unreadable))
             of_store = self._collections.warnings
