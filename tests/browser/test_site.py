@@ -33,6 +33,7 @@ _MORE = {
         "# Vue\n\n{{ constructor.constructor('window.ran = 8')() }} Vec<String> <div>\n\n"
         "<script setup>x</script>\n"
     ),
+    "care.md": "# 猫の世話\n\n朝に与えるのは乾いた餌。\n\n## A cat\n\nA cat must be fed in the morning.\n",
     "same/one.md": "# One\n\n[[same_one]] [[設定#リトライ方針]]\n",
     "same_one.md": "# Two\n\n[[same/one]]\n",
 }
@@ -137,6 +138,9 @@ def test_japanese_is_found(chromium: Browser, url: str) -> None:
         ("リトライ方針", "リトライ方針"),
         ("旅館", "宿"),
         ("旅館とは何ですか", "宿"),
+        ("猫の餌はいつ？", "猫の世話"),
+        ("猫とは何か", "猫の世話"),
+        ("how is the cat to be fed", "A cat"),
     ):
         page.keyboard.press("Control+k")
         page.locator("#localsearch-input").fill(query)
