@@ -119,6 +119,28 @@ def test_at_most_so_many_passages(voyage: VoyageServer, notes: Path, tmp_path: P
     assert [len(asked.body["documents"]) for asked in voyage.asked] == [2]
 
 
+def test_each_of_several_queries_is_read_by_itself(workspace: Workspace, voyage: VoyageServer) -> None:
+    """A request for each, with its own passages; hits are merged as without it, and the tokens are added."""
+    both = SearchQuery("harbour lamp", queries=("the lamp and the harbour",), min_score=0)
+    without = workspace.search(replace(both, rerank=False))
+    found = workspace.search(both)
+    assert [asked.body["query"] for asked in voyage.asked] == ["harbour lamp", "the lamp and the harbour"]
+    assert {*paths(found)} == {*paths(without)}
+    assert found.reranked is not None
+    usage = [voyage.answer(asked).body["usage"]["total_tokens"] for asked in voyage.asked]
+    assert found.reranked.tokens == sum(usage)
+    assert found.reranked.passages == sum(len(asked.body["documents"]) for asked in voyage.asked)
+
+
+def test_one_of_several_queries_may_stay_unread(workspace: Workspace, voyage: VoyageServer) -> None:
+    """The other is read; the answer says once what could not be used."""
+    voyage.failures.append(BUSY)
+    found = workspace.search(SearchQuery("harbour lamp", queries=("the lamp and the harbour",), min_score=0))
+    assert {*paths(found)} == {*NOTES}
+    assert found.reranked is not None
+    assert len([each for each in found.warnings if "rerank" in each]) == 1
+
+
 # --- what it costs -----------------------------------------------------------------------------
 
 
