@@ -59,7 +59,7 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     path: Annotated[str | None, doc("glob: 2026/**")] = None
     where: Annotated[tuple[str, ...], doc("properties: author=Ann, rating>=4")] = ()
     depth: Annotated[tuple[Depth, ...], doc("heading levels")] = ()
-    updated_since: Annotated[str | None, doc("date or 7d; a date in the note counts before its file's")] = None
+    updated_since: Annotated[str | None, doc("date or 7d; a date in a note counts before its file's")] = None
     updated_until: Annotated[str | None, doc("date or 7d")] = None
     linked_to: Annotated[str | None, doc("path")] = None
     links: Annotated[LinkFilter | None, doc("no links at all, or one that leads nowhere")] = None

@@ -47,7 +47,7 @@ from mdvec.workspace.pages import Browse, Pages
 from mdvec.workspace.reading import find
 from mdvec.workspace.sections import Sections
 from mdvec.workspace.stages import Stages
-from mdvec.workspace.status import describe_all, explaining
+from mdvec.workspace.status import describe_all, examine, explaining
 from mdvec.workspace.stores import Stores
 
 if TYPE_CHECKING:
@@ -425,8 +425,6 @@ class Workspace:
 
     def doctor(self) -> list[Finding]:
         """Return what keeps mdvec from working well here."""
-        from mdvec.workspace.status import examine
-
         findings = examine(self._collections, self._stages)
         return [*findings, *(Finding(Severity.NOTE, "settings", each) for each in self._config.warnings)]
 

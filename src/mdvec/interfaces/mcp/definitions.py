@@ -138,8 +138,7 @@ class AgentTool(Operation, frozen=True):
 def _tool(name: str, title: str, text: str, operation: str, **agents: object) -> AgentTool:
     """Return an operation under the name of its tool, with its differences for agents."""
     [known] = [each for each in OPERATIONS if each.name == operation]
-    words = {"name": name, "title": title, "text": text}
-    return AgentTool(**msgspec.structs.asdict(known) | words | agents)
+    return AgentTool(**msgspec.structs.asdict(known) | {"name": name, "title": title, "text": text} | agents)
 
 
 _TOOLS = (
