@@ -332,7 +332,8 @@ def test_a_filter_takes_a_path_as_answers_show_it(tmp_path: Path) -> None:
             str(inner),
         ):
             assert found(path) == ["inner/b.md"]
-        assert found("docs/") == ["a.md", "inner/b.md"]
+        for path in ("docs/", str(inner.parent), f"{inner.parent}/"):
+            assert found(path) == ["a.md", "inner/b.md"]
         answers = [
             workspace.search(SearchQuery(each))
             for each in ("quagga path:docs/inner", "quagga -path:docs/inner")

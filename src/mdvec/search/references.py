@@ -120,9 +120,9 @@ def readings(
         root = place.source.location
         if on_disk and place.source.kind == DEFAULT_SOURCE and Path(plain).is_absolute():
             for absolute in dict.fromkeys((str(Path(plain)), str(Path(plain).resolve()))):
-                if path := inside(absolute, root):
+                if (path := inside(absolute, root)) is not None:  # empty for all of the collection
                     # The pattern of a folder ends with a slash.
-                    yield f"{path}/" if plain.endswith("/") else path, (place,)
+                    yield f"{path}/" if path and plain.endswith("/") else path, (place,)
 
 
 def spellings(path: str) -> tuple[str, ...]:
