@@ -376,7 +376,10 @@ def test_what_is_missing_is_told_before_anything_is_written(
 def test_a_folder_that_has_another_model_than_the_configuration_says_so_in_each_answer(
     shelf: Shelf, tmp_path: Path
 ) -> None:
-    """Whoever allows a file to choose the model after a first search would not know why nothing changes."""
+    """Whoever allows a file to choose the model after a first search would not know why nothing changes.
+
+    ``doctor`` says so, too.
+    """
     folder = tmp_path / "unregistered"
     folder.mkdir()
     (folder / "a.md").write_text("# Guitars\n\nTheir strings are of steel.\n", encoding="utf-8")
@@ -384,7 +387,10 @@ def test_a_folder_that_has_another_model_than_the_configuration_says_so_in_each_
     def answered(model: str) -> tuple[str, ...]:
         config = Config(embedding=EmbeddingSettings(provider=PROVIDER, model=model, dimension=16))
         with open_workspace(config, docs_dir=folder) as workspace:
-            return workspace.search(SearchQuery("guitar strings")).warnings
+            warnings = workspace.search(SearchQuery("guitar strings")).warnings
+            found = [each.message for each in workspace.doctor() if "configured" in each.message]
+            assert found == [each for each in warnings if "configured" in each]
+            return warnings
 
     assert answered("first") == ()
     told = answered("second")

@@ -193,6 +193,7 @@ def examine(collections: Collections, stages: Stages) -> list[Finding]:
             for item in describe_all((), collections, stages, files=True, check=True).collections
             for finding in (
                 *_about_collection(item, collections),
+                *(Finding(Severity.NOTE, item.collection.name, each) for each in item.warnings),
                 *_about_versions(item.collection, versions.get(item.collection.id, Versions())),
             )
         )
@@ -299,9 +300,7 @@ def _about_checksums(collections: Collections) -> Iterator[Finding]:
     """Yield that a server does not notice damage in its files."""
     team = collections.store().team
     if team is not None and not team.has_checksums:
-        message = (
-            "the server has no checksums (data_checksums is off): it does not notice damage in its files"
-        )
+        message = "the server has no checksums (data_checksums is off): damage in its files stays unnoticed"
         hint = "Stop the server, run 'pg_checksums --enable' on its data, and start it again."
         yield Finding(Severity.NOTE, "database", message, hint)
 
