@@ -79,12 +79,14 @@ def _read(
     try:
         yield workspace.read(path, collection=request.collection, lines=lines, section=request.section)
     except DocumentNotFoundError:
-        if not path.endswith("/") and not any(char in path for char in _WILDCARDS):
+        is_glob = path.endswith("/") or any(char in path for char in _WILDCARDS)
+        names = () if request.collection is None else (request.collection,)
+        # One more says that there are more. Brackets are a part of a name, or a set.
+        may_match = is_glob or "[" in path
+        listed = workspace.browse.newest(Filters(path=path), names, limit=most + 1) if may_match else ()
+        if not is_glob and not listed:
             raise
         _refuse_parts(request)
-        names = () if request.collection is None else (request.collection,)
-        # One more says that there are more.
-        listed = workspace.browse.newest(Filters(path=path), names, limit=most + 1)
         if not listed:
             msg = f"no document matches {path!r}"
             hint = "In a glob, * is inside one folder, and ** is any number of folders."
@@ -144,9 +146,8 @@ def first_part(passage: Passage, most_tokens: int, *, read_chars: int = 0) -> Pa
     whole = text.rfind("\n", 0, most + 1) + 1
     start, end = passage.start_line, passage.end_line
     if not whole:
-        return replace(
-            passage, text=text[:most], end_line=start, next_lines=f"{start}+{read_chars + most}:{end}"
-        )
+        rest_of_line = f"{start}+{read_chars + most}:{end}"
+        return replace(passage, text=text[:most], end_line=start, next_lines=rest_of_line)
     after = start + text.count("\n", 0, whole)
     rest = f"{after}:{end}" if after <= end else None
     return replace(passage, text=text[:whole], end_line=after - 1, next_lines=rest)

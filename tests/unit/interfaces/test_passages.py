@@ -79,6 +79,19 @@ def test_a_glob_is_read_in_the_order_of_paths() -> None:
     assert not few.more
 
 
+def test_brackets_are_a_set_or_a_part_of_a_name() -> None:
+    """As in a filter by path; a name with brackets that is not there is missing by its name."""
+    workspace = folder({"a.md": "a\n", "b.md": "b\n", "Plans [2026].md": "plans\n"})
+    reading = read_documents(workspace, ReadRequest(path=("2026/[ab].md",)), str)
+    assert [each.path for each in reading.documents] == ["Plans [2026].md", "a.md", "b.md"]
+    reading = read_documents(workspace, ReadRequest(path=("Plans [2026].md",), lines="1:1"), str)
+    assert [each.path for each in reading.documents] == ["Plans [2026].md"]
+    for missing in ("Plans [2027].md", "[[Plans]]"):
+        with pytest.raises(DocumentNotFoundError, match="no document '") as caught:
+            read_documents(workspace, ReadRequest(path=(missing,), lines="1:1"), str)
+        assert caught.value.hint == "Did you mean a.md?"
+
+
 def test_what_is_for_one_document_is_refused_for_several() -> None:
     """Lines of which document? The next step says how to write them."""
     workspace = folder({"a.md": "a\n", "b.md": "b\n"})
