@@ -18,10 +18,12 @@ INLINE_TAG = re.compile(rf"#({_TAG}(?:(?:[ .]{_TAG}){{1,5}}(?=(?<! .)#(?!\w)))?)
 """A candidate for an inline tag; :func:`is_inline_tag` decides. Bear closes those of several words."""
 
 # Characters that may stand right before an inline tag; Japanese is written without spaces.
-_BEFORE = frozenset("、。，．・（「『【")
+_BEFORE = frozenset("、。，．・：；！？（）「」『』【】")
+# Marks of emphasis, which are no part of the text before a tag.
+_EMPHASIS = re.compile(r"(?:\*{1,3}|~~|==)+\Z")
 # An attribute list (Kramdown, Pandoc) or a shortcode (Hugo, Jinja).
 _ATTRIBUTES = re.compile(r"\{(?::?[ \t]*(?:[#.:]|[\w-]+=)|[<%])[^{}\n]*+\}")
-_MOST_ATTRIBUTE_CHARS = 200
+_MOST_ATTRIBUTE_CHARS, _MOST_MARKS = 200, 8
 _TAG_KEYS = ("tags", "tag")
 _PHRASE_KEYS = ("keywords", "keyword")  # as Zettlr and Pandoc call tags
 _ITEM = re.compile(r"(?:&#?\w{2,31};|[^,;，、；])+")
@@ -40,7 +42,8 @@ def is_inline_tag(match: re.Match[str], *, begins_line: bool = False) -> bool:
         begins_line: Whether nothing but the mark of a quotation, an item or a cell is before it.
     """
     text, start = match.string, match.start()
-    before = "" if begins_line else text[max(0, start - 1) : start]
+    before = _EMPHASIS.sub("", text[max(0, start - _MOST_MARKS) : start])[-1:]
+    before = "" if begins_line and before != "\\" else before
     if before and not before.isspace() and before not in _BEFORE:
         return False
     around = max(0, start - _MOST_ATTRIBUTE_CHARS), start + _MOST_ATTRIBUTE_CHARS
@@ -97,7 +100,7 @@ def distinct_tags(tags: Iterable[str]) -> tuple[str, ...]:
     Returns:
         Without ``#``, in order, the first spelling of those that differ by case alone.
     """
-    names = (" ".join(tag.split()).strip("\"'“”").lstrip("#").strip("[]/ ") for tag in tags)
+    names = (" ".join(tag.split()).strip("\"'“”").lstrip("#＃").strip("[]/ ") for tag in tags)
     return _distinct(name for name in names if name.strip("-_*+"))
 
 

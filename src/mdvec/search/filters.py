@@ -145,7 +145,7 @@ def clean_filters(filters: Filters) -> Filters:
     for depth in filters.depths:
         _check_range("depth", depth, 0, MAX_DEPTH)
     named = (part for tag in filters.tags for part in _COMMA.split(spelled(tag)))
-    tags = tuple(tag.strip().lstrip("#").strip("/") for tag in named)
+    tags = tuple(tag.strip().lstrip("#＃").removesuffix("/*").strip("/") for tag in named)
     if len(tags) > MAX_TAGS:
         msg = f"a search filters by at most {MAX_TAGS} tags, not {len(tags):,}"
         raise UsageError(msg, hint="Use a parent tag: a also finds a/b.")
@@ -332,8 +332,7 @@ def unmet(filters: Filters, where: Where, view: View) -> str:
     for tag in where.filters.tags:
         below = f"{fold_characters(tag)}/"
         if not any(f"{fold_characters(each)}/".startswith(below) for each in known):
-            near = did_you_mean(tag, known, quote="'")
-            return f"No document has the tag '{tag}'{near or '.'}"
+            return f"No document has the tag '{tag}'" + (did_you_mean(tag, known, quote="'") or ".")
     for words, alone in _one_by_one(where):
         if not view.documents.newest(alone, limit=1):
             return f"No document {words}."

@@ -148,7 +148,7 @@ def _operator(match: re.Match[str]) -> Operator | None:
     negated = bool(match["minus"])
     match field:
         case Field.TAG:
-            text = text.lstrip("#")
+            text = text.lstrip("#＃").removesuffix("/*").rstrip("/")
         case Field.PATH:
             pass
         case None | Field.TITLE:

@@ -49,6 +49,7 @@ def understood(query: str) -> list[tuple[str, Field | None, bool, bool]]:
         ('path:"My Notes"', [("My Notes", Field.PATH, False, False)]),
         ("-path:archive", [("archive", Field.PATH, True, False)]),
         ("tag:#draft/old", [("draft/old", Field.TAG, False, False)]),
+        ("tag:draft/* -tag:＃old/", [("draft", Field.TAG, False, False), ("old", Field.TAG, True, False)]),
         ("-TAG:draft", [("draft", Field.TAG, True, False)]),
         ("title:Meeting", [("Meeting", Field.TITLE, False, False)]),
         (
