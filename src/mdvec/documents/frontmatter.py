@@ -78,6 +78,13 @@ _BLANKS = dict.fromkeys((0xA0, 0x3000), " ") | dict.fromkeys((0x200B, 0x2060, 0x
 _BETWEEN_LINKS = re.compile(r",(?=\s*\[\[)")
 _COMMENT = re.compile(r"#+(?:[ \t]|$)")
 _ITEM = re.compile(r"^[ \t]*-(?:[ \t]+|(?=\w))", re.MULTILINE)
+# The metadata of MultiMarkdown and Pelican, and the title block of Pandoc.
+_UNFENCED = re.compile(
+    r"Title:[ \t]+\S[^\n]*\n(?:[A-Za-z][\w -]{0,30}:[ \t]+\S[^\n]*\n|[ \t]+\S[^\n]*\n)+\n", re.IGNORECASE
+)
+_TITLE_BLOCK = re.compile(
+    r"%[ \t]+(?P<title>\S[^\n]*)\n(?:%[ \t]*([^\n]*)\n)?(?:%[ \t]*([^\n]*)\n)?(?:\n|\Z)"
+)
 _PROPERTIES = re.compile(r"(?:[^\W\d_][\w-]{0,60}::[ \t][^\n]*(?:\n|\Z))+\n?")
 # More lines are data; reading each of them by itself takes time.
 _MAX_REPAIRED_LINES = 500
@@ -111,7 +118,8 @@ def read_frontmatter(text: str) -> Frontmatter:
     opens it. If the text between the fences is not a mapping (a quotation between two rules, say), the first
     line is a thematic break. A block that looks like metadata but does not parse is read property by
     property, with a warning. One that is closed in another way, or by a blank line, must be whole. JSON is an
-    object (Hugo); Logseq writes lines of ``key:: value``.
+    object (Hugo); Logseq writes lines of ``key:: value``, MultiMarkdown lines from ``Title: …`` to
+    a blank one, and Pandoc lines of ``% …``.
 
     Args:
         text: The whole file, line ends as ``\n``.
@@ -203,6 +211,11 @@ def _read_json(text: str) -> Frontmatter:
 
 
 def _read_properties(text: str) -> Frontmatter:
+    if found := _TITLE_BLOCK.match(text):
+        named = zip(("title", "author", "date"), found.groups(), strict=True)
+        return Frontmatter({key: value for key, value in named if value}, found.end())
+    if (found := _UNFENCED.match(text)) and (sure := _whole(found[0], _read_yaml)):
+        return Frontmatter(sure, found.end())
     found = _PROPERTIES.match(text)
     if found is None:
         return Frontmatter()
@@ -365,9 +378,7 @@ def _json_scalar(value: object) -> str | int | float | bool | None:
         return value
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode("ascii")
-    return str(value)
+    return base64.b64encode(value).decode("ascii") if isinstance(value, bytes) else str(value)
 
 
 def _refuse(reason: str) -> NoReturn:
@@ -385,7 +396,11 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(_SafeLoader):  # type: ignore[misc] # which of the two it is depends on the platform
-    """The safe loader with the scalars of YAML 1.2 (``no`` and ``12:30`` are text) and dates."""
+    """The safe loader with the scalars of YAML 1.2 (``no`` and ``12:30`` are text) and dates.
+
+    A version such as ``3.10`` is text: as a number it would be ``3.1``. Properties compare it as a number all
+    the same.
+    """
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's own way to declare them
     yaml_constructors = dict(_SafeLoader.yaml_constructors)  # noqa: RUF012 - likewise
@@ -410,7 +425,7 @@ for _tag, _pattern, _first in (
     ("int", r"[-+]?(?:0|[1-9][0-9]{0,307})|0x[0-9a-fA-F]{1,256}", list("-+0123456789")),
     (
         "float",
-        r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        r"[-+]?(?:\.[0-9]+|[0-9]+\.(?:0|[0-9]*[1-9])?|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
         list("-+.0123456789"),
     ),
     (

@@ -23,6 +23,7 @@ _WIKILINK = re.compile(r"!?\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}")
 _YEAR = re.compile(r"[0-9]{4}")
 _NUMBER = re.compile(r"[-+]?\.?[0-9]")
+_THOUSANDS = re.compile(r"(?<=\d),(?=(?:\d{3},)*\d{3}(?:\.|\Z))")
 _WORD = re.compile(r"[^\W\d_]|\d{4}")
 _ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
 
@@ -73,7 +74,7 @@ def property_text(frontmatter: Mapping[str, object]) -> str:
 def as_number(text: str) -> float | None:
     """Return a text as a number; None if it is not one."""
     try:
-        number = float(text) if _NUMBER.match(text) else math.nan
+        number = float(_THOUSANDS.sub("", text)) if _NUMBER.match(text) else math.nan
     except ValueError:
         return None
     return number if math.isfinite(number) else None

@@ -55,6 +55,12 @@ def test_words_of_yaml_1_1_stay_text() -> None:
     assert front.values == {"a": "no", "b": "on", "c": "12:30", "d": "2024-13-45", "e": "007"}
 
 
+def test_a_zero_at_the_end_of_a_version_stays() -> None:
+    """``3.10`` is another version than ``3.1``; other numbers are numbers."""
+    front = read_frontmatter("---\na: [3.10, 3.1, 1.0, 4.50]\nb: -.5\nc: 1e3\nd: 2.\n---\n")
+    assert front.values == {"a": ["3.10", 3.1, 1.0, "4.50"], "b": -0.5, "c": 1000.0, "d": 2.0}
+
+
 def test_an_empty_block_is_frontmatter_without_values() -> None:
     """Two fences with nothing between them are left out of the content."""
     front = read_frontmatter("---\n---\nText")
@@ -196,6 +202,12 @@ def test_fences_are_read_as_people_and_programs_leave_them(text: str, content: s
         ("---\ntitle: Part #2 of #3\n---\nText", {"title": "Part #2 of #3"}),
         ('---\ntitle:  "A #1"\n---\nText', {"title": "A #1"}),
         ("---\ntitle: Part # two\nn: 1 #x\n---\nText", {"title": "Part", "n": 1}),
+        (
+            "Title: A\nTags: b, c\n  d\nDate: 2024-01-02\n\nText",
+            {"Title": "A", "Tags": "b, c d", "Date": "2024-01-02"},
+        ),
+        ("% A\n% B\n% 2024-01-02\n\nText", {"title": "A", "author": "B", "date": "2024-01-02"}),
+        ("% A\n%\n\nText", {"title": "A"}),
     ],
 )
 def test_other_programs_write_frontmatter_in_other_ways(text: str, values: object) -> None:
@@ -215,6 +227,11 @@ def test_other_programs_write_frontmatter_in_other_ways(text: str, values: objec
         '{"a": 1} text\n',
         "[1]\n",
         "a::b\n",
+        "Title: A\n\nText",
+        "Title: A\nwords of a text\n\nText",
+        "Title: A\nNote: b: c\n\nText",
+        "Date: now\nNote: b\n\nText",
+        "% A\nwords\n",
         "::\n",
     ],
 )

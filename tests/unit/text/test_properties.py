@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mdvec.text.properties import MAX_VALUE_CHARS, property_text
+from mdvec.text.properties import MAX_VALUE_CHARS, as_number, property_text
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,22 @@ from mdvec.text.properties import MAX_VALUE_CHARS, property_text
 def test_values_of_words_and_long_numbers_are_searched(frontmatter: dict[str, object], text: str) -> None:
     """Tags among them, each once; names have a field of their own, and short numbers say nothing."""
     assert property_text(frontmatter) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1,234,567.5", 1_234_567.5),
+        ("-1,200", -1_200),
+        ("3.10", 3.1),
+        ("1,2", None),
+        ("1,2345", None),
+        ("1,", None),
+    ],
+)
+def test_thousands_may_be_parted(text: str, number: float | None) -> None:
+    """By commas, as people write prices."""
+    assert as_number(text) == number
 
 
 def test_a_long_value_is_cut() -> None:
