@@ -13,6 +13,7 @@ from itertools import pairwise
 from mdvec.text.dictionary import other_spellings
 from mdvec.text.folding import VARIANTS, fold_name, normalise
 from mdvec.text.operators import Operator, parse_query
+from mdvec.text.plain import without_addresses
 from mdvec.text.prose import without_marks
 from mdvec.text.scripts import UNSPACED, holds_unspaced
 from mdvec.text.terms import (
@@ -42,6 +43,8 @@ _BEYOND_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
 _WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SPACE_BESIDE_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
+# Of links, notes and HTML, whose inside parts the words around them.
+_LINK_SIGN = re.compile(r"\]\(|\||\[\^|</?\w")
 _HEADING_ID = re.compile(r"\{\s*[#.:][^{}]*\}\s*$")
 
 
@@ -162,10 +165,13 @@ def _finder(phrase: str, *, prefix: bool) -> Callable[[str], bool] | None:
     folded = _joined(folded) if is_joined else folded
 
     def holds(text: str) -> bool:
-        text = without_marks(text)
-        if not all(map(text.__contains__, characters)) or letters not in _letters(text):
+        seen = without_marks(text)
+        if not all(map(seen.__contains__, characters)):
             return False
-        for form in dict.fromkeys((text, joined_words(text), without_hyphens(text))):
+        shown = without_addresses(seen) if _LINK_SIGN.search(seen) else seen
+        whole = [each for each in dict.fromkeys((seen, shown)) if letters in _letters(each)]
+        forms = (form for each in whole for form in (each, joined_words(each), without_hyphens(each)))
+        for form in dict.fromkeys(forms):
             words = _joined(fold_name(form)) if is_joined else fold_name(form)
             start = words.find(folded)
             while start >= 0:

@@ -72,8 +72,8 @@ def plain_text(text: str) -> str:
 
 
 def without_addresses(text: str) -> str:
-    """Return a Markdown text with links and images as their labels, for one that has no prose."""
-    text, code = _without_code(text)
+    """Return a Markdown text with links and images as their labels."""
+    text, code = _without_code(_BREAK.sub(" ", text))
     return _with_code(_INLINE.sub(lambda found: found["alternative"] or _label(found), text), code)
 
 

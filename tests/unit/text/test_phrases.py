@@ -36,6 +36,12 @@ from mdvec.text.matches import fold_heading, phrase_finder
         ("annual report", "A N N U A L report"),
         ("cryptography key", "the crypto\u00ad\ngraphy key"),
         ("東京塔へ", "[東](x)[京](y)塔へ"),
+        ("the guide explains", "the [guide](https://x.example/a) explains"),
+        ("see the guide here", "see [[Guide|the guide]] here"),
+        ("foo bar", "foo[^1] bar"),
+        ("one two", "one<br>two"),
+        ("Ctrl+C", "<kbd>Ctrl</kbd>+<kbd>C</kbd>"),
+        ("x.example/a", "the [guide](https://x.example/a) explains"),
     ],
 )
 def test_held(phrase: str, text: str) -> None:
