@@ -64,6 +64,7 @@ def workspace(root: Path) -> Iterator[Workspace]:
         ("京都 trip", "notes/Ideas/京都 trip.md"),
         ("Notes/Ideas/京都 trip.md", "notes/Ideas/京都 trip.md"),
         ("[[京都 trip]]", "notes/Ideas/京都 trip.md"),
+        ("Ideas/%E4%BA%AC%E9%83%BD%20trip.md", "notes/Ideas/京都 trip.md"),
         ("![[京都 trip|the trip]]", "notes/Ideas/京都 trip.md"),
         ("京都 Trip.md", "notes/Ideas/京都 trip.md"),
         ("旅 lions", "notes/Trips/ 旅 Lions .md"),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from mdvec.documents.events import JAPANESE
-from mdvec.documents.links import markdown_link
+from mdvec.documents.links import RAW_ADDRESS, markdown_link, raw_address
 from mdvec.documents.tags import distinct_tags
 from mdvec.documents.targets import Targets, anchor_of
 from mdvec.documents.tree import Element, plain
@@ -19,12 +19,6 @@ from mdvec.types.document import Link, LinkKind
 _IMAGE_SIZE = re.compile(r"(\d{1,4})(?:x(\d{1,4}))?")
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
 _JAPANESE = re.compile(JAPANESE)
-# The address of an image or a link in raw HTML.
-_RAW_ADDRESS = re.compile(
-    r"""(?P<before><(?:img\b[^>]*?\ssrc|a\b[^>]*?\shref)\s*=\s*)"""
-    r"""(?:"(?P<double>[^"<>]*)"|'(?P<single>[^'<>]*)'|(?P<bare>[^\s"'<>]+))""",
-    re.IGNORECASE,
-)
 _TAGS = {"Emphasis": "em", "Strong": "strong", "Strikethrough": "s", "Highlight": "mark"}
 
 
@@ -158,7 +152,7 @@ def resolved(raw: str, targets: Targets) -> str:
     """Resolve the addresses in raw HTML; a missing image is replaced by its text."""
 
     def address_of(match: re.Match[str]) -> str:
-        address = html.unescape(match["double"] or match["single"] or match["bare"] or "")
+        address = raw_address(match)
         if not address or address.startswith("#") or _REMOTE.match(address):
             return match[0]
         link = markdown_link(address, line=1)
@@ -167,4 +161,4 @@ def resolved(raw: str, targets: Targets) -> str:
         fragment = anchor_of(link.fragment) if found and not is_image else ""
         return f'{match["before"]}"{html.escape(found + (f"#{fragment}" if fragment else ""))}"'
 
-    return _RAW_ADDRESS.sub(address_of, raw)
+    return RAW_ADDRESS.sub(address_of, raw)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping
 
@@ -11,6 +12,13 @@ from mdvec.types.document import Link, LinkKind
 
 WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n]+)\]\]")
 """A wikilink or an embed. File names in Obsidian contain no brackets, so neither does a target."""
+
+RAW_ADDRESS = re.compile(
+    r"""(?P<before><(?:img\b[^>]*?\ssrc|a\b[^>]*?\shref)\s*=\s*)"""
+    r"""(?:"(?P<double>[^"<>]*)"|'(?P<single>[^'<>]*)'|(?P<bare>[^\s"'<>]+))""",
+    re.IGNORECASE,
+)
+"""The address of an image or a link in raw HTML; :func:`raw_address` returns it."""
 
 _DENDRON = frozenset({"id", "desc"})
 
@@ -55,6 +63,11 @@ def text_first(link: Link, path: str, frontmatter: Mapping[str, object]) -> Link
         return link
     target, fragment = split_fragment(link.text)
     return replace(link, target=target, fragment=fragment, text=link.target)
+
+
+def raw_address(found: re.Match[str]) -> str:
+    """Return what a match of :data:`RAW_ADDRESS` leads to."""
+    return html.unescape(found["double"] or found["single"] or found["bare"] or "")
 
 
 def markdown_link(address: str, *, line: int) -> Link:

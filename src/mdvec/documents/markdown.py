@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.documents.events import Event, MarkdownSource, Places, named, unpacked
-from mdvec.documents.links import WIKILINK, markdown_link, wikilink
+from mdvec.documents.links import RAW_ADDRESS, WIKILINK, markdown_link, raw_address, wikilink
 from mdvec.documents.tags import INLINE_TAG, is_inline_tag
 from mdvec.types.document import Block, BlockKind, Link, Section
 
@@ -198,9 +198,8 @@ class _Reader:
     def _take(self, name: str, value: Any, start: int, end: int) -> None:
         """Take the next event."""
         match name:
-            case "Text" | "Code":
-                if not self._muted:
-                    self._text(value, start, end, is_code=name == "Code")
+            case "Text" | "Code" if not self._muted:
+                self._text(value, start, end, is_code=name == "Code")
             case "Start":
                 tag, details = named(value)
                 self._begins_line = tag not in _SPANS
@@ -221,6 +220,8 @@ class _Reader:
                 self.spans.append((BlockKind.OTHER, *self._places.lines(start, end)))
             case _:
                 self._begins_line = False
+                if "Html" in name:
+                    self._find_html_links(value, self._places.character(start))
 
     def _text(self, text: str, start: int, end: int, *, is_code: bool) -> None:
         if self._texts and self._source.is_changed:
@@ -354,6 +355,13 @@ class _Reader:
             self.links.append(markdown_link(address, line=self._places.line(at)))
             self.link_starts.append(at)
         return tag
+
+    def _find_html_links(self, source: str, start: int) -> None:
+        for found in RAW_ADDRESS.finditer(source):
+            address = raw_address(found)
+            if found[0][1] in "aA" and address:
+                self.links.append(markdown_link(address, line=self._places.line(start)))
+                self.link_starts.append(start + found.start())
 
     def _close_link(self) -> None:
         place = self._link_places.pop()

@@ -14,7 +14,7 @@ from mdvec.documents.inline import Inline, resolved, with_marks
 from mdvec.documents.links import WIKILINK, wikilink, with_plain_addresses
 from mdvec.documents.markdown import attributes_start, one_line
 from mdvec.documents.sanitising import sanitised
-from mdvec.documents.targets import Job, Targets, slug
+from mdvec.documents.targets import Job, Targets, numbered, slug
 from mdvec.documents.tree import Element, Tree, parse_tree, plain, runs, trimmed, without
 from mdvec.text.cells import cell_width, char_width
 from mdvec.text.matches import match_spans
@@ -232,10 +232,7 @@ class _Writer:
         """Return the id of a heading; it is in the outline if it is in the index."""
         heading = self._tree.marks.headings.get(at)
         text = heading.text if heading else one_line(plain(node.children if node else ()))
-        name = slug(text) or "section"
-        number = self._job.anchors.get(name, 0)
-        self._job.anchors[name] = number + 1
-        anchor = f"{name}-{number}" if number else name
+        anchor = numbered(slug(text) or "section", self._job.anchors)
         if heading:
             self._job.outline.append(OutlineHeading(heading.level, text, f"{ANCHOR_PREFIX}{anchor}"))
         return anchor

@@ -77,6 +77,12 @@ def anchor_of(fragment: str) -> str:
     return f"{ANCHOR_PREFIX}{name}" if name else ""
 
 
+def numbered(name: str, seen: dict[str, int]) -> str:
+    """Return the anchor of a heading whose name others may have; it is counted."""
+    number = seen[name] = seen.get(name, -1) + 1
+    return f"{name}-{number}" if number else name
+
+
 def slug(heading: str) -> str:
     """Return a heading in the form used in addresses."""
     return _NOT_IN_ANCHOR.sub("", heading.strip().lower()).replace(" ", "-")

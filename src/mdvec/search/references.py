@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,7 +30,8 @@ _MAX_NAMED = 5
 _MAX_NEAR = 3
 _SCHEME = "mdvec://"
 _FILE_SCHEME = "file://"
-_TO_HIRAGANA = {code: code - 0x60 for code in range(ord("ァ"), ord("ヶ") + 1)}
+_ONE_LOOK = {code: code - 0x60 for code in range(ord("ァ"), ord("ヶ") + 1)}  # hiragana
+_ONE_LOOK |= str.maketrans("‘’“”‐–—", "''\"\"---")
 _BEFORE_DRIVE = re.compile(r"\A/(?=[A-Za-z]:)")  # file:///C:/Notes
 
 
@@ -65,13 +66,14 @@ def find_reference(text: str, places: Sequence[Collection], view: View) -> Refer
     the absolute path of a file, each also with ``:12``, ``:14-21`` or ``#L14-L21`` behind it; then paths in
     another case, and the end of a path or a note's name alone, as a link would name it, if only one document
     has it; last, all of these as they look (:func:`look_of`). Double brackets, and space around the text
-    where it is not part of a name, are left out. A document whose path is exactly what was given comes first.
+    where it is not part of a name, are left out, and ``%20`` may be a space. A document whose path is exactly
+    what was given comes first.
 
     Raises:
         DocumentNotFoundError: If there is no such document; the hint names the nearest paths.
         UsageError: If more than one document is meant.
     """
-    spelled = dict.fromkeys((text, text.strip(), without_brackets(text)))
+    spelled = dict.fromkeys((text, text.strip(), bare := without_brackets(text), unquote(bare)))
     meant = [reading for each in spelled for reading in _readings(each, places, view)]
     for reading in meant:
         found = [
@@ -110,7 +112,7 @@ def readings(
     plain = text
     if text.startswith((_SCHEME, _FILE_SCHEME)):
         scheme = _SCHEME if text.startswith(_SCHEME) else _FILE_SCHEME
-        plain = unquote_to_bytes(text.removeprefix(scheme)).decode("utf-8", "replace")
+        plain = unquote(text.removeprefix(scheme))
         plain = _BEFORE_DRIVE.sub("", plain)
     for place in places:
         for joint in ("/", ": ", ":"):
@@ -133,8 +135,11 @@ def spellings(path: str) -> tuple[str, ...]:
 
 
 def look_of(text: str) -> str:
-    """Return the form that names share which readers take for the same: as texts are folded, in one kana."""
-    return normalise(text).translate(_TO_HIRAGANA)
+    """Return the form that names share which readers take for the same.
+
+    They are folded as texts are, to one kana, straight quotation marks and short dashes.
+    """
+    return normalise(text).translate(_ONE_LOOK)
 
 
 def documents_at(paths: Iterable[str], place: Collection, view: View) -> dict[str, DocumentId]:

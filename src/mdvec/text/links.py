@@ -14,6 +14,7 @@ from mdvec.types.links import LinkState
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
 # The folder of a site's contents, as Zola and Docusaurus write it, or a vault of Dendron's.
 _ROOT = re.compile(r"^(?:@(?:site)?|dendron://[^/]+)/")
+_QUERY = re.compile(r"(?<=\.md)\?[\w=&]+\Z", re.IGNORECASE)  # how to show a file, on a forge
 MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx", ".mdown", ".qmd", ".rmd")
 """How the names of Markdown files end."""
 
@@ -92,7 +93,7 @@ def linked_path(link: Link) -> str | None:
     if _SCHEME.match(target) and (link.kind is LinkKind.MARKDOWN or "://" in target):
         return None
     # A file's name may contain a percent sign; a Markdown link spells it %25.
-    target = unquote(target) if link.kind is LinkKind.MARKDOWN else target
+    target = unquote(_QUERY.sub("", target)) if link.kind is LinkKind.MARKDOWN else target
     return nfc(target.replace("\\", "/")).strip()
 
 

@@ -143,12 +143,14 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
 def _lines_called(document: StoredDocument, parsed: Document, name: str) -> Lines | None:
     """Return the lines of the section, place or block of a name; None if there is none."""
     from mdvec.documents.parse import parse_document
-    from mdvec.documents.targets import slug
+    from mdvec.documents.targets import numbered, slug
 
     # As the document spells it: with markup, and with an id.
     plain = next((each.heading for each in parse_document("x.md", f"# {name}\n").sections if each.level), "")
     headed = [each for each in parsed.sections if each.level]
-    by_link = (each for each in headed if name in (slug(each.heading), _id_of(each, document.body)))
+    seen: dict[str, int] = {}
+    anchors = [(numbered(slug(each.heading), seen), _id_of(each, document.body)) for each in headed]
+    by_link = (each for each, own in zip(headed, anchors, strict=True) if name in own)
     spelled = (
         each
         for ending in dict.fromkeys(f" › {each}".casefold() for each in (name, plain) if each)

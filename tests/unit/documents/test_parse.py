@@ -205,6 +205,9 @@ def test_frontmatter_lists_tags_in_many_ways(frontmatter: str, tags: tuple[str, 
         ("{a=1 #b\n} {x=1} #c } {and #d} { #e", ("b", "c", "d", "e")),
         ("#two words# #work/a 2026#, #v4.0_b# #日 本#", ("two words", "work/a 2026", "v4.0_b", "日")),
         ("#one and C# #two #three a#", ("one", "two", "three")),
+        ("**#bold** *#it* ==#hl== ~~#st~~ a**#no** b*#no *", ("bold", "it", "hl", "st")),
+        ("\\#no\n- \\#no\n\\*#no", ()),
+        ("タグ：#重要 」#次", ("重要", "次")),
         ("## #\n#- #/ ##", ()),
     ],
 )
@@ -270,6 +273,17 @@ def test_links_of_all_kinds_are_found_with_their_lines() -> None:
         (LinkKind.WIKI, "B", "^block", "c", 12),
         (LinkKind.WIKI, "InHeading", "", "", 15),
     ]
+
+
+def test_links_of_html_are_links() -> None:
+    """As in a README: inside a line and in a block, but not in code."""
+    text = (
+        "あ<a href='b.md#x'>b</a> and <A\nHREF=\"c&amp;d.md\">c</A>\n\n"
+        "<p align=center>\n<a class=k href=e.md>e</a> | <a name=x>no</a> <img src=no.png>\n</p>\n\n"
+        "`<a href=no.md>` <abbr href=no.md> [[f]]\n\n```\n<a href=no.md>\n```\n"
+    )
+    found = [(link.target, link.fragment, link.line) for link in parse_document("x.md", text).links]
+    assert found == [("b.md", "x", 1), ("c&d.md", "", 1), ("e.md", "", 5), ("f", "", 8)]
 
 
 @pytest.mark.parametrize(

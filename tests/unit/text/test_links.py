@@ -139,6 +139,9 @@ def test_a_link_that_spells_out_a_path_does_not_look_at_the_others(link: Link, p
         (LinkKind.WIKI, "a\\b", "a/b"),
         (LinkKind.WIKI, "dendron://vault/a.b", "a.b"),
         (LinkKind.MARKDOWN, "@/blog/a.md", "blog/a.md"),
+        (LinkKind.MARKDOWN, "a.md?plain=1", "a.md"),
+        (LinkKind.MARKDOWN, "Who%3F.md", "Who?.md"),
+        (LinkKind.MARKDOWN, "Why?.md", "Why?.md"),
         (LinkKind.MARKDOWN, "@site/docs/a.md", "docs/a.md"),
     ],
 )

@@ -79,6 +79,26 @@ def test_a_percent_sign_in_a_heading_is_one(wanted: str, first: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("wanted", "lines"),
+    [
+        ("notes", (1, 2)),
+        ("notes-1", (3, 4)),
+        ("notes-2", (5, 6)),
+        ("what's new-ish", (7, 7)),
+        ("notes-3", None),
+    ],
+)
+def test_headings_of_one_name_have_numbered_anchors(wanted: str, lines: tuple[int, int] | None) -> None:
+    """As on the page and on GitHub; quotation marks and dashes may be typed as on a keyboard."""
+    document = _stored("# Notes\na\n# Notes\nb\n# Notes\nc\n# What’s new–ish\n")
+    if lines:
+        assert lines_of_section(document, wanted) == lines
+        return
+    with pytest.raises(DocumentNotFoundError):
+        lines_of_section(document, wanted)
+
+
+@pytest.mark.parametrize(
     ("wanted", "lines"), [("^boards", (5, 6)), ("^one", (8, 8)), ("^two", (9, 10)), ("^quote", (12, 12))]
 )
 def test_a_block_is_named_by_its_id(wanted: str, lines: tuple[int, int]) -> None:
