@@ -22,7 +22,7 @@ BOARD = {
         {"id": "2", "type": "file", "x": 0, "y": 100, "file": "films/Blade Runner.md"},
         {"id": "g", "type": "group", "x": 0, "y": 200, "label": "Harvest"},
     ],
-    "edges": [{"id": "e", "fromNode": "0", "toNode": "3"}],
+    "edges": [{"id": "e", "fromNode": "0", "toNode": "3", "label": "leads to"}, {"id": "f"}],
 }
 DRAWING = """---
 excalidraw-plugin: parsed
@@ -168,7 +168,7 @@ def test_a_drawing_shows_its_words_alone(vault: Workspace) -> None:
 def test_a_board_is_read_from_the_top(vault: Workspace) -> None:
     """Cards, groups and files stand in reading order, and a file on it is linked to."""
     text = vault.read("plan.canvas").text
-    parts = ["Orchard plan", "first card", "second card", "Blade Runner", "Harvest", "quinces"]
+    parts = ["Orchard plan", "first card", "second card", "Blade Runner", "Harvest", "quinces", "leads to"]
     positions = [text.index(part) for part in parts]
     assert positions == sorted(positions)
     assert [each.path for each in vault.links("films/Blade Runner.md").backlinks] == ["plan.canvas"]

@@ -83,7 +83,7 @@ def find_comments(text: str, start: int, code: Sequence[Span]) -> tuple[Comment,
                 position = closing
         elif match[0] in _CLOSINGS and match[0] not in unclosed:
             sign = _CLOSINGS[match[0]]
-            closing = text.find(sign, match.end())
+            closing = text.find(sign, match.end() - len("--"))  # "<!-->" is all of a comment
             if closing < 0:
                 unclosed.add(match[0])
             else:
@@ -186,13 +186,8 @@ def _runs_by_length(text: str, start: int) -> dict[int, list[int]]:
 
 def _outside(marks: Iterable[re.Match[str]], code: Sequence[Span]) -> list[re.Match[str]]:
     """Return the delimiters that are not in a block of code."""
-    starts = [first for first, _ in code]
-    found: list[re.Match[str]] = []
-    for mark in marks:
-        before = bisect.bisect_right(starts, mark.start()) - 1
-        if before < 0 or mark.start() >= code[before][1]:
-            found.append(mark)
-    return found
+    starts, ends = [first for first, _ in code], [0, *(end for _, end in code)]
+    return [mark for mark in marks if mark.start() >= ends[bisect.bisect_right(starts, mark.start())]]
 
 
 def is_drawing(frontmatter: Mapping[str, object]) -> bool:

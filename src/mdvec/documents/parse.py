@@ -270,7 +270,7 @@ def _canvas_text(text: str) -> str:
     """Return the cards of a canvas as Markdown, in reading order: from the top, then from the left.
 
     A card with text becomes its text, a card with a file an embed of it, a web page its address, and a group
-    its label.
+    its label. Below them are the labels of arrows.
 
     Args:
         text: The file, or the Markdown that this function returned for it.
@@ -286,7 +286,8 @@ def _canvas_text(text: str) -> str:
     if not isinstance(nodes, list):
         return text
     cards = sorted((node for node in nodes if isinstance(node, Mapping)), key=_place_on_board)
-    return "\n\n".join(_texts_of_cards(cards)) + "\n"
+    arrows = canvas.get("edges")
+    return "\n\n".join(_texts_of_cards([*cards, *(arrows if isinstance(arrows, list) else ())])) + "\n"
 
 
 def _place_on_board(node: Mapping[str, object]) -> tuple[float, float]:
@@ -303,5 +304,5 @@ def _texts_of_cards(cards: list[Mapping[str, object]]) -> Iterator[str]:
                 yield f"![[{file}]]"
             case {"type": "link", "url": str(url)} if url.strip():
                 yield f"<{url}>"
-            case {"type": "group", "label": str(label)} if label.strip():
+            case {"label": str(label)} if label.strip():
                 yield label.strip()

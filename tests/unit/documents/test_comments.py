@@ -38,6 +38,7 @@ from mdvec.types.document import with_comments
         ("{/* hidden */} <Tab>shown</Tab> {/* two\n\nlines */}", "<Tab>shown</Tab>"),
         ("`{/* shown */}` {/* never closed", "`{/* shown */}` {/* never closed"),
         ("<!-- never closed {/* hidden */}", "<!-- never closed"),
+        ("a <!--> b <!---> c <!-- -- > hidden --> d", "a b c d"),
         (
             "- a\n  id:: 64f1c2aa\n  collapsed:: true\n  background-color:: #533e7d\n"
             "\t- b\n\t  logseq.order-list-type:: number",

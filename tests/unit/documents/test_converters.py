@@ -456,6 +456,12 @@ def test_sections_of_a_web_page_have_their_anchors() -> None:
     ]
 
 
+def test_links_of_headings_to_themselves_are_no_text() -> None:
+    """Sphinx and MkDocs write them."""
+    raw = '<h1>Tides<a class="headerlink" href="#t"> ¶ </a></h1><p><a href="x">#1</a></p>'.encode()
+    assert convert_html(raw).endswith("# Tides\n\n[#1](x)\n")
+
+
 def test_ruby_of_a_web_page_is_no_text() -> None:
     """It would be in the middle of words."""
     assert "智に働けば" in convert_html("<p><ruby>智<rp>(<rt>ち<rp>)</ruby>に働けば".encode())
@@ -727,9 +733,14 @@ def test_asciidoc() -> None:
 == Tides ==
 See https://a.example[the page], link:b.adoc[b] and xref:c.adoc[].
 
+// hidden
+////
+hidden, too
+////
 [source,python]
 ----
 == no heading
+// shown
 ----
 ....
 plain
@@ -746,8 +757,12 @@ author: "Mia Keel"
 ## Tides
 See [the page](<https://a.example>), [b](<b.adoc>) and [c.adoc](<c.adoc>).
 
+<!--
+hidden, too
+-->
 ```python
 == no heading
+// shown
 ```
 ```
 plain

@@ -33,7 +33,7 @@ _RST_ROLE = re.compile(r":[\w:+-]+:`([^`]+)`")
 _ADOC_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?[ \t]*")
 _ADOC_ATTRIBUTE = re.compile(r":(author|revdate|keywords|description):[ \t]*(.*)")
 _ADOC_SOURCE = re.compile(r"\[(?:source|listing)\b[^\],]*(?:,[ \t]*(\w*))?[^\]]*\]")
-_ADOC_FENCE = re.compile(r"(-{4,}|\.{4,}|`{3,})(\w*)[ \t]*")
+_ADOC_FENCE = re.compile(r"(-{4,}|\.{4,}|/{4,}|`{3,})(\w*)[ \t]*")
 _ADOC_LINK = re.compile(r"(?:link:|xref:)?((?:https?://|(?<=link:)|(?<=xref:))[^\s\[\]]+)\[([^\]\n]*)\]")
 
 
@@ -60,13 +60,9 @@ def _org_lines(lines: Sequence[str], values: dict[str, object]) -> Iterator[str]
             values |= {"tags": tags} if name == "filetags" else {name: value.strip("<>[]")}
         elif heading := _ORG_HEADING.fullmatch(line):
             tags = [f" #{each}" for each in (heading[3] or "").split(":") if each]
-            yield f"{'#' * min(len(heading[1]), _MAX_LEVEL)} {_org_links(heading[2])}{''.join(tags)}"
+            yield f"{'#' * min(len(heading[1]), _MAX_LEVEL)} {_linked(_ORG_LINK, heading[2])}{''.join(tags)}"
         elif not (_ORG_SETTING.match(line) or _ORG_BEGIN.fullmatch(line) or _ORG_END.fullmatch(line)):
-            yield _org_links(line)
-
-
-def _org_links(line: str) -> str:
-    return _ORG_LINK.sub(lambda found: f"[{found[2] or found[1]}](<{found[1]}>)", line)
+            yield _linked(_ORG_LINK, line)
 
 
 def convert_rst(raw: bytes) -> str:
@@ -125,25 +121,25 @@ def _adoc_lines(lines: Sequence[str], values: dict[str, object]) -> Iterator[str
     fence = language = ""
     for line in lines:
         if fence:
-            if line.rstrip() == fence:
-                fence = ""
-            yield line if fence else "```"
+            closing = "-->" if fence[0] == "/" else "```"
+            fence = "" if line.rstrip() == fence else fence
+            yield line if fence else closing
         elif opened := _ADOC_FENCE.fullmatch(line):
             fence = opened[1]
-            yield f"```{opened[2] or language}"
+            yield "<!--" if fence[0] == "/" else f"```{opened[2] or language}"
             language = ""
         elif source := _ADOC_SOURCE.fullmatch(line.strip()):
             language = source[1] or ""
         elif attribute := _ADOC_ATTRIBUTE.fullmatch(line):
             values[attribute[1].replace("revdate", "date")] = attribute[2].strip()
         elif heading := _ADOC_HEADING.fullmatch(line):
-            yield f"{'#' * len(heading[1])} {_adoc_links(heading[2])}"
-        else:
-            yield _adoc_links(line)
+            yield f"{'#' * len(heading[1])} {_linked(_ADOC_LINK, heading[2])}"
+        elif not line.startswith("//"):
+            yield _linked(_ADOC_LINK, line)
 
 
-def _adoc_links(line: str) -> str:
-    return _ADOC_LINK.sub(lambda found: f"[{found[2] or found[1]}](<{found[1]}>)", line)
+def _linked(links: re.Pattern[str], line: str) -> str:
+    return links.sub(lambda found: f"[{found[2] or found[1]}](<{found[1]}>)", line)
 
 
 def _decoded(raw: bytes) -> str:

@@ -39,6 +39,7 @@ _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
 _WIDE_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NO_BLOCKS = ("table", "li")  # a comment in them would be a part of a line
 _ID = re.compile(r"[^\s<>]+?(?<!-)")
+_PERMALINK = re.compile(r"^\s*[¶§#🔗]\s*$")  # beside a heading
 _MARK = "\ue000"
 _MARKED = re.compile(rf"{_MARK}(.*?){_MARK}\n?")
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -109,6 +110,8 @@ def markdown_of(soup: BeautifulSoup) -> str:
     for image in part.find_all("img"):
         if str(image.get("src", "")).startswith("data:"):
             image.decompose()
+    for link in part.find_all("a", string=_PERMALINK):
+        link.decompose()
     for tag in part.find_all(_BLOCKS):
         tag.name = "p"
     for table in part.find_all("table"):
