@@ -41,7 +41,8 @@ _OF_JAPANESE_QUESTIONS = re.compile("何.*|方法|仕方|場合|理由|意味")
 # What is part of an identifier, a path or an address is as it is.
 _TOKEN = re.compile(r"\S+")
 _OUTER_SIGNS = "\"'`()[]{}<>*!?.,;:…、。！？「」『』（）“”‘’"
-_SUFFIX = re.compile(r"(?<=\w)\.(?:md|mdx|markdown|txt)\b", re.IGNORECASE)
+# The end of a file's name, which is no word, and the commas in a number.
+_UNSAID = re.compile(r"(?<=\w)\.(?:md|mdx|markdown|txt)\b|(?<=\d),(?=\d{3}(?!\d))", re.IGNORECASE)
 _INSIDE_WORDS = frozenset("-'’")
 
 _JAPANESE_WORD = rf"[{KATAKANA}]{{2,}}|[{HAN}]{{2,}}"
@@ -130,7 +131,8 @@ def _other_forms(texts: Sequence[str]) -> dict[tuple[str, ...], list[tuple[str, 
     for text in texts:
         terms = query_terms(text, limit=_MAX_TERMS)
         for word in (*terms.spelled, *terms.translated):
-            for key in {word.typed, *((term,) for term in word.typed if term.isascii())}:
+            starts = (word.typed[:end] for end in range(1, len(word.typed) + 1))  # its kanji alone
+            for key in {*starts, *((term,) for term in word.typed if term.isascii())}:
                 found[key] += word.others
     return found
 
@@ -138,9 +140,9 @@ def _other_forms(texts: Sequence[str]) -> dict[tuple[str, ...], list[tuple[str, 
 def _words(text: str) -> Iterator[str]:
     """Yield the words of scripts with spaces, as typed, without the most common English ones.
 
-    The end of a file's name, as in ``notes.md``, is no word.
+    The end of a file's name, as in ``notes.md``, is no word, and ``3,000`` is one.
     """
-    text = _SUFFIX.sub("", text)
+    text = _UNSAID.sub("", text)
     for match in run_pattern(text).finditer(text):
         folded = normalise(match[0])
         if not (holds_unspaced(folded) or folded in COMMON_WORDS):

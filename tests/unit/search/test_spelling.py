@@ -81,6 +81,8 @@ def test_a_word_whose_translation_is_known_is_not_missed(world: World) -> None:
     add(world, "d.md", "家賃は八万円。")
     assert spelling(world, "the rent").unknown == ()
     assert spelling(world, "retention ヤチン").unknown == ()
+    add(world, "e.md", "引っ越しに3000円。")
+    assert spelling(world, "引越しに3,000円").unknown == ()
 
 
 def test_words_of_questions_are_not_missed(world: World) -> None:
