@@ -32,9 +32,7 @@ def can_open_files() -> bool:
 
 def available_cores() -> int:
     """Return the number of cores this process may use, which a container may limit."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def share_one_heap() -> None:

@@ -139,9 +139,7 @@ def _is_utf8(raw: bytes) -> bool:
 def _decode_wide(raw: bytes) -> Decoded | None:
     """Decode UTF-16 or UTF-32 without a byte order mark, whichever reads most like text, if any does."""
     plausibility, encoding = max((_plausibility(raw[:_SAMPLE_BYTES], name), name) for name in _WIDE_ENCODINGS)
-    if plausibility < _MIN_PLAUSIBILITY:
-        return None
-    return _finish(raw.decode(encoding, "replace"), encoding)
+    return None if plausibility < _MIN_PLAUSIBILITY else _finish(raw.decode(encoding, "replace"), encoding)
 
 
 def _plausibility(sample: bytes, encoding: str) -> float:

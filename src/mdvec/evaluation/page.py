@@ -160,8 +160,7 @@ def _failed(report: SetReport) -> list[Case]:
 
 def _first_right(outcome: QuestionOutcome, question: Question) -> int | None:
     """Return the rank of the first relevant document."""
-    ranks = (rank for rank, path in enumerate(outcome.ranking, 1) if path in question.relevant)
-    return next(ranks, None)
+    return next((rank for rank, path in enumerate(outcome.ranking, 1) if path in question.relevant), None)
 
 
 def _language(text: str) -> str:

@@ -144,9 +144,7 @@ def _duration(embedder: Embedder, texts: Sequence[PendingText], tokens: float) -
 
 def _spread(items: Sequence[_Item], most: int) -> Sequence[_Item]:
     """Return at most ``most`` of the items, spread evenly."""
-    if len(items) <= most:
-        return items
-    return [items[number * len(items) // most] for number in range(most)]
+    return items if len(items) <= most else [items[number * len(items) // most] for number in range(most)]
 
 
 def _tokens(items: Sequence[PendingText], embedder: Embedder) -> int:

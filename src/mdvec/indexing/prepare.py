@@ -211,9 +211,7 @@ def text_or_rule(path: str, raw: bytes) -> Decoded | str:
     """
     if len(raw) < _MAX_POINTER_BYTES and raw.startswith(_POINTER_START):
         return POINTER_RULE
-    if converter_of(path):
-        return convert(path, raw)
-    return decode(raw) or BINARY_RULE
+    return convert(path, raw) if converter_of(path) else decode(raw) or BINARY_RULE
 
 
 def make_record(

@@ -71,9 +71,7 @@ class _Pieces:
     def weight(self, at: int) -> int:
         """Return the weight of a word."""
         index = bisect_right(self._asides, at, key=lambda aside: aside[0][0]) - 1
-        if index >= 0 and at < self._asides[index][0][1]:
-            return self._asides[index][1]
-        return _PROSE_WEIGHT
+        return self._asides[index][1] if index >= 0 and at < self._asides[index][0][1] else _PROSE_WEIGHT
 
     def in_sentence(self, at: int) -> bool:
         """Return True for a place in one of the sentences."""

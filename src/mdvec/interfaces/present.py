@@ -70,9 +70,7 @@ def progress_line(stage: Stage, done: int, total: int, detail: str = "") -> str:
     """Return the progress of a step in words, from the arguments of a progress listener."""
     if stage is Stage.WAIT:
         return f"waiting: {detail}" if detail else STEP_WORDS[stage]
-    if total:
-        return f"{STEP_WORDS[stage]}: {done:,} of {total:,}"
-    return f"{STEP_WORDS[stage]}: {done:,}"
+    return f"{STEP_WORDS[stage]}: {done:,} of {total:,}" if total else f"{STEP_WORDS[stage]}: {done:,}"
 
 
 def revision_line(collection: Collection) -> str:

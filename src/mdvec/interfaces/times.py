@@ -127,9 +127,7 @@ def _start(unit: str, moment: datetime) -> datetime:
 
 def _end(unit: str, start: datetime) -> datetime:
     """Return the beginning of the next one."""
-    if start.year > _LAST_YEAR:
-        return start
-    return _start(unit, start + timedelta(days=_LONGEST_DAYS[unit]))
+    return start if start.year > _LAST_YEAR else _start(unit, start + timedelta(days=_LONGEST_DAYS[unit]))
 
 
 def _nanoseconds(moment: datetime) -> int:

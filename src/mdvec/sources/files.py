@@ -116,9 +116,7 @@ def reason(error: OSError | UnreadableFileError) -> str:
 def _size(number: int) -> str:
     if number >= _MB:
         return f"{number / _MB:.1f}".removesuffix(".0") + " MB"
-    if number >= _KB:
-        return f"{number / _KB:.1f}".removesuffix(".0") + " kB"
-    return f"{number} bytes"
+    return f"{number / _KB:.1f}".removesuffix(".0") + " kB" if number >= _KB else f"{number} bytes"
 
 
 def _candidates(name: str, wanted: str) -> Iterator[str]:

@@ -109,8 +109,7 @@ def parse_ignore_file(raw: bytes, *, name: str, folder: str) -> IgnoreFile:
         folder: Its folder below the root, empty or ending in ``/``.
     """
     text = raw.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "surrogateescape")
-    lines = tuple(_parse_lines(nfc(text).split("\n")))
-    return IgnoreFile(name, nfc(folder), lines[::-1])
+    return IgnoreFile(name, nfc(folder), tuple(_parse_lines(nfc(text).split("\n")))[::-1])
 
 
 def _parse_lines(lines: Sequence[str]) -> Iterator[IgnoreLine]:

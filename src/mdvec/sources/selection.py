@@ -180,6 +180,4 @@ class Selection(Struct, frozen=True):
 @functools.cache
 def _converter_rule(name: str) -> str | None:
     """Return why files that a converter reads are not indexed; None if they are."""
-    if not name or registry.is_installed("converters", name):
-        return None
-    return NEEDS_FILES
+    return None if not name or registry.is_installed("converters", name) else NEEDS_FILES

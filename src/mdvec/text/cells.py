@@ -7,9 +7,7 @@ import unicodedata
 
 def cell_width(text: str) -> int:
     """Return how many columns of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(map(char_width, text))
+    return len(text) if text.isascii() else sum(map(char_width, text))
 
 
 def char_width(char: str) -> int:

@@ -155,9 +155,7 @@ def part_addresses(text: str) -> tuple[str, list[str]]:
 def without_marks(text: str) -> str:
     """Return a text without the markup that no reader sees inside a word: ``東**京**都`` is ``東京都``."""
     mark = _MARK_IN_ASCII_WORD if text.isascii() else _MARK_IN_WORD
-    if mark.search(text) is None:
-        return text
-    return compiled(_INSIDE_WORDS).sub(_seen, text)
+    return text if mark.search(text) is None else compiled(_INSIDE_WORDS).sub(_seen, text)
 
 
 def _seen(found: re.Match[str]) -> str:

@@ -353,8 +353,7 @@ class Workspace:
             UsageError: If more than one document is meant.
         """
         with self._collections.read() as view:
-            found = find(path, collection, self._collections, view)
-            return reading.links_of(found.document, view, steps)
+            return reading.links_of(find(path, collection, self._collections, view).document, view, steps)
 
     def documents(
         self,

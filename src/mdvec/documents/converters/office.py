@@ -123,9 +123,7 @@ def _titles(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _slide(number: int, slide: Any) -> Iterator[str]:

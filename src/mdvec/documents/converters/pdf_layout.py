@@ -379,9 +379,7 @@ def _cell(pieces: Sequence[Line]) -> str:
 
 def unspaced(text: str) -> str:
     """Return Japanese text without the spaces that only set its letters apart."""
-    if _SPREAD.fullmatch(text):
-        return text.replace(" ", "")
-    return _AROUND_A_SIGN.sub("", text)
+    return text.replace(" ", "") if _SPREAD.fullmatch(text) else _AROUND_A_SIGN.sub("", text)
 
 
 def _merged_cells(grid: _Grid) -> dict[tuple[int, int], tuple[int, int]]:

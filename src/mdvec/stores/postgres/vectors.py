@@ -104,8 +104,7 @@ class PostgresVectors(VectorTables):
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         rows = self.tables.connection.execute(_VECTORS, (space_id, list(ids)), binary=True).fetchall()
-        vectors = self._decoded(space_id, [row[1] for row in rows])
-        return in_rows_of(ids, [row[0] for row in rows], vectors)
+        return in_rows_of(ids, [row[0] for row in rows], self._decoded(space_id, [row[1] for row in rows]))
 
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         self._where.require_everything()

@@ -51,8 +51,7 @@ class SqliteIndexedVectors(SqliteVectors):
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         rows = list(self.tables.connection.execute(_TEXTS_OF, (json.dumps(ids), space_id)))
-        vectors = self._decoded(space_id, [row[1] for row in rows])
-        return in_rows_of(ids, [row[0] for row in rows], vectors)
+        return in_rows_of(ids, [row[0] for row in rows], self._decoded(space_id, [row[1] for row in rows]))
 
     def _nearest_of_all(self, query: NearestQuery) -> list[tuple[int, float]]:
         """Return the nearest of the owners inside by looking at every vector of the space, some at a time."""
