@@ -162,9 +162,7 @@ def named_source(location: str) -> tuple[str, str]:
     ``NAME:PLACE`` and ``NAME+ADDRESS`` are for the source ``NAME``, if there is one; all else is a folder.
     """
     found = _NAMED.match(location)
-    if found and has("sources", found[1]):
-        return found[1], found[2]
-    return DEFAULT_SOURCE, location
+    return (found[1], found[2]) if found and has("sources", found[1]) else (DEFAULT_SOURCE, location)
 
 
 def named_store(location: str) -> str:

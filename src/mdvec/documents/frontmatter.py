@@ -75,6 +75,7 @@ _TAB_BEFORE_KEY = re.compile(r"^\t+(?=[A-Za-z_]+:(?:[ \t]|$))", re.MULTILINE)
 _INDENTED_KEY = re.compile(r"^ (?=[A-Za-z_]+:[ \t])", re.MULTILINE)
 # Blanks and invisible characters that come with a text from a page or a word processor.
 _BLANKS = dict.fromkeys((0xA0, 0x3000), " ") | dict.fromkeys((0x200B, 0x2060, 0xFEFF))
+_QUOTED_TWICE = re.compile(r"""(["'])[^"'\n]*(?<=[^\s"'])\1[\s,]""")  # 'A' and 'B'
 _BETWEEN_LINKS = re.compile(r",(?=\s*\[\[)")
 _COMMENT = re.compile(r"#+(?:[ \t]|$)")
 _ITEM = re.compile(r"^[ \t]*-(?:[ \t]+|(?=\w))", re.MULTILINE)
@@ -317,7 +318,7 @@ def _as_written(text: str) -> object:
 def _one_line(text: str) -> str:
     """Return a text without line breaks, the quotation marks around it, and one that has no second one."""
     line = " ".join(text.split())
-    is_around = len(line) > 1 and line[0] == line[-1] and line[0] in "\"'"
+    is_around = len(line) > 1 and line[0] == line[-1] and line[0] in "\"'" and not _QUOTED_TWICE.match(line)
     return line.strip("\"'") if is_around or any(line.count(mark) == 1 for mark in "\"'") else line
 
 

@@ -17,13 +17,13 @@ _NEXT_KEY = "next"
 # A name that is a day, a week, a month, a quarter or a year, in any order, perhaps with a weekday or the kind
 # of note. One that says anything else, such as "2026-05-01 Plan", is none.
 _DATED_NAME = re.compile(
-    r"""(?=.*\d{4})(?:
+    r"""(?=.*\d{4}|令和|平成|昭和)(?:
     (?:\d{8}|\d{6}|\d{4}|\d{1,2})(?!\d)(?:(?:st|nd|rd|th)\b)?
     |(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?
     |oct(?:ober)?|nov(?:ember)?|dec(?:ember)?
     |mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:rs(?:day)?)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?
     |daily|weekly|monthly|diary|journal|notes?|week|w\d{1,2}|q[1-4])(?![^\W_])
-    |日記|日報|週報|月報|[月火水木金土日](?:曜日?)?|[年第週]
+    |日記|日報|週報|月報|令和|平成|昭和|元年|[月火水木金土日](?:曜日?)?|[年第週]
     |[-_./,()（）\s]
     )++""",
     re.IGNORECASE | re.VERBOSE,
@@ -90,7 +90,7 @@ def updated_ns(path: str, frontmatter: Mapping[str, object]) -> int | None:
     if dated is not None:
         return dated
     name = dated_name(path)
-    return moment_of(name) if name else None
+    return moment_of(name) if len(name) > len("1984") else None  # which may be a novel
 
 
 def dated_name(path: str) -> str:

@@ -39,7 +39,9 @@ _DATES = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
         rf"(?<!\d){_YEAR}(?:[-/_]|\.\s?){_MONTH}(?:[-/_]|\.\s?){_DAY}(?!\d)",
-        rf"{_YEAR}-{_MONTH}\Z",
+        rf"{_YEAR}(?:-|年\s*){_MONTH}月?\Z",  # the first day of a month, or of a year
+        rf"^{_MONTH_NAME},? {_YEAR}\Z",
+        rf"^{_YEAR}年?\Z",
         rf"{_YEAR}[年년]\s*{_MONTH}[月월]\s*{_DAY}[日일]",
         rf"(?P<era>令和|平成|昭和|\b[RHS])\s?(?P<year>\d{{1,2}}|元)(?:年\s*|\.){_MONTH}(?:月\s*|\.){_DAY}(?!\d)",
         r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<month>[01]\d)(?P<day>[0-3]\d)(?=$|T?\d{4}|\D)",
@@ -146,7 +148,7 @@ def _written(text: str) -> datetime | None:
     if found is None:
         return None
     parts = found.groupdict()
-    month = _MONTHS.index(parts["name"].lower()) + 1 if parts.get("name") else int(parts["month"])
+    month = _MONTHS.index(parts["name"].lower()) + 1 if parts.get("name") else int(parts.get("month") or 1)
     time = _TIME.match(text, found.end())
     year = 1 if parts["year"] == "元" else int(parts["year"])
     day = datetime(year + _ERAS.get(parts.get("era") or "", 0), month, int(parts.get("day") or 1), tzinfo=UTC)

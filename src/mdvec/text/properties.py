@@ -23,7 +23,9 @@ _WIKILINK = re.compile(r"!?\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}")
 _YEAR = re.compile(r"[0-9]{4}")
 _NUMBER = re.compile(r"[-+]?\.?[0-9]")
-_THOUSANDS = re.compile(r"(?<=\d),(?=(?:\d{3},)*\d{3}(?:\.|\Z))")
+# What people write in and around a number, and a day that is not written as 2026-05-31.
+_AROUND_DIGITS = re.compile(r"^[¥$€£] ?|(?<=\d) ?[%円]$|(?<=\d),(?=(?:\d{3},)*\d{3}(?:\D|\Z))")
+_DAY = re.compile(r"(\d{4})[/.年] ?(\d{1,2})[/.月] ?(\d{1,2})日?")
 _WORD = re.compile(r"[^\W\d_]|\d{4}")
 _ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
 
@@ -43,8 +45,13 @@ class Property(NamedTuple):
 
 
 def fold_property(text: str) -> str:
-    """Return the form in which keys and values are compared: width and case folded, a link as its target."""
-    return " ".join(fold_characters(_WIKILINK.sub(r"\1", text)).split())[:MAX_VALUE_CHARS]
+    """Return the form in which keys and values are compared.
+
+    Width and case are folded, a link is its target, and a day is written as in ISO 8601.
+    """
+    folded = " ".join(fold_characters(_WIKILINK.sub(r"\1", text)).split())[:MAX_VALUE_CHARS]
+    day = _DAY.fullmatch(folded)
+    return "{}-{:0>2}-{:0>2}".format(*day.groups()) if day else folded
 
 
 def flat_properties(frontmatter: Mapping[str, object]) -> list[Property]:
@@ -72,9 +79,10 @@ def property_text(frontmatter: Mapping[str, object]) -> str:
 
 
 def as_number(text: str) -> float | None:
-    """Return a text as a number; None if it is not one."""
+    """Return a text as a number; None if it is not one. It may be a price, or a percentage."""
+    bare = _AROUND_DIGITS.sub("", text)
     try:
-        number = float(_THOUSANDS.sub("", text)) if _NUMBER.match(text) else math.nan
+        number = float(bare) if _NUMBER.match(bare) else math.nan
     except ValueError:
         return None
     return number if math.isfinite(number) else None

@@ -115,6 +115,8 @@ def test_what_is_no_mapping_at_the_top_stays_content(text: str) -> None:
             "a: !!python/object/apply:os.system ['true']",
             {"a": "!!python/object/apply:os.system ['true']"},
         ),
+        ("title: 'A' and 'B'\nn: 1", {"title": "'A' and 'B'", "n": 1}),
+        ('title: "Say "hi" twice"\nn: 1', {"title": 'Say "hi" twice', "n": 1}),
         ("title: 'It's here'\ntags: [a]", {"title": "It's here", "tags": ["a"]}),
         ("tags:a\ntitle: T", {"tags": "a", "title": "T"}),
         ("title： 全角\ntags： a\nx: 1", {"title": "全角", "tags": "a", "x": 1}),

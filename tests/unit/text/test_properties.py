@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mdvec.text.properties import MAX_VALUE_CHARS, as_number, property_text
+from mdvec.text.properties import MAX_VALUE_CHARS, as_number, fold_property, property_text
 
 
 @pytest.mark.parametrize(
@@ -34,11 +34,26 @@ def test_values_of_words_and_long_numbers_are_searched(frontmatter: dict[str, ob
         ("1,2", None),
         ("1,2345", None),
         ("1,", None),
+        ("¥1,200", 1_200),
+        ("1,200 円", 1_200),
+        ("12.5%", 12.5),
+        ("$", None),
+        ("%", None),
+        ("about 5%", None),
     ],
 )
-def test_thousands_may_be_parted(text: str, number: float | None) -> None:
-    """By commas, as people write prices."""
+def test_a_number_is_read_as_people_write_it(text: str, number: float | None) -> None:
+    """With commas between thousands, as a price, or as a percentage."""
     assert as_number(text) == number
+
+
+@pytest.mark.parametrize(
+    "text", ["2024/1/5", "2024年1月5日", "２０２４年０１月０５日", "2024.01.5", "2024-01-05"]
+)
+def test_a_day_has_one_form(text: str) -> None:
+    """So that days can be compared, whichever way they are written."""
+    assert fold_property(text) == "2024-01-05"
+    assert fold_property(f"{text} or so") != "2024-01-05"
 
 
 def test_a_long_value_is_cut() -> None:
