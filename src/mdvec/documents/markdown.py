@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from mdvec.documents.events import Event, MarkdownSource, Places, named, unpacked
 from mdvec.documents.links import RAW_ADDRESS, WIKILINK, markdown_link, raw_address, wikilink
 from mdvec.documents.tags import INLINE_TAG, is_inline_tag
+from mdvec.text.links import MARKDOWN_SUFFIXES
 from mdvec.types.document import Block, BlockKind, Link, Section
 
 # A paragraph over a line of dashes is a heading in CommonMark, however long; this is for people.
@@ -348,7 +349,8 @@ class _Reader:
         address = details["dest_url"]
         if self._source.is_changed:
             address = self._source.restored(address, at, self._places.character(end))
-        if tag == "Link":
+        if tag == "Link" or address.partition("#")[0].lower().endswith(MARKDOWN_SUFFIXES):
+            tag = "Link"  # an image of a note is an embed
             address = f"mailto:{address}" if details["link_type"] == "Email" else address
             self._texts.append([])
             self._link_places.append(len(self.links))

@@ -408,9 +408,7 @@ class FirstIndex:
                 warnings = self._import(options).warnings
             except WriterBusyError as error:  # what is written already can be searched
                 warnings = (f"the folder is still being indexed: {error}",)
-        if wait_for_vectors:
-            return query, warnings
-        return self._make_some(query, warnings, is_new=is_new)
+        return (query, warnings) if wait_for_vectors else self._make_some(query, warnings, is_new=is_new)
 
     @property
     def running(self) -> bool:

@@ -705,6 +705,12 @@ def test_footnotes_are_no_links() -> None:
     assert [link.target for link in document.links] == ["注"]
 
 
+def test_an_image_of_a_note_is_a_link() -> None:
+    """Obsidian embeds it."""
+    links = parse_document("x.md", "![a](b.md#c) ![d](e.png) ![[f.md]]\n").links
+    assert [(link.target, link.fragment) for link in links] == [("b.md", "c"), ("f.md", "")]
+
+
 def test_links_in_the_description_of_an_image_are_none() -> None:
     """Nobody can follow them."""
     assert parse_document("x.md", "![[a](b) c](d.png)").links == ()
