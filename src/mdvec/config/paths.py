@@ -83,8 +83,7 @@ def _index_of(folder: Path, data_dir: Path | None) -> Path:
     """Return where the index of a folder lies; one inside it begins with the path of the folder."""
     path = ((data_dir or folder / DATA_DIR) / _INDEX).absolute()
     resolved = path.parent.resolve() / path.name
-    is_inside = resolved.is_relative_to(folder) and not path.is_relative_to(folder)
-    return resolved if is_inside else path
+    return resolved if resolved.is_relative_to(folder) and not path.is_relative_to(folder) else path
 
 
 def place_beside(store: Path | str, schema: str = "") -> Path:

@@ -26,8 +26,7 @@ def trusted_folders() -> tuple[Path, ...]:
         ConfigError: If they cannot be read.
     """
     try:
-        found = json.loads(_file().read_bytes())
-        return tuple(sorted(map(Path, found)))
+        return tuple(sorted(map(Path, json.loads(_file().read_bytes()))))
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, TypeError) as error:

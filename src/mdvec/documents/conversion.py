@@ -175,8 +175,7 @@ def _text_or_reason(name: str, raw: bytes) -> tuple[str, bool]:
     from mdvec.documents.converters import NotConvertedError
 
     try:
-        convert_bytes = registry.load("converters", name)
-        return str(convert_bytes(raw)), True
+        return str(registry.load("converters", name)(raw)), True
     except NotConvertedError as error:
         return str(error), False
     except MemoryError:

@@ -220,5 +220,4 @@ def _folded(text: str) -> str:
 
 def _plain(text: str) -> str:
     """Return a text as people would type it: links by their words, no marks, one line."""
-    words = _LINK.sub(lambda match: match[1] or match[2] or "", text)
-    return " ".join(_MARKS.sub("", words).split())
+    return " ".join(_MARKS.sub("", _LINK.sub(lambda match: match[1] or match[2] or "", text)).split())

@@ -86,8 +86,7 @@ def grep_terms(query: str) -> list[str]:
     are terms.
     """
     runs = list(dict.fromkeys(_GREP_TERM.findall(query.casefold())))
-    informative = [run for run in runs if len(run) > 1 and not _HIRAGANA_ONLY.fullmatch(run)]
-    return informative or runs
+    return [run for run in runs if len(run) > 1 and not _HIRAGANA_ONLY.fullmatch(run)] or runs
 
 
 def _grep(texts: Sequence[tuple[Text, str]], question: Question) -> list[tuple[str, str]]:

@@ -104,8 +104,7 @@ def evaluate(
             model = corpus.model
             measured = _measure_set(task.set, corpus, options, say)
         reports.append(replace(measured, elapsed_ms=(time.perf_counter() - started) * 1000))
-    elapsed_ms = sum(report.elapsed_ms for report in reports)
-    return EvalReport(model, tuple(reports), options.by, elapsed_ms)
+    return EvalReport(model, tuple(reports), options.by, sum(report.elapsed_ms for report in reports))
 
 
 def scope_filters(question: Question) -> Filters:

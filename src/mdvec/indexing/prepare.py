@@ -199,8 +199,7 @@ def prepare(
         chunks = tuple(
             replace(chunk, context=context) for chunk, context in zip(chunks, contexts, strict=True)
         )
-    record = make_record(entry, identity, recipe.fingerprint, document, chunks)
-    return Prepared(record, document.warnings)
+    return Prepared(make_record(entry, identity, recipe.fingerprint, document, chunks), document.warnings)
 
 
 def text_or_rule(path: str, raw: bytes) -> Decoded | str:

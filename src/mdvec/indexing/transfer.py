@@ -202,8 +202,7 @@ def _record(view: View, collection: Collection, known: KnownDocument) -> Documen
         raise StoreError(msg)
     document = parse_document(path, with_comments(stored.body, stored.comments))
     entry = SourceEntry(path, stored.locator, stored.mtime_ns, stored.size)
-    chunks = _chunks(view, stored.id)
-    return make_record(entry, stored.content_hash, known.fingerprint, document, chunks)
+    return make_record(entry, stored.content_hash, known.fingerprint, document, _chunks(view, stored.id))
 
 
 def _chunks(view: View, document_id: DocumentId) -> tuple[Chunk, ...]:

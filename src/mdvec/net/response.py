@@ -119,8 +119,7 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
             text = text.replace(spelled, _HIDDEN)
     for secret in secrets:
         text = _without_parts(text, secret)
-    text = _CREDENTIALS.sub(f"{_HIDDEN}@", text)
-    return _SECRET_PARAMETERS.sub(rf"\1={_HIDDEN}", text)
+    return _SECRET_PARAMETERS.sub(rf"\1={_HIDDEN}", _CREDENTIALS.sub(f"{_HIDDEN}@", text))
 
 
 def _without_parts(text: str, secret: str) -> str:

@@ -103,8 +103,7 @@ def _is_whole(run: str, start: int, end: int) -> bool:
     before, after = run[start - 1 : start], run[end : end + 1]
     # Hiragana right after kanji may be the end of a verb.
     begins = not before or before in _PARTICLES or _kind(before) not in {first, HAN}
-    ends = not after or (last == HIRAGANA and after in _PARTICLES) or _kind(after) != last
-    return begins and ends
+    return begins and (not after or (last == HIRAGANA and after in _PARTICLES) or _kind(after) != last)
 
 
 @lru_cache(1 << 12)

@@ -185,8 +185,7 @@ def fold_name(name: str) -> str:
 
 def beyond_ascii(text: str) -> str:
     """Return the characters of a text that are not ASCII, in order; much faster than a loop."""
-    raw = text.encode("utf-8", "surrogatepass")
-    return raw.translate(None, _ASCII).decode("utf-8", "surrogatepass")
+    return text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
 
 
 def ascii_words(text: str) -> list[str]:

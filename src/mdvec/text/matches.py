@@ -43,8 +43,8 @@ _BEYOND_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
 _WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SPACE_BESIDE_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
-# Of links, notes, HTML and attributes, whose inside parts the words around them.
-_LINK_SIGN = re.compile(r"\][(\[{]|\||\[\^|</?\w|\{:?[.#]")
+# Of links, notes, HTML, attributes and readings, whose inside parts the words around them.
+_LINK_SIGN = re.compile(r"\][(\[{]|\||\[\^|</?\w|\{:?[.#]|《")
 _HEADING_ID = re.compile(r"\{\s*[#.:][^{}]*\}\s*$")
 
 

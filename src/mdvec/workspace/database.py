@@ -104,8 +104,7 @@ class DatabasePlace(Struct, frozen=True):
     def command(self, *words: str) -> str:
         """Return a command that works on this database, for a person to run."""
         folder = () if self.docs_dir is None else ("--docs-dir", str(self.docs_dir))
-        database = ("--database", self.shown) if self.is_named else ()
-        return shlex.join(["mdvec", *words, *folder, *database])
+        return shlex.join(["mdvec", *words, *folder, *(("--database", self.shown) if self.is_named else ())])
 
 
 def no_index(place: DatabasePlace) -> NoIndexError:

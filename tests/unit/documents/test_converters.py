@@ -645,7 +645,11 @@ def test_org() -> None:
 :PROPERTIES:
 :ID: 1234
 :END:
-See [[file:tides.org][tides]] and [[https://a.example]].
+See [[file:tides.org::*Ebb][tides]] and [[https://a.example]].
+# hidden
+#+begin_comment
+hidden, too
+#+end_comment
 ** Code
 #+BEGIN_SRC python
 * no heading
@@ -664,6 +668,9 @@ tags: ["sea", "work"]
 #+CAPTION: A crane
 # TODO Inspect the crane #urgent #2024
 See [tides](<tides.org>) and [https://a.example](<https://a.example>).
+<!--
+hidden, too
+-->
 ## Code
 ```python
 * no heading
@@ -679,7 +686,17 @@ def test_restructured_text() -> None:
 Title
 =====
 
-See `the page <https://a.example>`_ and :ref:`tides`.
+See `the page <https://a.example>`_ and :ref:`tides`, :doc:`/sub/a` and :doc:`b <b>`.
+
+.. hidden
+   here, too
+
+.. _shown:
+.. toctree::
+   :maxdepth: 2
+
+   intro
+   The end <end>
 
 Section
 -------
@@ -705,8 +722,11 @@ a   b
         convert_rst(raw)
         == """# Title
 
-See [the page](<https://a.example>) and `tides`.
+See [the page](<https://a.example>) and `tides`, [sub/a](<sub/a.rst>) and [b](<b.rst>).
 
+.. _shown:
+- [intro](<intro.rst>)
+- [The end](<end.rst>)
 ## Section
 
 ```python
@@ -730,13 +750,23 @@ def test_asciidoc() -> None:
     raw = b"""= Harbour
 :author: Mia Keel
 
-== Tides ==
+Tides
+-----
 See https://a.example[the page], link:b.adoc[b] and xref:c.adoc[].
 
 // hidden
 ////
 hidden, too
 ////
+[TIP]
+====
+inside
+====
+
+----
+Tides, no heading
+----
+
 [source,python]
 ----
 == no heading
@@ -760,6 +790,13 @@ See [the page](<https://a.example>), [b](<b.adoc>) and [c.adoc](<c.adoc>).
 <!--
 hidden, too
 -->
+[TIP]
+inside
+
+```
+Tides, no heading
+```
+
 ```python
 == no heading
 // shown

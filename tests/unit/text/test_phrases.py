@@ -39,6 +39,7 @@ from mdvec.text.matches import fold_heading, phrase_finder
         ("the guide explains", "the [guide](https://x.example/a) explains"),
         ("see the guide here", "see [[Guide|the guide]] here"),
         ("foo bar", "foo[^1] bar"),
+        ("吾輩は武士の猫", "吾輩《わがはい》は｜武士の猫《ぶしのねこ》"),
         ("the guide explains", "the [guide][1] [explains]{.sc}"),
         ("one two", "one<br>two"),
         ("Ctrl+C", "<kbd>Ctrl</kbd>+<kbd>C</kbd>"),

@@ -12,27 +12,34 @@ _MAX_LEVEL = 6
 
 _ORG_HEADING = re.compile(r"(\*+)[ \t]+(.*?)(?:[ \t]+:([\w@#%:]+):)?[ \t]*$")
 _ORG_KEYWORD = re.compile(r"#\+(title|author|date|filetags):[ \t]*(.*)", re.IGNORECASE)
-_ORG_BEGIN = re.compile(r"[ \t]*#\+begin_(?:src[ \t]*(\S*)|example|quote|verse).*", re.IGNORECASE)
+_ORG_BEGIN = re.compile(r"[ \t]*#\+begin_(?:src[ \t]*(\S*)|example|quote|verse|comment).*", re.IGNORECASE)
 _ORG_END = re.compile(r"[ \t]*#\+end_\w+[ \t]*", re.IGNORECASE)
-_ORG_SETTING = re.compile(
-    r"[ \t]*#\+(?:startup|options|property|setupfile|(?:seq_)?todo|(?:latex|html)\w*):", re.IGNORECASE
+_ORG_SETTING = re.compile(  # or a comment
+    r"[ \t]*#(?:[ \t]|$)|[ \t]*#\+(?:startup|options|property|setupfile|(?:seq_)?todo|(?:latex|html)\w*):",
+    re.IGNORECASE,
 )
 _ORG_DRAWER = re.compile(
     r"^[ \t]*:(?:PROPERTIES|LOGBOOK):[ \t]*\n"
     r"(?:(?!\*|[ \t]*:(?:END|PROPERTIES|LOGBOOK):).*\n)*+[ \t]*:END:[ \t]*\n?",
     re.MULTILINE | re.IGNORECASE,
 )
-_ORG_LINK = re.compile(r"\[\[(?:file:)?([^\]\[]+)\](?:\[([^\]\[]+)\])?\]")
+_ORG_LINK = re.compile(r"\[\[(?:file:)?([^\]\[]+?)(?:(?<=\.org)::[^\]\[]*)?\](?:\[([^\]\[]+)\])?\]")
 
 _RST_UNDERLINE = re.compile(r"([=\-`:.'\"~^_*+#<>])\1{2,}[ \t]*")
 _RST_CODE = re.compile(r"\.\. (?:code-block|code|sourcecode)::[ \t]*(\S*)")
+_RST_COMMENT = re.compile(r"\.\.(?:[ \t]+(?![\[_|]|[\w:.+-]+::).*)?")
 _RST_OPTION = re.compile(r"[ \t]+:[\w-]+:")
 _RST_LINK = re.compile(r"`([^`<>]+?)\s*<([^`<>]+)>`__?")
+_RST_DOC = re.compile(r":doc:`(?:([^`<>]+?)\s*<)?/?([^`<>]+)>?`")
 _RST_ROLE = re.compile(r":[\w:+-]+:`([^`]+)`")
 
 _ADOC_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?[ \t]*")
 _ADOC_ATTRIBUTE = re.compile(r":(author|revdate|keywords|description):[ \t]*(.*)")
 _ADOC_SOURCE = re.compile(r"\[(?:source|listing)\b[^\],]*(?:,[ \t]*(\w*))?[^\]]*\]")
+_ADOC_TITLE = re.compile(r"(?:\A|(?<=\n\n))([^\s\[.|/=][^\n]*)\n(([=~^+-])\3{2,})[ \t]*$", re.MULTILINE)
+_ADOC_UNDERLINES = "=-~^+"  # by level
+# Comments, and the lines around a block of anything but code.
+_ADOC_HIDDEN = re.compile(r"//|(?:={4,}|\*{4,}|_{4,}|\+{4,}|--)[ \t]*$")
 _ADOC_FENCE = re.compile(r"(-{4,}|\.{4,}|/{4,}|`{3,})(\w*)[ \t]*")
 _ADOC_LINK = re.compile(r"(?:link:|xref:)?((?:https?://|(?<=link:)|(?<=xref:))[^\s\[\]]+)\[([^\]\n]*)\]")
 
@@ -49,10 +56,11 @@ def _org_lines(lines: Sequence[str], values: dict[str, object]) -> Iterator[str]
     fence = ""
     for line in lines:
         if fence:
+            closing = "-->" if fence == "<!--" else "```"
             fence = "" if _ORG_END.fullmatch(line) else fence
-            yield line if fence else "```"
+            yield line if fence else closing
         elif (begun := _ORG_BEGIN.fullmatch(line)) and "quote" not in line.lower():
-            fence = f"```{begun[1] or ''}"
+            fence = "<!--" if "_comment" in line.lower() else f"```{begun[1] or ''}"
             yield fence
         elif keyword := _ORG_KEYWORD.fullmatch(line):
             name, value = keyword[1].lower(), keyword[2].strip()
@@ -76,6 +84,11 @@ def convert_rst(raw: bytes) -> str:
         if code := _RST_CODE.fullmatch(line.strip()):
             at, block = _indented(lines, at + 1)
             found += [f"```{code[1]}", *block, "```"]
+        elif _RST_COMMENT.fullmatch(line):
+            at, _ = _indented(lines, at + 1)
+        elif line.strip() == ".. toctree::":
+            at, pages = _indented(lines, at + 1)
+            found += [_rst_inline(f"- :doc:`{each.strip()}`") for each in pages if each.strip()]
         elif line.strip() and _is_underline(below, line) and not line.startswith((" ", "\t")):
             is_between = at > 0 and found[-1:] == [lines[at - 1]] and _is_underline(lines[at - 1], line)
             mark = below[0] * (2 if is_between else 1)
@@ -107,14 +120,21 @@ def _indented(lines: Sequence[str], at: int) -> tuple[int, list[str]]:
 
 
 def _rst_inline(line: str) -> str:
+    line = _RST_DOC.sub(lambda found: f"[{found[1] or found[2]}](<{found[2]}.rst>)", line)
     return _RST_ROLE.sub(r"`\1`", _RST_LINK.sub(r"[\1](<\2>)", line)).replace("``", "`")
 
 
 def convert_adoc(raw: bytes) -> str:
     """Return the Markdown of an AsciiDoc file."""
     values: dict[str, object] = {}
-    lines = list(_adoc_lines(_decoded(raw).split("\n"), values))
+    lines = list(_adoc_lines(_ADOC_TITLE.sub(_adoc_title, _decoded(raw)).split("\n"), values))
     return frontmatter(values) + "\n".join(lines)
+
+
+def _adoc_title(found: re.Match[str]) -> str:
+    """Return a title that is underlined as one that begins with a sign; a line above a block as it is."""
+    level = _ADOC_UNDERLINES.index(found[3]) + 1
+    return f"{'=' * level} {found[1]}" if abs(len(found[1]) - len(found[2])) < len("===") else found[0]
 
 
 def _adoc_lines(lines: Sequence[str], values: dict[str, object]) -> Iterator[str]:
@@ -134,7 +154,7 @@ def _adoc_lines(lines: Sequence[str], values: dict[str, object]) -> Iterator[str
             values[attribute[1].replace("revdate", "date")] = attribute[2].strip()
         elif heading := _ADOC_HEADING.fullmatch(line):
             yield f"{'#' * len(heading[1])} {_linked(_ADOC_LINK, heading[2])}"
-        elif not line.startswith("//"):
+        elif not _ADOC_HIDDEN.match(line):
             yield _linked(_ADOC_LINK, line)
 
 

@@ -255,8 +255,7 @@ def _upright(lines: Sequence[Line]) -> list[Line]:
 
 
 def _is_vertical(column: Sequence[Line]) -> bool:
-    height = column[0].baseline - column[-1].last_baseline
-    return height > max(line.right - line.left for line in column)
+    return column[0].baseline - column[-1].last_baseline > max(line.right - line.left for line in column)
 
 
 def _is_below(above: Line, line: Line) -> bool:

@@ -104,8 +104,7 @@ def settings_id(config: Config, docs_dir: Path | None) -> str:
     )
     shown["environment"] = shared_environment()
     shown["docs_dir"] = None if docs_dir is None else docs_dir.resolve()
-    encoded = msgspec.json.encode(shown, enc_hook=str, order="sorted")
-    return blake2b(encoded, digest_size=16).hexdigest()
+    return blake2b(msgspec.json.encode(shown, enc_hook=str, order="sorted"), digest_size=16).hexdigest()
 
 
 def why_not(info: DaemonInfo, settings: str) -> str:

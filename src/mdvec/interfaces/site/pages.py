@@ -107,8 +107,7 @@ def home_page(
 def all_notes_page(titles: Mapping[str, str], addresses: SiteAddresses, language: str) -> SitePage:
     """Return the page that leads to every note, also without scripts."""
     listed = sorted(titles.items(), key=lambda each: (each[1].casefold(), each[0]))
-    title = WORDS[language]["all"]
-    return _page("notes.html", title, addresses, language, documents=listed)
+    return _page("notes.html", WORDS[language]["all"], addresses, language, documents=listed)
 
 
 def sidebar(pages: Mapping[str, str], titles: Mapping[str, str]) -> list[SidebarItem]:
