@@ -14,7 +14,7 @@ WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n]+)\]\]")
 """A wikilink or an embed. File names in Obsidian contain no brackets, so neither does a target."""
 
 RAW_ADDRESS = re.compile(
-    r"""(?P<before><(?:img\b[^>]*?\ssrc|a\b[^>]*?\shref)\s*=\s*)"""
+    r"""(?P<before><(?:img\b[^<>]*?\ssrc|a\b[^<>]*?\shref)\s*=\s*)"""
     r"""(?:"(?P<double>[^"<>]*)"|'(?P<single>[^'<>]*)'|(?P<bare>[^\s"'<>]+))""",
     re.IGNORECASE,
 )

@@ -645,6 +645,12 @@ def test_long_lines_take_linear_time(word: str) -> None:
         ("x.md", "", "if(a){return;} "),
         ("x.md", "a %% b\n", " "),
         ("x.md", "---\na: '#'\ntitle:", " "),
+        ("x.md", "<p>", "<a "),
+        ("x.md", "<a", " href"),
+        ("x.md", "Title: a\n", "b: c\n"),
+        ("x.md", "% a\n", "% b\n"),
+        ("x.md", "", "**#a "),
+        ("x.md", "", "*"),
         ("x.txt", "1\n00:00 --> ", "0:00 --> "),
     ],
 )

@@ -23,21 +23,21 @@ _ORG_DRAWER = re.compile(
     r"(?:(?!\*|[ \t]*:(?:END|PROPERTIES|LOGBOOK):).*\n)*+[ \t]*:END:[ \t]*\n?",
     re.MULTILINE | re.IGNORECASE,
 )
-_ORG_LINK = re.compile(r"\[\[(?:file:)?([^\]\[]+?)(?:(?<=\.org)::[^\]\[]*)?\](?:\[([^\]\[]+)\])?\]")
+_ORG_LINK = re.compile(r"\[\[(?:file:)?([^\]\[]+)\](?:\[([^\]\[]+)\])?\]")
+_ORG_PLACE = re.compile(r"(?<=\.org)::.*")
 
 _RST_UNDERLINE = re.compile(r"([=\-`:.'\"~^_*+#<>])\1{2,}[ \t]*")
 _RST_CODE = re.compile(r"\.\. (?:code-block|code|sourcecode)::[ \t]*(\S*)")
 _RST_COMMENT = re.compile(r"\.\.(?:[ \t]+(?![\[_|]|[\w:.+-]+::).*)?")
 _RST_OPTION = re.compile(r"[ \t]+:[\w-]+:")
 _RST_LINK = re.compile(r"`([^`<>]+?)\s*<([^`<>]+)>`__?")
-_RST_DOC = re.compile(r":doc:`(?:([^`<>]+?)\s*<)?/?([^`<>]+)>?`")
+_RST_DOC = re.compile(r":doc:`(?:([^`<>]+)<)?/?([^`<>]+)>?`")
 _RST_ROLE = re.compile(r":[\w:+-]+:`([^`]+)`")
 
 _ADOC_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?[ \t]*")
 _ADOC_ATTRIBUTE = re.compile(r":(author|revdate|keywords|description):[ \t]*(.*)")
 _ADOC_SOURCE = re.compile(r"\[(?:source|listing)\b[^\],]*(?:,[ \t]*(\w*))?[^\]]*\]")
 _ADOC_TITLE = re.compile(r"(?:\A|(?<=\n\n))([^\s\[.|/=][^\n]*)\n(([=~^+-])\3{2,})[ \t]*$", re.MULTILINE)
-_ADOC_UNDERLINES = "=-~^+"  # by level
 # Comments, and the lines around a block of anything but code.
 _ADOC_HIDDEN = re.compile(r"//|(?:={4,}|\*{4,}|_{4,}|\+{4,}|--)[ \t]*$")
 _ADOC_FENCE = re.compile(r"(-{4,}|\.{4,}|/{4,}|`{3,})(\w*)[ \t]*")
@@ -120,7 +120,7 @@ def _indented(lines: Sequence[str], at: int) -> tuple[int, list[str]]:
 
 
 def _rst_inline(line: str) -> str:
-    line = _RST_DOC.sub(lambda found: f"[{found[1] or found[2]}](<{found[2]}.rst>)", line)
+    line = _RST_DOC.sub(lambda found: f"[{(found[1] or found[2]).strip()}](<{found[2]}.rst>)", line)
     return _RST_ROLE.sub(r"`\1`", _RST_LINK.sub(r"[\1](<\2>)", line)).replace("``", "`")
 
 
@@ -133,7 +133,7 @@ def convert_adoc(raw: bytes) -> str:
 
 def _adoc_title(found: re.Match[str]) -> str:
     """Return a title that is underlined as one that begins with a sign; a line above a block as it is."""
-    level = _ADOC_UNDERLINES.index(found[3]) + 1
+    level = "=-~^+".index(found[3]) + 1
     return f"{'=' * level} {found[1]}" if abs(len(found[1]) - len(found[2])) < len("===") else found[0]
 
 
@@ -159,7 +159,7 @@ def _adoc_lines(lines: Sequence[str], values: dict[str, object]) -> Iterator[str
 
 
 def _linked(links: re.Pattern[str], line: str) -> str:
-    return links.sub(lambda found: f"[{found[2] or found[1]}](<{found[1]}>)", line)
+    return links.sub(lambda found: f"[{found[2] or found[1]}](<{_ORG_PLACE.sub('', found[1])}>)", line)
 
 
 def _decoded(raw: bytes) -> str:
