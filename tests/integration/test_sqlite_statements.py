@@ -17,8 +17,8 @@ from mdvec.stores.sqlite.connection import Access, Connection, connect
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Expansion, Filters, SearchMode
 
-# Seventeen; three that look up the places of chunks where scores are equal, as of notes that are so alike; and
-# one for the chunks that operators chose.
+# Seventeen; three that look up the places of chunks where scores are equal, as of notes that are so alike;
+# and one for the chunks that operators chose.
 MAX_STATEMENTS = 21
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from importlib.resources import files
 from itertools import islice
 from mmap import ACCESS_READ, mmap
-from pathlib import Path
 
 from mdvec.text.folding import normalise
 from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA, compiled
@@ -169,5 +169,5 @@ def others_of(word: str, name: str) -> Sequence[str]:
 
 @lru_cache(2)
 def _table(name: str) -> mmap:
-    with Path(__file__).with_name(name).open("rb") as file:  # processes share its pages
+    with files(__package__).joinpath(name).open("rb") as file:  # processes share its pages
         return mmap(file.fileno(), 0, access=ACCESS_READ)
