@@ -157,8 +157,7 @@ def _read(sources: Mapping[str, SourceSpec], indexing: Indexing) -> dict[str, Do
             workspace.add_collection(
                 name, "", source.location, include=source.include, exclude=source.exclude
             )
-            options = ImportOptions(embed=False, allow_empty=True)
-            workspace.import_collection(name, options)
+            workspace.import_collection(name, ImportOptions(embed=False, allow_empty=True))
             for path in sorted(paths_of(workspace.status(name, files=True))):
                 place = path if len(sources) == 1 else f"{name}/{path}"
                 documents[place] = parse_document(place, workspace.read(path, collection=name).text)

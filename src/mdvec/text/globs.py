@@ -54,8 +54,7 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
     segments = _segments(pattern)
     if not segments:
         return _nothing
-    expression = _translate(segments)
-    matches = re.compile(expression, re.DOTALL).fullmatch
+    matches = re.compile(_translate(segments), re.DOTALL).fullmatch
     if is_bare(pattern):
         return lambda path: matches(path, path.rfind("/") + 1) is not None
     return lambda path: matches(path) is not None

@@ -162,24 +162,27 @@ def _finder(phrase: str, *, prefix: bool) -> Callable[[str], bool] | None:
     characters = frozenset(_HAN.findall(folded)).difference(VARIANTS.values())
     letters = _letters(phrase)
     is_joined = holds_unspaced(folded)
+    words = [] if is_joined else folded.split()
     folded = _joined(folded) if is_joined else folded
 
     def holds(text: str) -> bool:
         seen = without_marks(text)
-        if not all(map(seen.__contains__, characters)):
+        every = _letters(seen)
+        if not (all(map(seen.__contains__, characters)) and all(map(every.__contains__, words))):
             return False
-        shown = without_addresses(seen) if _LINK_SIGN.search(seen) else seen
-        whole = [each for each in dict.fromkeys((seen, shown)) if letters in _letters(each)]
+        whole = [seen] if letters in every else []
+        if _LINK_SIGN.search(seen) and letters in _letters(shown := without_addresses(seen)):
+            whole.append(shown)
         forms = (form for each in whole for form in (each, joined_words(each), without_hyphens(each)))
         for form in dict.fromkeys(forms):
-            words = _joined(fold_name(form)) if is_joined else fold_name(form)
-            start = words.find(folded)
+            own = _joined(fold_name(form)) if is_joined else fold_name(form)
+            start = own.find(folded)
             while start >= 0:
                 end = start + len(folded)
-                cut_before = starts_whole and start and _WORD_END.match(words, start - 1)
-                if not cut_before and not (ends_whole and _WORD_END.match(words, end)):
+                cut_before = starts_whole and start and _WORD_END.match(own, start - 1)
+                if not cut_before and not (ends_whole and _WORD_END.match(own, end)):
                     return True
-                start = words.find(folded, start + 1)
+                start = own.find(folded, start + 1)
         return False
 
     return holds

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 # All of these take time in proportion to the text, whatever it is: hence the possessive quantifiers.
 _FENCED = re.compile(
@@ -107,6 +106,6 @@ def _with_code(text: str, code: Sequence[str]) -> str:
 def _label(found: re.Match[str]) -> str:
     """Return what stands for a link or an address; nothing for an image, a footnote or HTML."""
     if found["address"] is not None:
-        return urlsplit(found["address"]).netloc
+        return re.split("[/?#]", found["address"])[2]
     # The text of a link may hold HTML; it holds no other link.
     return found["note"] or _TAG.sub("", found["label"] or "")

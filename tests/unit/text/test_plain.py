@@ -25,6 +25,7 @@ from mdvec.text.plain import plain_text, without_addresses
             "Write <!-- later --> or {/* so */} here",
         ),
         ("Read https://example.org/a/b?c=d first", "Read example.org first"),
+        ("Open http://[::1]:8080/x first.", "Open [::1]:8080/x first."),
         ("https://example.org/alone\nText", "Text"),
         ("See [the guide](a_(b).md), [[note|that]] and [[other]][^1].", "See the guide, that and other."),
         ("import X from '../x.astro';\nText", "Text"),
