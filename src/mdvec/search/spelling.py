@@ -111,7 +111,7 @@ def check_spelling(
         unknown = [word for word in (*words, *japanese) if word not in held]
         # In another language each word would be mistyped.
         is_foreign = not held and len(words) + len(japanese) > 1
-        mistyped = [each for each in _mendable(texts, unknown) if not is_word(each)]
+        mistyped = [each for each in _mendable(texts, unknown) if not (others[each] or is_word(each))]
         corrections = {} if is_foreign else _corrections(mistyped[:_MAX_MENDED], inside, view)
         details.update(unknown=len(unknown), corrected=len(corrections))
         left = [word for word in unknown if word not in corrections][:_MAX_NAMED]

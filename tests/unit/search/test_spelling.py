@@ -44,9 +44,16 @@ def spelling(world: World, *texts: str, is_word: Callable[[str], bool] = lambda 
 
 def test_what_the_model_knows_is_no_typo(world: World) -> None:
     """A word of its own that differs in a letter from one that is held; it is unknown all the same."""
-    assert spelling(world, "backup bundles in a bungle").corrections == {"bungle": "bundle"}
-    known = spelling(world, "backup bundles in a bungle", is_word="bungle".__eq__)
-    assert (known.corrections, known.unknown) == ({}, ("bungle",))
+    assert spelling(world, "backup bundles in a bunjle").corrections == {"bunjle": "bundle"}
+    known = spelling(world, "backup bundles in a bunjle", is_word="bunjle".__eq__)
+    assert (known.corrections, known.unknown) == ({}, ("bunjle",))
+
+
+def test_what_the_dictionary_knows_is_no_typo(world: World) -> None:
+    """A dictionary knows "slope", whatever the documents hold; "scpoe" is none of its words."""
+    add(world, "d.md", "The scope of the contract.")
+    assert spelling(world, "the slope of a backup").corrections == {}
+    assert spelling(world, "the scpoe of a backup").corrections == {"scpoe": "scope"}
 
 
 @pytest.mark.parametrize(
@@ -102,10 +109,10 @@ def test_a_first_letter_is_wrong_only_where_nothing_else_matches(world: World) -
     assert spelling(world, "vackup retention").corrections == {"vackup": "backup"}
     assert spelling(world, "eport of backup").corrections == {"eport": "report"}
     for number in range(3):
-        add(world, f"{number}.md", "A nose.")
-    assert spelling(world, "hose backup").corrections == {"hose": "nose"}
+        add(world, f"{number}.md", "A posse.")
+    assert spelling(world, "hosse backup").corrections == {"hosse": "posse"}
     add(world, "house.md", "A house.")
-    assert spelling(world, "hose backup").corrections == {"hose": "house"}
+    assert spelling(world, "hosse backup").corrections == {"hosse": "house"}
 
 
 def test_no_document_no_spelling(tmp_path: Path) -> None:
