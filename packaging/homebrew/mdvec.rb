@@ -4,14 +4,14 @@ class Mdvec < Formula
 
   desc "Local-first search over notes and documents, by words and meaning"
   homepage "https://github.com/mdvec/mdvec"
-  url "https://github.com/mdvec/mdvec/releases/download/v0.1.0/mdvec-0.1.0.tar.gz"
+  url "https://github.com/mdvec/mdvec/releases/download/v1.0.0rc1/mdvec-1.0.0rc1.tar.gz"
   sha256 "SDIST_SHA256"
   license all_of: ["MIT", "Apache-2.0", "CC-BY-SA-4.0"]
 
   depends_on "python@3.13"
 
   resource "mdvec-e5" do
-    url "https://github.com/mdvec/mdvec/releases/download/v0.1.0/mdvec_e5-1.0.0-py3-none-any.whl", using: :nounzip
+    url "https://github.com/mdvec/mdvec/releases/download/v1.0.0rc1/mdvec_e5-1.0.0-py3-none-any.whl", using: :nounzip
     sha256 "MODEL_SHA256"
   end
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 TYPE_CHECKING = False  # importing typing takes as long as asking a daemon
 if TYPE_CHECKING:
