@@ -280,12 +280,12 @@ def test_operators_mean_the_same_at_every_door(page: TestClient, query: str, exp
 
 def test_a_mistyped_word_is_mended_at_every_door(page: TestClient) -> None:
     """The answer says so; in quotation marks the word stays, and no document holds it."""
-    answers = doors(page, "retires")
-    assert "Searched for “retries” instead of “retires”" in text_of(answers["page"])
+    answers = doors(page, "retrise")
+    assert "Searched for “retries” instead of “retrise”" in text_of(answers["page"])
     for door in ("search", "rpc"):
-        assert answers[door]["corrections"] == [{"typed": "retires", "searched": "retries"}]
+        assert answers[door]["corrections"] == [{"typed": "retrise", "searched": "retries"}]
         assert "retry.md" in {hit["path"] for hit in answers[door]["hits"]}
-    quoted = doors(page, '"retires"')
+    quoted = doors(page, '"retrise"')
     assert "Nothing matches" in text_of(quoted["page"])
     assert "Search without the quotation marks" in text_of(quoted["page"])
     assert [quoted[door]["hits"] for door in ("search", "rpc")] == [[], []]
