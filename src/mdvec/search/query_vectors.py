@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
 _MAX_RECENT = 256
 _MAX_RECENT_CHARS = 1_000
 _recent: WeakKeyDictionary[Embedder, dict[str, Vector]] = WeakKeyDictionary()
-
-# Starting a thread for each search takes half a millisecond.
-_MOST_AT_ONCE = 32
-_pool = ThreadPoolExecutor(_MOST_AT_ONCE, "mdvec-query")
 
 
 def _never(_: SourceEntry) -> bool:
@@ -79,10 +76,11 @@ def is_known_word(word: str, searched: Sequence[SearchedCollection]) -> bool:
     )
 
 
+@contextmanager
 def embedding(
     texts: Sequence[str], mode: SearchMode, searched: Sequence[SearchedCollection], view: View
-) -> Callable[[], QueryVectors]:
-    """Begin to embed queries in threads, all of them at once for each space.
+) -> Iterator[Callable[[], QueryVectors]]:
+    """Embed queries in threads, all of them at once for each space.
 
     Args:
         texts: The queries; nothing is embedded if all are empty.
@@ -90,7 +88,7 @@ def embedding(
         searched: The collections.
         view: The snapshot.
 
-    Returns:
+    Yields:
         Waits for the vectors and returns them. A model that does not answer leaves its collections to words.
 
     Raises:
@@ -98,7 +96,8 @@ def embedding(
         ConfigError: If the mode is ``dense`` and a model's files are gone.
     """
     if not any(texts) or mode is SearchMode.LEXICAL:
-        return lambda: _by_words(texts)
+        yield lambda: _by_words(texts)
+        return
     if mode is SearchMode.DENSE:
         for each in searched:
             if each.problem is not None:
@@ -108,11 +107,12 @@ def embedding(
         # Without a space nothing is embedded yet, which the answer says elsewhere.
         if each.problem is None and each.space_id is not None and each.embedder is not None:
             members.setdefault(each.space_id, []).append(each)
-    started = {
-        space_id: _pool.submit(copy_context().run, _embedded, texts, inside[0].embedder)
-        for space_id, inside in members.items()
-    }
-    return lambda: _query_vectors(texts, mode, searched, members, started, view)
+    with ThreadPoolExecutor(max(1, len(members)), thread_name_prefix="mdvec-query") as pool:
+        started = {
+            space_id: pool.submit(copy_context().run, _embedded, texts, inside[0].embedder)
+            for space_id, inside in members.items()
+        }
+        yield lambda: _query_vectors(texts, mode, searched, members, started, view)
 
 
 def _by_words(texts: Sequence[str], warnings: Iterable[str] = ()) -> QueryVectors:

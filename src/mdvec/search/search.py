@@ -295,10 +295,10 @@ def find(
     # 3. Embed it in each space, and look for its words meanwhile.
     typed = [each.typed if each.text else "" for each in meant]
     depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * query.limit)
-    wait_for_vectors = embedding(typed, query.mode, searched, view)
-    finders = [_words_finder(query.mode, each, searched, view) for each in meant]
-    words = [find_words(depth) for find_words in finders]
-    vectors = wait_for_vectors()
+    with embedding(typed, query.mode, searched, view) as wait_for_vectors:
+        finders = [_words_finder(query.mode, each, searched, view) for each in meant]
+        words = [find_words(depth) for find_words in finders]
+        vectors = wait_for_vectors()
     # 4. to 12. Find the passages that answer. Without words there is nothing to rank: list the documents.
     answers: list[Answers] = []
     for each, spaces, own_words, find_words in zip(meant, vectors.spaces, words, finders, strict=True):

@@ -55,8 +55,8 @@ def world(world: World) -> World:
 
 
 def vectors(world: World, mode: SearchMode, *searched: SearchedCollection, text: str = "q") -> QueryVectors:
-    with world.store.read() as view:
-        return embedding([text], mode, searched, view)()
+    with world.store.read() as view, embedding([text], mode, searched, view) as wait:
+        return wait()
 
 
 def test_a_space_is_asked_once(world: World) -> None:
