@@ -24,7 +24,8 @@ from mdvec.types.collection import ChunkingSpec
 
 _BASE = "/notes/"
 _ID = re.compile(r'\sid="([^"]+)"')
-_ADDRESS = re.compile(r'\s(?:href|src)="([^"]+)"')
+# In a tag: a page may quote HTML, too.
+_ADDRESS = re.compile(r'<[^<>]*\s(?:href|src)="([^"]+)"')
 
 
 def dead_links(dist: Path, base: str) -> list[tuple[str, str]]:

@@ -109,7 +109,8 @@ def test_what_several_have_is_refused(workspace: Workspace, reference: str, name
 
 
 @pytest.mark.parametrize(
-    "reference", ["nothing.md", "notes/nothing.md:3", "/etc/passwd", "mdvec://zzz/a.md", ""]
+    "reference",
+    ["nothing.md", "notes/nothing.md:3", "/etc/passwd", "mdvec://zzz/a.md", "", "a%00.md", "a\0.md"],
 )
 def test_what_is_not_there_is_an_error(workspace: Workspace, reference: str) -> None:
     """No form reaches anything that is not indexed."""

@@ -50,8 +50,7 @@ class Naming(Struct, frozen=True):
 
 def naming_by_path(names: Iterable[str]) -> Naming:
     """Return the naming for names that are paths, perhaps in another Unicode form than mdvec's."""
-    paths = {name: nfc(name) for name in names if not name.isascii()}
-    return naming(paths)
+    return naming({name: nfc(name) for name in names if not name.isascii()})
 
 
 def naming(paths: Mapping[str, str], folders: Mapping[str, str] | None = None) -> Naming:

@@ -130,8 +130,7 @@ def evidence_of(
         nearness, is_across = float(candidates.above_unrelated[at]), bool(candidates.other_language[at])
         has_vector = not math.isnan(nearness)
         known = 1.0 if candidates.exact[at] else words.matched_weight
-        is_named = float(candidates.named[at])
-        coverage = max(known * float(candidates.word_share[at]), is_named)
+        coverage = max(known * float(candidates.word_share[at]), float(candidates.named[at]))
         evidence = Evidence(
             nearness=nearness if has_vector else 0.0,
             coverage=coverage,

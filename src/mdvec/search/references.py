@@ -74,7 +74,7 @@ def find_reference(text: str, places: Sequence[Collection], view: View) -> Refer
         UsageError: If more than one document is meant.
     """
     spelled = dict.fromkeys((text, text.strip(), bare := without_brackets(text), unquote(bare)))
-    meant = [reading for each in spelled for reading in _readings(each, places, view)]
+    meant = [reading for each in spelled if "\0" not in each for reading in _readings(each, places, view)]
     for reading in meant:
         found = [
             Reference(document, place, reading.lines)
