@@ -64,7 +64,8 @@ _PLACE = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced, c.token_c
 
 _LAST_CHARACTER = "\U0010ffff"
 
-_MAX_TEXTS = 100  # of documents, in memory while a snapshot is open
+# Of documents, in memory while a snapshot is open: what one answer asks for, and no import of large files.
+_MAX_TEXTS, _MAX_TEXT_CHARS = 100, 5_000_000
 
 _LINK = "l.kind, l.target, l.fragment, l.text, l.line"
 
@@ -197,7 +198,7 @@ class DocumentTables(NarrowedPart, DocumentWriter):
     def texts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
         # An answer asks several times for the same ones; a transaction that writes may have changed them.
         known = {} if self.tables.known is None else self.tables.texts
-        if len(known) > _MAX_TEXTS:
+        if len(known) > _MAX_TEXTS or sum(map(len, known.values())) > _MAX_TEXT_CHARS:
             known.clear()
         if missing := [each for each in documents if each not in known]:
             chosen = self.tables.listed("t.document_id", missing)

@@ -271,7 +271,7 @@ class Workspace:
             warnings: tuple[str, ...] = ()
             if self._first_index is not None:
                 query, warnings = self._first_index.prepare(query, wait_for_vectors=wait_for_vectors)
-                # The model of a folder that nobody registered is nobody's choice but the configuration's.
+                # A folder that is not registered has no model of its own: the configuration chooses it.
                 for each in self._collections.chosen(query.collections):
                     warnings += configured_otherwise(each, self._stages, self._collections.place)
                 warnings = tuple(dict.fromkeys(warnings))  # an import has said so, too
