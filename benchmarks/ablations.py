@@ -84,6 +84,7 @@ def variants() -> tuple[Variant, ...]:
         one("common-families", "like texts as one in the idf of words", words, "_FEW_DIFFERENT", 0.0),
         one("no-identifiers", "identifiers in the query", exact, "_IDENTIFIER", _Nothing()),
         one("no-stubs", "stubs behind texts", fusion, "_STUB_LOSS", 0.0),
+        one("near-footers", "repeated text without its titles", search, "without_titles", lambda each: each),
         one("no-folding", "folding of like texts", search, "folded", lambda ranked, _: (ranked, {})),
         one("no-spellings", "other spellings of Japanese words", terms, "other_spellings", lambda _: {}),
         one("no-translations", "translations", terms, "translations", lambda *_: ()),

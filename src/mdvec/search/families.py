@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from mdvec.search.candidates import Candidates
 from mdvec.search.passages import Ranked, ScoredPassage
 from mdvec.stores.records import StoredChunk
 from mdvec.types.ids import ChunkId, CollectionId
@@ -38,6 +39,42 @@ _COPY = re.compile(
 _NUMBERED = re.compile(r" \d(?=\.[^./]+\Z)")
 _WORD = re.compile(r"\w+")
 _SAME_WORDS = 0.5
+
+# By how many standard deviations a repeated text may be nearer to the query than its family is on average, if
+# most of the family have words of the query; else by none.
+_OF_TITLE = 0.5
+
+
+def without_titles(candidates: Candidates) -> Candidates:
+    """Return candidates in which a repeated text is not nearer to the query than its own words are.
+
+    A footer is searched with the title of its document, and would be near to what that document is about. The
+    words that all members have are as near as these are on average. Only texts of which some are part of
+    documents with text of their own are such; the whole notes of a template are not.
+
+    Args:
+        candidates: The candidates.
+    """
+    import numpy as np
+
+    members: dict[object, list[int]] = {}
+    for at, place in enumerate(candidates.places):
+        members.setdefault((place.collection_id, place.skeleton or place.id), []).append(at)
+    families = [each for each in members.values() if len(each) > 1]
+    if not families:
+        return candidates
+    with_own = {candidates.places[each[0]].document_id for each in members.values() if len(each) == 1}
+    is_named = candidates.exact | candidates.named
+    nearness = candidates.deviations.copy(), candidates.above_unrelated.copy()
+    for family in families:
+        if any(candidates.places[at].document_id in with_own for at in family):
+            unnamed = np.array(family)[~is_named[family]]
+            reach = _OF_TITLE if len(unnamed) and np.median(candidates.word_share[unnamed]) else 0.0
+            for values in nearness:
+                known = unnamed[~np.isnan(values[unnamed])]
+                if len(known):
+                    values[known] = np.minimum(values[known], values[known].mean() + reach)
+    return replace(candidates, deviations=nearness[0], above_unrelated=nearness[1])
 
 
 def folded(ranked: Sequence[Ranked], named: NDArray[np.bool_]) -> tuple[list[Ranked], dict[ChunkId, int]]:

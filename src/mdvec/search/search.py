@@ -30,7 +30,7 @@ from mdvec.search.advice import (
 )
 from mdvec.search.candidates import Candidates
 from mdvec.search.exact import Exact, find_exact
-from mdvec.search.families import folded
+from mdvec.search.families import folded, without_titles
 from mdvec.search.filters import clean, narrowed, unfound, without_document
 from mdvec.search.fusion import fuse, with_feedback
 from mdvec.search.hits import Shown, show_hits, with_files
@@ -440,6 +440,7 @@ def rank(
         above_unrelated=meaning.above_unrelated,
         commonness=meaning.commonness,
     )
+    candidates = without_titles(candidates)
     # 7. Put words and meaning on one scale.
     with run.current().step("fuse"):
         evidence = fuse(candidates, words)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from numpy.typing import NDArray
+from tests.unit.search.candidates_world import candidates as candidates_of
 from tests.unit.search.candidates_world import place
 
-from mdvec.search.families import folded
+from mdvec.search.candidates import Candidates
+from mdvec.search.families import folded, without_titles
 from mdvec.search.passages import Ranked
 
 RANKED = st.lists(st.tuples(st.integers(1, 2), st.sampled_from([b"", b"one", b"two", b"three"])))
@@ -50,6 +53,39 @@ def test_like_texts_of_two_collections_are_two_families() -> None:
     found, similar = folded(candidates, unnamed(candidates))
     assert [each.at for each in found] == [0, 1, 2, 3]
     assert similar == {candidates[0].place.id: 1, candidates[1].place.id: 1}
+
+
+def footers(*, own: bool, shares: dict[int, float] | None = None, named: tuple[int, ...] = ()) -> Candidates:
+    """Return four footers of a family, near by 1 to 4 deviations, and one other text of a document."""
+    found = candidates_of({1: 1.0, 2: 2.0, 3: 3.0, 4: 4.0, 5: 2.9}, shares, named=named)
+    places = [each._replace(skeleton=b"foot") for each in found.places[:4]]
+    text = found.places[4]
+    places.append(text._replace(document_id=places[0].document_id) if own else text)
+    return replace(found, places=places)
+
+
+def test_the_title_of_its_document_does_not_bring_a_footer_near() -> None:
+    """A footer is as near as all of its family are on average, which leaves the best text first."""
+    found = without_titles(footers(own=True))
+    assert found.deviations.tolist() == found.above_unrelated.tolist() == [1.0, 2.0, 2.5, 2.5, 2.9]
+
+
+def test_a_footer_with_words_of_the_query_may_be_a_little_nearer() -> None:
+    """It is what was asked for if most of the family have such words."""
+    some, most = (dict.fromkeys(range(1, last), 0.2) for last in (2, 4))
+    assert without_titles(footers(own=True, shares=some)).deviations.tolist()[3] == 2.5
+    assert without_titles(footers(own=True, shares=most)).deviations.tolist()[3] == 3.0
+
+
+def test_what_tells_whole_notes_of_a_template_apart_counts() -> None:
+    """No member is in a document with text of its own, so a title is what its note is about."""
+    assert without_titles(footers(own=False)).deviations.tolist() == [1.0, 2.0, 3.0, 4.0, 2.9]
+
+
+def test_a_footer_that_the_query_names_is_as_near_as_it_is() -> None:
+    """Nor does it make the others nearer."""
+    found = without_titles(footers(own=True, named=(4,)))
+    assert found.deviations.tolist() == [1.0, 2.0, 2.0, 4.0, 2.9]
 
 
 @given(RANKED)
