@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec import run
-from mdvec.search.words import SAMPLE_CHUNKS
+from mdvec.search.words import SAMPLE_CHUNKS, UNRELATED_CHUNKS
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace, VectorKind
 from mdvec.types.ids import ChunkId, CollectionId, SpaceId
@@ -45,10 +45,6 @@ _RANKS_PER_NAME = 4
 
 # If fewer chunks of the sample are in the query's language, all of it counts.
 _MIN_SAMPLE = 16
-
-# Unrelated texts of the model count as so many more chunks of the background: in a folder of five notes, the
-# one good hit would be a fifth of it.
-_PRIOR_CHUNKS = 30
 
 # The spread of the background is at least this share of that of unrelated texts. The parts of a template are
 # so alike that small differences would count as many deviations.
@@ -223,7 +219,7 @@ def _background(
     if space.unrelated is None:
         return mean, spread
     different = min(1.0, len(sample) / min(space.chunks, SAMPLE_CHUNKS))  # like texts count once
-    known = different * space.chunks / (different * space.chunks + _PRIOR_CHUNKS)
+    known = different * space.chunks / (different * space.chunks + UNRELATED_CHUNKS)
     least = _LEAST_SPREAD * space.unrelated.spread
     return (
         known * mean + (1 - known) * space.unrelated.mean,

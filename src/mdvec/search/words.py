@@ -49,6 +49,13 @@ _ESSENTIAL_SHARE = 0.5
 SAMPLE_CHUNKS = 512
 """The most chunks of a space in a sample of it."""
 
+UNRELATED_CHUNKS = 30
+"""Unrelated texts count as so many more chunks. Else the one good hit in a folder of five notes would be a
+fifth of its background, and a word that most of ten notes hold would be as common as function words."""
+
+# In an index of more chunks they would change little.
+_MANY_CHUNKS = 200
+
 # A sample has one chunk of several like texts. Where it is smaller than this share of its largest size, like
 # texts are so many that a word of theirs counts as common, though it tells them from everything else.
 _FEW_DIFFERENT = 0.7
@@ -120,7 +127,8 @@ def find_by_words(
         typed_terms = {each.term for each in typed}
         more = [each for each in _of_forms(known_forms, frequencies) if each.term not in typed_terms]
         terms: Sequence[QueryTerm] = [each for each in (*typed, *more) if each.term in frequencies.of_term]
-        if not terms:
+        is_informative = bool(terms)
+        if not is_informative:
             # Half of all chunks may contain such a term, and counting them is slow: only as a last resort.
             last_resort = (*query.singles, *query.particles, *query.stop_words)
             frequencies = view.words.frequencies(last_resort)
@@ -131,7 +139,9 @@ def find_by_words(
         found = _ranked(terms, frequencies, view, where=where, limit=limit)
         if terms and where.chunks is not None:
             found = _with_required(found, where.chunks, limit, view)
-        found, gains = _with_gains(terms, found, frequencies, frozenset(sample), view)
+        gains: Mapping[str, float] = {}
+        if is_informative:
+            found, gains = _with_gains(terms, found, frequencies, frozenset(sample), view)
         inside = replace(where, chunks=frozenset(chunk for chunk, _ in found))
         groups = _groups(text, query, known_forms)
         holding = frozenset(view.words.holding(groups, inside) if found and groups else ())
@@ -157,7 +167,9 @@ def find_by_words(
 def _typed(text: str, query: QueryTerms, frequencies: DocumentFrequencies) -> list[QueryTerm]:
     """Return the terms of the words as they were typed."""
     parts = _parts_of_known(text, frequencies)
-    return [each for each in _expanded(query, _times(text, query)) if each.term not in parts]
+    # How often a typed word between spaces counts.
+    times = _WORD_AMONG_BIGRAMS if (query.bigrams or query.pairs) and is_unspaced_query(text) else 1
+    return [each for each in _expanded(query, times) if each.term not in parts]
 
 
 def _of_forms(known_forms: KnownForms, frequencies: DocumentFrequencies) -> list[QueryTerm]:
@@ -170,11 +182,6 @@ def _of_forms(known_forms: KnownForms, frequencies: DocumentFrequencies) -> list
     return [
         QueryTerm(term, times, _MINOR_REACH if has_hiragana(term) else 1.0) for term, times in found.items()
     ]
-
-
-def _times(text: str, query: QueryTerms) -> int:
-    """Return how often a typed word between spaces counts."""
-    return _WORD_AMONG_BIGRAMS if (query.bigrams or query.pairs) and is_unspaced_query(text) else 1
 
 
 def _matched_weight(
@@ -249,24 +256,27 @@ def _with_gains(
     sample: frozenset[ChunkId],
     view: View,
 ) -> tuple[list[tuple[ChunkId, float]], dict[str, float]]:
-    """Return scores in which like texts count once, and by how much the idf of common terms is larger then.
+    """Return scores in which like texts count once, and a word is not common because texts are few.
 
-    A chunk that holds such a term gains what it would gain from one occurrence. Nothing changes where like
-    texts are few.
+    A chunk that holds a term gains what it would gain from one occurrence if the idf were that of such texts.
+
+    Returns:
+        The scores, best first, and by how much the idf of each term is larger.
     """
-    count = len(sample)
-    if not count or count > _FEW_DIFFERENT * min(SAMPLE_CHUNKS, frequencies.chunks):
+    is_alike = 0 < len(sample) <= _FEW_DIFFERENT * min(SAMPLE_CHUNKS, frequencies.chunks)
+    if not is_alike and frequencies.chunks > _MANY_CHUNKS:
         return found, {}
     scores = dict(found)
     inside = Where(tuple(each.id for each in view.collections.all()), chunks=sample.union(scores))
     gains: dict[str, float] = {}
-    for term in {
-        each.term for each in terms if frequencies.of_term[each.term] > _IN_MANY * frequencies.chunks
-    }:
+    for term in {each.term for each in terms}:
+        chunks, held = frequencies.chunks + UNRELATED_CHUNKS, frequencies.of_term[term]
+        if is_alike and held <= _IN_MANY * frequencies.chunks:
+            continue
         holding = view.words.holding([[term]], inside)
-        held = len(sample.intersection(holding))
-        idf = math.log((count - held + 0.5) / (held + 0.5))
-        gains[term] = max(0.0, idf - frequencies.idf(term))
+        if is_alike:
+            chunks, held = len(sample), len(sample.intersection(holding))
+        gains[term] = max(0.0, math.log((chunks - held + 0.5) / (held + 0.5)) - frequencies.idf(term))
         for chunk in scores.keys() & holding:
             scores[chunk] += gains[term]
     return sorted(scores.items(), key=lambda each: -each[1]), gains

@@ -71,7 +71,7 @@ RETRY = {"retri": RARE, "=retry": RARE}
         ({"news": COMMON, "=news": COMMON, **RETRY}, 10_000, ["retri", "=retry"]),
         ({"news": COMMON, "=news": COMMON}, 10_000, ["news", "=news"]),
         ({"news": COMMON, **RETRY}, 100_000, ["news", "retri", "=retry"]),
-        ({"news": 9, "retri": 1}, 10, ["news", "retri"]),
+        ({"news": 900, "retri": 1}, 1_000, ["news", "retri"]),
         ({}, 10_000, []),
     ],
 )
@@ -171,8 +171,8 @@ def test_the_max_score_is_that_of_the_terms_looked_for() -> None:
 
 def test_unknown_words_weigh_as_the_rarest_would() -> None:
     """A word that no chunk holds weighs as the rarest one would."""
-    evidence = find("alpha beta", Recorder({"alpha": 1, "=alpha": 1}, chunks=3))
-    known, missing = DocumentFrequencies(3, {"x": 1}).idf("x"), DocumentFrequencies(3, {}).largest_idf
+    evidence = find("alpha beta", Recorder({"alpha": 1, "=alpha": 1}, chunks=300))
+    known, missing = DocumentFrequencies(300, {"x": 1}).idf("x"), DocumentFrequencies(300, {}).largest_idf
     assert evidence.matched_weight == pytest.approx(known / (known + missing))
     assert find("alpha beta", Recorder({})).matched_weight == 0.0
 
@@ -206,6 +206,22 @@ def test_a_word_of_all_like_texts_tells_them_from_others(world: World) -> None:
     assert of_sample.scores[note] < of_sample.scores[parts[0]]
     assert of_sample.matched_weight == of_all.matched_weight == 1
     assert next(iter(of_sample.scores)) in parts
+
+
+@pytest.mark.parametrize(("notes", "says"), [(8, True), (240, False)])
+def test_a_word_is_not_common_because_notes_are_few(world: World, notes: int, says: bool) -> None:
+    """Most of ten notes may hold a word that is rare elsewhere; of hundreds they do not by chance."""
+    for number in range(notes):
+        words = index_terms(f"phone of {number}" if number % 4 else f"bread {number}")
+        world.add(f"{number}.md", [f"{number}"], terms=[ChunkTerms(words.main, words.minor)])
+    with world.store.read() as view:
+        found = find_by_words("the phone", view, where=Where(world.collections), limit=notes)
+        assert len(found.scores) == 0.75 * notes
+        assert (found.max_score > 1) is says
+        assert (max(found.scores.values()) > 1) is says
+        stop_words = find_by_words("of the", view, where=Where(world.collections), limit=notes)
+        assert stop_words.scores
+        assert max(stop_words.scores.values()) < 1
 
 
 def test_a_word_with_hyphens_is_looked_for_as_texts_write_it() -> None:
