@@ -276,7 +276,7 @@ def _with_gains(
         holding = view.words.holding([[term]], inside)
         if is_alike:
             chunks, held = len(sample), len(sample.intersection(holding))
-        gains[term] = max(0.0, math.log((chunks - held + 0.5) / (held + 0.5)) - frequencies.idf(term))
+        gains[term] = max(0.0, math.log(1 + (chunks - held + 0.5) / (held + 0.5)) - frequencies.idf(term))
         for chunk in scores.keys() & holding:
             scores[chunk] += gains[term]
     return sorted(scores.items(), key=lambda each: -each[1]), gains
