@@ -19,8 +19,8 @@ from mdvec.errors import (
     ServiceRefusedError,
     ServiceUnavailableError,
 )
-from mdvec.net.client import HttpClient, RetryPolicy
-from mdvec.net.response import Response
+from mdvec.net.client import HttpClient
+from mdvec.net.response import Response, RetryPolicy
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from mdvec.stores.interface import View, Writer
 from mdvec.stores.records import FEW_CHUNKS, VectorKind
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.stores.vector_tables import _OLD_OWNERS, _OWNERS
-from mdvec.stores.vectors.journal import TABLES
+from mdvec.stores.vector_tables import _OLD_OWNERS
+from mdvec.stores.vectors.journal import OWNERS, TABLES
 from mdvec.text.hashing import text_hash
 from mdvec.types.ids import DocumentId
 from mdvec.types.query import Filters, TagMatch
@@ -234,7 +234,7 @@ def test_plan_of_vectors(filled: Filled) -> None:
 def test_plan_of_what_was_there_before_its_vector(filled: Filled, kind: VectorKind) -> None:
     """New vectors find the chunks and names that waited for them by index, and nothing is sorted."""
     owners = TABLES[kind]
-    sql = _OLD_OWNERS.format(owner=_OWNERS[kind], table=owners, unindexed="+")
+    sql = _OLD_OWNERS.format(owner=OWNERS[kind], table=owners, unindexed="+")
     (found,) = filled.explained([(sql, (filled.space_id, 5, 10))])
     assert found.startswith("SEARCH v USING INTEGER PRIMARY KEY (rowid>?) | SEARCH o USING ")
     assert f"{owners}_hash (text_hash=?" in found

@@ -66,7 +66,9 @@ def read_markdown(body: str, *, content_start: int = 0) -> MarkdownContent:
     """
     reader = _Reader(body, content_start)
     blocks = tuple(_blocks(body, content_start, reader.spans))
-    return MarkdownContent(tuple(reader.headings), blocks, tuple(reader.links), tuple(reader.tags))
+    links = tuple(link for _, link in reader.links)
+    tags = tuple(tag for _, tag in reader.tags)
+    return MarkdownContent(tuple(reader.headings), blocks, links, tags)
 
 
 class Marks(Struct, frozen=True):
@@ -86,11 +88,7 @@ class Marks(Struct, frozen=True):
 def marks_in(body: str) -> Marks:
     """Return what :func:`read_markdown` finds in a text, by place."""
     reader = _Reader(body, 0)
-    return Marks(
-        {each.start: each for each in reader.headings},
-        dict(zip(reader.link_starts, reader.links, strict=True)),
-        dict(zip(reader.tag_starts, reader.tags, strict=True)),
-    )
+    return Marks({each.start: each for each in reader.headings}, dict(reader.links), dict(reader.tags))
 
 
 def code_blocks(body: str, *, content_start: int = 0) -> list[tuple[int, int]]:
@@ -160,19 +158,15 @@ class _Reader:
     Attributes:
         spans: Kind, first character and one past the last of each block, in order.
         headings: The headings, in order.
-        links: The links, in order.
-        link_starts: Their first characters.
-        tags: The tags, in order, as written.
-        tag_starts: Their first characters; -1 for one that is a link as well.
+        links: First character and link, in order.
+        tags: First character and tag as written, in order; -1 for the character of one that is a link, too.
     """
 
     def __init__(self, body: str, content_start: int) -> None:
         self.spans: deque[tuple[BlockKind, int, int]] = deque()
         self.headings: list[Heading] = []
-        self.links: list[Link] = []
-        self.link_starts: list[int] = []
-        self.tags: list[str] = []
-        self.tag_starts: list[int] = []
+        self.links: list[tuple[int, Link]] = []
+        self.tags: list[tuple[int, str]] = []
         self._body = body
         self._source = MarkdownSource(body, content_start)
         self._places = Places(body, content_start)
@@ -244,8 +238,7 @@ class _Reader:
             if match.start() >= min(end, self._heading_end):
                 return
             if is_inline_tag(match, begins_line=self._begins_line and match.start() == start):
-                self.tags.append(match[1])
-                self.tag_starts.append(match.start())
+                self.tags.append((match.start(), match[1]))
 
     # --- blocks ------------------------------------------------------------------------------------------
 
@@ -336,11 +329,9 @@ class _Reader:
         match = WIKILINK.match(self._body, at) if is_wikilink else None
         if match is not None:
             if self._body[at - 1 : at] == "#":  # Logseq's tag of several words
-                self.tags.append(match[2])
-                self.tag_starts.append(-1)
+                self.tags.append((-1, match[2]))
             link = wikilink(match, line=self._places.line(at))
-            self.links.append(link)
-            self.link_starts.append(at)
+            self.links.append((at, link))
             self._show(link.text or match[2])
             self._muted += 1
             return "Wikilink"
@@ -354,21 +345,21 @@ class _Reader:
             address = f"mailto:{address}" if details["link_type"] == "Email" else address
             self._texts.append([])
             self._link_places.append(len(self.links))
-            self.links.append(markdown_link(address, line=self._places.line(at)))
-            self.link_starts.append(at)
+            self.links.append((at, markdown_link(address, line=self._places.line(at))))
         return tag
 
     def _find_html_links(self, source: str, start: int) -> None:
         for found in RAW_ADDRESS.finditer(source):
             address = raw_address(found)
             if found[0][1] in "aA" and address:
-                self.links.append(markdown_link(address, line=self._places.line(start)))
-                self.link_starts.append(start + found.start())
+                link = markdown_link(address, line=self._places.line(start))
+                self.links.append((start + found.start(), link))
 
     def _close_link(self) -> None:
         place = self._link_places.pop()
         text = " ".join("".join(self._texts.pop()).split())
-        self.links[place] = replace(self.links[place], text=text)
+        start, link = self.links[place]
+        self.links[place] = start, replace(link, text=text)
 
 
 def attributes_start(body: str, first: int, last: int) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mdvec.embedding.interface import RerankerFactory
-from mdvec.embedding.remote.provider import ApiKey, Endpoint, RerankServiceSettings
+from mdvec.embedding.remote.provider import ApiKey, Connection, Endpoint, RerankServiceSettings
 from mdvec.embedding.remote.remote_reranker import RemoteReranker
 from mdvec.errors import ConfigError
 from mdvec.settings import declares
@@ -36,18 +36,14 @@ def _service(
     @declares(RerankServiceSettings)
     def make(*, model: str, timeout_s: float, threads: int | None, **settings: Any) -> RemoteReranker:  # noqa: ARG001
         chosen = RerankServiceSettings(**settings)
-        base_url = chosen.base_url or address
+        base_url = chosen.address(address)
         is_own = bool(variable) and urlsplit(base_url).hostname == urlsplit(address).hostname
         chosen_model = model or (known_models[0] if is_own else "")
         if not chosen_model:
             msg = f"the reranker {provider!r} needs the name of a model"
             raise ConfigError(msg, hint=f"Give the name that the server uses: {provider}:MODEL.")
         variables = (chosen.api_key_env or variable,) if chosen.api_key_env or is_own else ()
-        key = ApiKey(
-            name if is_own else f"the server at {urlsplit(base_url).netloc}",
-            variables,
-            needed=bool(variables),
-        )
+        key = ApiKey(name if is_own else f"the server at {urlsplit(base_url).netloc}", variables)
         endpoint = Endpoint(
             provider=provider,
             key=key,
@@ -56,7 +52,7 @@ def _service(
             stage="rerank",
         )
         options = {"model": chosen_model, **more}
-        return RemoteReranker(endpoint, lambda _: base_url, timeout_s=timeout_s, options=options)
+        return RemoteReranker(Connection(endpoint, base_url), timeout_s=timeout_s, options=options)
 
     return make
 
@@ -65,12 +61,12 @@ def _service(
 def make_tei(*, model: str, timeout_s: float, threads: int | None, **settings: Any) -> RemoteReranker:  # noqa: ARG001
     """Make a reranker that uses Text Embeddings Inference; a server has one model and takes no name."""
     chosen = RerankServiceSettings(**settings)
-    base_url = chosen.base_url or _TEI_ADDRESS
+    base_url = chosen.address(_TEI_ADDRESS)
     variables = (chosen.api_key_env,) if chosen.api_key_env else ()
-    key = ApiKey(f"the server at {urlsplit(base_url).netloc}", variables, needed=bool(variables))
+    key = ApiKey(f"the server at {urlsplit(base_url).netloc}", variables)
     endpoint = Endpoint(provider="tei", key=key, model=model or "tei", stage="rerank")
     return RemoteReranker(
-        endpoint, lambda _: base_url, timeout_s=timeout_s, texts_field="texts", options={"truncate": True}
+        Connection(endpoint, base_url), timeout_s=timeout_s, texts_field="texts", options={"truncate": True}
     )
 
 

@@ -199,12 +199,13 @@ def make_openai(
         {Role.QUERY: chosen.query_input_type, Role.DOCUMENT: chosen.document_input_type},
     )
     taken = max(estimate_token_count(prefix) for prefix in (chosen.query_prefix, chosen.document_prefix))
+    # Servers other than OpenAI get only a key that is named for them.
+    variables = (chosen.api_key_env,) if chosen.api_key_env else _VARIABLES if is_openai else ()
     service = Service(
         provider=provider,
         key=ApiKey(
             _service_at(base_url),
-            _key_variables(chosen.api_key_env, is_openai=is_openai),
-            needed=is_openai or chosen.api_key_env is not None,
+            variables,
             obtain="https://platform.openai.com/api-keys has it" if is_openai else "",
         ),
         model=name,
@@ -238,13 +239,6 @@ def _server(provider: str, address: str) -> EmbedderFactory:
 make_ollama = _server("ollama", "http://localhost:11434/v1")
 make_lmstudio = _server("lmstudio", "http://localhost:1234/v1")
 make_vllm = _server("vllm", "http://localhost:8000/v1")
-
-
-def _key_variables(configured: str | None, *, is_openai: bool) -> tuple[str, ...]:
-    """Return the variables that may hold the key; servers other than OpenAI get only a key named for them."""
-    if configured is not None:
-        return (configured,)
-    return _VARIABLES if is_openai else ()
 
 
 def _check_dimension(name: str, facts: _Model, dimension: int | None) -> None:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.remote.provider import (
     ApiKey,
+    Connection,
     DimensionParameter,
     Endpoint,
     Limits,
@@ -158,20 +159,29 @@ def make_voyage(
 
 @declares(RerankServiceSettings)
 def make_voyage_reranker(
-    *, model: str, timeout_s: float, threads: int | None, api_key_env: str = "", base_url: str = ""
+    *,
+    model: str,
+    timeout_s: float,
+    threads: int | None,  # noqa: ARG001 - every factory has it
+    **settings: Any,
 ) -> RemoteReranker:
     """Make a reranker that uses Voyage; see :class:`mdvec.embedding.interface.RerankerFactory`.
 
     The default model is ``rerank-2.5-lite``.
     """
-    del threads  # every factory has it
+    chosen = RerankServiceSettings(**settings)
     name = model or _RERANKERS[0]
-    key = _key_in(api_key_env)
+    key = _key_in(chosen.api_key_env)
     endpoint = Endpoint(provider="voyage", key=key, model=name, known_models=_RERANKERS, stage="rerank")
-    options = {"model": name}
-    return RemoteReranker(
-        endpoint, lambda key: base_url or _address_for(key), timeout_s=timeout_s, options=options
-    )
+    connection = _RerankConnection(endpoint, chosen.address(""))
+    return RemoteReranker(connection, timeout_s=timeout_s, options={"model": name})
+
+
+class _RerankConnection(Connection, frozen=True):
+    """Without an address, the key decides."""
+
+    def address(self, key: str) -> str:
+        return self.base_url or _address_for(key)
 
 
 def _key_in(variable: str | None) -> ApiKey:

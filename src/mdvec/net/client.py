@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from mdvec import run
 from mdvec.errors import ServiceAnswerError, ServiceError, ServiceRefusedError, ServiceUnavailableError
-from mdvec.net.response import Response, redacted
+from mdvec.net.response import Response, RetryPolicy, redacted
 from mdvec.net.transfer import TransferLimits, exchange
 
 # Statuses that may be gone the next time; 529 is "overloaded" at some services.
@@ -50,19 +50,6 @@ class Clock(Struct, frozen=True):
 
     now: Callable[[], float] = time.time
     chance: Callable[[], float] = random.random
-
-
-class RetryPolicy(Struct, frozen=True):
-    """The limits of repeating a request: how often it is sent, and how long it waits.
-
-    Attributes:
-        attempts: Most times it is sent.
-        max_wait_s: A service that wants to be left alone for longer, or that has taken longer to fail, is
-            given up at once.
-    """
-
-    attempts: int = 6
-    max_wait_s: float = 900.0
 
 
 class HttpClient:

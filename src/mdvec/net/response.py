@@ -1,4 +1,4 @@
-"""The response of a service: its JSON, its error message, and how long it wants to be left alone."""
+"""The response of a service: its JSON, its error message, and the waits before the next request."""
 
 from __future__ import annotations
 
@@ -22,6 +22,19 @@ _SECRET_PARAMETERS = re.compile(r"(?<=[?&])(key|api_key|token|access_token)=[^&\
 _SHORTEST_SECRET_CHARS = 4
 _PART_CHARS = 8  # so much of a secret is hidden where a service repeats a part of it
 _HIDDEN = "***"
+
+
+class RetryPolicy(Struct, frozen=True):
+    """The limits of repeating a request: how often it is sent, and how long it waits.
+
+    Attributes:
+        attempts: Most times it is sent.
+        max_wait_s: A service that wants to be left alone for longer, or that has taken longer to fail, is
+            given up at once.
+    """
+
+    attempts: int = 6
+    max_wait_s: float = 900.0
 
 
 class Response(Struct, frozen=True):

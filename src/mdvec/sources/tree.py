@@ -77,7 +77,7 @@ def listing_of_tree(items: Iterable[TreeItem], selection: Selection, *, path: st
         respelled = path_names([*(folder.items | folder.folders)])
         for name, inner in folder.folders.items():
             place = f"{prefix}{respelled.get(name, name)}/"
-            if (rule := folder_rule(selection, name, place)) is None:
+            if (rule := path_rule(selection, name, place)) is None:
                 waiting.append((place, inner))
             else:
                 exclusions.append(Exclusion(place, rule))
@@ -100,20 +100,16 @@ def listing_of_tree(items: Iterable[TreeItem], selection: Selection, *, path: st
     )
 
 
-def folder_rule(selection: Selection, name: str, path: str) -> str | None:
-    """Return why a folder is not entered; None if it is.
+def path_rule(selection: Selection, name: str, path: str) -> str | None:
+    """Return why a file is not listed or a folder not entered; None if it is.
 
     Args:
         selection: The wanted files.
         name: Its own name.
-        path: As in a listing, with a trailing ``/``.
+        path: As in a listing; of a folder, with a trailing ``/``.
     """
-    return (
-        _name_rule(name)
-        or selection.name_rule(name)
-        or selection.exclude_rule(path)
-        or selection.include_rule(path)
-    )
+    own_rule = selection.name_rule if path.endswith("/") else selection.extension_rule
+    return _name_rule(name) or own_rule(name) or selection.exclude_rule(path) or selection.include_rule(path)
 
 
 def _entry(path: str, item: TreeItem) -> SourceEntry:
@@ -121,12 +117,7 @@ def _entry(path: str, item: TreeItem) -> SourceEntry:
 
 
 def _file_rule(selection: Selection, name: str, path: str, item: TreeItem) -> str | None:
-    rule = (
-        _name_rule(name)
-        or selection.extension_rule(name)
-        or selection.exclude_rule(path)
-        or selection.include_rule(path)
-    )
+    rule = path_rule(selection, name, path)
     if rule is None and item.mode == _LINK_MODE:
         return "link"
     if rule is None and item.size is not None and item.size > (most := selection.max_bytes(path)):

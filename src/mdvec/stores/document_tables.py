@@ -325,11 +325,7 @@ def _comments(stored: str) -> tuple[Comment, ...]:
 
 
 def _placed(rows: Sequence[tuple[Any, ...]]) -> list[PlacedLink]:
-    return [PlacedLink(DocumentId(document_id), path, _link(*link)) for document_id, path, *link in rows]
-
-
-def _link(kind: str, target: str, fragment: str, text: str, line: int) -> Link:
-    return Link(LinkKind(kind), target, fragment, text, line)
+    return [PlacedLink(DocumentId(key), path, Link(LinkKind(kind), *link)) for key, path, kind, *link in rows]
 
 
 class ChunkTables(NarrowedPart, ChunkView):

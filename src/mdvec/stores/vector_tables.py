@@ -15,7 +15,7 @@ from mdvec.stores.interface import VectorWriter
 from mdvec.stores.records import ChunkPlace, StoredSpace, VectorKind
 from mdvec.stores.tables import NEW_EPOCH, Sql, Tables, memorized
 from mdvec.stores.vectors.follower import AttachedIndex, IndexFollower, NearestQuery
-from mdvec.stores.vectors.journal import TABLES
+from mdvec.stores.vectors.journal import OWNERS, TABLES
 from mdvec.stores.where_tables import BY_PLACE, NarrowedPart, WhereTables
 from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
 from mdvec.types.query import Where
@@ -59,7 +59,6 @@ _COUNT_PENDING_NAMES = """SELECT count(DISTINCT n.text_hash) FROM names n
     CROSS JOIN documents d ON d.id = n.document_id WHERE d.collection_id = ? AND NOT d.superseded
     AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = n.text_hash)"""
 
-_OWNERS = {VectorKind.TEXT: "o.id", VectorKind.NAME: "o.document_id"}
 _NO_IDS = {"vectors": 0, "chunks": 0, "names": 0}
 
 # In the order of the index of a space's vectors, so that no more than the sample is read.
@@ -392,5 +391,5 @@ class VectorTables(NarrowedPart, VectorWriter):
         """Return owners with the ids of their vectors, shape (n, 2)."""
         import numpy as np
 
-        sql = template.format(owner=_OWNERS[kind], table=TABLES[kind], unindexed=self._where.unindexed)
+        sql = template.format(owner=OWNERS[kind], table=TABLES[kind], unindexed=self._where.unindexed)
         return np.fromiter(self.tables.each_row(sql, *arguments), np.dtype((np.int64, 2)))

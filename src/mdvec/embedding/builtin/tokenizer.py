@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from mdvec.embedding.builtin.characters import CharacterMap
 from mdvec.embedding.builtin.pieces import PieceTable
-from mdvec.embedding.builtin.segments import Segmenter
-from mdvec.embedding.builtin.words import WordMemory
+from mdvec.embedding.builtin.segments import Found, PieceCache, Segmenter, split
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,9 +74,12 @@ class Tokenizer(Struct, frozen=True, dict=True):
         return Tokens(ids=ids, ends=origins[ends - 1] + 1)
 
     @cached_property
-    def words(self) -> WordMemory:
-        """The cache of words."""
-        return WordMemory(lambda text: self.encode(text).ends)
+    def words(self) -> PieceCache:
+        """The lengths of the tokens of words in characters, as uint8; the space before a word is part of it.
+
+        No piece of the vocabulary continues after a space, so the tokens of a text are those of its words.
+        """
+        return PieceCache(self._lengths)
 
     def ends(self, text: str) -> NDArray[np.int32]:
         """Return the ends of tokens as in :attr:`Tokens.ends`, faster and in less memory."""
@@ -94,6 +96,14 @@ class Tokenizer(Struct, frozen=True, dict=True):
             start = stop
         return np.concatenate(found)
 
+    def _lengths(self, words: set[str]) -> Found:
+        import numpy as np
+
+        ends = self.encode(f" {' '.join(words)}").ends
+        stops = np.cumsum(np.fromiter(map(len, words), np.int64, len(words)) + 1)
+        lengths = np.diff(ends, prepend=0).astype(np.uint8)
+        return split(words, lengths, np.searchsorted(ends, stops, "right"))
+
     def _ends_of_part(self, text: str) -> NDArray[np.int64]:
         import numpy as np
 
@@ -101,7 +111,7 @@ class Tokenizer(Struct, frozen=True, dict=True):
         if _SKIPPED.search(text):
             return self.encode(text).ends
         # There is a space in front of any text, and one at its end is a token.
-        lengths = self.words.lengths(text.split()) + (b"\1" if text[-1].isspace() else b"")
+        lengths = self.words.joined(text.split()) + (b"\1" if text[-1].isspace() else b"")
         added = 0 if text[0].isspace() else 1
         # A run of spaces is one to the model, at the place of the first.
         solid = np.frombuffer(text.encode("utf-32-le"), np.uint32) > ord(" ")

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic as _clock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mdvec.embedding.interface import Relevance, Reranker
 from mdvec.embedding.local.files import ModelFiles, locate
@@ -122,16 +122,7 @@ class CrossEncoderReranker(LocalModel["CrossEncoderEngine"], Reranker):
 
 @declares(LocalModelSettings)
 def make_cross_encoder(
-    *,
-    model: str,
-    timeout_s: float,
-    threads: int | None,
-    device: str = "auto",
-    batch_size: int = _BATCH_SIZE,
-    trust_remote_code: bool = False,
-    revision: str | None = None,
-    hub_dir: Path | None = None,
-    offline: bool = False,
+    *, model: str, timeout_s: float, threads: int | None, **settings: Any
 ) -> CrossEncoderReranker:
     """Make a reranker; see :class:`mdvec.embedding.interface.RerankerFactory`.
 
@@ -145,13 +136,18 @@ def make_cross_encoder(
         msg = f"the reranker {PROVIDER!r} needs a model"
         raise ConfigError(msg, hint=f"Name one of the hub, or a folder: {PROVIDER}:OWNER/NAME.")
 
+    chosen = LocalModelSettings(**settings)
+
     def open_engine(folder: Path) -> CrossEncoderEngine:
         from mdvec.embedding.local.engines import CrossEncoderEngine
 
         _check_reranks(folder)
-        return CrossEncoderEngine(folder, device=device, threads=threads, trust_remote_code=trust_remote_code)
+        return CrossEncoderEngine(
+            folder, device=chosen.device, threads=threads, trust_remote_code=chosen.trust_remote_code
+        )
 
-    files = locate(model, hub_dir=hub_dir, revision=revision, offline=offline, section=f"rerank.{PROVIDER}")
+    files = locate(model, chosen, f"rerank.{PROVIDER}")
+    batch_size = chosen.batch_size or _BATCH_SIZE
     return CrossEncoderReranker(files, open_engine, timeout_s=timeout_s, batch_size=batch_size)
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from mdvec import run
 from mdvec.embedding.local.layout import OTHER_FOLDERS, SETTINGS, WEIGHTS, has_weights, identity
+from mdvec.embedding.local.model_settings import LocalModelSettings
 from mdvec.errors import EmbedderUnavailableError
 from mdvec.files import expanded
 
@@ -178,22 +179,20 @@ ModelFiles = FolderFiles | HubFiles
 """The files of one model, wherever they come from."""
 
 
-def locate(
-    model: str, *, hub_dir: Path | None, revision: str | None, offline: bool, section: str
-) -> ModelFiles:
+def locate(model: str, settings: LocalModelSettings, section: str) -> ModelFiles:
     """Return the files of a model, given a folder or an id on the hub.
 
     Args:
         model: A folder, or ``owner/name``.
-        hub_dir: The hub's cache; None for the one that all programs of this user share.
-        revision: A branch, a tag or a commit on the hub; None for ``main``.
-        offline: Whether nothing is fetched.
-        section: Its settings, for errors.
+        settings: Where models of the hub are kept, which revision is wanted, and whether one may be fetched.
+        section: The section of the settings, for errors.
     """
     path = expanded(model)
     if model.startswith((".", "~")) or path.is_absolute() or path.is_dir() or not _HUB_ID.fullmatch(model):
         return FolderFiles(path.absolute())
-    return HubFiles(model, hub_dir, revision or _MAIN, offline=offline, section=section)
+    return HubFiles(
+        model, settings.hub_dir, settings.revision or _MAIN, offline=settings.offline, section=section
+    )
 
 
 def _fetch_error(hub_id: str, revision: str, error: Exception) -> EmbedderUnavailableError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.local.files import locate
@@ -21,18 +22,7 @@ _INSTRUCTION_TOKENS = 64
 
 
 @declares(LocalModelSettings)
-def make_plamo(
-    *,
-    model: str,
-    dimension: int | None,
-    runtime: Runtime,
-    device: str = "auto",
-    batch_size: int = DEFAULT_BATCH_SIZE,
-    trust_remote_code: bool = False,
-    revision: str | None = None,
-    hub_dir: Path | None = None,
-    offline: bool = False,
-) -> LocalEmbedder:
+def make_plamo(*, model: str, dimension: int | None, runtime: Runtime, **settings: Any) -> LocalEmbedder:
     """Make an embedder; see :class:`mdvec.embedding.interface.EmbedderFactory`.
 
     The model is a folder or an id on the Hugging Face hub, of a model whose code has ``encode_query`` and
@@ -42,6 +32,7 @@ def make_plamo(
     Raises:
         ConfigError: If the vectors of the default model are not that long.
     """
+    chosen = LocalModelSettings(**settings)
     name = DEFAULT_MODEL if model in ("", DEFAULT_MODEL.partition("/")[2]) else model
     if name == DEFAULT_MODEL and dimension is not None:
         check_dimension(name, dimension, _DIMENSION)
@@ -49,19 +40,17 @@ def make_plamo(
     def open_engine(folder: Path, _prompts: Prompts) -> Engine:
         from mdvec.embedding.local.engines import PlamoEngine
 
-        return PlamoEngine(folder, device=device, threads=runtime.threads)
+        return PlamoEngine(folder, device=chosen.device, threads=runtime.threads)
 
     return LocalEmbedder(
         provider=PROVIDER,
-        files=locate(
-            name, hub_dir=hub_dir, revision=revision, offline=offline, section=f"embedding.{PROVIDER}"
-        ),
+        files=locate(name, chosen, f"embedding.{PROVIDER}"),
         dimension=dimension,
         prompts=lambda _layout: dict.fromkeys(Role, ""),
         open_engine=open_engine,
-        batch_size=batch_size,
+        batch_size=chosen.batch_size or DEFAULT_BATCH_SIZE,
         reserved_tokens=_INSTRUCTION_TOKENS,
-        problem=None if trust_remote_code else _no_permission(name),
+        problem=None if chosen.trust_remote_code else _no_permission(name),
     )
 
 

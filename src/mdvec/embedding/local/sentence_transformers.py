@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.local.files import locate
@@ -56,18 +56,7 @@ class SentenceTransformersSettings(LocalModelSettings, frozen=True, kw_only=True
 
 @declares(SentenceTransformersSettings)
 def make_sentence_transformers(
-    *,
-    model: str,
-    dimension: int | None,
-    runtime: Runtime,
-    device: str = "auto",
-    query_prefix: str | None = None,
-    document_prefix: str | None = None,
-    batch_size: int = DEFAULT_BATCH_SIZE,
-    trust_remote_code: bool = False,
-    revision: str | None = None,
-    hub_dir: Path | None = None,
-    offline: bool = False,
+    *, model: str, dimension: int | None, runtime: Runtime, **settings: Any
 ) -> LocalEmbedder:
     """Make an embedder; see :class:`mdvec.embedding.interface.EmbedderFactory`.
 
@@ -78,6 +67,7 @@ def make_sentence_transformers(
     Raises:
         ConfigError: If the vectors of a known model are not that long.
     """
+    chosen = SentenceTransformersSettings(**settings)
     name = model or DEFAULT_MODEL
     known = _known_model(name)
     if known is not None and dimension is not None:
@@ -87,36 +77,33 @@ def make_sentence_transformers(
         from mdvec.embedding.local.engines import SentenceTransformersEngine
 
         return SentenceTransformersEngine(
-            folder, prompts, device=device, threads=runtime.threads, trust_remote_code=trust_remote_code
+            folder,
+            prompts,
+            device=chosen.device,
+            threads=runtime.threads,
+            trust_remote_code=chosen.trust_remote_code,
         )
 
     is_folder = expanded(name).is_dir()
-    files = locate(
-        known.hub_id if known is not None and not is_folder else name,
-        hub_dir=hub_dir,
-        revision=revision,
-        offline=offline,
-        section=f"embedding.{PROVIDER}",
-    )
+    place = known.hub_id if known is not None and not is_folder else name
+    files = locate(place, chosen, f"embedding.{PROVIDER}")
     return LocalEmbedder(
         provider=PROVIDER,
         files=files,
         dimension=dimension,
-        prompts=partial(_prompts, known or _known_model(files.name), query_prefix, document_prefix),
+        prompts=partial(_prompts, known or _known_model(files.name), chosen),
         open_engine=open_engine,
-        batch_size=batch_size,
+        batch_size=chosen.batch_size or DEFAULT_BATCH_SIZE,
     )
 
 
-def _prompts(
-    known: _KnownModel | None, query_prefix: str | None, document_prefix: str | None, layout: Layout
-) -> Prompts:
+def _prompts(known: _KnownModel | None, chosen: SentenceTransformersSettings, layout: Layout) -> Prompts:
     """Return the configured prefixes, else the known ones of the model, else those in its files."""
     query = known.query_prefix if known is not None else layout.query_prompt or ""
     passage = known.document_prefix if known is not None else layout.document_prompt or ""
     return {
-        Role.QUERY: query if query_prefix is None else query_prefix,
-        Role.DOCUMENT: passage if document_prefix is None else document_prefix,
+        Role.QUERY: query if chosen.query_prefix is None else chosen.query_prefix,
+        Role.DOCUMENT: passage if chosen.document_prefix is None else chosen.document_prefix,
     }
 
 

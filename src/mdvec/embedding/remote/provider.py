@@ -27,14 +27,12 @@ class ApiKey(Struct, frozen=True):
     Attributes:
         service: Name of the service in messages.
         variables: Names of the variables that may hold it; the first one that is set counts.
-            Empty to send none.
-        needed: Whether the service requires a key.
+            Empty if the service needs none.
         obtain: Where to get one, for messages.
     """
 
     service: str
     variables: tuple[str, ...]
-    needed: bool = True
     obtain: str = ""
 
     @property
@@ -58,7 +56,7 @@ class ApiKey(Struct, frozen=True):
         if value and not (value.isascii() and value.isprintable() and " " not in value):
             msg = f"the key of {self.service} has characters that are not allowed in a key"
             return EmbedderUnavailableError(msg, hint=self.hint)
-        if not value and self.needed:
+        if not value and self.variables:
             msg = f"{self.service} needs a key, and {' or '.join(self.variables)} is not set"
             return EmbedderUnavailableError(msg, hint=self.hint)
         return None
@@ -137,6 +135,33 @@ class Service(Endpoint, frozen=True, kw_only=True):
         return EmbeddingSpace(self.provider, self.model, self.revision, dimension)
 
 
+class Connection(Struct, frozen=True):
+    """How a service is reached. Nothing here sends anything.
+
+    Attributes:
+        service: The service and the model; of several, that of the documents.
+        base_url: Address of the service.
+    """
+
+    service: Endpoint
+    base_url: str
+
+    def address(self, key: str) -> str:  # noqa: ARG002 - the same for every key
+        """Return the address of the service for the owner of a key."""
+        return self.base_url
+
+    def headers(self, key: str) -> dict[str, str]:
+        """Return the headers of every request: the key, if there is one."""
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def retry_after(self, response: Response) -> float | None:  # noqa: ARG002 - most have no own way
+        """Return the wait that a response requests in the service's own way.
+
+        See ``retry_after`` of :class:`mdvec.net.client.HttpClient`.
+        """
+        return None
+
+
 class Request(Struct, frozen=True):
     """A request for vectors.
 
@@ -149,26 +174,10 @@ class Request(Struct, frozen=True):
     body: Mapping[str, object]
 
 
-class Provider(Struct, frozen=True):
-    """One service with one model, and its protocol: OpenAI's, unless an adapter says otherwise.
-
-    Nothing here sends anything.
-
-    Attributes:
-        service: The service and the model; of several, that of the documents.
-        base_url: Address of the service.
-    """
+class Provider(Connection, frozen=True):
+    """One service with one model, and its protocol: OpenAI's, unless an adapter says otherwise."""
 
     service: Service
-    base_url: str
-
-    def address(self, key: str) -> str:  # noqa: ARG002 - the same for every key
-        """Return the address of the service for the owner of a key."""
-        return self.base_url
-
-    def headers(self, key: str) -> dict[str, str]:
-        """Return the headers of every request: the key, if there is one."""
-        return {"Authorization": f"Bearer {key}"} if key else {}
 
     def request(self, windows: Sequence[Window], role: Role, dimension: int | None) -> Request:
         """Return the request for the vectors of some texts."""
@@ -181,13 +190,6 @@ class Provider(Struct, frozen=True):
             EmbeddingError: If they are not there.
         """
         return parse_indexed(body, count, self.service.name)
-
-    def retry_after(self, response: Response) -> float | None:  # noqa: ARG002 - most have no own way
-        """Return the wait that a response requests in the service's own way.
-
-        See ``retry_after`` of :class:`mdvec.net.client.HttpClient`.
-        """
-        return None
 
 
 def usable(tokens: int, *, taken: int = 0) -> int:
@@ -218,8 +220,12 @@ class RerankServiceSettings(SettingsSection, frozen=True, kw_only=True):
 
     Attributes:
         api_key_env: The variable that holds the key.
-        base_url: Where the service is.
+        base_url: Where the service is, with or without the path to its reranker.
     """
 
     api_key_env: VariableName | None = None
     base_url: Address | None = None
+
+    def address(self, usual: str) -> str:
+        """Return the address below which the service is, given its usual one."""
+        return (self.base_url or usual).removesuffix("/rerank")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -14,16 +13,17 @@ from mdvec.embedding.interface import Embedder, Role, TokenCounter
 from mdvec.embedding.remote.batches import batches, sendable_windows
 from mdvec.embedding.remote.concurrency import map_concurrently
 from mdvec.embedding.remote.failures import as_embedding_error, may_be_too_much, too_long
+from mdvec.embedding.remote.lazy_client import LazyClient
 from mdvec.embedding.remote.provider import DimensionParameter, Provider, ServiceSettings
 from mdvec.embedding.remote.vectors import parse_as, unit_vectors
 from mdvec.embedding.windows import Window, WindowJoiner
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError, ServiceError
+from mdvec.net.response import RetryPolicy
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Matrix, Parts
-    from mdvec.net.client import HttpClient, RetryPolicy
 
 # A person looks at the screen while a query is embedded.
 _QUERY_ATTEMPTS = 2
@@ -59,8 +59,8 @@ class RemoteEmbedder(Embedder):
         self._provider = provider
         self._service = provider.service
         self._settings = settings
-        self._opening = threading.Lock()
-        self._client: HttpClient | None = None
+        retry = RetryPolicy(settings.attempts)
+        self._client = LazyClient(provider, timeout_s=settings.timeout_s, retry=retry)
         self._dimension = self._service.dimension
         self._sends_dimension = self._service.dimension_parameter is DimensionParameter.ALWAYS
         self._batch_texts = self._service.limits.batch_texts
@@ -102,8 +102,6 @@ class RemoteEmbedder(Embedder):
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """Embed queries; see :meth:`mdvec.embedding.interface.Embedder.embed_queries`."""
         import numpy as np
-
-        from mdvec.net.client import RetryPolicy
 
         retry = RetryPolicy(min(_QUERY_ATTEMPTS, self._settings.attempts), _QUERY_MAX_WAIT_S)
         rows = {
@@ -170,7 +168,7 @@ class RemoteEmbedder(Embedder):
         dimension = self._dimension if self._sends_dimension else None
         request = self._provider.request(windows, role, dimension)
         try:
-            body = self._ready_client().request_json("POST", request.path, json=request.body, retry=retry)
+            body = self._client.request_json("POST", request.path, json=request.body, retry=retry)
         except ServiceError as error:
             if not may_be_too_much(error):
                 raise as_embedding_error(error, service, self._offered_models(error)) from error
@@ -195,12 +193,10 @@ class RemoteEmbedder(Embedder):
 
     def _offered_models(self, error: ServiceError) -> list[str]:
         """Request the list of models when ours is unknown there; empty when there is none."""
-        from mdvec.net.client import RetryPolicy
-
         if error.status != _NOT_FOUND:
             return []
         try:
-            body = self._ready_client().request_json("GET", "models", retry=RetryPolicy(attempts=1))
+            body = self._client.request_json("GET", "models", retry=RetryPolicy(attempts=1))
             listed = parse_as(body, _ListedModels, self._service.name)
         except (ServiceError, EmbeddingError):
             return []
@@ -212,21 +208,3 @@ class RemoteEmbedder(Embedder):
         spec = f"{service.provider}:{service.model}@{length}"
         hint = f"Choose the length that the service returns: {spec}, or [embedding] dimension = {length}."
         return EmbeddingError(msg, hint=hint)
-
-    def _ready_client(self) -> HttpClient:
-        from mdvec.net.client import HttpClient, RetryPolicy
-
-        with self._opening:
-            if self._client is None:
-                if (problem := self.problem) is not None:
-                    raise problem
-                key = self._service.key.value
-                self._client = HttpClient(
-                    self._provider.address(key),
-                    service=self._service.name,
-                    headers=self._provider.headers(key),
-                    timeout_s=self._settings.timeout_s,
-                    retry=RetryPolicy(self._settings.attempts),
-                    retry_after=self._provider.retry_after,
-                )
-            return self._client

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
 from mdvec.embedding.interface import Relevance, Reranker
 from mdvec.embedding.remote.batches import sendable_text
 from mdvec.embedding.remote.failures import as_embedding_error
-from mdvec.embedding.remote.provider import Endpoint
+from mdvec.embedding.remote.lazy_client import LazyClient
+from mdvec.embedding.remote.provider import Connection
 from mdvec.embedding.remote.vectors import parse_as
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError, ServiceError
+from mdvec.net.response import RetryPolicy
 from mdvec.text.tokens import estimate_token_count
-
-if TYPE_CHECKING:
-    from mdvec.net.client import HttpClient
-
-_PATH = "rerank"
 
 
 class _Usage(Struct, frozen=True):
@@ -56,8 +51,7 @@ class RemoteReranker(Reranker):
 
     def __init__(
         self,
-        endpoint: Endpoint,
-        address: Callable[[str], str],
+        connection: Connection,
         *,
         timeout_s: float,
         texts_field: str = "documents",
@@ -66,19 +60,16 @@ class RemoteReranker(Reranker):
         """Store a service.
 
         Args:
-            endpoint: The service and the model.
-            address: Returns its address for the owner of a key.
+            connection: The service and the model, and how it is reached.
             timeout_s: Most seconds from a request to the end of its response.
             texts_field: The name of the texts in a request.
             options: The fields of a request besides query and texts.
         """
-        self._endpoint = endpoint
-        self._address = address
-        self._timeout_s = timeout_s
+        self._endpoint = connection.service
         self._texts_field = texts_field
         self._options = options
-        self._opening = threading.Lock()
-        self._client: HttpClient | None = None
+        retry = RetryPolicy(attempts=1, max_wait_s=0.0)
+        self._client = LazyClient(connection, timeout_s=timeout_s, retry=retry)
 
     @property
     def model(self) -> str:
@@ -96,7 +87,7 @@ class RemoteReranker(Reranker):
         query, name = sendable_text(query), self._endpoint.name
         request = {"query": query, self._texts_field: sent, **self._options}
         try:
-            body = self._ready_client().request_json("POST", _PATH, json=request)
+            body = self._client.request_json("POST", "rerank", json=request)
         except ServiceError as error:
             raise as_embedding_error(error, self._endpoint, ()) from error
         tokens = None
@@ -109,23 +100,6 @@ class RemoteReranker(Reranker):
         if tokens is None:
             tokens = len(sent) * estimate_token_count(query) + sum(map(estimate_token_count, sent))
         return Relevance(_in_order(scores, len(sent), name), tokens)
-
-    def _ready_client(self) -> HttpClient:
-        from mdvec.net.client import HttpClient, RetryPolicy
-
-        with self._opening:
-            if self._client is None:
-                if (problem := self.problem) is not None:
-                    raise problem
-                key = self._endpoint.key.value
-                self._client = HttpClient(
-                    self._address(key).removesuffix(f"/{_PATH}"),
-                    service=self._endpoint.name,
-                    headers={"Authorization": f"Bearer {key}"} if key else {},
-                    timeout_s=self._timeout_s,
-                    retry=RetryPolicy(attempts=1, max_wait_s=0.0),
-                )
-            return self._client
 
 
 def _in_order(scores: Mapping[int, float], count: int, service: str) -> list[float]:

@@ -22,8 +22,8 @@ from mdvec.errors import (
     SourceUnavailableError,
     UnreadableFileError,
 )
-from mdvec.net.client import Clock, HttpClient, RetryPolicy
-from mdvec.net.response import Response
+from mdvec.net.client import Clock, HttpClient
+from mdvec.net.response import Response, RetryPolicy
 from mdvec.sources.location import GithubLocation
 from mdvec.sources.tree import FOLDER_MODE, TreeItem
 

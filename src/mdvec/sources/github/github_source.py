@@ -24,7 +24,7 @@ from mdvec.sources.files import too_large
 from mdvec.sources.interface import Source
 from mdvec.sources.location import parse_github
 from mdvec.sources.selection import ScanSettings, Selection
-from mdvec.sources.tree import TreeItem, folder_rule, listing_of_tree
+from mdvec.sources.tree import TreeItem, listing_of_tree, path_rule
 from mdvec.text.folding import nfc
 from mdvec.types.change import Listing, SourceEntry
 
@@ -232,7 +232,7 @@ class GithubSource(Source):
         if not place.startswith(root):
             return root.startswith(place)
         inside = place.removeprefix(root)
-        return not inside or folder_rule(self._selection, folder.rpartition("/")[2], inside) is None
+        return not inside or path_rule(self._selection, folder.rpartition("/")[2], inside) is None
 
 
 def _load_state(path: Path) -> _State | None:

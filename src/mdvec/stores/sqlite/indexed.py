@@ -24,19 +24,15 @@ from mdvec.stores.records import VectorKind
 from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.vectors import SqliteVectors
 from mdvec.stores.vectors.follower import NearestQuery
+from mdvec.stores.vectors.journal import OWNERS, TABLES
 from mdvec.types.ids import ChunkId, SpaceId
 
 _BATCH_ROWS = 4096
 
-_ALL_TEXTS = f"""SELECT c.id, {VECTOR} FROM chunks c
-    CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash"""  # noqa: S608 - a constant
-_ALL_NAMES = f"""SELECT n.document_id, {VECTOR} FROM names n
-    CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = n.text_hash"""  # noqa: S608 - a constant
-_TEXTS_OF = f"""SELECT c.id, {VECTOR} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
-    CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash"""  # noqa: S608 - a constant
-_NAMES_OF = f"""SELECT n.document_id, {VECTOR} FROM json_each(?) j
-    CROSS JOIN names n ON n.document_id = j.value
-    CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = n.text_hash"""  # noqa: S608 - a constant
+_ALL = f"""SELECT {{owner}}, {VECTOR} FROM {{table}} o
+    CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = o.text_hash"""  # noqa: S608 - a constant
+_SOME = f"""SELECT {{owner}}, {VECTOR} FROM json_each(?) j CROSS JOIN {{table}} o ON {{owner}} = j.value
+    CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = o.text_hash"""  # noqa: S608 - a constant
 
 
 class SqliteIndexedVectors(SqliteVectors):
@@ -45,26 +41,30 @@ class SqliteIndexedVectors(SqliteVectors):
     def similarities(
         self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], owners: Sequence[int]
     ) -> NDArray[np.float64]:
-        sql = _TEXTS_OF if kind is VectorKind.TEXT else _NAMES_OF
-        batches = self._batches(sql, (json.dumps(sorted(set(owners))), space_id))
+        batches = self._batches(_SOME, kind, json.dumps(sorted(set(owners))), space_id)
         return in_order_of(owners, *_largest_similarities(batches, queries))
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
-        rows = list(self.tables.connection.execute(_TEXTS_OF, (json.dumps(ids), space_id)))
+        rows = [*self._rows(_SOME, VectorKind.TEXT, json.dumps(ids), space_id)]
         return in_rows_of(ids, [row[0] for row in rows], self._decoded(space_id, [row[1] for row in rows]))
 
     def _nearest_of_all(self, query: NearestQuery) -> list[tuple[int, float]]:
         """Return the nearest of the owners inside by looking at every vector of the space, some at a time."""
-        sql = _ALL_TEXTS if query.kind is VectorKind.TEXT else _ALL_NAMES
-        batches = self._batches(sql, (query.space_id,))
+        batches = self._batches(_ALL, query.kind, query.space_id)
         ids, similarities = _largest_similarities(batches, query.vector[np.newaxis])
         if not len(ids):
             return []
         best = best_allowed(ids, similarities[0].astype(np.float32), query.limit, query.inside)
         return best_first(best, in_order_of(best, ids, similarities)[0], query.limit)
 
-    def _batches(self, sql: str, arguments: tuple[str | int, ...]) -> Iterator[tuple[list[int], list[bytes]]]:
-        rows: Iterable[Any] = self.tables.connection.execute(sql, arguments)
+    def _rows(self, template: str, kind: VectorKind, *arguments: str | int) -> Iterable[Any]:
+        sql = template.format(owner=OWNERS[kind], table=TABLES[kind])
+        return self.tables.connection.execute(sql, arguments)
+
+    def _batches(
+        self, template: str, kind: VectorKind, *arguments: str | int
+    ) -> Iterator[tuple[list[int], list[bytes]]]:
+        rows = self._rows(template, kind, *arguments)
         while batch := list(itertools.islice(rows, _BATCH_ROWS)):
             yield [row[0] for row in batch], [row[1] for row in batch]
 

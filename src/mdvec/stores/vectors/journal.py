@@ -35,6 +35,9 @@ ATTACHED = "SELECT value FROM meta WHERE key = 'vector_index'"
 TABLES = {VectorKind.TEXT: "chunks", VectorKind.NAME: "names"}
 """The tables of the owners whose removals are recorded, by the kind of text."""
 
+OWNERS = {VectorKind.TEXT: "o.id", VectorKind.NAME: "o.document_id"}
+"""The owner of a row ``o`` of these tables."""
+
 # As SQLite reads them: CROSS JOIN keeps the order of the tables, a plus keeps an index from being used.
 _STATE = """SELECT (SELECT value FROM meta WHERE key = 'vector_index'),
     (SELECT max(id) FROM vectors), (SELECT max(id) FROM {table}), (SELECT max(id) FROM removed_owners)"""
@@ -188,10 +191,9 @@ class SpaceJournal(Struct, frozen=True):
         """
         import numpy as np  # not loaded where only the names of the tables are needed
 
-        tables = self.tables
-        owner = "o.id" if self.space.kind is VectorKind.TEXT else "o.document_id"
+        tables, kind = self.tables, self.space.kind
         sql = _STORED.format(
-            owner=owner, vector=tables.vector, each_id=tables.each_id, table=TABLES[self.space.kind]
+            owner=OWNERS[kind], vector=tables.vector, each_id=tables.each_id, table=TABLES[kind]
         )
         seen = same = 0
         for held in index.held(self.space):

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from conversion.tables import build_piece_table
-from mdvec.embedding.builtin import segments, words
+from mdvec.embedding.builtin import segments
+from mdvec.embedding.builtin.characters import CharacterMap
 from mdvec.embedding.builtin.segments import Segmenter
-from mdvec.embedding.builtin.words import WordMemory
+from mdvec.embedding.builtin.tokenizer import Tokenizer, Tokens
 
 # Whole numbers as scores: sums are exact, so ties are broken alike however a text is cut.
 _vocabularies = st.dictionaries(
@@ -61,29 +62,34 @@ def test_cuts_between_words() -> None:
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither many segments nor long ones stay in memory."""
-    monkeypatch.setattr(segments, "_MAX_SEGMENTS", 3)
+    monkeypatch.setattr(segments, "_MAX_TEXTS", 3)
     monkeypatch.setattr(segments, "_MAX_CHARS", 50)
     segmenter = _segmenter({"a": -1, "aa": -3, "b": -1, "bb": -1, "c": -1})
     for text in ("a" * 40, "b" * 33, "ac", "abc", "bba", "abbc"):
         assert _pieces(segmenter, text, whole=False) == _pieces(segmenter, text, whole=True)
-        assert len(segmenter._ids) <= segments._MAX_SEGMENTS
-        assert sum(map(len, segmenter._ids)) <= segments._MAX_CHARS
+        assert len(segmenter._cache._known) <= segments._MAX_TEXTS
+        assert sum(map(len, segmenter._cache._known)) <= segments._MAX_CHARS
 
 
 def test_words_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """A word is tokenised once, with others, until the memory is full."""
-    monkeypatch.setattr(words, "_MAX_WORDS", 3)
+    monkeypatch.setattr(segments, "_MAX_TEXTS", 3)
     calls: list[str] = []
 
-    def find_ends(text: str) -> NDArray[np.int64]:
+    class Characters(Tokenizer, frozen=True):
         """Each character is a token, but for the space with the character after it."""
-        calls.append(text)
-        return np.array([place + 1 for place, character in enumerate(text) if character != " "])
 
-    memory = WordMemory(find_ends)
-    assert memory.lengths(["ab", "c", "ab"]) == bytes([2, 1, 2, 2, 1])
-    assert memory.lengths(["c", "c"]) == bytes([2, 2])
+        def encode(self, text: str) -> Tokens:
+            calls.append(text)
+            ends = np.array([place + 1 for place, character in enumerate(text) if character != " "])
+            return Tokens(ends.astype(np.int32), ends)
+
+    nothing = np.zeros(1, np.int32)
+    characters = CharacterMap(nothing, nothing, nothing, nothing.astype(np.uint32))
+    memory = Characters(characters, _segmenter({})).words
+    assert memory.joined(["ab", "c", "ab"]) == bytes([2, 1, 2, 2, 1])
+    assert memory.joined(["c", "c"]) == bytes([2, 2])
     assert [sorted(call.split()) for call in calls] == [["ab", "c"]]
-    assert memory.lengths(["d", "ab", "e"]) == bytes([2, 2, 1, 2])
-    assert memory.lengths(["c"]) == bytes([2])
+    assert memory.joined(["d", "ab", "e"]) == bytes([2, 2, 1, 2])
+    assert memory.joined(["c"]) == bytes([2])
     assert calls[-1] == " c"

@@ -1,0 +1,49 @@
+"""The client of a service with models, made when it is first needed."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from mdvec.embedding.remote.provider import Connection
+from mdvec.net.response import RetryPolicy
+
+if TYPE_CHECKING:
+    from mdvec.net.client import HttpClient
+
+
+class LazyClient:
+    """Reads the key and opens the client of a service at the first request. Threads may share it."""
+
+    def __init__(self, connection: Connection, *, timeout_s: float, retry: RetryPolicy) -> None:
+        """Store a service; see :class:`mdvec.net.client.HttpClient` for the other arguments."""
+        self._connection = connection
+        self._timeout_s = timeout_s
+        self._retry = retry
+        self._opening = threading.Lock()
+        self._client: HttpClient | None = None
+
+    def request_json(self, method: str, path: str, **options: Any) -> Any:
+        """Return a response; see ``request_json`` of :class:`mdvec.net.client.HttpClient`.
+
+        Raises:
+            EmbedderUnavailableError: If there is no usable key.
+            ServiceError: If the request fails.
+        """
+        from mdvec.net.client import HttpClient
+
+        with self._opening:
+            if self._client is None:
+                service = self._connection.service
+                if (problem := service.key.problem) is not None:
+                    raise problem
+                key = service.key.value
+                self._client = HttpClient(
+                    self._connection.address(key),
+                    service=service.name,
+                    headers=self._connection.headers(key),
+                    timeout_s=self._timeout_s,
+                    retry=self._retry,
+                    retry_after=self._connection.retry_after,
+                )
+        return self._client.request_json(method, path, **options)
