@@ -203,7 +203,7 @@ def test_json_shapes_are_documented() -> None:
         "status --format json": answers.status(WorkspaceStatus("", 0, "", (status,))),
         "import --estimate --format json": ESTIMATE,
         "model ls --format json": [MODEL],
-        "model use --format json": CHANGE,
+        "model use --format json": [CHANGE],
         "tags --format json": workspace.found_tags,
         "store show --format json": StoreDescription(
             "sqlite", "", 0, 1, 1, 1, (SpaceSize("m", 1),), "", ("odd",)

@@ -382,6 +382,8 @@ def test_a_running_server_has_its_own_environment(mdvec: Mdvec, tmp_path: Path, 
         ({"MDVEC_EMBEDDING_PROVIDER": "gemini"}, ["--env", "GOOGLE_API_KEY=k"], None),
         ({"MDVEC_EMBEDDING_PROVIDER": "openai", "MDVEC_EMBEDDING_OPENAI_API_KEY_ENV": "K"}, [], "K"),
         ({"MDVEC_EMBEDDING_PROVIDER": "openai"}, [], "OPENAI_API_KEY"),
+        ({"MDVEC_SEARCH_RERANK": "cohere:rerank-v3.5"}, [], "COHERE_API_KEY"),
+        ({"MDVEC_SEARCH_RERANK": "jina", "MDVEC_RERANK_JINA_API_KEY_ENV": "K"}, [], "K"),
         (
             {
                 "MDVEC_EMBEDDING_PROVIDER": "openai",
@@ -395,7 +397,7 @@ def test_a_running_server_has_its_own_environment(mdvec: Mdvec, tmp_path: Path, 
 def test_a_missing_key_is_named(
     mdvec: Mdvec, tmp_path: Path, env: dict[str, str], args: list[str], needed: str | None
 ) -> None:
-    """When the configured model needs a key that is not written, a note names it."""
+    """When the configured model or reranker needs a key that is not written, a note names it."""
     outcome = home(mdvec, tmp_path, "install", "codex", *args, **env)
     assert outcome.code == 0, outcome.err
     notes = [line for line in outcome.err.splitlines() if " needs " in line]

@@ -73,13 +73,21 @@ def test_outcomes(outcome: ModelChangeOutcome, model: str, said: str) -> None:
 
 
 def test_warnings_go_to_standard_error(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
-    """In JSON they are part of the object."""
+    """In JSON they are part of what is printed."""
     warned = replace(CHANGE, warnings=("the folder is away",))
     workspace.answers["use"] = lambda **_: [warned]
     assert mdvec("model", "use", "builtin").err == "warning: the folder is away\n"
     outcome = mdvec("model", "use", "builtin", "--format", "json")
-    assert json.loads(outcome.out)["warnings"] == ["the folder is away"]
-    assert (json.loads(outcome.out)["outcome"], json.loads(outcome.out)["elapsed_ms"]) == ("changed", 1234.6)
+    [found] = json.loads(outcome.out)
+    assert found["warnings"] == ["the folder is away"]
+    assert (found["outcome"], found["elapsed_ms"]) == ("changed", 1234.6)
+
+
+def test_the_changes_of_several_collections_are_one_value(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """A program reads all of them at once."""
+    workspace.answers["use"] = lambda **_: [CHANGE, replace(CHANGE, collection="wiki")]
+    outcome = mdvec("model", "use", "builtin", "--format", "json")
+    assert [each["collection"] for each in json.loads(outcome.out)] == ["notes", "wiki"]
 
 
 def test_cancel(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

@@ -256,9 +256,10 @@ def use(
 
 
 def _print_changes(changes: Iterable[ModelChange], session: Session) -> None:
+    if session.output == "json":  # one value, however many collections
+        session.wrote_json([*changes])
+        return
     for change in changes:
-        if session.wrote_json(change):
-            continue
         for warning in change.warnings:
             warn(warning)
         next_step = session.command("import", "-n", change.collection)

@@ -41,11 +41,14 @@ _ENTRY_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ATTEMPTS = 5
 # Variables that may hold the key of a provider, or of a kind of source, whose settings name none.
 _KEY_VARIABLES = {
+    "cohere": ("COHERE_API_KEY",),
     "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     "github": ("GITHUB_TOKEN",),
+    "jina": ("JINA_API_KEY",),
     "openai": ("OPENAI_API_KEY",),
     "voyage": ("VOYAGE_API_KEY",),
 }
+_OF_SERVERS = ("cohere", "jina", "openai")
 # Where a shell looks for completions: a variable, its default below the home folder, and the file below it.
 _COMPLETION_FILES = {
     "bash": ("XDG_DATA_HOME", ".local/share", "bash-completion/completions/mdvec"),
@@ -212,7 +215,8 @@ def _check_only_url(session: Session, env: Mapping[str, str], references: tuple[
 
 def _providers(session: Session) -> set[str]:
     """Return the providers of models and the kinds of sources. Opening the database may write to it."""
-    found = {session.load_config().config.embedding.provider}
+    config = session.load_config().config
+    found = {config.embedding.provider, (config.search.rerank or "").partition(":")[0]}
     # A database that cannot be read is reported by other commands.
     with suppress(MdvecError), session.open() as (workspace, _):
         for each in workspace.collections(include_disabled=True):
@@ -228,10 +232,11 @@ def _note_needs(session: Session, providers: set[str], env: Container[str], *, c
     config = session.load_config().config
     for provider in sorted(providers):
         sections = config.extension_sections
-        settings = sections.get(f"embedding.{provider}") or sections.get(provider)
+        names = (f"embedding.{provider}", f"rerank.{provider}", provider)
+        settings = next(filter(None, map(sections.get, names)), None)
         own = getattr(settings, "api_key_env", None) or getattr(settings, "token_env", None)
-        # A server of one's own speaks OpenAI's protocol, and needs no key unless one is configured.
-        is_own_server = provider == "openai" and getattr(settings, "base_url", None) is not None
+        # A server of one's own speaks one of these protocols, and needs no key unless one is configured.
+        is_own_server = provider in _OF_SERVERS and getattr(settings, "base_url", None) is not None
         keys = (own,) if own else () if is_own_server else _KEY_VARIABLES.get(provider, ())
         if keys and not any(key in env for key in keys):
             what = "a private repository on github" if provider == "github" else provider
