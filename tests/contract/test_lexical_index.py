@@ -88,7 +88,9 @@ def test_few_chunks_are_told_from_many(store: Store, monkeypatch: pytest.MonkeyP
 def holding(
     world: World, groups: Sequence[Sequence[str]], where: Where | None = None, limit: int | None = None
 ) -> list[ChunkId]:
-    return read(world.store, lambda view: view.words.holding(groups, where or world.where(), limit=limit))
+    return read(
+        world.store, lambda view: view.words.holding([groups], where or world.where(), limit=limit)[0]
+    )
 
 
 def test_a_star_stands_for_any_end_of_a_term(world: World) -> None:

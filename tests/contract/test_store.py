@@ -551,13 +551,13 @@ def test_a_snapshot_of_some_collections_leaves_the_others_out(world: World) -> N
     world.embed({text: vector_of(text) for text in ("cat shared", "cat secret", "a", "b")})
     where = world.where()
     with world.store.read() as view:
-        assert len(view.words.bm25(["cat"], where, 9)) == len(view.words.holding([["cat"]], where)) == 2
+        assert len(view.words.bm25(["cat"], where, 9)) == len(view.words.holding([[["cat"]]], where)[0]) == 2
     with world.store.read(frozenset({"first"})) as view:
         found = [key for key, _ in view.words.bm25(["cat"], where, 9)]
         near = [
             key for key, _ in view.vectors.nearest(VectorKind.TEXT, world.space_id, vector_of("x"), where, 9)
         ]
-        assert found == near == view.words.holding([["cat"]], where)
+        assert [found] == [near] == view.words.holding([[["cat"]]], where)
         assert [each.path for each in view.chunks.get(found).values()] == ["a.md"]
         assert [each.path for each in view.documents.newest(where, limit=9)] == ["a.md"]
         assert [each.tag for each in view.documents.tags(where)] == ["pet"]

@@ -123,7 +123,7 @@ class Reader:
             "words.holds_few": view.words.holds_few(where),
             "words.frequencies": sorted(view.words.frequencies([*"abcdef", "zebra"]).of_term),
             "words.bm25": self.placed(key for key, _ in view.words.bm25([*"abz"], where, MANY)),
-            "words.holding": self.placed(view.words.holding([["a", "z*"]], where)),
+            "words.holding": self.placed(view.words.holding([[["a", "z*"]]], where)[0]),
             "spaces.find": view.spaces.find(SPACE) is not None,
             "vectors.nearest": (
                 [(self.chunks[key], cosine) for key, cosine in near],

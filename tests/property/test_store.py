@@ -133,10 +133,13 @@ def _check(world: World, scope: Scope, limit: int, terms: Sequence[str], must: S
         for required in ((), must):
             found = view.words.bm25(terms, where, limit, must=required)
             _agree(_placed(world, found), oracle.bm25(terms, scope, limit, required))
-            held = view.words.holding([terms, required or terms], where)
+            [held] = view.words.holding([[terms, required or terms]], where)
             assert held == sorted(held)
             assert {*world.places(held)} == oracle.holding([terms, required or terms], scope)
-            assert view.words.holding([terms, required or terms], where, limit=limit) == held[:limit]
+            assert (
+                view.words.holding([[terms], [terms, required or terms]], where, limit=limit)[1]
+                == held[:limit]
+            )
         frequencies = view.words.frequencies(terms)
         assert frequencies.of_term == {
             term: count for term, count in oracle.frequencies(terms).items() if count

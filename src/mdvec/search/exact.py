@@ -261,7 +261,7 @@ def _with_all_words(text: str, words: Words, where: Where, view: View) -> list[S
     if len(groups) <= 1 or not words.all_known or words.max_score >= _COMMON_WORDS:
         return []
     distinct = [*dict.fromkeys(groups)]  # each takes time, and a pasted text repeats its words
-    ids = view.words.holding(distinct, where, limit=_MAX_HOLDERS + 1)
+    [ids] = view.words.holding([distinct], where, limit=_MAX_HOLDERS + 1)
     return [*view.chunks.get(ids).values()] if len(ids) <= _MAX_HOLDERS else []
 
 

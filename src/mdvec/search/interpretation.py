@@ -137,7 +137,7 @@ def _among_documents(where: Where, documents: frozenset[DocumentId], *, negated:
 def _chunks_with(operator: Operator, where: Where, view: View) -> Sequence[ChunkId]:
     """Return the chunks inside ``where`` that hold the words of an operator."""
     terms = [phrase_terms(each, prefix=operator.prefix) for each in phrase_spellings(operator.text)]
-    found = [view.words.holding(each.groups, where) for each in terms]
+    found = view.words.holding([each.groups for each in terms], where)
     sure = [*chain(*(ids for each, ids in zip(terms, found, strict=True) if each.exact))]
     ids = [*{*chain(*found)}.difference(sure)]
     if not ids:
@@ -175,7 +175,7 @@ def _documents_with(operator: Operator, where: Where, view: View) -> Sequence[Do
             return [*view.documents.titles(replace(everywhere, filters=filters))]
         case _:
             terms = [phrase_terms(each, prefix=operator.prefix) for each in phrase_spellings(operator.text)]
-            held = chain(*(view.words.holding(each.groups, everywhere) for each in terms))
+            held = chain(*view.words.holding([each.groups for each in terms], everywhere))
             candidates = replace(everywhere, chunks=frozenset(held))
             holds = _text_finder(operator)
             return [key for key, title in view.documents.titles(candidates).items() if holds(title)]

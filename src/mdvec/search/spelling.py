@@ -106,8 +106,9 @@ def check_spelling(
         known = frequencies.of_term.keys()
         held.update(word for word, found in others.items() if any(known >= {*each} for each in found))
         if len(where.collections) < len(view.collections.all()):
-            groups = {word: [*terms[word], *chain(*others[word])] for word in held}
-            held = {word for word in held if view.words.holding([groups[word]], inside, limit=1)}
+            groups = {word: [[*terms[word], *chain(*others[word])]] for word in held}
+            chunks = view.words.holding([*groups.values()], inside, limit=1)
+            held = {word for word, found in zip(groups, chunks, strict=True) if found}
         unknown = [word for word in (*words, *japanese) if word not in held]
         # In another language each word would be mistyped.
         is_foreign = not held and len(words) + len(japanese) > 1
@@ -205,7 +206,9 @@ def _best(near: Mapping[str, Sequence[str]], inside: Where, view: View) -> dict[
         known = [each for each in found if len(each) >= _MIN_LETTERS and terms[each] in count]
         # The most frequent one; function words come last, since they carry no subject.
         known.sort(key=lambda each: (each in STOP_WORDS, -count[terms[each]]))
-        held = (each for each in known if everywhere or view.words.holding([[terms[each]]], inside, limit=1))
+        held = (
+            each for each in known if everywhere or view.words.holding([[[terms[each]]]], inside, limit=1)[0]
+        )
         best = next(held, None)
         if best is not None:
             corrections[word] = best

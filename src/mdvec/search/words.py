@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.stores.interface import View
-from mdvec.stores.records import BM25_K1, DocumentFrequencies
+from mdvec.stores.records import BM25_K1, DocumentFrequencies, Groups
 from mdvec.text.dictionary import has_hiragana, is_hiragana
 from mdvec.text.terms import (
     QueryTerms,
@@ -139,12 +139,12 @@ def find_by_words(
         found = _ranked(terms, frequencies, view, where=where, limit=limit)
         if terms and where.chunks is not None:
             found = _with_required(found, where.chunks, limit, view)
-        gains: Mapping[str, float] = {}
-        if is_informative:
-            found, gains = _with_gains(terms, found, frequencies, frozenset(sample), view)
-        inside = replace(where, chunks=frozenset(chunk for chunk, _ in found))
+        is_alike = 0 < len(sample) <= _FEW_DIFFERENT * min(SAMPLE_CHUNKS, frequencies.chunks)
+        alike = frozenset(sample if is_alike else ())
         groups = _groups(text, query, known_forms)
-        holding = frozenset(view.words.holding(groups, inside) if found and groups else ())
+        informative = terms if is_informative else ()
+        holding, holders = _held(groups, informative, found, frequencies, where=where, alike=alike, view=view)
+        found, gains = _with_gains(found, holders, frequencies, alike)
         details.update(terms=len(terms), found=len(found))
     weights = {
         each.term: each.weight * (frequencies.idf(each.term) + gains.get(each.term, 0.0)) for each in terms
@@ -165,8 +165,15 @@ def find_by_words(
 
 
 def _typed(text: str, query: QueryTerms, frequencies: DocumentFrequencies) -> list[QueryTerm]:
-    """Return the terms of the words as they were typed."""
-    parts = _parts_of_known(text, frequencies)
+    """Return the terms of the words as they were typed.
+
+    The parts of a word such as ``e-mail`` are left out where texts write it as one word alone.
+    """
+    known, parts = frequencies.of_term.keys(), set[str]()
+    for whole, own in whole_words(text).items():
+        terms = [word_terms(part) for part in own]
+        if not known.isdisjoint(word_terms(whole)) and any(map(known.isdisjoint, terms)):
+            parts.update(*terms)
     # How often a typed word between spaces counts.
     times = _WORD_AMONG_BIGRAMS if (query.bigrams or query.pairs) and is_unspaced_query(text) else 1
     return [each for each in _expanded(query, times) if each.term not in parts]
@@ -249,34 +256,70 @@ def _ranked(
     return [(chunk, least * score) for chunk, score in found]
 
 
-def _with_gains(
+def _held(
+    groups: Groups,
     terms: Sequence[QueryTerm],
-    found: list[tuple[ChunkId, float]],
+    found: Sequence[tuple[ChunkId, float]],
     frequencies: DocumentFrequencies,
-    sample: frozenset[ChunkId],
+    *,
+    where: Where,
+    alike: frozenset[ChunkId],
     view: View,
+) -> tuple[frozenset[ChunkId], dict[str, list[ChunkId]]]:
+    """Return the chunks found that hold every word of a query, and those with each term of too small idf.
+
+    Args:
+        groups: The terms of each word.
+        terms: The terms of the query. The idf of some is too small if like texts are many or texts are few.
+        found: The chunks, with their scores.
+        frequencies: The frequencies of the terms.
+        where: Which chunks were searched.
+        alike: A sample of chunks that count, too, if like texts are many.
+        view: The snapshot.
+    """
+    least = _IN_MANY * frequencies.chunks if alike else 0.0
+    if not alike and frequencies.chunks > _MANY_CHUNKS:
+        least = math.inf
+    common = [*dict.fromkeys(each.term for each in terms if frequencies.of_term[each.term] > least)]
+    ids = frozenset(chunk for chunk, _ in found)
+    wanted = [*([groups] if groups else ()), *([[term]] for term in common)]
+    if not (ids and wanted):
+        return frozenset(), {}
+    inside = replace(where, chunks=ids)
+    if alike:
+        inside = Where(tuple(each.id for each in view.collections.all()), chunks=ids.union(alike))
+    held = view.words.holding(wanted, inside)
+    holding = ids.intersection(held.pop(0)) if groups else frozenset[ChunkId]()
+    return holding, dict(zip(common, held, strict=True))
+
+
+def _with_gains(
+    found: list[tuple[ChunkId, float]],
+    held: Mapping[str, Sequence[ChunkId]],
+    frequencies: DocumentFrequencies,
+    alike: frozenset[ChunkId],
 ) -> tuple[list[tuple[ChunkId, float]], dict[str, float]]:
     """Return scores in which like texts count once, and a word is not common because texts are few.
 
     A chunk that holds a term gains what it would gain from one occurrence if the idf were that of such texts.
 
+    Args:
+        found: The scores.
+        held: Terms, with the chunks that hold them.
+        frequencies: The frequencies of the terms.
+        alike: A sample of chunks, of which none is like another, if like texts are many.
+
     Returns:
         The scores, best first, and by how much the idf of each term is larger.
     """
-    is_alike = 0 < len(sample) <= _FEW_DIFFERENT * min(SAMPLE_CHUNKS, frequencies.chunks)
-    if not is_alike and frequencies.chunks > _MANY_CHUNKS:
-        return found, {}
     scores = dict(found)
-    inside = Where(tuple(each.id for each in view.collections.all()), chunks=sample.union(scores))
     gains: dict[str, float] = {}
-    for term in {each.term for each in terms}:
-        chunks, held = frequencies.chunks + UNRELATED_CHUNKS, frequencies.of_term[term]
-        if is_alike and held <= _IN_MANY * frequencies.chunks:
-            continue
-        holding = view.words.holding([[term]], inside)
-        if is_alike:
-            chunks, held = len(sample), len(sample.intersection(holding))
-        gains[term] = max(0.0, math.log(1 + (chunks - held + 0.5) / (held + 0.5)) - frequencies.idf(term))
+    for term, holding in held.items():
+        chunks, holders = frequencies.chunks + UNRELATED_CHUNKS, frequencies.of_term[term]
+        if alike:
+            chunks, holders = len(alike), len(alike.intersection(holding))
+        idf = math.log(1 + (chunks - holders + 0.5) / (holders + 0.5))
+        gains[term] = max(0.0, idf - frequencies.idf(term))
         for chunk in scores.keys() & holding:
             scores[chunk] += gains[term]
     return sorted(scores.items(), key=lambda each: -each[1]), gains
@@ -288,16 +331,6 @@ def _with_required(
     """Add the chunks that contain the quoted phrases of a query, but no term that finds chunks."""
     rest = view.chunks.places([*required.difference(chunk for chunk, _ in found)])
     return [*found, *((place.id, 0.0) for place in rest[: limit - len(found)])]
-
-
-def _parts_of_known(text: str, frequencies: DocumentFrequencies) -> set[str]:
-    """Return the terms of the parts of words such as ``e-mail``, where texts write them as one word alone."""
-    known, found = frequencies.of_term.keys(), set[str]()
-    for whole, parts in whole_words(text).items():
-        terms = [word_terms(part) for part in parts]
-        if not known.isdisjoint(word_terms(whole)) and any(map(known.isdisjoint, terms)):
-            found.update(*terms)
-    return found
 
 
 def _informative(query: QueryTerms) -> list[str]:

@@ -28,6 +28,9 @@ FIELD_WEIGHTS: tuple[float, float] = (1.0, 0.4)
 FEW_CHUNKS = 5_000
 """A ``Where`` with at most this many chunks is checked chunk by chunk."""
 
+Groups = Sequence[Sequence[str]]
+"""Groups of terms: a chunk holds one of each."""
+
 MAX_NAMES = 32
 """The most names of a document; a longer list of aliases is not about names."""
 

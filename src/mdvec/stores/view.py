@@ -11,6 +11,7 @@ from mdvec.stores.records import (
     ChunkPlace,
     DocumentFacts,
     DocumentFrequencies,
+    Groups,
     PendingText,
     StoredChunk,
     StoredDocument,
@@ -161,11 +162,15 @@ class WordView(Protocol):
         """
 
     def holding(
-        self, groups: Sequence[Sequence[str]], where: Where, *, limit: int | None = None
-    ) -> list[ChunkId]:
+        self, wanted: Sequence[Groups], where: Where, *, limit: int | None = None
+    ) -> list[list[ChunkId]]:
         """Return the chunks inside ``where`` that hold a term of every group, in order of id.
 
-        No group is empty. A term that ends in ``*`` stands for all terms with this prefix.
+        Args:
+            wanted: Groups of terms, for each list in the result; no group is empty. A term that ends in ``*``
+                stands for all terms with this prefix.
+            where: Which chunks may be found.
+            limit: Most chunks in each list; None for any number.
         """
 
 

@@ -70,7 +70,7 @@ class WordTables(NarrowedPart, WordView):
         if count > self._where.all_chunks() - self._count_readable():
             return True
         inside = Where(self._where.all_readable())
-        return bool(inside.collections and self.holding([[term]], inside, limit=1))
+        return bool(inside.collections and self.holding([[[term]]], inside, limit=1)[0])
 
     @memorized
     def _count_readable(self) -> int:

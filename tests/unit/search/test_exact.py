@@ -16,6 +16,7 @@ from mdvec.indexing.work import Recipe
 from mdvec.search.exact import _IDENTIFIER, _with_all_words, find_exact
 from mdvec.search.words import Words, find_by_words
 from mdvec.stores.interface import View
+from mdvec.stores.records import Groups
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
@@ -206,10 +207,10 @@ class _Recording:
     def __init__(self) -> None:
         self.words = self.chunks = self
 
-    def holding(self, groups: Sequence[Sequence[str]], _: Where, *, limit: int) -> list[ChunkId]:
+    def holding(self, wanted: Sequence[Groups], _: Where, *, limit: int) -> list[list[ChunkId]]:
         assert limit > 0
-        self.groups = groups
-        return []
+        [self.groups] = wanted
+        return [[]]
 
     def get(self, _: Sequence[ChunkId]) -> dict[ChunkId, Any]:
         return {}

@@ -10,7 +10,7 @@ from tests.contract.store_world import World
 
 from mdvec.search.words import Words, find_by_words
 from mdvec.stores.interface import View
-from mdvec.stores.records import FEW_CHUNKS, ChunkTerms, DocumentFrequencies
+from mdvec.stores.records import FEW_CHUNKS, ChunkTerms, DocumentFrequencies, Groups
 from mdvec.text.indexed_terms import index_terms
 from mdvec.types.ids import ChunkId, CollectionId
 from mdvec.types.query import Where
@@ -40,9 +40,9 @@ class Recorder:
         of_term = {term: self._known[term] for term in terms if term in self._known}
         return DocumentFrequencies(self._chunks, of_term)
 
-    def holding(self, groups: Sequence[Sequence[str]], _where: Where) -> list[ChunkId]:
-        self.groups = groups
-        return []
+    def holding(self, wanted: Sequence[Groups], _where: Where) -> list[list[ChunkId]]:
+        [self.groups] = wanted
+        return [[]]
 
     def bm25(
         self, terms: Sequence[str], _where: Where, limit: int, *, must: Sequence[str] = ()

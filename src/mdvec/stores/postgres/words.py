@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial, reduce
+from itertools import islice
 
 import numpy as np
 from msgspec.structs import replace
@@ -24,7 +26,7 @@ from mdvec.stores.postgres.postings import (
     unpacked,
     without,
 )
-from mdvec.stores.records import BM25_K1, ChunkTerms
+from mdvec.stores.records import BM25_K1, ChunkTerms, Groups
 from mdvec.stores.tables import Sql, any_of, memorized, starts_with
 from mdvec.stores.where_tables import covers_whole_collections
 from mdvec.stores.word_tables import Ranking, WordTables
@@ -149,22 +151,14 @@ class PostgresWords(WordTables):
         return self._best_inside(*scored(weighed, self._mean_length()), where, limit)
 
     def holding(
-        self, groups: Sequence[Sequence[str]], where: Where, *, limit: int | None = None
-    ) -> list[ChunkId]:
-        held = self._holding_each(groups, self._where.readable(where.collections))
-        if where.chunks is not None:
-            held.append(np.array(sorted(where.chunks), np.int64))
-            where = replace(where, chunks=None)
-        ids: list[int] = reduce(partial(np.intersect1d, assume_unique=True), held).tolist()
-        found: list[int] = []
+        self, wanted: Sequence[Groups], where: Where, *, limit: int | None = None
+    ) -> list[list[ChunkId]]:
+        groups = [group for each in wanted for group in each]
+        held = iter(self._holding_each(groups, self._where.readable(where.collections)))
+        allowed = [] if where.chunks is None else [np.array(sorted(where.chunks), np.int64)]
+        where = replace(where, chunks=None)
         keep = set if covers_whole_collections(where) else self._where.chunk_filter(where)
-        for at in range(0, len(ids), _BATCH):
-            batch = ids[at : at + _BATCH]
-            inside = keep(batch)
-            found += [each for each in batch if each in inside]
-            if limit is not None and len(found) >= limit:
-                break
-        return [ChunkId(each) for each in found[:limit]]
+        return [_inside([*islice(held, len(each)), *allowed], keep, limit) for each in wanted]
 
     def _postings(self, terms: Sequence[str], collections: Sequence[CollectionId]) -> list[Postings]:
         """Return where each of the terms is."""
@@ -174,9 +168,7 @@ class PostgresWords(WordTables):
             blocks[position - 1].append((block, entries))
         return list(map(unpacked, blocks))
 
-    def _holding_each(
-        self, groups: Sequence[Sequence[str]], collections: Sequence[CollectionId]
-    ) -> list[NDArray[np.int64]]:
+    def _holding_each(self, groups: Groups, collections: Sequence[CollectionId]) -> list[NDArray[np.int64]]:
         """Return the chunks that hold one of the terms of each group, ascending."""
         terms = [[stored_text(term) for term in group] for group in groups]
         whole = [term for group in terms for term in group if not term.endswith("*")]
@@ -207,6 +199,21 @@ class PostgresWords(WordTables):
     def _mean_length(self) -> float:
         row = self.tables.connection.execute(_MEAN_LENGTH).fetchone()
         return float(row[0]) if row is not None and row[0] else 1.0
+
+
+def _inside(
+    held: Sequence[NDArray[np.int64]], keep: Callable[[Sequence[int]], AbstractSet[int]], limit: int | None
+) -> list[ChunkId]:
+    """Return the first chunks that are in all of some lists, and kept."""
+    ids: list[int] = reduce(partial(np.intersect1d, assume_unique=True), held).tolist()
+    found: list[int] = []
+    for at in range(0, len(ids), _BATCH):
+        batch = ids[at : at + _BATCH]
+        inside = keep(batch)
+        found += [each for each in batch if each in inside]
+        if limit is not None and len(found) >= limit:
+            break
+    return [ChunkId(each) for each in found[:limit]]
 
 
 def _is_one_of(term: str, group: Sequence[str]) -> bool:

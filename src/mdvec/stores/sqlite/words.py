@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from contextlib import closing
 
-from mdvec.stores.records import FIELD_WEIGHTS
+from mdvec.stores.records import FIELD_WEIGHTS, Groups
 from mdvec.stores.sqlite.database import SqliteTables
 from mdvec.stores.word_tables import Ranking, WordTables
 from mdvec.types.ids import ChunkId
@@ -30,6 +30,9 @@ _SPLIT = """WITH with_optional(id, score) AS MATERIALIZED ({matching})
 _INSIDE = "AND +rowid IN (SELECT value FROM json_each(?))"
 
 _FREQUENCIES = "SELECT t.term, t.doc FROM json_each(?) j CROSS JOIN chunks_terms t ON t.term = j.value"
+
+# The parts of one statement.
+_MAX_UNITED = 100
 
 _FIRST_BATCH_FACTOR = 4
 _BATCH_GROWTH = 4
@@ -56,19 +59,26 @@ class SqliteWords(WordTables):
         return self._best_inside(sql, arguments, where, limit)
 
     def holding(
-        self, groups: Sequence[Sequence[str]], where: Where, *, limit: int | None = None
-    ) -> list[ChunkId]:
-        match = " AND ".join(f"({_any_of(group, begun=True)})" for group in groups)
-        most = -1 if limit is None else limit
+        self, wanted: Sequence[Groups], where: Where, *, limit: int | None = None
+    ) -> list[list[ChunkId]]:
         few = self._where.few_inside(where)
         if few is not None:
-            arguments: tuple[str | int | float, ...] = (match, json.dumps(list(few[0])), most)
-            rows = self.tables.connection.execute(f"{_HOLDING} {_INSIDE} ORDER BY rowid LIMIT ?", arguments)
+            one = f"{_HOLDING} {_INSIDE} ORDER BY rowid LIMIT ?"
+            inside: Sequence[str | int | float] = (json.dumps(list(few[0])),)
         else:
             condition = self._where.chunks(where)
-            sql = _HOLDING_INSIDE.format(condition=condition.text)
-            rows = self.tables.connection.execute(sql, (match, *condition.arguments, most))
-        return [ChunkId(row[0]) for row in rows]
+            one, inside = _HOLDING_INSIDE.format(condition=condition.text), condition.arguments
+        found: list[list[ChunkId]] = [[] for _ in wanted]
+        for start in range(0, len(wanted), _MAX_UNITED):
+            part = wanted[start : start + _MAX_UNITED]
+            every = (f"SELECT {start + at}, * FROM ({one})" for at in range(len(part)))  # noqa: S608
+            matches = (" AND ".join(f"({_any_of(group, begun=True)})" for group in each) for each in part)
+            arguments = [(match, *inside, -1 if limit is None else limit) for match in matches]
+            for at, chunk in self.tables.connection.execute(
+                " UNION ALL ".join(every), [*itertools.chain(*arguments)]
+            ):
+                found[at].append(ChunkId(chunk))
+        return found
 
     def _best_inside(self, sql: str, arguments: tuple[str | float, ...], where: Where, limit: int) -> Ranking:
         """Walk down the whole ranking until enough of it is inside."""
