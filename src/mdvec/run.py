@@ -1,7 +1,7 @@
 """The run context: one object for the progress, waiting, cancellation and timing of a call.
 
 A door makes a :class:`Run` and binds it with :func:`bound`; the code below finds it with :func:`current`.
-Threads that are started by :func:`start_thread` or :func:`in_thread` see the same run.
+Threads that are started by :func:`start_thread` see the same run.
 """
 
 from __future__ import annotations
@@ -12,14 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol
 
 from mdvec.errors import ImportStoppedError, MdvecError, NotFoundError, UsageError
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-T = TypeVar("T")
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 """How much a line of the log matters."""
@@ -206,22 +201,6 @@ def start_thread(work: Callable[[], object], name: str) -> threading.Thread:
     thread = threading.Thread(target=copy_context().run, args=(work,), name=name, daemon=True)
     thread.start()
     return thread
-
-
-def in_thread(work: Callable[[], T], name: str) -> Future[T]:
-    """Start a thread as :func:`start_thread` does; its result, or its error, is the future's."""
-    from concurrent.futures import Future
-
-    outcome: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
-            outcome.set_exception(error)
-
-    start_thread(run, name)
-    return outcome
 
 
 def bound_run() -> Run | None:

@@ -7,7 +7,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent import futures
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import httpx2
 from msgspec import Struct
@@ -22,6 +22,8 @@ _MAX_REDIRECTS = 20
 _PLAIN = frozenset({"", "identity"})
 _COMPRESSED = frozenset({"gzip", "x-gzip", "deflate"})
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS  # zlib recognises the header
+
+T = TypeVar("T")
 
 
 class TransferLimits(Struct, frozen=True):
@@ -73,7 +75,7 @@ def exchange(
             response.close()
         return Response(service, response.status_code, response.headers, bytes(content))
 
-    outcome = run.in_thread(transfer, "mdvec-http")
+    outcome = _started(transfer)
     ends_at = time.monotonic() + limits.timeout_s
     try:
         while not outcome.done():
@@ -87,6 +89,20 @@ def exchange(
     finally:
         with guard:  # from here on nothing is written to the file
             is_over = True
+
+
+def _started(function: Callable[[], T]) -> futures.Future[T]:
+    """Call a function in a thread of its own, which does not keep the process from ending."""
+    outcome: futures.Future[T] = futures.Future()
+
+    def work() -> None:
+        try:
+            outcome.set_result(function())
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+            outcome.set_exception(error)
+
+    run.start_thread(work, "mdvec-http")
+    return outcome
 
 
 def _open(http: httpx2.Client, request: httpx2.Request, service: str) -> httpx2.Response:

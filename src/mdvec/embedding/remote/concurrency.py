@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
-from functools import partial
 from itertools import islice
-from typing import TypeVar
+from queue import Empty, SimpleQueue
+from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from mdvec import run
 from mdvec.errors import ImportStoppedError
@@ -17,6 +18,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _CHECK_S = 1.0  # between two looks whether the run is cancelled
+
+
+class _Outcome(Struct, Generic[R], frozen=True):
+    """The results of a call, and the error that ended it."""
+
+    results: list[R]
+    error: BaseException | None
 
 
 class _WorkerRun(run.Run):
@@ -70,25 +78,24 @@ def map_concurrently(
             yield from function(item)
         return
     workers = _WorkerRun(run.current())
+    outcomes: SimpleQueue[_Outcome[R]] = SimpleQueue()
     waiting = iter(items)
-    under_way: set[Future[tuple[list[R], BaseException | None]]] = set()
     error: BaseException | None = None
     results: list[R] = []
+    under_way = 0
     try:
         while True:
-            for item in islice(waiting, at_once - len(under_way) if error is None else 0):
-                # When the user stops the program, it does not stay for a response that is not read any more.
-                under_way.add(run.in_thread(partial(_call, function, item, workers), "mdvec-embed"))
+            for item in islice(waiting, at_once - under_way if error is None else 0):
+                _start(function, item, workers, outcomes)
+                under_way += 1
             yield from results
             if not under_way:
                 break
-            while not (done := wait(under_way, _CHECK_S, FIRST_COMPLETED).done):
-                run.current().check()
-            ended = done.pop()
-            under_way.remove(ended)
-            results, failure = ended.result()
-            if error is None and failure is not None:
-                error = failure
+            outcome = _next(outcomes)
+            under_way -= 1
+            results = outcome.results
+            if error is None and outcome.error is not None:
+                error = outcome.error
                 workers.stop()
     finally:
         workers.stop()
@@ -96,15 +103,27 @@ def map_concurrently(
         raise error
 
 
-def _call(
-    function: Callable[[T], Iterable[R]], item: T, workers: _WorkerRun
-) -> tuple[list[R], BaseException | None]:
-    """Return the results of a call, and the error that ended it."""
-    results: list[R] = []
-    try:
-        with run.bound(workers):
-            for result in function(item):
-                results.append(result)  # noqa: PERF402 - what came before a failure counts
-    except BaseException as failure:  # noqa: BLE001 - raised again in the caller's thread
-        return results, failure
-    return results, None
+def _next(outcomes: SimpleQueue[_Outcome[R]]) -> _Outcome[R]:
+    while True:
+        try:
+            return outcomes.get(timeout=_CHECK_S)
+        except Empty:
+            run.current().check()
+
+
+def _start(
+    function: Callable[[T], Iterable[R]], item: T, workers: _WorkerRun, outcomes: SimpleQueue[_Outcome[R]]
+) -> None:
+    def work() -> None:
+        results: list[R] = []
+        error: BaseException | None = None
+        try:
+            with run.bound(workers):
+                for result in function(item):
+                    results.append(result)  # noqa: PERF402 - what came before a failure counts
+        except BaseException as failure:  # noqa: BLE001 - raised again in the caller's thread
+            error = failure
+        outcomes.put(_Outcome(results, error))
+
+    # When the user stops the program, it does not stay for a response that is not read any more.
+    run.start_thread(work, "mdvec-embed")
