@@ -46,11 +46,11 @@ _OF_TITLE = 0.5
 
 
 def without_titles(candidates: Candidates) -> Candidates:
-    """Return candidates in which a repeated text is not nearer to the query than its own words are.
+    """Return candidates in which a repeated text is about as near to the query as its family is on average.
 
-    A footer is searched with the title of its document, and would be near to what that document is about. The
-    words that all members have are as near as these are on average. Only texts of which some are part of
-    documents with text of their own are such; the whole notes of a template are not.
+    A footer is searched with the title of its document, and would be near to what that document is about. A
+    family is repeated text if one of its members is in a document that also has text of its own. The whole
+    notes of a template are not: what their titles tell apart counts.
 
     Args:
         candidates: The candidates.

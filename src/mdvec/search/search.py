@@ -440,7 +440,7 @@ def rank(
         above_unrelated=meaning.above_unrelated,
         commonness=meaning.commonness,
     )
-    candidates = without_titles(candidates)
+    candidates = without_titles(candidates)  # a footer is not about what its document is about
     # 7. Put words and meaning on one scale.
     with run.current().step("fuse"):
         evidence = fuse(candidates, words)

@@ -266,7 +266,7 @@ def _held(
     alike: frozenset[ChunkId],
     view: View,
 ) -> tuple[frozenset[ChunkId], dict[str, list[ChunkId]]]:
-    """Return the chunks found that hold every word of a query, and those with each term of too small idf.
+    """Look up which chunks hold the words of a query.
 
     Args:
         groups: The terms of each word.
@@ -276,6 +276,9 @@ def _held(
         where: Which chunks were searched.
         alike: A sample of chunks that count, too, if like texts are many.
         view: The snapshot.
+
+    Returns:
+        The chunks found that hold every word, and the chunks that hold each term whose idf is too small.
     """
     least = _IN_MANY * frequencies.chunks if alike else 0.0
     if not alike and frequencies.chunks > _MANY_CHUNKS:

@@ -29,7 +29,7 @@ FEW_CHUNKS = 5_000
 """A ``Where`` with at most this many chunks is checked chunk by chunk."""
 
 Groups = Sequence[Sequence[str]]
-"""Groups of terms: a chunk holds one of each."""
+"""Groups of terms, of which a chunk must hold one each."""
 
 MAX_NAMES = 32
 """The most names of a document; a longer list of aliases is not about names."""

@@ -168,7 +168,7 @@ class WordView(Protocol):
 
         Args:
             wanted: Groups of terms, for each list in the result; no group is empty. A term that ends in ``*``
-                stands for all terms with this prefix.
+                matches all terms with this prefix.
             where: Which chunks may be found.
             limit: Most chunks in each list; None for any number.
         """

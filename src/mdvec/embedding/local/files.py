@@ -184,7 +184,7 @@ def locate(model: str, settings: LocalModelSettings, section: str) -> ModelFiles
 
     Args:
         model: A folder, or ``owner/name``.
-        settings: Where models of the hub are kept, which revision is wanted, and whether one may be fetched.
+        settings: The hub's cache, the revision, and whether anything is fetched.
         section: The section of the settings, for errors.
     """
     path = expanded(model)

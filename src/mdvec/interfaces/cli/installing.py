@@ -48,6 +48,7 @@ _KEY_VARIABLES = {
     "openai": ("OPENAI_API_KEY",),
     "voyage": ("VOYAGE_API_KEY",),
 }
+# Providers whose protocol other servers speak, which need no key unless one is configured.
 _OF_SERVERS = ("cohere", "jina", "openai")
 # Where a shell looks for completions: a variable, its default below the home folder, and the file below it.
 _COMPLETION_FILES = {
@@ -235,7 +236,6 @@ def _note_needs(session: Session, providers: set[str], env: Container[str], *, c
         names = (f"embedding.{provider}", f"rerank.{provider}", provider)
         settings = next(filter(None, map(sections.get, names)), None)
         own = getattr(settings, "api_key_env", None) or getattr(settings, "token_env", None)
-        # A server of one's own speaks one of these protocols, and needs no key unless one is configured.
         is_own_server = provider in _OF_SERVERS and getattr(settings, "base_url", None) is not None
         keys = (own,) if own else () if is_own_server else _KEY_VARIABLES.get(provider, ())
         if keys and not any(key in env for key in keys):

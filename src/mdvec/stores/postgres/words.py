@@ -179,7 +179,7 @@ class PostgresWords(WordTables):
         for term, block, entries in self.tables.rows(sql, list(collections), *wanted.arguments):
             blocks.setdefault(term, []).append((block, entries))
         held = {term: unpacked(each) for term, each in blocks.items()}
-        return [held_by(held[term] for term in held if _is_one_of(term, group)) for group in terms]
+        return [held_by(map(held.__getitem__, _matching(group, held))) for group in terms]
 
     def _best_inside(
         self, chunks: NDArray[np.int64], scores: NDArray[np.float64], where: Where, limit: int
@@ -204,7 +204,7 @@ class PostgresWords(WordTables):
 def _inside(
     held: Sequence[NDArray[np.int64]], keep: Callable[[Sequence[int]], AbstractSet[int]], limit: int | None
 ) -> list[ChunkId]:
-    """Return the first chunks that are in all of some lists, and kept."""
+    """Return the first chunks that are in all of some arrays, and that a filter lets through."""
     ids: list[int] = reduce(partial(np.intersect1d, assume_unique=True), held).tolist()
     found: list[int] = []
     for at in range(0, len(ids), _BATCH):
@@ -216,9 +216,12 @@ def _inside(
     return [ChunkId(each) for each in found[:limit]]
 
 
-def _is_one_of(term: str, group: Sequence[str]) -> bool:
-    """Return True if a term is in a group, or begins with what one in it has before its star."""
-    return any(term.startswith(each[:-1]) if each.endswith("*") else term == each for each in group)
+def _matching(group: Sequence[str], held: Mapping[str, Postings]) -> Sequence[str]:
+    """Return the terms that are in a group, or begin with what one in it has before its star."""
+    begun = tuple(each[:-1] for each in group if each.endswith("*"))
+    if begun:
+        return [term for term in held if term in group or term.startswith(begun)]
+    return [term for term in dict.fromkeys(group) if term in held]
 
 
 def _columns(keys: Iterable[Key]) -> tuple[list[int], list[int]]:

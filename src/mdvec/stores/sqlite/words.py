@@ -31,7 +31,7 @@ _INSIDE = "AND +rowid IN (SELECT value FROM json_each(?))"
 
 _FREQUENCIES = "SELECT t.term, t.doc FROM json_each(?) j CROSS JOIN chunks_terms t ON t.term = j.value"
 
-# The parts of one statement.
+# The most parts of one statement.
 _MAX_UNITED = 100
 
 _FIRST_BATCH_FACTOR = 4
@@ -74,9 +74,8 @@ class SqliteWords(WordTables):
             every = (f"SELECT {start + at}, * FROM ({one})" for at in range(len(part)))  # noqa: S608
             matches = (" AND ".join(f"({_any_of(group, begun=True)})" for group in each) for each in part)
             arguments = [(match, *inside, -1 if limit is None else limit) for match in matches]
-            for at, chunk in self.tables.connection.execute(
-                " UNION ALL ".join(every), [*itertools.chain(*arguments)]
-            ):
+            sql = " UNION ALL ".join(every)
+            for at, chunk in self.tables.connection.execute(sql, [*itertools.chain(*arguments)]):
                 found[at].append(ChunkId(chunk))
         return found
 
