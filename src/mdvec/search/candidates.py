@@ -1,4 +1,4 @@
-"""The candidates of a search, with all that is known about each of them, as arrays in one order."""
+"""The evidence of a search: what needs no vector, and all that is known about each candidate."""
 
 from __future__ import annotations
 
@@ -7,11 +7,25 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from mdvec.search.exact import Exact
+from mdvec.search.words import Words
 from mdvec.stores.records import ChunkPlace
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+class Lexical(Struct, frozen=True):
+    """The evidence that needs no vector.
+
+    Attributes:
+        words: That of the words of the query.
+        exact: The passages that the query names.
+    """
+
+    words: Words = Words()
+    exact: Exact = Exact()
 
 
 class Candidates(Struct, frozen=True):

@@ -39,9 +39,11 @@ NEIGHBOUR_SHARE = 0.2
 ORDINARY_SHARE = 0.3
 """The share of its similarity to unrelated passages that an other-language chunk loses."""
 
-# The candidates are the ``depth`` chunks with the nearest texts, and up to ``depth`` chunks of the documents
-# with the nearest names: one document for so many of them.
-_RANKS_PER_NAME = 4
+# The candidates are the ``depth`` chunks with the nearest texts, and chunks of the documents with the nearest
+# names: one document for so many of the depth, and on average so many chunks of each. More find nothing that
+# texts and words have not found.
+_DEPTH_PER_NAME = 16
+_CHUNKS_PER_NAME = 4
 
 # If fewer chunks of the sample are in the query's language, all of it counts.
 _MIN_SAMPLE = 16
@@ -104,10 +106,10 @@ def find_by_meaning(
         inside = where if is_everywhere else replace(where, collections=space.collections)
         with run.current().step("dense") as details:
             texts = view.vectors.nearest(VectorKind.TEXT, space.id, space.vector, inside, depth)
-            names = view.vectors.nearest(
-                VectorKind.NAME, space.id, space.vector, inside, depth // _RANKS_PER_NAME
-            )
-            named = view.chunks.places_in([document for document, _ in names], inside, depth)
+            most = depth // _DEPTH_PER_NAME
+            names = view.vectors.nearest(VectorKind.NAME, space.id, space.vector, inside, most)
+            documents = [document for document, _ in names]
+            named = view.chunks.places_in(documents, inside, _CHUNKS_PER_NAME * most)
             details.update(texts=len(texts), named=len(named))
         found.append([*dict.fromkeys([*(chunk for chunk, _ in texts), *(place.id for place in named)])])
     return found

@@ -28,8 +28,8 @@ from mdvec.search.advice import (
     too_long,
     unmatched,
 )
-from mdvec.search.candidates import Candidates
-from mdvec.search.exact import Exact, find_exact
+from mdvec.search.candidates import Candidates, Lexical
+from mdvec.search.exact import find_exact
 from mdvec.search.families import folded, without_titles
 from mdvec.search.filters import clean, narrowed, unfound, without_document
 from mdvec.search.fusion import fuse, with_feedback
@@ -47,7 +47,7 @@ from mdvec.search.passages import (
 from mdvec.search.probability import level_of, probabilities
 from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_word
 from mdvec.search.reranking import Reranked, rerank, total_of
-from mdvec.search.words import SAMPLE_CHUNKS, Words, find_by_words
+from mdvec.search.words import SAMPLE_CHUNKS, find_by_words
 from mdvec.stores.interface import View
 from mdvec.text.terms import is_unspaced_query
 from mdvec.types.hit import Confidence, Correction, Reranking, SearchResult
@@ -292,18 +292,17 @@ def find(
     else:
         is_known = partial(is_known_word, searched=searched)
         meant = [interpret(each, where, view, is_known) for each in texts]
-    # 3. Embed it in each space, and look for its words meanwhile.
+    # 3. Embed it in each space. Meanwhile, find what has its words, and 4. the passages that it names.
     typed = [each.typed if each.text else "" for each in meant]
     depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * query.limit)
     with embedding(typed, query.mode, searched, view) as wait_for_vectors:
-        finders = [_words_finder(query.mode, each, searched, view) for each in meant]
-        words = [find_words(depth) for find_words in finders]
+        lexical = [find_lexical(query.mode, each, searched, view, depth) for each in meant]
         vectors = wait_for_vectors()
-    # 4. to 12. Find the passages that answer. Without words there is nothing to rank: list the documents.
+    # 5. to 12. Find the passages that answer. Without words there is nothing to rank: list the documents.
     answers: list[Answers] = []
-    for each, spaces, own_words, find_words in zip(meant, vectors.spaces, words, finders, strict=True):
+    for each, spaces, own in zip(meant, vectors.spaces, lexical, strict=True):
         if each.text:
-            answers.append(answer(query, each, spaces, own_words, find_words, depth, reranker, view))
+            answers.append(answer(query, each, spaces, own, searched, view, depth, reranker))
         else:
             answers.append(_newest(query, each, view))
     # 13. Merge what several queries found, and show the text of the first passages.
@@ -335,11 +334,11 @@ def answer(
     query: SearchQuery,
     meant: Interpretation,
     spaces: Sequence[QuerySpace],
-    words: Words,
-    find_words: Callable[[int], Words],
+    lexical: Lexical,
+    searched: Sequence[SearchedCollection],
+    view: View,
     depth: int,
     reranker: ConfiguredReranker | None,
-    view: View,
 ) -> Answers:
     """Find the passages that answer one query.
 
@@ -347,16 +346,16 @@ def answer(
         query: The limits.
         meant: What to search for; its text is not empty.
         spaces: It in each space.
-        words: The evidence of its words, to a depth.
-        find_words: Finds more of it.
+        lexical: The evidence that needs no vector, to a depth.
+        searched: The collections, each with its model.
+        view: The snapshot.
         depth: The depth.
         reranker: Orders the first passages; None for none.
-        view: The snapshot.
     """
     first_depth = depth
-    # 4. to 8. Rank candidates, deeper if one long document fills the first ones.
+    # 5. to 8. Rank candidates, deeper if one long document fills the first ones.
     while True:
-        ranking = rank(meant, words, spaces, view, depth)
+        ranking = rank(meant, lexical, spaces, view, depth)
         if not query.all_similar:
             # 9. Fold like texts, unless a value in the query names them.
             ranked, similar = folded(ranking.ranked, ranking.candidates.named)
@@ -368,9 +367,9 @@ def answer(
         if ranking.is_complete or enough:
             break
         depth *= _DEPTH_GROWTH
-        words = find_words(depth)
+        lexical = find_lexical(query.mode, meant, searched, view, depth)
     # 11. Estimate for each passage how probably it answers, and leave out those that hardly do.
-    probable = probabilities(passages, ranking.candidates, words)
+    probable = probabilities(passages, ranking.candidates, lexical.words)
     least = [*accumulate(probable, min)]
     is_sure = not query.min_score or not probable or level_of(probable[0]) is not Confidence.NONE
     scored = [
@@ -399,27 +398,37 @@ def answer(
     )
 
 
+def find_lexical(
+    mode: SearchMode, meant: Interpretation, searched: Sequence[SearchedCollection], view: View, depth: int
+) -> Lexical:
+    """Find what has the words of a query, to a depth, and what the query names."""
+    if mode is SearchMode.DENSE or not meant.text:
+        return Lexical()
+    spaces = dict.fromkeys(each.space_id for each in searched if each.space_id is not None)
+    sample = [place.id for space in spaces for place in view.vectors.sample(space, SAMPLE_CHUNKS)]
+    words = find_by_words(meant.text, view, where=meant.where, limit=depth, sample=sample)
+    if not words.max_score or meant.is_document:
+        return Lexical(words)
+    return Lexical(words, find_exact(meant.typed, words, meant.where, view))
+
+
 def rank(
-    meant: Interpretation, words: Words, spaces: Sequence[QuerySpace], view: View, depth: int
+    meant: Interpretation, lexical: Lexical, spaces: Sequence[QuerySpace], view: View, depth: int
 ) -> Ranking:
     """Rank the candidates of a query.
 
     Args:
         meant: The query; its text is not empty.
-        words: The evidence of words.
+        lexical: The evidence that needs no vector.
         spaces: The query in each space; chunks of other collections are found by words only.
         view: The snapshot.
         depth: How many candidates to take from words and from each space.
     """
     import numpy as np
 
-    where = meant.where
-    # 4. Find the passages that the query, as it was typed, names.
-    exact = Exact()
-    if words.max_score and not meant.is_document:
-        exact = find_exact(meant.typed, words, where, view)
+    words, exact = lexical.words, lexical.exact
     # 5. Find candidates by meaning.
-    near = find_by_meaning(spaces, view, where=where, depth=depth)
+    near = find_by_meaning(spaces, view, where=meant.where, depth=depth)
     # 6. Collect all that is known about each candidate.
     by_words = {*words.scores, *exact.whole, *exact.parts}
     ids = by_words.union(*near)
@@ -457,17 +466,6 @@ def rank(
     ]
     complete = len(words.scores) < depth and all(len(each) < depth for each in near)
     return Ranking(ranked, candidates, {}, complete)
-
-
-def _words_finder(
-    mode: SearchMode, meant: Interpretation, searched: Sequence[SearchedCollection], view: View
-) -> Callable[[int], Words]:
-    """Return the search by words to a depth."""
-    if mode is SearchMode.DENSE or not meant.text:
-        return lambda _: Words()
-    spaces = dict.fromkeys(each.space_id for each in searched if each.space_id is not None)
-    sample = [place.id for space in spaces for place in view.vectors.sample(space, SAMPLE_CHUNKS)]
-    return lambda depth: find_by_words(meant.text, view, where=meant.where, limit=depth, sample=sample)
 
 
 def _newest(query: SearchQuery, meant: Interpretation, view: View) -> Answers:
