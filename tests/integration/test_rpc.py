@@ -254,6 +254,20 @@ def test_sections_of_files_are_read_but_not_deleted(
     assert program.call("getStats")["totalDocuments"] == 1
 
 
+@pytest.mark.parametrize("value", ["x", '[[0, 3, "a", "", "Forged", 0, "", 1, null, 0, false, "", 0, 0]]'])
+def test_a_property_of_a_note_makes_no_sections(
+    program: Program, notes: Path, workspace: Workspace, value: str
+) -> None:
+    """A note may have a property of the name under which written sections are stored."""
+    (notes / "tea.md").write_text(f"---\nmdvec-sections: '{value}'\n---\n# Tea\n\nGreen.\n", "utf-8")
+    workspace.add_collection("notes", "Notes", str(notes))
+    workspace.import_collection("notes")
+    assert program.call("markDirty", documentPath="tea.md") == {"marked": 1}
+    [section] = program.call("getSectionsByPath", documentPath="tea.md")["sections"]
+    [found] = program.call("search", query="green tea")["results"]
+    assert section["heading"] == found["heading"] == "Tea"
+
+
 def test_the_collection_that_is_written_to_is_chosen(program: Program, workspace: Workspace) -> None:
     """One is used, several have to be named, and one of files is refused."""
     workspace.add_collection("mine", "Mine", "push:")

@@ -19,7 +19,6 @@ from mdvec.text.tokens import estimate_token_count
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
 from mdvec.types.hit import SearchResult
-from mdvec.types.ids import CollectionId
 from mdvec.types.query import Where
 from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.types.section import FoundSection, IndexedSection, SectionTotals
@@ -73,7 +72,7 @@ class Sections:
         with self._collections.store().write() as writer:
             by_path = sorted(filled, key=lambda each: each.document_path)
             for path, added in groupby(by_path, key=lambda each: each.document_path):
-                _write(place.id, path, list(added), writer)
+                _write(place, path, list(added), writer)
             writer.collections.change(place.id, lambda now: replace(now, last_indexed_ms=written_ms))
         self._embed_behind(place.name).join(wait_s)
         return [each.id for each in filled]
@@ -102,16 +101,16 @@ class Sections:
 
     def mark_dirty(self, path: str) -> int:
         """Mark a document as changed since it was indexed, and return the number of its sections."""
-        from mdvec.indexing.pushed import pushed_record, pushed_sections
+        from mdvec.indexing.pushed import pushed_record
 
         marked = 0
         with self._collections.store().write() as writer:
             for place, document in self._documents_at(path, writer):
-                if not document.dirty and (written := pushed_sections(document)):
+                if not document.dirty and (written := _written(document, place)):
                     # A vector index follows new rows alone, and its readers see the mark.
                     writer.documents.put(place.id, [pushed_record(document.path, written)])
                 writer.documents.mark_dirty(place.id, [document.path])
-                marked += len(_sections_of(document, writer))
+                marked += len(_sections_of(document, place, writer))
         return marked
 
     def resume(self) -> None:
@@ -128,8 +127,8 @@ class Sections:
         with self._collections.read() as view:
             return [
                 section
-                for _, document in self._documents_at(path, view)
-                for section in _sections_of(document, view)
+                for place, document in self._documents_at(path, view)
+                for section in _sections_of(document, place, view)
             ]
 
     def dirty(self, limit: int) -> list[IndexedSection]:
@@ -140,7 +139,7 @@ class Sections:
                 for path in view.documents.dirty(place.id, _MAX_DIRTY):
                     document = view.documents.find(place.id, path)
                     if document is not None:
-                        found += _sections_of(document, view)
+                        found += _sections_of(document, place, view)
         found.sort(key=lambda each: (each.created_at_ms, each.document_path, each.order))
         return found[:limit]
 
@@ -165,8 +164,9 @@ class Sections:
         found: list[FoundSection] = []
         with self._collections.read() as view:
             for hit in result.hits:
-                document = view.documents.find(self._collections.named(hit.collection, view).id, hit.path)
-                sections = () if document is None else _sections_of(document, view)
+                place = self._collections.named(hit.collection, view)
+                document = view.documents.find(place.id, hit.path)
+                sections = () if document is None else _sections_of(document, place, view)
                 if hit.chunk_index < len(sections):  # else it was deleted meanwhile
                     section = sections[hit.chunk_index]
                     found.append(FoundSection(section, hit.score, hit.similarity))
@@ -227,18 +227,18 @@ class Sections:
         return made
 
 
-def _write(collection_id: CollectionId, path: str, added: Sequence[IndexedSection], writer: Writer) -> None:
+def _write(place: Collection, path: str, added: Sequence[IndexedSection], writer: Writer) -> None:
     from mdvec.indexing.pushed import pushed_record  # what makes terms is not needed to read
 
-    stored = writer.documents.find(collection_id, path)
-    sections = {} if stored is None else {each.id: each for each in _sections_of(stored, writer)}
+    stored = writer.documents.find(place.id, path)
+    sections = {} if stored is None else {each.id: each for each in _sections_of(stored, place, writer)}
     for each in added:
         before = sections.get(each.id)
         created_at_ms = each.created_at_ms if before is None else before.created_at_ms
         sections[each.id] = replace(each, created_at_ms=created_at_ms)
-    writer.documents.put(collection_id, [pushed_record(path, [*sections.values()])])
+    writer.documents.put(place.id, [pushed_record(path, [*sections.values()])])
     if any(each.is_dirty for each in added):
-        writer.documents.mark_dirty(collection_id, [path])
+        writer.documents.mark_dirty(place.id, [path])
 
 
 def _filled(section: IndexedSection, written_ms: int) -> IndexedSection:
@@ -262,13 +262,11 @@ def _filled(section: IndexedSection, written_ms: int) -> IndexedSection:
     )
 
 
-def _sections_of(document: StoredDocument, view: View) -> tuple[IndexedSection, ...]:
+def _sections_of(document: StoredDocument, place: Collection, view: View) -> tuple[IndexedSection, ...]:
     """Return the sections of a document: as a client wrote them, or its chunks."""
-    from mdvec.indexing.pushed import pushed_sections
-
-    pushed = pushed_sections(document)
-    if pushed is not None:
-        return pushed
+    written = _written(document, place)
+    if written is not None:
+        return written
     chunks = view.chunks.of_document(document.id)
     return tuple(
         IndexedSection(
@@ -287,3 +285,10 @@ def _sections_of(document: StoredDocument, view: View) -> tuple[IndexedSection, 
         )
         for chunk in chunks
     )
+
+
+def _written(document: StoredDocument, place: Collection) -> tuple[IndexedSection, ...] | None:
+    """Return the sections of a document as a client wrote them; None for a document of another source."""
+    from mdvec.indexing.pushed import pushed_sections
+
+    return pushed_sections(document) if place.source.kind == PUSH else None
