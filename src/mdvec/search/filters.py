@@ -82,12 +82,15 @@ def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
         for each in given
         if len(each) > MAX_QUERY_CHARS
     )
-    _check_range("limit", query.limit, 1, MAX_LIMIT)
-    _check_range("per_document", query.per_document, 1, MAX_LIMIT)
-    _check_range("expand_tokens", query.expand_tokens, 1, None)
-    _check_range("max_tokens", query.max_tokens, 1, None)
+    check_range("limit", query.limit, 1, MAX_LIMIT)
+    check_range("per_document", query.per_document, 1, MAX_LIMIT)
+    check_range("expand_tokens", query.expand_tokens, 1, None)
+    check_range("max_tokens", query.max_tokens, 1, None)
     if query.threshold is not None and not -1.0 <= query.threshold <= 1.0:
         msg = f"threshold is a cosine similarity from -1 to 1, not {query.threshold}"
+        raise UsageError(msg)
+    if not 0.0 <= query.min_score <= 1.0:
+        msg = f"min_score is a probability from 0 to 1, not {query.min_score}"
         raise UsageError(msg)
     # All passages of a document are the same when it is shown whole.
     per_document = 1 if query.expand is Expansion.DOCUMENT else query.per_document
@@ -96,7 +99,12 @@ def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
     return cleaned, warnings
 
 
-def _check_range(name: str, value: int | None, least: int, most: int | None) -> None:
+def check_range(name: str, value: int | None, least: int, most: int | None) -> None:
+    """Check a number; None is in every range.
+
+    Raises:
+        UsageError: If it is out of its range.
+    """
     if value is None:
         return
     if value < least or (most is not None and value > most):
@@ -135,15 +143,18 @@ def clean_filters(filters: Filters) -> Filters:
         UsageError: If nothing can meet one of them.
     """
     since_ns, until_ns = filters.updated_since_ns, filters.updated_until_ns
-    _check_range("updated_since_ns", since_ns, 0, _MAX_NS)
-    _check_range("updated_until_ns", until_ns, 0, _MAX_NS)
+    check_range("updated_since_ns", since_ns, 0, _MAX_NS)
+    check_range("updated_until_ns", until_ns, 0, _MAX_NS)
     if since_ns is not None and until_ns is not None and until_ns <= since_ns:
         msg = "updated-until is not later than updated-since"
         raise UsageError(msg, hint="Give the earlier time to updated-since.")
-    for condition in filters.properties:
+    properties = tuple(
+        replace(each, key=spelled(each.key), value=spelled(each.value)) for each in filters.properties
+    )
+    for condition in properties:
         _check_condition(condition)
     for depth in filters.depths:
-        _check_range("depth", depth, 0, MAX_DEPTH)
+        check_range("depth", depth, 0, MAX_DEPTH)
     named = (part for tag in filters.tags for part in _COMMA.split(spelled(tag)))
     tags = tuple(tag.strip().lstrip("#＃").removesuffix("/*").strip("/") for tag in named)
     if len(tags) > MAX_TAGS:
@@ -154,6 +165,7 @@ def clean_filters(filters: Filters) -> Filters:
         raise UsageError(msg)
     return replace(
         filters,
+        properties=properties,
         tags=tags,
         path=folder_or_glob(spelled(filters.path or "")) or None,
         # Some clients write the wildcard of SQL.

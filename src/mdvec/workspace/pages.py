@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from mdvec.documents.links import text_first
 from mdvec.documents.properties import updated_ns
 from mdvec.errors import DocumentNotFoundError
-from mdvec.search.filters import clean_filters, narrowed, unmet
+from mdvec.search.filters import check_range, clean_filters, narrowed, unmet
 from mdvec.search.hits import entry_of, file_of, is_stale, place_with_words
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
@@ -357,8 +357,9 @@ class Browse:
         Raises:
             CollectionNotFoundError: If a collection does not exist.
             DocumentNotFoundError: If it filters by links to a document that is not there.
-            UsageError: If a condition cannot be met by anything.
+            UsageError: If a condition cannot be met by anything, or the limit is not positive.
         """
+        check_range("limit", limit, 1, None)
         with self._collections.read() as view:
             _, where = self._meant(filters, collections, view)
             found = view.documents.newest(where, limit=limit)

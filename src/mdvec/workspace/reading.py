@@ -16,6 +16,7 @@ from mdvec.search.link_graph import link_graph
 from mdvec.search.references import Reference, backlinks_of, find_reference, look_of, without_brackets
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
+from mdvec.text.folding import spelled
 from mdvec.text.links import link_key, link_state, resolve
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.collection import Collection
@@ -37,7 +38,8 @@ def page_of_documents(
     places: Sequence[Collection], view: View, *, after: tuple[str, str] | None, prefix: str, limit: int
 ) -> list[ListedDocument]:
     """Return a page of documents; see :meth:`mdvec.workspace.Workspace.documents`."""
-    last_collection, last_path = after or ("", "")
+    last_collection, last_path = map(spelled, after or ("", ""))
+    prefix = spelled(prefix)
     page: list[ListedDocument] = []
     for place in places:
         if place.name >= last_collection and len(page) < limit:

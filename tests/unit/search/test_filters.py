@@ -7,7 +7,7 @@ import pytest
 from mdvec.errors import InvalidQueryError, UsageError
 from mdvec.search.filters import MAX_QUERY_CHARS, clean
 from mdvec.text.globs import compile_glob
-from mdvec.types.query import Filters, SearchMode, SearchQuery
+from mdvec.types.query import Comparison, Filters, PropertyCondition, SearchMode, SearchQuery
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t", "\x00", "\u3000"])
@@ -53,6 +53,8 @@ def test_a_huge_query_is_cut_with_a_warning() -> None:
         (SearchQuery("a", max_tokens=0), "max_tokens"),
         (SearchQuery("a", threshold=1.5), "threshold"),
         (SearchQuery("a", threshold=float("nan")), "threshold"),
+        (SearchQuery("a", min_score=2), "min_score"),
+        (SearchQuery("a", min_score=float("nan")), "min_score"),
         (SearchQuery("a", filters=Filters(depths=(4,))), "depth"),
         (SearchQuery("a", filters=Filters(updated_since_ns=-1)), "updated_since_ns"),
         (SearchQuery("a", filters=Filters(updated_since_ns=2**63)), "updated_since_ns"),
@@ -81,11 +83,22 @@ def test_a_prefix_may_be_written_as_in_sql() -> None:
 
 def test_bytes_that_are_not_utf8_are_spelled() -> None:
     """A query and its filters hold nothing that a store cannot hold, spelled as in the paths of documents."""
-    asked = Filters(tags=("\udcff",), path="\udcff*.md", alias_prefix="\udcff", linked_to="\udcff")
+    condition = PropertyCondition("\udcff", Comparison.EQUAL, "\udcff")
+    asked = Filters(
+        tags=("\udcff",),
+        path="\udcff*.md",
+        alias_prefix="\udcff",
+        linked_to="\udcff",
+        properties=(condition,),
+    )
     cleaned, _ = clean(SearchQuery("a\udcffb", filters=asked))
     assert cleaned.text == r"a\xffb"
     assert cleaned.filters == Filters(
-        tags=(r"\xff",), path=r"\xff*.md", alias_prefix=r"\xff", linked_to=r"\xff"
+        tags=(r"\xff",),
+        path=r"\xff*.md",
+        alias_prefix=r"\xff",
+        linked_to=r"\xff",
+        properties=(PropertyCondition(r"\xff", Comparison.EQUAL, r"\xff"),),
     )
 
 
