@@ -11,8 +11,6 @@ from mdvec.embedding.remote.remote_reranker import RemoteReranker
 from mdvec.errors import ConfigError
 from mdvec.settings import declares
 
-_TEI_ADDRESS = "http://localhost:8080"
-
 
 def _service(
     provider: str,
@@ -20,6 +18,8 @@ def _service(
     address: str,
     variable: str = "",
     known_models: tuple[str, ...] = (),
+    only_model: str = "",
+    texts_field: str = "documents",
     **more: object,
 ) -> RerankerFactory:
     """Return the factory for a service.
@@ -30,6 +30,8 @@ def _service(
         address: Its usual address; a server elsewhere gets no key but one that is named for it.
         variable: The variable that holds its key; empty if it needs none.
         known_models: Its models, the default one first; empty for a server that has the user's own.
+        only_model: The name in messages of the one model of a server that takes no name; else empty.
+        texts_field: The field of a request that holds the texts.
         more: Further fields of each request.
     """
 
@@ -38,7 +40,7 @@ def _service(
         chosen = RerankServiceSettings(**settings)
         base_url = chosen.address(address)
         is_own = bool(variable) and urlsplit(base_url).hostname == urlsplit(address).hostname
-        chosen_model = model or (known_models[0] if is_own else "")
+        chosen_model = model or only_model or (known_models[0] if is_own else "")
         if not chosen_model:
             msg = f"the reranker {provider!r} needs the name of a model"
             raise ConfigError(msg, hint=f"Give the name that the server uses: {provider}:MODEL.")
@@ -51,23 +53,12 @@ def _service(
             known_models=known_models if is_own else (),
             stage="rerank",
         )
-        options = {"model": chosen_model, **more}
-        return RemoteReranker(Connection(endpoint, base_url), timeout_s=timeout_s, options=options)
+        options = more if only_model else {"model": chosen_model, **more}
+        return RemoteReranker(
+            Connection(endpoint, base_url), timeout_s=timeout_s, texts_field=texts_field, options=options
+        )
 
     return make
-
-
-@declares(RerankServiceSettings)
-def make_tei(*, model: str, timeout_s: float, threads: int | None, **settings: Any) -> RemoteReranker:  # noqa: ARG001
-    """Make a reranker that uses Text Embeddings Inference; a server has one model and takes no name."""
-    chosen = RerankServiceSettings(**settings)
-    base_url = chosen.address(_TEI_ADDRESS)
-    variables = (chosen.api_key_env,) if chosen.api_key_env else ()
-    key = ApiKey(f"the server at {urlsplit(base_url).netloc}", variables)
-    endpoint = Endpoint(provider="tei", key=key, model=model or "tei", stage="rerank")
-    return RemoteReranker(
-        Connection(endpoint, base_url), timeout_s=timeout_s, texts_field="texts", options={"truncate": True}
-    )
 
 
 make_cohere = _service(
@@ -86,3 +77,11 @@ make_jina = _service(
     return_documents=False,
 )
 make_vllm = _service("vllm", "vLLM", "http://localhost:8000/v1")
+make_tei = _service(
+    "tei",
+    "Text Embeddings Inference",
+    "http://localhost:8080",
+    only_model="tei",
+    texts_field="texts",
+    truncate=True,
+)

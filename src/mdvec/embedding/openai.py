@@ -25,7 +25,7 @@ from mdvec.embedding.remote.remote_embedder import RemoteEmbedder
 from mdvec.embedding.windows import Window
 from mdvec.errors import ConfigError
 from mdvec.net.response import Response
-from mdvec.settings import Address, Count, Seconds, SettingsSection, Text, VariableName, declares
+from mdvec.settings import Count, Seconds, Text, declares
 from mdvec.text.tokens import estimate_token_count
 
 OPENAI_ADDRESS = "https://api.openai.com/v1"
@@ -144,26 +144,6 @@ class OpenAiSettings(ServiceSettings, frozen=True, kw_only=True):
     send_dimensions: bool | None = None
 
 
-class LocalServerSettings(SettingsSection, frozen=True, kw_only=True):
-    """``[embedding.ollama]`` and its like; as in ``[embedding.openai]``, which has more settings.
-
-    Attributes:
-        api_key_env: The variable that holds the key; None to send none.
-        base_url: Where the server is; None for its usual address.
-        timeout_s: How long it may be silent, in seconds; a model may have to be loaded first.
-        query_prefix: Put before queries.
-        document_prefix: Put before passages.
-        max_tokens: Most tokens of a text that the model reads; None for what is known of it.
-    """
-
-    api_key_env: VariableName | None = None
-    base_url: Address | None = None
-    timeout_s: Seconds = 120.0
-    query_prefix: Text = ""
-    document_prefix: Text = ""
-    max_tokens: Count | None = None
-
-
 @declares(OpenAiSettings)
 def make_openai(
     *,
@@ -226,7 +206,7 @@ def make_openai(
 def _server(provider: str, address: str) -> EmbedderFactory:
     """Return the factory for a server on this machine; see :func:`make_openai`."""
 
-    @declares(LocalServerSettings)
+    @declares(OpenAiSettings)
     def make(
         *, model: str = "", dimension: int | None = None, runtime: Runtime, **settings: Any
     ) -> RemoteEmbedder:

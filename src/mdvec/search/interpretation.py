@@ -63,7 +63,7 @@ def interpret(query: str, where: Where, view: View, is_word: Callable[[str], boo
         query: The query as typed.
         where: Which chunks the filters allow.
         view: The snapshot.
-        is_word: Returns True for a word that is surely none mistyped.
+        is_word: Returns True for a word that is certainly not mistyped.
     """
     parsed = parse_query(query)
     typed = parsed.text

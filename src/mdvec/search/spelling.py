@@ -78,7 +78,7 @@ def check_spelling(
         texts: The query without its operators; quoted phrases are not corrected.
         where: Only its collections are used.
         view: The snapshot.
-        is_word: Returns True for a word that is surely none mistyped, whatever the documents hold.
+        is_word: Returns True for a word that is certainly not mistyped, whatever the documents hold.
     """
     inside = Where(where.collections)
     words = list(dict.fromkeys(word for text in texts for word in _words(text)))

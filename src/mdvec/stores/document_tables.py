@@ -101,7 +101,7 @@ class DocumentTables(NarrowedPart, DocumentWriter):
         """Complete the rows of new documents."""
 
     def _revive(self) -> None:
-        """Note that documents are superseded no more; does nothing, unless an adapter does."""
+        """Note that documents are no longer superseded; does nothing, unless an adapter does."""
 
     def _merge_words(self) -> None:
         """Put the index of words in order after an import; does nothing, unless an adapter does."""

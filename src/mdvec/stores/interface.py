@@ -259,7 +259,7 @@ class Store(Protocol):
         """
 
     def make_vector_indexes(self) -> None:
-        """Make the missing ones of the indexes that the store itself searches.
+        """Create the missing ones among the indexes that the store itself searches.
 
         Raises:
             StoreError: If they cannot be made.

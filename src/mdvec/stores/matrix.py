@@ -71,7 +71,7 @@ def rows_of(stored: Sequence[bytes], dtype: str, dimension: int) -> NDArray[np.f
     """Return vectors from a database as rows of a matrix, shape (n, dim).
 
     Raises:
-        DamagedDatabaseError: If one contains something that is no number.
+        DamagedDatabaseError: If one contains NaN or infinity.
     """
     rows = np.frombuffer(b"".join(stored), dtype).astype(np.float16, copy=False)
     if ((rows.view(np.uint16) & _EXPONENT) == _EXPONENT).any():  # much faster than isfinite
@@ -91,7 +91,7 @@ def widened(rows: NDArray[np.float16]) -> Floats:
 
 
 def _multiplied(rows: NDArray[Any], query: NDArray[Any]) -> Floats:
-    if not len(rows):  # which it refuses
+    if not len(rows):  # numkong refuses an empty array
         return np.empty(0, np.float32)
     # Asking cdist itself for float32 makes it 30 times slower, and its threads none faster (numkong 7.8).
     return np.asarray(numkong.cdist(query[np.newaxis], rows, metric="dot"), np.float32).reshape(-1)

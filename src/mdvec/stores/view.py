@@ -136,7 +136,7 @@ class WordView(Protocol):
     """Searches by words."""
 
     def holds_few(self, where: Where) -> bool:
-        """Return True if at most ``records.FEW_CHUNKS`` chunks are inside, few enough to check each."""
+        """Return True if at most ``records.FEW_CHUNKS`` chunks are inside, few enough to check one by one."""
 
     def frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
         """Return the document frequencies of terms, as :meth:`bm25` uses them."""

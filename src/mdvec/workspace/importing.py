@@ -268,6 +268,7 @@ class BackgroundImport:
     Attributes:
         latest: The current step, the units done of it, their number (0 when unknown), and more for people;
             None before the first step.
+        running: Whether it is at work.
         error: What ended it early; None while it runs, and when it ended well or was cancelled.
         started_at: When it began last, on the clock of ``time.monotonic``.
     """
@@ -277,7 +278,7 @@ class BackgroundImport:
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
         self._run = run.Run()
-        self._working = self._again = False
+        self.running = self._again = False
         self.latest: tuple[run.Stage, int, int, str] | None = None
         self._warnings: tuple[str, ...] = ()
         self.error: Exception | None = None
@@ -288,23 +289,13 @@ class BackgroundImport:
         """True if it was ever started."""
         return self._thread is not None
 
-    @property
-    def running(self) -> bool:
-        """True if it is at work."""
-        return self._working
-
-    @property
-    def cancelled(self) -> bool:
-        """True if :meth:`cancel` was called."""
-        return self._run.cancelled
-
     def start(self) -> None:
-        """Begin; what is at work already begins once more when it has ended, for what is new since."""
+        """Start it; if it is already running, it runs once more afterwards, for what is new since."""
         with self._guard:
             self._again = True
-            if self._working:
+            if self.running:
                 return
-            self._working = True
+            self.running = True
             self.error = self.latest = None
             self.started_at = time.monotonic()
             self._run = run.Run(self._note, run.current().on_step)
@@ -344,7 +335,7 @@ class BackgroundImport:
         while True:
             with self._guard:
                 if not self._again or self._run.cancelled:
-                    self._working = False
+                    self.running = False
                     return
                 self._again = False
             try:

@@ -45,8 +45,8 @@ class _Response(Struct, frozen=True):
 class RemoteReranker(Reranker):
     """Requests scores from a service; see :class:`mdvec.embedding.interface.Reranker`.
 
-    Making one sends nothing and reads no key. Threads may share it. A request is sent once: a person waits,
-    and has the order without it.
+    Making one sends nothing and reads no key. Threads may share it. A request is sent once: a person is
+    waiting, and has the order by evidence anyway.
     """
 
     def __init__(

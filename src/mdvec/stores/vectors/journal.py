@@ -137,7 +137,7 @@ class SpaceJournal(Struct, frozen=True):
         applied, now = _decode(mark), self.now
         if applied is None or applied.store != now.store:
             return Progress.LOST
-        # A backup was put back when the mark is of a later version than the store has.
+        # A mark of a later version than the store has means that a backup was restored.
         is_later = applied.version > now.version
         if is_later and applied.version > self.current_version():
             return Progress.LOST
