@@ -43,6 +43,7 @@ _MAX_HOLDERS = 400
 # Lines of frontmatter: a key with a value, or an item of a list.
 _PROPERTY = re.compile(r"^(?:(?P<key>[^\W\d_][\w -]*):|[ \t]*-)[ \t]*(?P<value>[^\n]+)$", re.MULTILINE)
 _LINK_MARKS = re.compile(r"[\[\]\"']")
+_INITIALS = re.compile(r"\b(?:[a-z] )+(?=[a-z]{2})")
 _HAN_NAME = re.compile(r"[\u3005\u4e00-\u9fff]{3,}")
 # A letter or digit of a script with spaces: Japanese may follow a number without one.
 _LETTER = rf"[^\W{UNSPACED}]"
@@ -192,18 +193,22 @@ def _properties(chunks: Sequence[StoredChunk], view: View) -> list[tuple[StoredC
 
 
 def _names_value(text: str, front: str) -> bool:
-    """Return True if a query names a value of a property.
+    """Return True if a query names a value of a property, with or without the initials in a name.
 
     A value of several words, a number or a Japanese name counts; another word, such as a tag, is too common,
     unless the query names its key, too.
     """
     folded = fold_name(text)
+    asked = {folded, _INITIALS.sub("", folded)}
     key = ""
     for found in _PROPERTY.finditer(front):
         key = found["key"] or key
         for value in found["value"].strip("[]").split(","):
             name = fold_name(_LINK_MARKS.sub("", value))
-            if _holds_name(folded, name) and (_is_name(name) or _holds_name(folded, fold_name(key))):
+            held = [
+                each for each in {name, _INITIALS.sub("", name)} if any(_holds_name(q, each) for q in asked)
+            ]
+            if any(map(_is_name, held)) or (held and _holds_name(folded, fold_name(key))):
                 return True
     return False
 

@@ -43,6 +43,7 @@ NOTES: Mapping[str, str] = {
     "Letters/北山書店/delivery.md": "# Delivery\n\nTwelve boxes on Monday.",
     "Letters/boxes.md": "# Boxes\n\nOf cardboard.",
     "film.md": "---\n公開年: 1954\n---\n# 七人の侍\n\n七人の侍が村を守る映画。",
+    "novel.md": "---\nauthor: '[[Ursula K. Le Guin]]'\n---\n# The Dispossessed\n\nA physicist on two worlds.",
     "film 2.md": "---\n公開年: 1961\n---\n# 用心棒\n\n用心棒の映画。19541年。",
 }
 
@@ -97,6 +98,9 @@ def noted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         ("which screws does Part 4 need", set()),
         ("1954年公開の映画", {"film.md"}),
         ("195年公開の映画", set()),
+        ("books by Ursula Le Guin", {"novel.md"}),
+        ("books by Ursula K. Le Guin", {"novel.md"}),
+        ("books by Ursula", set()),
         ("letters", {"Letters/北山書店/delivery.md", "Letters/boxes.md"}),
         ("letters on cardboard", set()),
         ("北山書店の納品", {"Letters/北山書店/delivery.md"}),
