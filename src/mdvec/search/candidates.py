@@ -46,6 +46,7 @@ class Candidates(Struct, frozen=True):
             these were not measured.
         commonness: The chunk's own similarity to unrelated passages, in the same deviations: texts such as
             lists of names are near to every question. NaN where ``above_unrelated`` is.
+        most: The largest probability of any, see :class:`mdvec.search.exact.Exact`.
     """
 
     places: Sequence[ChunkPlace]
@@ -57,3 +58,4 @@ class Candidates(Struct, frozen=True):
     deviations: NDArray[np.float64]
     above_unrelated: NDArray[np.float64]
     commonness: NDArray[np.float64]
+    most: float = 1.0

@@ -7,7 +7,7 @@ for minutes of that month.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TypeAlias
 
@@ -21,6 +21,7 @@ from mdvec.stores.records import ChunkPlace, StoredChunk
 from mdvec.text.dictionary import other_spellings
 from mdvec.text.folding import fold_name, normalise
 from mdvec.text.matches import fold_heading, phrase_finder
+from mdvec.text.moments import ERAS
 from mdvec.text.scripts import HAN, KATAKANA, UNSPACED, holds_unspaced
 from mdvec.text.terms import phrase_terms
 from mdvec.types.ids import ChunkId, DocumentId
@@ -42,6 +43,7 @@ _MAX_HOLDERS = 400
 
 # Lines of frontmatter: a key with a value, or an item of a list.
 _PROPERTY = re.compile(r"^(?:(?P<key>[^\W\d_][\w -]*):|[ \t]*-)[ \t]*(?P<value>[^\n]+)$", re.MULTILINE)
+_HONORIFIC = re.compile("(?<=.)(?:さん|様|さま|氏|くん|君|ちゃん|先生|殿)$")
 _LINK_MARKS = re.compile(r"[\[\]\"']")
 _INITIALS = re.compile(r"\b(?:[a-z] )+(?=[a-z]{2})")
 _HAN_NAME = re.compile(r"[\u3005\u4e00-\u9fff]{3,}")
@@ -49,15 +51,26 @@ _HAN_NAME = re.compile(r"[\u3005\u4e00-\u9fff]{3,}")
 _LETTER = rf"[^\W{UNSPACED}]"
 _MIN_NAME, _MOST_WORDS = 3, 3  # letters of a value, and words of a name such as Ursula Le Guin
 
-# A code, a version, a name of several words or a long number: E142, CVE-2024-1234, read_file, 503.
-_IDENTIFIER = re.compile(
+# A code, a version, a name of several words or the number of a telephone: E142, CVE-2024-1234, read_file.
+_CODE = re.compile(
     r"(?<![\w./-])"
-    r"(?:(?=[\w./-]*[A-Za-z])(?:(?=[\w./-]*\d)|(?=\w{2,}[_.]\w\w))\w+(?:[./-]\w+)*|\d{3,}"
-    rf"|\d+(?:[.,]\d+)*[{HAN}{KATAKANA}]|\d{{1,3}}(?:,\d{{3}})+)"
-    r"(?![\w/-])",
+    r"(?:(?=[\w./-]*[A-Za-z])(?:(?=[\w./-]*\d)|(?=\w{2,}[_.]\w\w))\w+(?:[./-]\w+)*"
+    r"|\d{2,4}(?:-\d{2,4})?-\d{3,4})(?![\w/-])",
+    re.ASCII,
+)
+# Also a long number, and one that is counted in Japanese: 503, 47番, 3時間. Dates and hours of the day are
+# written in many ways.
+_IDENTIFIER = re.compile(
+    rf"{_CODE.pattern}|(?<![\w./-])(?:\d+(?:[.,]\d+)*(?:[時日]間|(?<!\d{{4}})年|(?![年月日時])[{HAN}])|\d{{1,2}}[{KATAKANA}]"
+    rf"|\d{{3,}}(?![{HAN}])|\d{{1,3}}(?:,\d{{3}})+(?![{HAN}]))(?![\w/-])",
     re.ASCII,
 )
 
+# The largest probability where nothing has the date or the long code in the query, and where nothing has a
+# short one.
+_OF_ANOTHER, _WITHOUT_CODE = 0.2, 0.6
+_MANY_DIGITS = 3
+_MOST_TYPED = 10
 
 _Named: TypeAlias = ChunkPlace | StoredChunk
 
@@ -70,14 +83,19 @@ _WRITTEN = tuple(rf"(?:{month}|{short}\.?)" for month, short in zip(_MONTHS, _SH
 _NAME = f"(?P<name>{'|'.join(_WRITTEN)})"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?!\d)"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
+_ERA = r"(?P<era>令和|平成|昭和)\s*(?P<year>\d{1,2}|元)"
 _ANY_YEAR = r"[12]\d{3}"
+_MONTH_DAY = r"(?P<month>\d{1,2})/(?P<day>\d{1,2})"
+_MOST_PARTS = 4  # of a fraction such as 3/4, which is no day of March
 # A day with or without its year, or a month with its year.
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
+        rf"{_ERA}\s*年\s*(?P<month>\d{{1,2}})\s*月(?:\s*{_DAY}\s*日)?",
         rf"(?<!\d){_YEAR}[-/](?P<month>\d{{1,2}})(?:[-/]{_DAY})?(?![\d.])",
         rf"(?:(?<!\d){_YEAR}\s*年\s*)?(?<!\d)(?P<month>\d{{1,2}})\s*月\s*{_DAY}\s*日",
         rf"(?<!\d){_YEAR}\s*年\s*(?P<month>\d{{1,2}})\s*月",
+        rf"(?<![\d/.]){_MONTH_DAY}(?=\s*[（(の])",
         rf"\b{_NAME}\s+{_DAY}(?:,?\s+{_YEAR})?\b",
         rf"\b{_DAY}\s+(?:of\s+)?{_NAME}(?:,?\s+{_YEAR})?\b",
         rf"\b{_NAME},?\s+(?:of\s+)?{_YEAR}\b",
@@ -93,10 +111,12 @@ class Exact(Struct, frozen=True):
         whole: Those that the whole query names.
         parts: Those with a property whose value is the query; or, if it as a whole names nothing, those that
             a date, a value or an identifier in it names.
+        most: The largest probability of any chunk: small if none has the date or the code in the query.
     """
 
     whole: frozenset[ChunkId] = frozenset()
     parts: frozenset[ChunkId] = frozenset()
+    most: float = 1.0
 
 
 def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
@@ -113,9 +133,10 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
         view: The snapshot.
     """
     with run.current().step("exact") as details:
-        if called := view.documents.called(fold_name(text), where):
+        spellings = _spellings(text)
+        if called := [*chain(*(view.documents.called(fold_name(each), where) for each in spellings))]:
             return Exact(_in_few(view.chunks.places_in(called, where, _MAX_HOLDERS), _FEW))
-        holds = _finder(text)
+        holds = _finder(spellings)
         if holds is None or not words.scores:
             return Exact()
         chunks = [*view.chunks.get([*words.scores][:_READ]).values()]
@@ -129,9 +150,11 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             whole = whole or _holding(text, holds, _with_all_words(text, words, where, view))
             valued = [] if headed else [each for each, front in fronts if holds(front)]
         parts = valued if whole or valued else _parts(text, chunks, fronts, where, view)
-        details.update(read=len(chunks), whole=len(whole), parts=len(parts))
+        is_whole = bool(valued) or not any(map(str.isalnum, without_date(text)))
+        most = 1.0 if whole or parts else _most(text, chunks, fronts)
+        details.update(read=len(chunks), whole=len(whole), parts=len(parts), most=most)
     named = _in_few(parts, _FEW_ALIKE)
-    return Exact(_in_few(whole, _FEW) | (named if valued else frozenset()), named)
+    return Exact(_in_few(whole, _FEW) | (named if is_whole else frozenset()), named, most)
 
 
 def _parts(
@@ -145,19 +168,30 @@ def _parts(
     date = date_in(text)
     if date is not None:
         return _of_date(date, chunks, {each.id: front for each, front in fronts}, where, view)
-    valued = [each for each, front in fronts if _names_value(text, front)]
-    headed = [each for each in chunks if _names_heading(text, each)]
-    return [*headed, *valued, *_in_named_folders(text, chunks)] or _with_identifiers(text, chunks)
+    spoken = _CODE.sub(" ", text)  # the numbers inside a code name nothing
+    valued = [each for each, front in fronts if _names_value(spoken, front)]
+    headed = [each for each in chunks if _names_heading(spoken, each)]
+    return [*headed, *valued, *_in_named_folders(spoken, chunks)] or _with_identifiers(text, chunks)
 
 
-def _finder(text: str) -> Callable[[str], bool] | None:
-    """Return a predicate: True for a text that holds the query; a single word may be spelled otherwise."""
-    holds = phrase_finder(text)
+def _spellings(text: str) -> list[str]:
+    """Return a query as it was typed, in other spellings if it is a single word, and a name without さん."""
     folded = normalise(text)
-    finders = [holds, *map(phrase_finder, other_spellings(folded).get(folded, ()))]
-    if len(finders) == 1:
-        return holds
-    return lambda each: any(finder is not None and finder(each) for finder in finders)
+    return [text, *other_spellings(folded).get(folded, ()), *_HONORIFIC.split(folded)[:-1]]
+
+
+def _finder(spellings: Sequence[str]) -> Callable[[str], bool] | None:
+    """Return a predicate: True for a text that holds a query in one of its spellings."""
+    typed, *others = map(phrase_finder, spellings)
+    if not others:
+        return typed
+    # A kanji for a word in kana is a word; 電車 is no 車.
+    alone = [re.compile(f"(?<![{HAN}]){each}(?![{HAN}])") for each in spellings[1:] if len(each) == 1]
+    finders = [typed, *(each for each, name in zip(others, spellings[1:], strict=True) if len(name) > 1)]
+    return lambda each: (
+        any(finder is not None and finder(each) for finder in finders)
+        or any(form.search(each) for form in alone)
+    )
 
 
 def _in_few(found: Sequence[_Named], most: int) -> frozenset[ChunkId]:
@@ -179,6 +213,22 @@ def _with_identifiers(text: str, chunks: Sequence[StoredChunk]) -> list[StoredCh
     """Return the chunks that hold every identifier in a query; none if it has none."""
     finders = [*filter(None, map(phrase_finder, _IDENTIFIER.findall(text)))]
     return [each for each in chunks if finders and all(holds(each.text) for holds in finders)]
+
+
+def _most(text: str, chunks: Sequence[StoredChunk], fronts: Sequence[tuple[StoredChunk, str]]) -> float:
+    """Return the largest probability of any chunk, where no chunk has what the query names.
+
+    Texts on another day or about another invoice hardly answer. Short codes, such as A4, are also words that
+    a text need not have.
+    """
+    if date_in(text) is not None:
+        return _OF_ANOTHER
+    codes = _CODE.findall(text) if len(text.split()) <= _MOST_TYPED else []  # not of a pasted message
+    texts = [*chain(*((each.text, each.title, *each.heading_path) for each in chunks if codes))]
+    texts += [front for _, front in fronts]
+    missed = [code for code in codes if (holds := phrase_finder(code)) and not any(map(holds, texts))]
+    digits = max((sum(map(str.isdecimal, code)) for code in missed), default=-1)
+    return 1.0 if digits < 0 else _OF_ANOTHER if digits >= _MANY_DIGITS else _WITHOUT_CODE
 
 
 def _properties(chunks: Sequence[StoredChunk], view: View) -> list[tuple[StoredChunk, str]]:
@@ -214,14 +264,14 @@ def _names_value(text: str, front: str) -> bool:
 
 
 def _in_named_folders(text: str, chunks: Sequence[StoredChunk]) -> list[StoredChunk]:
-    """Return the chunks in a folder whose name is the query, or is in it and no common word."""
+    """Return the chunks in a folder whose name is the query, or is in it and no common word or year."""
     folded = fold_name(text)
     folders = [each.path.split("/")[:-1] for each in chunks]
     distinct = {name: fold_name(name) for name in {*chain.from_iterable(folders)}}
     named = {
         name
         for name, each in distinct.items()
-        if each == folded or (_is_name(each) and _holds_name(folded, each))
+        if each == folded or (_is_name(each) and not each.isdecimal() and _holds_name(folded, each))
     }
     return [each for each, names in zip(chunks, folders, strict=True) if not named.isdisjoint(names)]
 
@@ -287,18 +337,20 @@ class Date(Struct, frozen=True):
     def globs(self) -> tuple[str, ...]:
         """Patterns for the paths of documents that are named after it, such as daily notes."""
         year = str(self.year) if self.year else "[12][0-9][0-9][0-9]"
-        day = f"{self.day:02}" if self.day else ""
+        month, day = f"{self.month:02}", f"{self.day:02}" if self.day else ""
+        compact = f"{year[2:] if self.year and self.day else year}{month}{day}"  # 250315, 20250315
         japanese = f"{year}年{self.month}月{f'{self.day}日' if self.day else ''}"
-        dashed = f"{year}-{self.month:02}{f'-{day}' if day else ''}"
-        return tuple(f"**/*{name}*" for name in (dashed, f"{year}{self.month:02}{day}", japanese))
+        names = (f"{year}[-_.]{month}{f'[-_.]{day}' if day else ''}", compact, japanese)
+        return (*(f"**/*{name}*" for name in names), f"**/{year}/{month}/{f'{day}*' if day else '**'}")
 
     def is_in(self, text: str) -> bool:
         """Return True if a text names it; a day may be without its year there."""
-        month = _WRITTEN[self.month - 1]
+        month, eras = _WRITTEN[self.month - 1], "|".join(self._eras())
         year = str(self.year) if self.year else _ANY_YEAR
         if self.day is None:
             forms = [
                 rf"(?<!\d){year}(?:[-/.]0?{self.month}(?!\d)|\s*年\s*0?{self.month}\s*月)",
+                rf"(?:{eras})(?:\s*年\s*0?{self.month}\s*月|\.0?{self.month}(?!\d))",
                 rf"\b{month}(?:\s+\d{{1,2}}(?:st|nd|rd|th)?)?,?\s+{year}\b",
             ]
         else:
@@ -306,12 +358,24 @@ class Date(Struct, frozen=True):
                 rf"0?{self.day}(?:st|nd|rd|th)?(?!\d)",
                 rf"(?![a-z0-9]|,?\s+(?!{year}){_ANY_YEAR})",
             )
+            is_fraction = self.month < self.day <= _MOST_PARTS
             forms = [
                 rf"(?<!\d){year}[-/.]0?{self.month}[-/.]{day}",
-                rf"(?:(?<!\d){year}\s*年\s*|(?<![\d年])(?<!年\s))0?{self.month}\s*月\s*{day}\s*日",
+                rf"(?<![\d/.-])0?{self.month}/{day}{'(?=[（(])' if is_fraction else '(?![/.-])'}",
+                rf"(?:(?:(?<!\d){year}|{eras})\s*年\s*|(?<![\d年])(?<!年\s))0?{self.month}\s*月\s*{day}\s*日",
+                rf"(?:{eras})\.0?{self.month}\.{day}",
                 rf"\b(?:{month}\s+{day}|(?<!\d){day}\s+(?:of\s+)?{month}){other_year}",
             ]
         return re.search("|".join(forms), text, re.IGNORECASE) is not None
+
+    def _eras(self) -> Iterator[str]:
+        """Yield expressions for its year in Japanese eras; for no year, any of them."""
+        for era, before in ERAS.items():
+            name = rf"(?<![a-z]){era}\s?" if era.isascii() else rf"{era}\s?"
+            if self.year is None:
+                yield rf"{name}(?:\d{{1,2}}|元)"
+            elif self.year > before:
+                yield rf"{name}(?:{self.year - before}{'|元' if self.year == before + 1 else ''})"
 
 
 def date_in(query: str) -> Date | None:
@@ -333,8 +397,15 @@ def _find_date(query: str) -> tuple[Date, re.Match[str]] | None:
             month = _month_of(parts["name"]) if parts.get("name") else int(parts["month"])
             day = int(parts["day"]) if parts.get("day") else None
             if 1 <= month <= _LAST_MONTH and (day is None or 1 <= day <= _LAST_DAY):
-                return Date(int(parts["year"]) if parts.get("year") else None, month, day), found
+                return Date(_year_of(parts), month, day), found
     return None
+
+
+def _year_of(parts: Mapping[str, str | None]) -> int | None:
+    year, era = parts.get("year"), parts.get("era")
+    if era:
+        return ERAS[era] + (1 if year == "元" else int(year or 0))
+    return int(year) if year else None
 
 
 def _month_of(name: str) -> int:

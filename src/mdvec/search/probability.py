@@ -94,17 +94,18 @@ def probabilities(passages: Sequence[RankedPassage], candidates: Candidates, wor
     """
     every = evidence_of(passages, candidates, words)
     return [
-        _bounded(probability(evidence, judged), passage, words)
+        _bounded(probability(evidence, judged), passage, candidates, words)
         for passage, (judged, evidence) in zip(passages, every, strict=True)
     ]
 
 
-def _bounded(probability: float, passage: RankedPassage, words: Words) -> float:
+def _bounded(probability: float, passage: RankedPassage, candidates: Candidates, words: Words) -> float:
     """Bound a probability: a passage with every word is shown, however sure the first hit is."""
     has_subject = not words.max_score or words.matched_weight or not words.all_known
     holds_all = any(each.id in words.holding for each in passage.chunks)
     least = MIN_SCORE if holds_all else 1 - _SUREST
-    return min(_SUREST if has_subject else _NO_SUBJECT, max(least, probability))
+    most = min(_SUREST, candidates.most) if has_subject else _NO_SUBJECT
+    return min(most, max(least, probability))
 
 
 def probability(evidence: Evidence, judged: Judged) -> float:
@@ -144,7 +145,7 @@ def evidence_of(
         )
         judged = Judged(is_first, has_vector)
         if not number:
-            doubt = math.log(1 - _bounded(probability(evidence, judged), passage, words))
+            doubt = math.log(1 - _bounded(probability(evidence, judged), passage, candidates, words))
         yield judged, evidence
 
 

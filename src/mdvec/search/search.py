@@ -448,6 +448,7 @@ def rank(
         deviations=meaning.deviations,
         above_unrelated=meaning.above_unrelated,
         commonness=meaning.commonness,
+        most=exact.most,
     )
     candidates = without_titles(candidates)  # a footer is not about what its document is about
     # 7. Put words and meaning on one scale.

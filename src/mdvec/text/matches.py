@@ -40,6 +40,7 @@ _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 _NO_WORD = re.compile(r"[\W_]+")
 # With the character before, which combining marks change.
 _BEYOND_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
+_COMMA_IN_NUMBER = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SPACE_BESIDE_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
@@ -152,9 +153,11 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
 
 
 def _finder(phrase: str, *, prefix: bool) -> Callable[[str], bool] | None:
+    phrase = _COMMA_IN_NUMBER.sub("", phrase)
     folded = fold_name(phrase)
     if not any(map(str.isalnum, folded)):
         return None
+    has_number = any(map(str.isdecimal, folded))
     starts_whole = _WORD_END.match(folded[0]) is not None
     ends_whole = _WORD_END.match(folded[-1]) is not None and not prefix
     # Most texts are passed over by their characters alone. Folding makes no new Chinese ones (except from
@@ -170,6 +173,8 @@ def _finder(phrase: str, *, prefix: bool) -> Callable[[str], bool] | None:
         every = _letters(seen)
         if not (all(map(seen.__contains__, characters)) and all(map(every.__contains__, words))):
             return False
+        if has_number:  # 200 is not in 1,200
+            seen = _COMMA_IN_NUMBER.sub("", seen)
         whole = [seen] if letters in every else []
         if _LINK_SIGN.search(seen) and letters in _letters(shown := without_addresses(seen)):
             whole.append(shown)

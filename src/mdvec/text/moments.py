@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+ERAS = {"令和": 2018, "R": 2018, "平成": 1988, "H": 1988, "昭和": 1925, "S": 1925}
+"""The years before the first ones of Japanese eras, which is also written 元年."""
+
 _AT = r"(?: (?:at|on|date|time))?"
 CREATED_KEYS = tuple(
     map(
@@ -55,7 +58,6 @@ _DATES = tuple(
         rf"(?<!\d){_YEAR}[-\s]\s*{_MONTH_NAME}[-\s]\s*{_DAY}(?!\d)",
     )
 )
-_ERAS = {"令和": 2018, "R": 2018, "平成": 1988, "H": 1988, "昭和": 1925, "S": 1925}
 _TIME = re.compile(
     r"[^\d午]{0,8}(?P<noon>午[前後])?\s*(?P<hour>\d{1,2})"
     r"(?:時(?!\d)|[:時]?(?P<minute>\d\d)(?:[:分]?(?P<second>\d\d)(?:[.,]\d+)?)?[分秒]?)"
@@ -151,7 +153,7 @@ def _written(text: str) -> datetime | None:
     month = _MONTHS.index(parts["name"].lower()) + 1 if parts.get("name") else int(parts.get("month") or 1)
     time = _TIME.match(text, found.end())
     year = 1 if parts["year"] == "元" else int(parts["year"])
-    day = datetime(year + _ERAS.get(parts.get("era") or "", 0), month, int(parts.get("day") or 1), tzinfo=UTC)
+    day = datetime(year + ERAS.get(parts.get("era") or "", 0), month, int(parts.get("day") or 1), tzinfo=UTC)
     return day + (_time_of_day(time) if time else timedelta())
 
 

@@ -41,6 +41,13 @@ NOTES: Mapping[str, str] = {
     "more.md": "# More errors\n\nThe error E143 means that read file failed.",
     "parts.md": "".join(f"## Part {number}\n\nScrews {'and bolts ' * 25}\n\n" for number in range(38, 43)),
     "Letters/北山書店/delivery.md": "# Delivery\n\nTwelve boxes on Monday.",
+    "people.md": "# 名簿\n\n担当は高橋です。林が補佐し、小林は休みです。",
+    "trains.md": "# 鉄道\n\n電車が止まった。",
+    "car.md": "# 持ち物\n\n車を洗った。",
+    "fees.md": "# Fees\n\nGuests pay 1,200 yen.",
+    "signed.md": "# Contract\n\n締結日 令和6年7月12日、更新は8/20。",
+    "diary/250107 walk.md": "# Walk\n\nAlong the river.",
+    "2024/archive.md": "# Old\n\nThe attic.",
     "Letters/boxes.md": "# Boxes\n\nOf cardboard.",
     "film.md": "---\n公開年: 1954\n---\n# 七人の侍\n\n七人の侍が村を守る映画。",
     "novel.md": "---\nauthor: '[[Ursula K. Le Guin]]'\n---\n# The Dispossessed\n\nA physicist on two worlds.",
@@ -103,6 +110,11 @@ def noted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         ("books by Ursula", set()),
         ("letters", {"Letters/北山書店/delivery.md", "Letters/boxes.md"}),
         ("letters on cardboard", set()),
+        ("the attic in 2024", set()),
+        ("高橋さん", {"people.md"}),
+        ("くるま", {"car.md"}),
+        ("200 yen", set()),
+        ("1200 yen", {"fees.md"}),
         ("北山書店の納品", {"Letters/北山書店/delivery.md"}),
         ("nothing of the kind", set()),
         ("---", set()),
@@ -124,6 +136,11 @@ def test_the_first_kind_that_finds_any_counts(noted: World, query: str, paths: s
         ("server of March 2025", {"journal/2025-03-05.md", "dates.md"}),
         ("server on March 6, 2025", {"dates.md"}),
         ("tomatoes of March 7, 2025", set()),
+        ("2024年7月12日の契約", {"signed.md"}),
+        ("令和6年7月の契約", {"signed.md"}),
+        ("8月20日の更新", {"signed.md"}),
+        ("8月2日の更新", set()),
+        ("walk of January 7, 2025", {"diary/250107 walk.md"}),
     ],
 )
 def test_a_date_finds_what_is_named_after_it_and_what_names_it(
@@ -201,6 +218,26 @@ def test_of_a_long_document_one_passage_counts(world: World, sections: int, coun
 def test_identifiers_are_codes_versions_and_joined_names(text: str, names: Sequence[str]) -> None:
     """And numbers that are long or counted in Japanese; neither plain words nor short numbers and dates."""
     assert _IDENTIFIER.findall(text) == names
+
+
+@pytest.mark.parametrize(
+    ("query", "most"),
+    [
+        ("error E142", 1.0),
+        ("error E149", 0.2),
+        ("error E4", 0.6),
+        ("read_file or write_file", 0.6),
+        ("2025-03-05", 1.0),
+        ("notes of 2025-03-09", 0.2),
+        ("seeds and tomatoes", 1.0),
+        (f"a pasted message with E149 in it {'and more ' * 5}", 1.0),
+    ],
+)
+def test_texts_without_the_date_or_the_code_hardly_answer(noted: World, query: str, most: float) -> None:
+    """A short code may be a word that texts leave out, and a pasted message has many."""
+    with noted.store.read() as view:
+        words = find_by_words(query, view, where=noted.where(), limit=200)
+        assert find_exact(query, words, noted.where(), view).most == most
 
 
 class _Recording:
