@@ -18,26 +18,31 @@ _PART_CHARS = 8_000
 _MORE = "…"
 # Terminals differ in how wide they draw it.
 _MORE_COLUMNS = 2
-# Code, in which words count less than in prose; list items that are nothing but a link, and one word after a
-# label, such as "Plugin ID: sync", in which they count if no others do.
+# Code, in which words count less than in prose; headings, list items that are nothing but a link, and one
+# word after a label, such as "Plugin ID: sync", in which they count if no others do.
 _ASIDE = re.compile(
-    r"^(?P<fence>```).*?(?:^```|\Z)|^→ [^\n]*$|^[^\W\d_][\w -]{0,29}:[ \t]\S+$", re.DOTALL | re.MULTILINE
+    r"^(?P<fence>```).*?(?:^```|\Z)|^[→›] [^\n]*$|^[^\W\d_][\w -]{0,29}:[ \t]\S+$", re.DOTALL | re.MULTILINE
 )
 _FENCE = "```"
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*)$", re.MULTILINE)
+_HEADING = re.compile(r"^(?: {0,3}#{1,6}[ \t]|›)[ \t]*([^\n]*?)(?:[ \t]#+)?[ \t]*$", re.MULTILINE)
+_FENCE_OR_HEADING = re.compile(
+    rf"^(?:```|~~~).*?(?:^```|^~~~|\Z)|{_HEADING.pattern}", re.DOTALL | re.MULTILINE
+)
 # The start of a sentence that may say what a text is about: no item of a list, long enough or with an end.
 _REAL_SENTENCE = re.compile(
-    r"^(?![ \t]*(?:[•→`]|\d+[.)][ \t]))(?:[^\n]{40}|[^\n]{7,}[.。！？!?](?:\s|\Z))", re.MULTILINE
+    r"^(?![ \t]*(?:[•→›`]|\d+[.)][ \t]))(?:[^\n]{40}|[^\n]{7,}[.。！？!?](?:\s|\Z))", re.MULTILINE
 )
 _PROSE_WEIGHT = 2
 _CODE_WEIGHT = 1
 # The end of a line of prose before another one: no heading, table or row of one, fence, list, quotation or
 # property.
 _SOFT_BREAK = re.compile(
-    r"^(?![ \t]*(?:#{1,6}[ \t]|\||`{3}|~{3})|[^\n]* · )[^\n]*\S[ \t]*(\n)"
+    r"^(?![ \t]*(?:#{1,6}[ \t]|›|\||`{3}|~{3})|[^\n]* · )[^\n]*\S[ \t]*(\n)"
     r"(?=[^\W\d_]|[\"'(`])(?!```|[^\n]* · |\w[\w -]{0,29}:(?:\s|\Z))",
     re.MULTILINE,
 )
+# The head of a table, with a row below it, and the other rows.
+_TABLE = re.compile(r"^([^\n]* · [^\n]*)\n\s*(?:[^\n]* · [^\n]*(?:\n|\Z))+", re.MULTILINE)
 # Where reading may start inside a sentence that is too long to be shown.
 _PAUSE = re.compile(r"[\s、，；：]+")
 
@@ -79,18 +84,21 @@ class _Pieces:
         return index >= 0 and at < self.sentences[index][1]
 
 
-def best_passage(query: str, text: str, *, width: int, lines: int, around: str = "") -> list[list[Segment]]:
+def best_passage(
+    query: str, text: str, *, width: int, lines: int, heading: str = "", around: str = ""
+) -> list[list[Segment]]:
     """Return the lines with the most different words of the query, these words marked.
 
-    Marks of Markdown and headings are left out, unless nothing else is there. The lines start where a line or
-    a sentence starts, or at a word of a sentence that is too long; without any word of the query at the first
-    whole sentence. Words in prose count more than words in code and in lists of links. If a heading of
-    the chunk has all words that are found, only whole sentences count: they say what a name means. Where
+    Marks of Markdown and the heading above are left out, unless nothing else is there. The lines start where
+    a line or a sentence starts, or at a word of a sentence that is too long; without any word of the query at
+    the first whole sentence. Words in prose count more than words in code and in lists of links. If a heading
+    of the chunk has all words that are found, only whole sentences count: they say what a name means. Where
     there is none, the lines below a heading with words of the query are shown, as of "soup ingredients".
 
     Args:
         query: The query.
         text: The best chunk of a hit, in Markdown.
+        heading: The heading that is shown above the lines; they are below it in the text.
         around: The text of the hit, shown instead of a chunk of headings or markup alone.
         width: Most columns of a line; a wide character takes two.
         lines: Most lines.
@@ -101,20 +109,29 @@ def best_passage(query: str, text: str, *, width: int, lines: int, around: str =
     """
     from mdvec.text.matches import match_spans
 
-    headings = "\n".join(_HEADING.findall(text))
-    marked, text = text, _unwrapped(_shown_text(text, around))
+    marked = _below_shown(text, heading)
+    headings = "\n".join(_HEADING.findall(marked))
+    text = _unwrapped(_shown_text(marked, around))
     spans = match_spans(query, text)
     parts = _Pieces(text)
     counted = spans
     if _different(text, spans) <= _different(headings, match_spans(query, headings)):
         counted = [span for span in spans if parts.in_sentence(span[0])]
+    # The head of a table has a word of nearly every question about it.
+    tables = [(found.span(1), found.span()) for found in _TABLE.finditer(text)]
+    for head, table in tables:
+        if any(head[1] <= span[0] < table[1] for span in counted):
+            counted = [span for span in counted if not head[0] <= span[0] < head[1]]
     below = "" if counted else _below_heading(query, marked)
     is_below = bool(below) and text.endswith(below)
     start = len(text) - len(below) if is_below else _best_start(text, counted, parts, width, lines)
     rows = list(islice(_readable(text, width, start), lines))
     if not rows:
         return []
-    if len(rows) < lines and rows[0][0] > 0:  # there is room for lines before
+    above = next((head for head, table in tables if head[1] <= rows[0][0] < table[1]), None)
+    if above and lines > 1:
+        rows = [next(wrap(text, width, start=above[0])), *rows[: lines - 1]]
+    elif len(rows) < lines and rows[0][0] > 0:  # there is room for lines before
         before = list(_readable(text[: rows[0][0]], width, 0))
         start = next(
             (row[0] for row in before[len(rows) - lines :] if text[row[0] - 1 : row[0]] in ("", "\n")),
@@ -129,6 +146,17 @@ def best_passage(query: str, text: str, *, width: int, lines: int, around: str =
     if is_cut:
         shown[-1].append(Segment(_MORE, matched=False))
     return shown
+
+
+def _below_shown(text: str, heading: str) -> str:
+    """Return a text from a heading on, with each further heading as a line such as ``› Installation``."""
+    found = [each for each in _FENCE_OR_HEADING.finditer(text) if each[1] is not None]
+    at_start = (each for each in found[:1] if not text[: each.start()].strip())
+    shown = next((each for each in found if each[1].strip() == heading), None) or next(at_start, None)
+    start, end = shown.span() if shown else (0, 0)
+    return text[start:end] + _FENCE_OR_HEADING.sub(
+        lambda each: each[0] if each[1] is None else f"› {each[1]}", text[end:]
+    )
 
 
 def _below_heading(query: str, text: str) -> str:

@@ -40,13 +40,44 @@ def test_without_a_match_the_text_starts_at_its_beginning() -> None:
         ("豚汁の材料", ["• 醤油", "• 豚肉"]),
         ("豚汁の作り方", ["1. 切る", "2. 煮る"]),
         ("作り方 醤油", ["• 醤油", "• 豚肉"]),
-        ("豚汁", ["• 醤油", "• 豚肉"]),
+        ("豚汁", ["› 材料", "• 醤油"]),
     ],
 )
 def test_a_heading_that_is_asked_for_shows_its_lines(query: str, lines: list[str]) -> None:
     """Where no line below it has a word of the query; the first heading names the whole text."""
     text = "# 豚汁\n\n## 材料\n\n- 醤油\n- 豚肉\n\n## 作り方\n\n1. 切る\n2. 煮る\n\n## メモ\n\n特になし。\n"
     assert shown(query, text) == lines
+
+
+@pytest.mark.parametrize(
+    ("query", "heading", "lines"),
+    [
+        ("default timeout", "Changed", ["• Default timeout is 30 s"]),
+        ("security", "Security", ["• Fixed an upload", "› Changed"]),
+        ("uploads", "Log", ["• Fixed an upload", "› Changed"]),
+    ],
+)
+def test_lines_are_below_the_heading_that_is_shown(query: str, heading: str, lines: list[str]) -> None:
+    """What is above it belongs to another; a comment in code is no heading."""
+    text = "# Log\n\n```sh\n# Changed\n```\n\n## Security\n- Fixed an upload\n## Changed ##\n"
+    text += "- Default timeout is 30 s\n"
+    found = best_passage(query, text, width=40, lines=2, heading=heading)
+    assert ["".join(segment.text for segment in line) for line in found] == lines
+
+
+@pytest.mark.parametrize(
+    ("query", "lines"),
+    [
+        ("8月の光熱費", ["月 · 食費 · 光熱費", "8月 · 808 · 188"]),
+        ("光熱費", ["月 · 食費 · 光熱費", "1月 · 801 · 181"]),
+        ("2月", ["月 · 食費 · 光熱費", "2月 · 802 · 182"]),
+        ("メモ", ["10月 · 810 · 190", "メモは以上。"]),
+    ],
+)
+def test_a_row_of_a_table_is_shown_below_its_head(query: str, lines: list[str]) -> None:
+    """The head has a word of nearly every question."""
+    rows = "".join(f"|{month}月|{800 + month}|{180 + month}|\n" for month in range(1, 11))
+    assert shown(query, f"|月|食費|光熱費|\n|--|--|--|\n{rows}\nメモは以上。\n") == lines
 
 
 def test_matched_words_are_marked() -> None:

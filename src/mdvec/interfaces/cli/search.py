@@ -211,7 +211,12 @@ def _hit_lines(
         for start, end in wrap(reasons, width - len(_INDENT)):
             yield _INDENT + styled(reasons[start:end], dim=True)
     for excerpt in best_passage(
-        query, hit.chunk_text, width=width - len(_INDENT), lines=_PASSAGE_LINES, around=hit.text
+        query,
+        hit.chunk_text,
+        width=width - len(_INDENT),
+        lines=_PASSAGE_LINES,
+        heading=hit.heading,
+        around=hit.text,
     ):
         yield _INDENT + "".join(
             styled(segment.text, fg="red", bold=True) if segment.matched else segment.text

@@ -103,7 +103,9 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
 def _excerpt(query: str, hit: SearchHit) -> str:
     """Return the lines of a hit that answer best."""
     chunk, around = hit.chunk_text[:_MAX_READ_CHARS], hit.text[:_MAX_READ_CHARS]
-    lines = best_passage(query, chunk, width=_EXCERPT_COLUMNS, lines=_EXCERPT_LINES, around=around)
+    lines = best_passage(
+        query, chunk, width=_EXCERPT_COLUMNS, lines=_EXCERPT_LINES, heading=hit.heading, around=around
+    )
     return "\n".join("".join(segment.text for segment in line) for line in lines)
 
 

@@ -205,7 +205,14 @@ def _shown(hit: SearchHit, form: Form, result: SearchResult) -> dict[str, Any]:
         "about": about_line(hit),
         "href": f"{document_url(hit.collection, hit.path, **parameters)}#{PASSAGE_ANCHOR}",
         "trail": trail(hit).split(" › ")[1:],
-        "lines": best_passage(query, hit.chunk_text, width=_LINE_COLUMNS, lines=_LINES, around=hit.text),
+        "lines": best_passage(
+            query,
+            hit.chunk_text,
+            width=_LINE_COLUMNS,
+            lines=_LINES,
+            heading=hit.heading,
+            around=hit.text,
+        ),
         "words": list(dict.fromkeys(word.casefold() for word in found))[:_SHOWN_WORDS],
         # Older versions are not embedded.
         "pending": result.mode is not SearchMode.LEXICAL and hit.similarity is None and not hit.superseded_by,
