@@ -48,6 +48,9 @@ _INLINE = re.compile(
     rf"|(?P<tag>{_TAG.pattern})"
     r"|(?P<attributes>[ \t]?\{:?[ \t]*+[#.][^{}\n]*+\})"
 )
+# Of signs that mark something; a path of Windows may have a backslash before others.
+_CODE_OR_ESCAPE = re.compile(rf"{_CODE.pattern}|\\(?P<sign>[*_`\[\]()#|~<>!+{{}}-])")
+_CELL_END = re.compile(r"(?<!\\)\|")
 _PLACE = re.compile(r"\0(\d++)\0")
 _EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_\n]++)(?<=\S)\1(?![\w*_])")
 _MARKS = re.compile(r"\*\*|__|==|~~|^[ \t]*+(?:>[ \t]?)++|(?<=\s)\^[\w-]++$", re.MULTILINE)
@@ -80,7 +83,7 @@ def _prose(text: str) -> str:
     text = _COMMENT_OR_CODE.sub(lambda found: found[0] if found["code"] else "", text)
     for pattern in (_UNDERLINED, _CALLOUT, _DROPPED_LINE, _ADDRESS_LINE):
         text = pattern.sub("", text)
-    text = _TABLE_ROW.sub(lambda row: " · ".join(filter(None, map(str.strip, row[1].split("|")))), text)
+    text = _TABLE_ROW.sub(lambda row: " · ".join(filter(None, map(str.strip, _CELL_END.split(row[1])))), text)
     text = _BULLET.sub("• ", _LINK_ITEM.sub("→ ", text))
     text, code = _without_code(text)
     text = _MARKS.sub("", _INLINE.sub(_label, _BREAK.sub(" ", text)))
@@ -89,14 +92,14 @@ def _prose(text: str) -> str:
 
 
 def _without_code(text: str) -> tuple[str, list[str]]:
-    """Set inline code aside, so that marks in it stay: return a text with places for it, and the code."""
+    """Set inline code and escaped signs aside: return a text with places for them, and their texts."""
     code: list[str] = []
 
     def place(found: re.Match[str]) -> str:
-        code.append(found["code"].strip())
+        code.append(found["sign"] or found["code"].strip())
         return f"\0{len(code) - 1}\0"
 
-    return _CODE.sub(place, text.replace("\0", " ")), code
+    return _CODE_OR_ESCAPE.sub(place, text.replace("\0", " ")), code
 
 
 def _with_code(text: str, code: Sequence[str]) -> str:

@@ -14,6 +14,8 @@ from mdvec.text.plain import plain_text, without_addresses
     [
         ("### Options { #options }\n\nText.", "Text."),
         ("Title\n====\n\nText.", "Text."),
+        (r"Set foo\_bar to 5\*3, \*not bold\*", "Set foo_bar to 5*3, *not bold*"),
+        ("| a \\| b | both |", "a | b · both"),
         ("Some text {#emits} here", "Some text here"),
         ('<div class="a">\n\nText.\n\n</div>', "Text."),
         ('since <sup class="vt-badge" data-text="3.5+" /> now', "since now"),
