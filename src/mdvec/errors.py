@@ -243,7 +243,7 @@ class SourceEmptyError(SourceError):
     """The source holds no document, yet the index does."""
 
     code = "source_empty"
-    default_hint = "If the documents are really gone, run again with --allow-empty."
+    default_hint = "If the documents are really gone, run 'mdvec import -m update --allow-empty'."
     retry = True
 
 

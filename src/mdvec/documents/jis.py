@@ -29,6 +29,7 @@ _MIN_LIKENESS_WITHOUT_KANA = 0.9
 # chance that happens to four kanji in one text of five, and to twenty in one of three thousand.
 _MIN_HALF_WIDTH_CHARS = 40
 _HALF_WIDTH_SHARE = 0.8
+_MIN_OTHERS = 2
 
 _KANA = re.compile("[ぁ-ゖァ-ヶー]")
 _HALF_WIDTH_RUN = re.compile("[｡-ﾟ]{2,}")
@@ -61,9 +62,12 @@ def guess_encoding(sample: bytes) -> str:
         length = len(_BEYOND_ASCII.findall(shift_jis))
         if length >= _MIN_HALF_WIDTH_CHARS or _REPLACEMENT in euc:
             return _SHIFT_JIS
+    # Banks and shops write names so. The other characters tell Japanese from Cyrillic, which reads as kana.
+    others = _HALF_WIDTH_RUN.sub("", shift_jis) if _REPLACEMENT in euc else shift_jis
+    others = others if len(_BEYOND_ASCII.findall(others)) >= _MIN_OTHERS else shift_jis
     likeness, text, encoding = max(
         (japanese_likeness(euc), euc, _EUC_JP),
-        (japanese_likeness(shift_jis), shift_jis, _SHIFT_JIS),
+        (japanese_likeness(others), shift_jis, _SHIFT_JIS),
     )
     is_long = len(_BEYOND_ASCII.findall(text)) > _MAX_CHARS_WITHOUT_KANA
     needed = _MIN_LIKENESS_WITHOUT_KANA if is_long and not _KANA.search(text) else _MIN_LIKENESS

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from unicodedata import normalize
 
 from mdvec.errors import UsageError
+from mdvec.text.moments import ERAS
 
 _AGES = (
     re.compile(r"(\d{1,5}) ?(h|d|w|(?:hour|day|week|month|year)s?)(?: ago)?"),
@@ -24,6 +25,7 @@ _HOURS = {
 _PERIODS = {
     **dict.fromkeys(("today", "今日"), ("d", 0)),
     **dict.fromkeys(("yesterday", "昨日"), ("d", 1)),
+    **dict.fromkeys(("一昨日", "おととい"), ("d", 2)),
     **dict.fromkeys(("this week", "今週"), ("w", 0)),
     **dict.fromkeys(("last week", "先週"), ("w", 1)),
     **dict.fromkeys(("this month", "今月"), ("m", 0)),
@@ -33,9 +35,11 @@ _PERIODS = {
 }
 _LONGEST_DAYS = {"d": 1, "w": 7, "m": 31, "y": 366}
 _DATE = re.compile(r"(\d{4})(?:([-/]?)(\d\d)(?:\2(\d\d))?)?")
+_JAPANESE_DATE = re.compile(r"(令和|平成|昭和|)(\d{1,4}|元)年(?:(\d{1,2})月(?:(\d{1,2})日)?)?")
+_KANJI_DIGITS = str.maketrans("一二三四五六七八九", "123456789")
 _HINT = (
     "Write a date or a time (2026-05-01, 2026-05, 2026-05-01T09:30), an age (12h, 7d, 2 weeks ago, 3日前), "
-    "or today, yesterday, this or last week, month or year (今日, 昨日, 先週, 今月, 去年)."
+    "or today, yesterday, this or last week, month or year (今日, 昨日, 先週, 今月, 去年, 2026年5月1日)."
 )
 # Times of files are stored in 64 bits; before 1970 and after 2262 there are none.
 _LAST_NS = 2**63 - 1
@@ -85,7 +89,7 @@ def _parse(text: str, now: datetime) -> tuple[int, int]:
 
 def _age(text: str, now: datetime) -> tuple[datetime, datetime] | None:
     for pattern in _AGES:
-        if age := pattern.fullmatch(text):
+        if age := pattern.fullmatch(text.translate(_KANJI_DIGITS)):
             hours = int(age[1]) * _HOURS[age[2][0]]
             moment = datetime.fromtimestamp(now.timestamp() - hours * 3600, now.tzinfo)
             return moment, moment
@@ -97,15 +101,19 @@ def _named(text: str, now: datetime) -> tuple[datetime, datetime] | None:
         return None
     unit, ago = found
     start = _start(unit, now)
-    if ago:
+    for _ in range(ago):
         start = _start(unit, start - timedelta(days=1))
     return start, _end(unit, start)
 
 
 def _date(text: str, now: datetime) -> tuple[datetime, datetime] | None:
-    if (found := _DATE.fullmatch(text)) is None:
+    if found := _JAPANESE_DATE.fullmatch(text.replace(" ", "")):
+        era, year, month, day = found.groups()
+        year = ERAS.get(era, 0) + (1 if year == "元" else int(year))
+    elif found := _DATE.fullmatch(text):
+        year, _, month, day = found.groups()
+    else:
         return None
-    year, _, month, day = found.groups()
     start = datetime(int(year), int(month or 1), int(day or 1), tzinfo=now.tzinfo)
     return start, _end("d" if day else "m" if month else "y", start)
 

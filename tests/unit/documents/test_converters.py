@@ -820,6 +820,7 @@ def test_signs_of_markdown_in_a_text_are_text() -> None:
     """Where they would begin a heading, a quotation, code or a comment."""
     text = "# 1\n#tag\n> b\n```\nC<!-- c -->\n---\na - b"
     assert plain(text) == "\\# 1\n#tag\n\\> b\n\\```\nC<\\!-- c -->\n\\---\na - b"
+    assert plain("Bye\n-- \nName\n=====\n- x\n") == "Bye\n\\-- \nName\n\\=====\n- x\n"
 
 
 def test_rows_of_a_table_have_one_length() -> None:

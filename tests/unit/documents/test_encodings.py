@@ -104,6 +104,14 @@ def test_supplementary_kanji_are_read() -> None:
     assert _text(text.encode("iso2022_jp_1")) == text
 
 
+@pytest.mark.parametrize(
+    "text", ["日付,店名,金額\n1/4,ｲｵﾝ,8432\n1/5,ﾏﾂﾓﾄｷﾖｼ,1200\n1/9,ﾄﾞｺﾓ,2970", "ﾊﾞｯﾃﾘｰ交換"]
+)
+def test_half_width_kana_among_kanji_are_read(text: str) -> None:
+    """As banks and shops write names."""
+    assert decode(text.encode("cp932")).text == text
+
+
 @pytest.mark.parametrize("encoding", ["cp932", "euc_jp"])
 def test_half_width_kana_alone_are_no_kanji(encoding: str) -> None:
     """A list in half-width kana is not taken for the kanji that its bytes are in the other encoding."""

@@ -295,7 +295,7 @@ def test_explain_gives_the_reasons(mdvec: Mdvec, workspace: FakeWorkspace) -> No
 def test_a_changed_file_is_marked(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """A stale hit says so."""
     workspace.result = replace(RESULT, hits=(replace(HIT, stale=True),))
-    assert "changed since it was indexed" in mdvec("search", "宿").out
+    assert "changed or gone since it was indexed" in mdvec("search", "宿").out
 
 
 def test_documents_cannot_steer_the_terminal(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

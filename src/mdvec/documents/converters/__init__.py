@@ -11,7 +11,8 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-_SIGNS_AT_START = re.compile(r"^(\s*)(#{1,6}(?=\s)|>|```|~~~|---$)", re.MULTILINE)
+# Of headings, quotations, code and rules. A line of dashes or equals signs makes a heading of what is above.
+_SIGNS_AT_START = re.compile(r"^(\s*)(#{1,6}(?=\s)|>|```|~~~|(?:-+|=+)(?=[ \t]*$))", re.MULTILINE)
 _LINE = re.compile(r"\s+")
 
 

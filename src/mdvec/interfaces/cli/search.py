@@ -201,7 +201,7 @@ def _hit_lines(
     shown = styled(f"{place}:{hit.chunk_line}", fg="cyan")
     address = present.hit_address(hit, editor) if editor else ""
     linked = f"\x1b]8;;{address}\x1b\\{shown}\x1b]8;;\x1b\\" if address else shown
-    stale = styled("  (changed since it was indexed)", fg="yellow") if hit.stale else ""
+    stale = styled("  (changed or gone since it was indexed)", fg="yellow") if hit.stale else ""
     about = present.about_line(hit)
     yield _INDENT + linked + (styled(f"  {visible(about)}", dim=True) if about else "") + stale
     for line in filter(None, (versions_line(hit), present.context_line(hit))):

@@ -95,7 +95,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "{total} 件中 {n} 件は、まだキーワードでしか見つかりません",
     ),
     "notices": ("Notices", "お知らせ"),
-    "stale": ("changed since it was indexed", "索引の作成後に変更"),
+    "stale": ("changed or gone since it was indexed", "索引の作成後に変更または削除"),
     "pending": ("by words only so far", "まだキーワードのみ"),
     "superseded": ("older version", "古い版"),
     "why": ("Why this?", "一致の理由"),
