@@ -71,6 +71,7 @@ _IDENTIFIER = re.compile(
 _OF_ANOTHER, _WITHOUT_CODE = 0.2, 0.6
 _MANY_DIGITS = 3
 _MOST_TYPED = 10
+_MOST_SPELLINGS = 8  # of a word, each looked for by itself
 
 _Named: TypeAlias = ChunkPlace | StoredChunk
 
@@ -177,7 +178,8 @@ def _parts(
 def _spellings(text: str) -> list[str]:
     """Return a query as it was typed, in other spellings if it is a single word, and a name without さん."""
     folded = normalise(text)
-    return [text, *other_spellings(folded).get(folded, ()), *_HONORIFIC.split(folded)[:-1]]
+    others = other_spellings(folded).get(folded, ())[:_MOST_SPELLINGS]
+    return [text, *others, *_HONORIFIC.split(folded)[:-1]]
 
 
 def _finder(spellings: Sequence[str]) -> Callable[[str], bool] | None:
@@ -345,7 +347,7 @@ class Date(Struct, frozen=True):
 
     def is_in(self, text: str) -> bool:
         """Return True if a text names it; a day may be without its year there."""
-        month, eras = _WRITTEN[self.month - 1], "|".join(self._eras())
+        month, eras = _WRITTEN[self.month - 1], "|".join(self._eras()) or "(?!)"
         year = str(self.year) if self.year else _ANY_YEAR
         if self.day is None:
             forms = [

@@ -7,9 +7,9 @@ of them are looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import islice
+from itertools import islice, product
 from mmap import ACCESS_READ, mmap
 
 from mdvec.text.folding import normalise
@@ -31,10 +31,19 @@ _PARTICLES = frozenset("のをはがにでともやへか")
 
 # A foreign word is typed in either kana. Of hiragana it is a whole run but for a particle, or a run up to を.
 # Shorter runs are particles, and longer ones sentences.
+_BEGIN = f"(?<![{HIRAGANA}{HAN}ー])"
+_END = f"(?=[{''.join(sorted(_PARTICLES))}]?(?![{HIRAGANA}ー])|を)"
 _KANA_WORD = (
-    f"(?<![{KATAKANA}])(?:[ァ-ヶ][ァ-ヶー]{{2,5}})(?![{KATAKANA}])"
-    f"|(?<![{HIRAGANA}{HAN}ー])[ぁ-ゖ][ぁ-ゖー]{{2,6}}?"
-    f"(?=[{''.join(sorted(_PARTICLES))}]?(?![{HIRAGANA}ー])|を)"
+    f"(?<![{KATAKANA}])(?:[ァ-ヶ][ァ-ヶー]{{2,5}})(?![{KATAKANA}])|{_BEGIN}[ぁ-ゖ][ぁ-ゖー]{{2,6}}?{_END}"
+)
+# けっこんしき is けっこん and しき, of which the dictionary has 結婚 and 式.
+_COMPOUND = f"{_BEGIN}[ぁ-ゖ]{{4,10}}?{_END}"
+_MOST_COMPOUNDS = 96
+# The dictionary has no words that only follow others.
+_LAST_WORDS = (
+    "い医位 いん員院 えき駅 えん園円 か科課化 かい会 かん館間 き機 けん券件 さい祭 しき式 しつ室 しゃ者車社 "
+    "しょ書所 しょう証省 じょう場状 だい代台 てん店点 ば場 ひ費日 び日 ひょう表票 ひん品 ぶ部 や屋 "
+    "りょう料 ろく録"
 )
 
 _TO_HIRAGANA = {code: code - 0x60 for code in range(ord("ァ"), ord("ヶ") + 1)}
@@ -76,7 +85,25 @@ def other_spellings(text: str) -> Mapping[str, tuple[str, ...]]:
     for word in _japanese_words(folded, SPELLINGS):
         others = dict.fromkeys((*spellings_of(word), *found.get(word, ())))
         found[word] = tuple(each for each in others if each != word)
+    for word in compiled(_COMPOUND).findall(folded):
+        if not others_of(word, SPELLINGS) and (compounds := [*islice(_compounds(word), _MOST_COMPOUNDS)]):
+            found[word] = (*found.get(word, ()), *compounds)
     return found
+
+
+def _compounds(word: str) -> Iterator[str]:
+    """Yield the spellings in kanji of two words that are written together, the longest first word first."""
+    for at in range(len(word) - 1, _SHORTEST - 1, -1):
+        first, last = (
+            [*filter(compiled(f"[{HAN}]+").fullmatch, others_of(each, SPELLINGS))]
+            for each in (word[:at], word[at:])
+        )
+        yield from map("".join, product(first, _last_words().get(word[at:]) or last))
+
+
+@cache
+def _last_words() -> dict[str, str]:
+    return dict(compiled(f"([{HIRAGANA}]+)([{HAN}]+)").findall(_LAST_WORDS))
 
 
 def _japanese_words(folded: str, table: str) -> Iterator[str]:

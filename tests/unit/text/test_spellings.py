@@ -75,6 +75,9 @@ def test_a_word_is_found_in_its_other_spellings(text: str, query: str) -> None:
         ("てれびを修理", "てれび", "テレビ"),
         ("ゔぁいおりんの弦", "ゔぁいおりん", "バイオリン"),
         ("﨟たけた竹の子", "竹の子", "筍"),
+        ("けっこんしきの準備", "けっこんしき", "結婚式"),
+        ("たんじょうび", "たんじょうび", "誕生日"),
+        ("よぼうせっしゅを予約", "よぼうせっしゅ", "予防接種"),
     ],
 )
 def test_a_japanese_word_has_other_spellings(query: str, word: str, spelling: str) -> None:
