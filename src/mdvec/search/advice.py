@@ -156,8 +156,13 @@ def hidden(query: SearchQuery, similarities: Sequence[float]) -> str:
 def missed_words(
     meant: Interpretation, passages: Sequence[ScoredPassage], confidence: Confidence
 ) -> tuple[str, ...]:
-    """Return the words of a query that no document contains and that the answer lacks."""
+    """Return the words of a query that no document contains and that the answer lacks.
+
+    A code is named as a whole: 300 may be in a document, and HX-300 in none.
+    """
     unknown, first = meant.unknown_words, next(iter(passages), None)
+    if first is not None and first.candidates is not None and (missed := first.candidates.missed):
+        return (*missed, *(word for word in unknown if not any(word in each for each in missed)))
     if first is None or not unknown:
         return unknown
     if meant.is_foreign and confidence in {Confidence.MEDIUM, Confidence.HIGH}:

@@ -113,11 +113,13 @@ class Exact(Struct, frozen=True):
         parts: Those with a property whose value is the query; or, if it as a whole names nothing, those that
             a date, a value or an identifier in it names.
         most: The largest probability of any chunk: small if none has the date or the code in the query.
+        missed: That date, or those codes, as typed.
     """
 
     whole: frozenset[ChunkId] = frozenset()
     parts: frozenset[ChunkId] = frozenset()
     most: float = 1.0
+    missed: tuple[str, ...] = ()
 
 
 def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
@@ -139,7 +141,8 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             return Exact(_in_few(view.chunks.places_in(called, where, _MAX_HOLDERS), _FEW))
         holds = _finder(spellings)
         if holds is None or not words.scores:
-            return Exact()
+            most, missed = _missed(text, (), ())
+            return Exact(most=most, missed=missed)
         chunks = [*view.chunks.get([*words.scores][:_READ]).values()]
         fronts = _properties(chunks, view)
         whole: list[StoredChunk] = []
@@ -152,10 +155,10 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             valued = [] if headed else [each for each, front in fronts if holds(front)]
         parts = valued if whole or valued else _parts(text, chunks, fronts, where, view)
         is_whole = bool(valued) or not any(map(str.isalnum, without_date(text)))
-        most = 1.0 if whole or parts else _most(text, chunks, fronts)
-        details.update(read=len(chunks), whole=len(whole), parts=len(parts), most=most)
+        most, missed = (1.0, ()) if whole or parts else _missed(text, chunks, fronts)
+        details.update(read=len(chunks), whole=len(whole), parts=len(parts), missed=len(missed))
     named = _in_few(parts, _FEW_ALIKE)
-    return Exact(_in_few(whole, _FEW) | (named if is_whole else frozenset()), named, most)
+    return Exact(_in_few(whole, _FEW) | (named if is_whole else frozenset()), named, most, missed)
 
 
 def _parts(
@@ -217,20 +220,22 @@ def _with_identifiers(text: str, chunks: Sequence[StoredChunk]) -> list[StoredCh
     return [each for each in chunks if finders and all(holds(each.text) for holds in finders)]
 
 
-def _most(text: str, chunks: Sequence[StoredChunk], fronts: Sequence[tuple[StoredChunk, str]]) -> float:
-    """Return the largest probability of any chunk, where no chunk has what the query names.
+def _missed(
+    text: str, chunks: Sequence[StoredChunk], fronts: Sequence[tuple[StoredChunk, str]]
+) -> tuple[float, tuple[str, ...]]:
+    """Return the date or the codes in a query that no chunk has, where none has all that the query names.
 
-    Texts on another day or about another invoice hardly answer. Short codes, such as A4, are also words that
-    a text need not have.
+    Before them, the largest probability of any chunk. Texts on another day or about another invoice hardly
+    answer. Short codes, such as A4, are also words that a text need not have.
     """
-    if date_in(text) is not None:
-        return _OF_ANOTHER
+    if date := _find_date(text):
+        return _OF_ANOTHER, (date[1].group(),)
     codes = _CODE.findall(text) if len(text.split()) <= _MOST_TYPED else []  # not of a pasted message
     texts = [*chain(*((each.text, each.title, *each.heading_path) for each in chunks if codes))]
     texts += [front for _, front in fronts]
     missed = [code for code in codes if (holds := phrase_finder(code)) and not any(map(holds, texts))]
     digits = max((sum(map(str.isdecimal, code)) for code in missed), default=-1)
-    return 1.0 if digits < 0 else _OF_ANOTHER if digits >= _MANY_DIGITS else _WITHOUT_CODE
+    return 1.0 if digits < 0 else _OF_ANOTHER if digits >= _MANY_DIGITS else _WITHOUT_CODE, tuple(missed)
 
 
 def _properties(chunks: Sequence[StoredChunk], view: View) -> list[tuple[StoredChunk, str]]:

@@ -29,7 +29,7 @@ from mdvec.search.advice import (
     unmatched,
 )
 from mdvec.search.candidates import Candidates, Lexical
-from mdvec.search.exact import find_exact
+from mdvec.search.exact import Exact, find_exact
 from mdvec.search.families import folded, without_titles
 from mdvec.search.filters import clean, narrowed, unfound, without_document
 from mdvec.search.fusion import fuse, with_feedback
@@ -407,9 +407,8 @@ def find_lexical(
     spaces = dict.fromkeys(each.space_id for each in searched if each.space_id is not None)
     sample = [place.id for space in spaces for place in view.vectors.sample(space, SAMPLE_CHUNKS)]
     words = find_by_words(meant.text, view, where=meant.where, limit=depth, sample=sample)
-    if not words.max_score or meant.is_document:
-        return Lexical(words)
-    return Lexical(words, find_exact(meant.typed, words, meant.where, view))
+    exact = Exact() if meant.is_document else find_exact(meant.typed, words, meant.where, view)
+    return Lexical(words, exact)
 
 
 def rank(
@@ -449,6 +448,7 @@ def rank(
         above_unrelated=meaning.above_unrelated,
         commonness=meaning.commonness,
         most=exact.most,
+        missed=exact.missed,
     )
     candidates = without_titles(candidates)  # a footer is not about what its document is about
     # 7. Put words and meaning on one scale.
