@@ -79,7 +79,7 @@ def variants() -> tuple[Variant, ...]:
         one("no-minor", "terms of less weight", stored_words, "FIELD_WEIGHTS", (1.0, 0.0)),
         one("no-exact", "all exact evidence", search, "find_exact", lambda *_: exact.Exact()),
         one("no-headings", "headings that are the query", exact, "fold_heading", lambda _: object()),
-        one("no-dates", "dates", exact, "date_in", lambda _: None),
+        one("no-dates", "dates", exact, "find_date", lambda _: None),
         one("no-values", "values of properties in the query", exact, "_names_value", lambda *_: False),
         one("no-folders", "names of folders in the query", exact, "_in_named_folders", lambda *_: []),
         one("common-families", "like texts as one in the idf of words", words, "_FEW_DIFFERENT", 0.0),

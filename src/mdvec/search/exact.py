@@ -139,9 +139,9 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
         spellings = _spellings(text)
         if called := [*chain(*(view.documents.called(fold_name(each), where) for each in spellings))]:
             return Exact(_in_few(view.chunks.places_in(called, where, _MAX_HOLDERS), _FEW))
-        holds = _finder(spellings)
+        holds, dated = _finder(spellings), find_date(text)
         if holds is None or not words.scores:
-            most, missed = _missed(text, (), ())
+            most, missed = _missed(text, dated, (), ())
             return Exact(most=most, missed=missed)
         chunks = [*view.chunks.get([*words.scores][:_READ]).values()]
         fronts = _properties(chunks, view)
@@ -153,9 +153,9 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             whole = headed or _holding(text, holds, chunks)
             whole = whole or _holding(text, holds, _with_all_words(text, words, where, view))
             valued = [] if headed else [each for each, front in fronts if holds(front)]
-        parts = valued if whole or valued else _parts(text, chunks, fronts, where, view)
-        is_whole = bool(valued) or not any(map(str.isalnum, without_date(text)))
-        most, missed = (1.0, ()) if whole or parts else _missed(text, chunks, fronts)
+        parts = valued if whole or valued else _parts(text, dated, chunks, fronts, where, view)
+        is_whole = bool(valued) or (dated is not None and dated[1].group() == text.strip())
+        most, missed = (1.0, ()) if whole or parts else _missed(text, dated, chunks, fronts)
         details.update(read=len(chunks), whole=len(whole), parts=len(parts), missed=len(missed))
     named = _in_few(parts, _FEW_ALIKE)
     return Exact(_in_few(whole, _FEW) | (named if is_whole else frozenset()), named, most, missed)
@@ -163,15 +163,15 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
 
 def _parts(
     text: str,
+    dated: tuple[Date, re.Match[str]] | None,
     chunks: Sequence[StoredChunk],
     fronts: Sequence[tuple[StoredChunk, str]],
     where: Where,
     view: View,
 ) -> Sequence[_Named]:
     """Return the chunks that a date in a query names, else a heading, value or folder, else identifiers."""
-    date = date_in(text)
-    if date is not None:
-        return _of_date(date, chunks, {each.id: front for each, front in fronts}, where, view)
+    if dated is not None:
+        return _of_date(dated[0], chunks, {each.id: front for each, front in fronts}, where, view)
     spoken = _CODE.sub(" ", text)  # the numbers inside a code name nothing
     valued = [each for each, front in fronts if _names_value(spoken, front)]
     headed = [each for each in chunks if _names_heading(spoken, each)]
@@ -221,15 +221,18 @@ def _with_identifiers(text: str, chunks: Sequence[StoredChunk]) -> list[StoredCh
 
 
 def _missed(
-    text: str, chunks: Sequence[StoredChunk], fronts: Sequence[tuple[StoredChunk, str]]
+    text: str,
+    dated: tuple[Date, re.Match[str]] | None,
+    chunks: Sequence[StoredChunk],
+    fronts: Sequence[tuple[StoredChunk, str]],
 ) -> tuple[float, tuple[str, ...]]:
     """Return the date or the codes in a query that no chunk has, where none has all that the query names.
 
     Before them, the largest probability of any chunk. Texts on another day or about another invoice hardly
     answer. Short codes, such as A4, are also words that a text need not have.
     """
-    if date := _find_date(text):
-        return _OF_ANOTHER, (date[1].group(),)
+    if dated is not None:
+        return _OF_ANOTHER, (dated[1].group(),)
     codes = _CODE.findall(text) if len(text.split()) <= _MOST_TYPED else []  # not of a pasted message
     texts = [*chain(*((each.text, each.title, *each.heading_path) for each in chunks if codes))]
     texts += [front for _, front in fronts]
@@ -385,19 +388,14 @@ class Date(Struct, frozen=True):
                 yield rf"{name}(?:{self.year - before}{'|元' if self.year == before + 1 else ''})"
 
 
-def date_in(query: str) -> Date | None:
-    """Return the day or month that a query names; None if it names none."""
-    found = _find_date(query)
-    return found[0] if found else None
-
-
 def without_date(query: str) -> str:
     """Return a query without the day or month that it names: texts may write it otherwise."""
-    found = _find_date(query)
+    found = find_date(query)
     return query[: found[1].start()] + " " + query[found[1].end() :] if found else query
 
 
-def _find_date(query: str) -> tuple[Date, re.Match[str]] | None:
+def find_date(query: str) -> tuple[Date, re.Match[str]] | None:
+    """Return the day or month that a query names, and where; None if it names none."""
     for form in _FORMS:
         if found := form.search(query):
             parts = found.groupdict()

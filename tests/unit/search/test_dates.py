@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdvec.search.exact import Date, date_in, without_date
+from mdvec.search.exact import Date, find_date, without_date
+
+
+def date_in(query: str) -> Date | None:
+    found = find_date(query)
+    return found[0] if found else None
+
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
