@@ -32,6 +32,7 @@ _FENCE_OR_HEADING = re.compile(
 _REAL_SENTENCE = re.compile(
     r"^(?![ \t]*(?:[•→›`]|\d+[.)][ \t]))(?:[^\n]{40}|[^\n]{7,}[.。！？!?](?:\s|\Z))", re.MULTILINE
 )
+_BEFORE = 10
 _PROSE_WEIGHT = 2
 _CODE_WEIGHT = 1
 # The end of a line of prose before another one: no heading, table or row of one, fence, list, quotation or
@@ -250,7 +251,8 @@ def _beginning(text: str, match: int, reach: int) -> int:
     if start == 0 or text[start - 1] == "\n":
         return start
     pause = _PAUSE.search(text, start, match)
-    return pause.end() if pause else match
+    # In Japanese, what says more about a word comes before it.
+    return pause.end() if pause else max(start, match - _BEFORE)
 
 
 def _different(text: str, spans: Sequence[Span]) -> set[str]:

@@ -188,7 +188,7 @@ def test_a_long_sentence_is_entered_between_words() -> None:
     [line] = shown("target", "word " * 40 + "target ends", width=30, lines=1)
     assert line.startswith("word ")
     assert line.endswith("target ends")
-    assert shown("目", "あ" * 100 + "目で見る", width=20, lines=1) == ["目で見る"]
+    assert shown("目", "あ" * 100 + "目で見る", width=20, lines=1) == ["あああああ目で見る"]
 
 
 def test_a_line_that_goes_on_is_marked() -> None:
