@@ -279,7 +279,7 @@ def figures(hits: Sequence[Hit]) -> dict[str, Any]:
 
 def _shown(hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits of an answer that are shown by default."""
-    left = [hit for hit in hits if probability.probability(hit.evidence, hit.judged) >= MIN_SCORE]
+    left = [hit for hit in hits if hit.score >= MIN_SCORE]
     is_none = probability.level_of(hits[0].score).value == "none"
     return left[:1] if is_none else left
 
