@@ -8,9 +8,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from mdvec.search.exact import without_date
 from mdvec.search.interpretation import Interpretation
 from mdvec.search.passages import ScoredPassage
+from mdvec.text.dates import without_date
 from mdvec.text.operators import QUOTES, parse_query
 from mdvec.text.quantity import quantity
 from mdvec.text.scripts import holds_unspaced

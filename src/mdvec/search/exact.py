@@ -1,13 +1,9 @@
-"""Exact evidence: documents and passages that the query names word for word, and the days and months in it.
-
-``3月15日にやったこと`` asks for the note ``2025-03-15.md``, ``decisions of September 2024``
-for minutes of that month.
-"""
+"""Exact evidence: documents and passages that the query names word for word, and those of a day in it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import TypeAlias
 
@@ -18,10 +14,10 @@ from mdvec import run
 from mdvec.search.words import Words
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace, StoredChunk
+from mdvec.text.dates import Date, find_date
 from mdvec.text.dictionary import other_spellings
 from mdvec.text.folding import fold_name, normalise
 from mdvec.text.matches import fold_heading, phrase_finder
-from mdvec.text.moments import ERAS
 from mdvec.text.scripts import HAN, KATAKANA, UNSPACED, holds_unspaced
 from mdvec.text.terms import phrase_terms
 from mdvec.types.ids import ChunkId, DocumentId
@@ -74,35 +70,6 @@ _MOST_TYPED = 10
 _MOST_SPELLINGS = 8  # of a word, each looked for by itself
 
 _Named: TypeAlias = ChunkPlace | StoredChunk
-
-_MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
-_SHORT = tuple("sept?" if month == "september" else month[:3] for month in _MONTHS)
-_WRITTEN = tuple(rf"(?:{month}|{short}\.?)" for month, short in zip(_MONTHS, _SHORT, strict=True))
-_NAME = f"(?P<name>{'|'.join(_WRITTEN)})"
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?!\d)"
-_YEAR = r"(?P<year>(?:19|20)\d\d)"
-_ERA = r"(?P<era>令和|平成|昭和)\s*(?P<year>\d{1,2}|元)"
-_ANY_YEAR = r"[12]\d{3}"
-_MONTH_DAY = r"(?P<month>\d{1,2})/(?P<day>\d{1,2})"
-_MOST_PARTS = 4  # of a fraction such as 3/4, which is no day of March
-# A day with or without its year, or a month with its year.
-_FORMS = tuple(
-    re.compile(form, re.IGNORECASE)
-    for form in (
-        rf"{_ERA}\s*年\s*(?P<month>\d{{1,2}})\s*月(?:\s*{_DAY}\s*日)?",
-        rf"(?<!\d){_YEAR}[-/](?P<month>\d{{1,2}})(?:[-/]{_DAY})?(?![\d.])",
-        rf"(?:(?<!\d){_YEAR}\s*年\s*)?(?<!\d)(?P<month>\d{{1,2}})\s*月\s*{_DAY}\s*日",
-        rf"(?<!\d){_YEAR}\s*年\s*(?P<month>\d{{1,2}})\s*月",
-        rf"(?<![\d/.]){_MONTH_DAY}(?=\s*[（(の])",
-        rf"\b{_NAME}\s+{_DAY}(?:,?\s+{_YEAR})?\b",
-        rf"\b{_DAY}\s+(?:of\s+)?{_NAME}(?:,?\s+{_YEAR})?\b",
-        rf"\b{_NAME},?\s+(?:of\s+)?{_YEAR}\b",
-    )
-)
-_LAST_MONTH, _LAST_DAY = 12, 31
 
 
 class Exact(Struct, frozen=True):
@@ -328,90 +295,3 @@ def _with_all_words(text: str, words: Words, where: Where, view: View) -> list[S
     distinct = [*dict.fromkeys(groups)]  # each takes time, and a pasted text repeats its words
     [ids] = view.words.holding([distinct], where, limit=_MAX_HOLDERS + 1)
     return [*view.chunks.get(ids).values()] if len(ids) <= _MAX_HOLDERS else []
-
-
-class Date(Struct, frozen=True):
-    """A day, or a month of a year.
-
-    Attributes:
-        year: None if only the day is named.
-        month: 1 to 12.
-        day: None for the whole month.
-    """
-
-    year: int | None
-    month: int
-    day: int | None
-
-    @property
-    def globs(self) -> tuple[str, ...]:
-        """Patterns for the paths of documents that are named after it, such as daily notes."""
-        year = str(self.year) if self.year else "[12][0-9][0-9][0-9]"
-        month, day = f"{self.month:02}", f"{self.day:02}" if self.day else ""
-        compact = f"{year[2:] if self.year and self.day else year}{month}{day}"  # 250315, 20250315
-        japanese = f"{year}年{self.month}月{f'{self.day}日' if self.day else ''}"
-        names = (f"{year}[-_.]{month}{f'[-_.]{day}' if day else ''}", compact, japanese)
-        return (*(f"**/*{name}*" for name in names), f"**/{year}/{month}/{f'{day}*' if day else '**'}")
-
-    def is_in(self, text: str) -> bool:
-        """Return True if a text names it; a day may be without its year there."""
-        month, eras = _WRITTEN[self.month - 1], "|".join(self._eras()) or "(?!)"
-        year = str(self.year) if self.year else _ANY_YEAR
-        if self.day is None:
-            forms = [
-                rf"(?<!\d){year}(?:[-/.]0?{self.month}(?!\d)|\s*年\s*0?{self.month}\s*月)",
-                rf"(?:{eras})(?:\s*年\s*0?{self.month}\s*月|\.0?{self.month}(?!\d))",
-                rf"\b{month}(?:\s+\d{{1,2}}(?:st|nd|rd|th)?)?,?\s+{year}\b",
-            ]
-        else:
-            day, other_year = (
-                rf"0?{self.day}(?:st|nd|rd|th)?(?!\d)",
-                rf"(?![a-z0-9]|,?\s+(?!{year}){_ANY_YEAR})",
-            )
-            is_fraction = self.month < self.day <= _MOST_PARTS
-            forms = [
-                rf"(?<!\d){year}[-/.]0?{self.month}[-/.]{day}",
-                rf"(?<![\d/.-])0?{self.month}/{day}{'(?=[（(])' if is_fraction else '(?![/.-])'}",
-                rf"(?:(?:(?<!\d){year}|{eras})\s*年\s*|(?<![\d年])(?<!年\s))0?{self.month}\s*月\s*{day}\s*日",
-                rf"(?:{eras})\.0?{self.month}\.{day}",
-                rf"\b(?:{month}\s+{day}|(?<!\d){day}\s+(?:of\s+)?{month}){other_year}",
-            ]
-        return re.search("|".join(forms), text, re.IGNORECASE) is not None
-
-    def _eras(self) -> Iterator[str]:
-        """Yield expressions for its year in Japanese eras; for no year, any of them."""
-        for era, before in ERAS.items():
-            name = rf"(?<![a-z]){era}\s?" if era.isascii() else rf"{era}\s?"
-            if self.year is None:
-                yield rf"{name}(?:\d{{1,2}}|元)"
-            elif self.year > before:
-                yield rf"{name}(?:{self.year - before}{'|元' if self.year == before + 1 else ''})"
-
-
-def without_date(query: str) -> str:
-    """Return a query without the day or month that it names: texts may write it otherwise."""
-    found = find_date(query)
-    return query[: found[1].start()] + " " + query[found[1].end() :] if found else query
-
-
-def find_date(query: str) -> tuple[Date, re.Match[str]] | None:
-    """Return the day or month that a query names, and where; None if it names none."""
-    for form in _FORMS:
-        if found := form.search(query):
-            parts = found.groupdict()
-            month = _month_of(parts["name"]) if parts.get("name") else int(parts["month"])
-            day = int(parts["day"]) if parts.get("day") else None
-            if 1 <= month <= _LAST_MONTH and (day is None or 1 <= day <= _LAST_DAY):
-                return Date(_year_of(parts), month, day), found
-    return None
-
-
-def _year_of(parts: Mapping[str, str | None]) -> int | None:
-    year, era = parts.get("year"), parts.get("era")
-    if era:
-        return ERAS[era] + (1 if year == "元" else int(year or 0))
-    return int(year) if year else None
-
-
-def _month_of(name: str) -> int:
-    return next(number for number, month in enumerate(_MONTHS, 1) if name.lower().startswith(month[:3]))

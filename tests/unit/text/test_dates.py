@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdvec.search.exact import Date, find_date, without_date
+from mdvec.text.dates import Date, find_date, without_date
 
 
 def date_in(query: str) -> Date | None:
