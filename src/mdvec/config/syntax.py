@@ -70,7 +70,7 @@ def read_text(path: Path) -> str:
         text = raw.decode("utf-8-sig")
     except OSError as error:
         msg = f"{path}: {error.strerror}"
-        raise ConfigError(msg) from error
+        raise ConfigError(msg, hint="Check its path and its rights.") from error
     except UnicodeDecodeError as error:
         msg = f"{path}: not UTF-8 (byte {error.start})"
         raise ConfigError(msg) from error

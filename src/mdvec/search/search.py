@@ -252,7 +252,7 @@ def search(
         hint=hint,
         searched=words,
         corrections=tuple(Correction(*pair) for each in found.meant for pair in each.corrections.items()),
-        unknown_words=found.unknown_words,
+        unknown_words=found.unknown_words if index.chunks else (),
         left_out=found.shown.left_out,
         weaker=found.weaker,
         reranked=found.reranked,

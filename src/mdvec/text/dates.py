@@ -1,7 +1,7 @@
 """Days and months that a query names, and the ways in which texts and names of files write them.
 
-``3月15日にやったこと`` asks for the note ``2025-03-15.md``, ``decisions of September 2024`` for minutes of that
-month.
+``3月15日にやったこと`` asks for the note ``2025-03-15.md``,
+``decisions of September 2024`` for minutes of that month.
 """
 
 from __future__ import annotations
