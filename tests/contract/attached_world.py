@@ -31,7 +31,7 @@ from mdvec.stores.vectors.index import (
 )
 from mdvec.stores.vectors.sqlite_vec import SqliteVecIndex
 from mdvec.text.hashing import text_hash
-from mdvec.types.collection import ChunkingSpec, SourceSpec
+from mdvec.types.collection import Collection, SourceSpec
 from mdvec.types.ids import CollectionId, SpaceId, TextHash
 from mdvec.types.query import Filters, Where
 from mdvec.types.section import IndexedSection
@@ -246,7 +246,9 @@ def open_world(place: Place, make: MakeIndex, folder: Path) -> World:
     with world.exact.write() as writer:
         world.collections = [each.id for each in writer.collections.all()]
         for name in () if world.collections else ("first", "second"):
-            made = writer.collections.add(name, "", SourceSpec("folder", f"/{name}"), ChunkingSpec())
+            made = writer.collections.add(
+                Collection(CollectionId(0), name, "", SourceSpec("folder", f"/{name}"))
+            )
             world.collections.append(made.id)
     return world
 

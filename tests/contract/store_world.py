@@ -25,7 +25,7 @@ from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.prose import is_unspaced_prose, skeletons
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import Chunk
-from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.types.collection import Collection, SourceSpec
 from mdvec.types.document import Document, TitleSource
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId
 from mdvec.types.query import Filters, Where
@@ -132,7 +132,7 @@ def make_record(
 def add_collection(store: Store, name: str = "notes") -> Collection:
     """Write a collection in a transaction of its own."""
     with store.write() as writer:
-        return writer.collections.add(name, "My notes", FOLDER, ChunkingSpec())
+        return writer.collections.add(Collection(CollectionId(0), name, "My notes", FOLDER))
 
 
 def put(

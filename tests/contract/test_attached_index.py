@@ -43,8 +43,8 @@ from mdvec.stores.vectors.follower import NearestQuery
 from mdvec.stores.vectors.index import IndexedSpace, VectorChanges
 from mdvec.stores.where_tables import WhereTables
 from mdvec.text.hashing import text_hash
-from mdvec.types.collection import ChunkingSpec, SourceSpec
-from mdvec.types.ids import ChunkId, DocumentId
+from mdvec.types.collection import Collection, SourceSpec
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Filters, Where
 
 
@@ -460,7 +460,9 @@ def test_a_store_without_an_index_writes_no_removals(store_kind: str, tmp_path: 
         index = MemoryVectorIndex(name) if expected else None
         store, plain = place.open(index), place.open()
         with plain.write() as writer:
-            made = writer.collections.add("notes", "", SourceSpec("folder", "/notes"), ChunkingSpec())
+            made = writer.collections.add(
+                Collection(CollectionId(0), "notes", "", SourceSpec("folder", "/notes"))
+            )
             writer.documents.put(made.id, [record("a.md", ["one", "two"])])
             writer.documents.delete(made.id, ["a.md"])
         assert place.count_removals() == expected

@@ -18,9 +18,9 @@ from mdvec.stores.interface import Store
 from mdvec.stores.records import MAX_NAME_CHARS, MAX_NAMES, PendingText, VectorKind
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Exclusion, Unreadable
-from mdvec.types.collection import ChunkingSpec, Collection
+from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
-from mdvec.types.ids import SpaceId
+from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.query import Where
 from mdvec.types.report import CollectionCounts, FileStatus
 
@@ -78,7 +78,7 @@ def test_pending_texts(store: Store, notes: Collection) -> None:
     space_id = open_space(store, SPACE)
     document, chunks = make_document("a.md", ["one", "two", "one", "three"])
     with store.write() as writer:
-        other = writer.collections.add("other", "", FOLDER, ChunkingSpec())
+        other = writer.collections.add(Collection(CollectionId(0), "other", "", FOLDER))
         put(writer, other.id, *make_document("x.md", ["elsewhere"]))
         put(writer, notes.id, document, [replace(chunk, context="a › b") for chunk in chunks])
     first = read(store, lambda view: view.vectors.pending(VectorKind.TEXT, notes.id, space_id, 2))

@@ -29,7 +29,7 @@ from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.document import Comment, DocumentState, Link, LinkKind
 from mdvec.types.folder_context import FolderContext
-from mdvec.types.ids import ChunkId, DocumentId
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.links import Versions
 from mdvec.types.query import Comparison, Filters, PropertyCondition, Where
 from mdvec.types.report import CollectionCounts, FileStatus, ListedDocument, TagCount
@@ -39,8 +39,10 @@ def test_collections_keep_every_field(store: Store) -> None:
     """What is added and saved comes back equal, by name."""
     source = SourceSpec("folder", "/caf\udce9/メモ", ("*.md",), ("drafts/**", "a"))
     with store.write() as writer:
-        second = writer.collections.add("b", "説明", source, ChunkingSpec("sections", 100, 10))
-        first = writer.collections.add("a", "", FOLDER, ChunkingSpec())
+        second = writer.collections.add(
+            Collection(CollectionId(0), "b", "説明", source, ChunkingSpec("sections", 100, 10))
+        )
+        first = writer.collections.add(Collection(CollectionId(0), "a", "", FOLDER))
     assert read(store, lambda view: view.collections.all()) == [first, second]
     contexts = (FolderContext("旅/国内", "日本の旅"), FolderContext("", "All.", from_file=True))
     changed = replace(
@@ -75,7 +77,7 @@ def test_a_change_is_made_to_the_collection_as_it_is(store: Store, notes: Collec
 def test_names_of_collections_are_unique(store: Store, notes: Collection) -> None:
     """Adding a name twice is refused, and nothing is written."""
     with pytest.raises(CollectionExistsError, match="notes"), store.write() as writer:
-        writer.collections.add("notes", "", FOLDER, ChunkingSpec())
+        writer.collections.add(Collection(CollectionId(0), "notes", "", FOLDER))
     assert read(store, lambda view: view.collections.all()) == [notes]
 
 
@@ -303,7 +305,7 @@ def test_documents_are_listed_by_path_a_page_at_a_time(store: Store, notes: Coll
     """Pages of any size together are all documents, in the order of their characters."""
     paths = ["B.md", "a.md", "a/b.md", "メモ/猫.md", "メモ.md", "\U0001f408.md"]
     with store.write() as writer:
-        other = writer.collections.add("other", "", FOLDER, ChunkingSpec())
+        other = writer.collections.add(Collection(CollectionId(0), "other", "", FOLDER))
         put(writer, other.id, *make_document("other.md", ["text"]))
         for path in paths:
             put(writer, notes.id, *make_document(path, ["text"]))
@@ -371,7 +373,7 @@ def test_links_come_back_and_are_found_by_the_file_they_name(store: Store, notes
     assert [(each.path, each.link.line) for each in named] == [("a.md", 1), ("b.md", 3), ("b.md", 9)]
     assert named[1].document_id == found.id
     with store.write() as writer:
-        other = writer.collections.add("other", "", FOLDER, ChunkingSpec())
+        other = writer.collections.add(Collection(CollectionId(0), "other", "", FOLDER))
     assert read(store, lambda view: view.documents.links_to(other.id, file_key("café"))) == []
     put_linked(store, notes, "b.md")
     assert len(read(store, lambda view: view.documents.links_to(notes.id, file_key("café")))) == 1

@@ -122,7 +122,7 @@ def change_everything(world: World) -> None:
     links = (Link(LinkKind.WIKI, "b"), Link(LinkKind.PREVIOUS, "b.md"))
     with world.store.write() as writer:
         writer.collections.change(first, lambda now: replace(now, description="changed"))
-        writer.collections.add("third", "", world.first.source, world.first.chunking)
+        writer.collections.add(replace(world.first, name="third"))
         put(writer, first, replace(document, links=links), [replace(each, context="c") for each in chunks])
         put(writer, first, *make_document("a.md", ["new"]))
         writer.documents.delete(first, ["b.md"])

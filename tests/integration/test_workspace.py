@@ -38,7 +38,7 @@ from mdvec.stores.records import StoredChunk
 from mdvec.stores.word_tables import WordTables
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
-from mdvec.types.ids import ChunkId
+from mdvec.types.ids import ChunkId, CollectionId
 from mdvec.types.query import Comparison, Expansion, Filters, PropertyCondition, SearchMode
 from mdvec.types.report import ImportOptions, Severity
 from mdvec.workspace.database import open_store
@@ -585,7 +585,7 @@ def test_lines_and_a_section_are_not_read_together(workspace: Workspace) -> None
 def test_an_old_collection_with_a_reserved_name_is_noted(workspace: Workspace) -> None:
     """Doctor says that agents see no tool of it; a new one is refused."""
     with closing(open_store(workspace.database)) as store, store.write() as writer:
-        writer.collections.add("search", "", SourceSpec("folder", "/nowhere"), ChunkingSpec())
+        writer.collections.add(Collection(CollectionId(0), "search", "", SourceSpec("folder", "/nowhere")))
     [finding, *_] = [each for each in workspace.doctor() if each.subject == "search"]
     assert "the collection has none of its own" in finding.message
     with pytest.raises(InvalidNameError):

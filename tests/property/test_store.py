@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from tests.contract.store_world import NAMES, STORES, World, open_store, read, unit_vectors, vector_of
 from tests.oracle import Place, Scope
 
-from mdvec.stores.columns import fold_label
 from mdvec.stores.interface import Store, View
 from mdvec.stores.records import ChunkTerms, VectorKind
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.tables import prefix_end
+from mdvec.text.folding import fold_characters
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Filters, TagMatch, Where
 
@@ -35,7 +35,7 @@ documents = st.fixed_dictionaries(
         "texts": st.lists(texts, min_size=1, max_size=4),
         "minor": st.lists(st.just("") | texts, min_size=4, max_size=4),
         "collection": st.integers(0, 1),
-        "tags": st.lists(st.sampled_from(TAGS), max_size=3, unique_by=fold_label).map(tuple),
+        "tags": st.lists(st.sampled_from(TAGS), max_size=3, unique_by=fold_characters).map(tuple),
         "aliases": st.lists(st.sampled_from(ALIASES), max_size=2, unique=True).map(tuple),
         "depths": st.lists(st.integers(0, 3), min_size=4, max_size=4),
         "mtime_ns": st.integers(1, 4),
@@ -275,7 +275,7 @@ def test_prefix_ranges_hold_exactly_what_starts_so(prefix: str, text: str) -> No
 @given(st.text())
 def test_folding_is_stable(label: str) -> None:
     """Folding twice is folding once, and case does not count."""
-    assert fold_label(fold_label(label)) == fold_label(label)
+    assert fold_characters(fold_characters(label)) == fold_characters(label)
 
 
 @settings(max_examples=40, deadline=None)

@@ -153,9 +153,7 @@ def _copy_collection(view: View, target: Store, collection: Collection, done: in
     with target.write() as writer:
         found = next((each for each in writer.collections.all() if each.name == collection.name), None)
         if found is None:
-            found = writer.collections.add(
-                collection.name, collection.description, collection.source, collection.chunking
-            )
+            found = writer.collections.add(collection)
         own = found.id
         writer.collections.change(own, lambda _: replace(collection, id=own))
         there = writer.documents.known(own)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec.structs import replace
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError
-from mdvec.stores.columns import COLLECTION_COLUMNS, SETTINGS, collection_of, stored_json
+from mdvec.stores.columns import COLLECTION, collection_of, collection_row
 from mdvec.stores.interface import CollectionWriter
 from mdvec.stores.tables import Part, Sql, memorized
 from mdvec.types.change import Exclusion, Unreadable
-from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.report import Activity, CollectionCounts, FileStatus
@@ -44,7 +44,7 @@ class CollectionTables(Part, CollectionWriter):
 
     @memorized
     def _all(self) -> list[Collection]:
-        rows = self.tables.rows(f"SELECT {COLLECTION_COLUMNS} FROM collections ORDER BY name")
+        rows = self.tables.rows(f"SELECT id, {', '.join(COLLECTION)} FROM collections ORDER BY name")
         readable = self.tables.readable
         return [each for each in map(collection_of, rows) if readable is None or each.name in readable]
 
@@ -109,19 +109,14 @@ class CollectionTables(Part, CollectionWriter):
             self.tables.rows(f"SELECT path, reason FROM {table} WHERE collection_id = ?", collection_id)
         )
 
-    def add(self, name: str, description: str, source: SourceSpec, chunking: ChunkingSpec) -> Collection:
-        if self.tables.rows("SELECT 1 FROM collections WHERE name = ?", name):
-            msg = f"there is already a collection named {name!r}"
+    def add(self, collection: Collection) -> Collection:
+        if self.tables.rows("SELECT 1 FROM collections WHERE name = ?", collection.name):
+            msg = f"there is already a collection named {collection.name!r}"
             raise CollectionExistsError(msg)
-        (row,) = self.tables.rows(
-            f"""INSERT INTO collections(name, description, source, chunking, enabled)
-            VALUES (?, ?, ?, ?, true) RETURNING {COLLECTION_COLUMNS}""",
-            name,
-            description,
-            stored_json(source),
-            stored_json(chunking),
-        )
-        return collection_of(row)
+        values = ", ".join("?" for _ in COLLECTION)
+        sql = f"INSERT INTO collections({', '.join(COLLECTION)}) VALUES ({values}) RETURNING id"
+        ((row_id,),) = self.tables.rows(sql, *collection_row(collection))
+        return replace(collection, id=CollectionId(row_id))
 
     def change(self, collection_id: CollectionId, change: Callable[[Collection], Collection]) -> Collection:
         current = next((each for each in self.all() if each.id == collection_id), None)
@@ -130,18 +125,9 @@ class CollectionTables(Part, CollectionWriter):
             raise CollectionNotFoundError(msg)
         changed = change(current)
         if changed != current:
-            self.tables.rows(
-                """UPDATE collections SET name = ?, description = ?, source = ?, chunking = ?, enabled = ?,
-                last_indexed_ms = ?, settings = ? WHERE id = ?""",
-                changed.name,
-                changed.description,
-                stored_json(changed.source),
-                stored_json(changed.chunking),
-                changed.enabled,
-                changed.last_indexed_ms,
-                stored_json({name: getattr(changed, name) for name in SETTINGS}),
-                changed.id,
-            )
+            columns = ", ".join(f"{column} = ?" for column in COLLECTION)
+            sql = f"UPDATE collections SET {columns} WHERE id = ?"
+            self.tables.rows(sql, *collection_row(changed), collection_id)
         return changed
 
     def set_outcome(

@@ -48,6 +48,8 @@ SETTINGS: Final[Mapping[str, Any]] = {
     "app_version": str,
 }
 
+Row = tuple[Any, ...]
+
 _LAST_MS: Final = 250_000_000_000_000  # in the year 9892
 
 
@@ -58,18 +60,25 @@ class LabelKind(StrEnum):
     ALIAS = "alias"
 
 
-def fold_label(label: str) -> str:
-    """Return the form that two labels share if they differ only in width, case or encoding."""
-    return fold_characters(label)
+COLLECTION: Final = ("name", "description", "source", "chunking", "enabled", "last_indexed_ms", "settings")
+"""The columns of :func:`collection_row`."""
 
 
-COLLECTION_COLUMNS: Final = (
-    "id, name, description, source, chunking, enabled, last_indexed_ms, settings"  # of collection_of
-)
+def collection_row(collection: Collection) -> Row:
+    """Return the row of a collection, without its id."""
+    return (
+        collection.name,
+        collection.description,
+        _escaped_json(collection.source),
+        _escaped_json(collection.chunking),
+        collection.enabled,
+        collection.last_indexed_ms,
+        _escaped_json({name: getattr(collection, name) for name in SETTINGS}),
+    )
 
 
-def collection_of(row: tuple[Any, ...]) -> Collection:
-    """Return the collection in a row of ``COLLECTION_COLUMNS``."""
+def collection_of(row: Row) -> Collection:
+    """Return the collection of an id and the columns of ``COLLECTION``."""
     row_id, name, description, source, chunking, enabled, last_indexed_ms, settings = row
     written = json.loads(settings)
     return Collection(
@@ -85,13 +94,11 @@ def collection_of(row: tuple[Any, ...]) -> Collection:
     )
 
 
-def stored_json(spec: SourceSpec | ChunkingSpec | Mapping[str, object]) -> str:
-    """Return a source, a chunking or settings as they are stored."""
-    # Escaped: the location of a folder may hold bytes that are not UTF-8 (as lone surrogates).
-    return json.dumps(msgspec.to_builtins(spec), ensure_ascii=True)
+def _escaped_json(value: object) -> str:
+    # The location of a folder may hold bytes that are not UTF-8 (as lone surrogates).
+    return json.dumps(msgspec.to_builtins(value), ensure_ascii=True)
 
 
-Row = tuple[Any, ...]
 Stored = Callable[[str], str]
 """Turns a text into one that the database can hold."""
 
@@ -167,7 +174,7 @@ def label_rows(key: int, record: DocumentRecord, stored: Stored) -> Iterator[Row
     for kind, labels in ((LabelKind.TAG, document.tags), (LabelKind.ALIAS, document.aliases)):
         seen: set[str] = set()
         for position, label in enumerate(map(stored, labels)):
-            folded = fold_label(label)
+            folded = fold_characters(label)
             if folded not in seen:
                 seen.add(folded)
                 yield kind.value, folded, key, position, label

@@ -18,7 +18,7 @@ from mdvec.stores.records import DamagedRows, DocumentRecord
 from mdvec.stores.tables import Readable
 from mdvec.stores.view import CollectionView, DocumentView, SpaceView, VectorView, View
 from mdvec.types.change import Exclusion, SourceEntry, Unreadable
-from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
 from mdvec.types.store_report import PublishedVersion
@@ -33,8 +33,8 @@ __all__ = ["Claim", "Store", "View", "Writer"]
 class CollectionWriter(CollectionView, Protocol):
     """The collections of a transaction."""
 
-    def add(self, name: str, description: str, source: SourceSpec, chunking: ChunkingSpec) -> Collection:
-        """Write a new, enabled collection.
+    def add(self, collection: Collection) -> Collection:
+        """Write a new collection, and return it with its id; the one that it comes with is ignored.
 
         Raises:
             CollectionExistsError: If the name is taken.

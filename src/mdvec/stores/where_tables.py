@@ -17,9 +17,10 @@ from typing import ClassVar, TypeVar
 from msgspec.structs import replace
 
 from mdvec.errors import NotAllowedError
-from mdvec.stores.columns import LabelKind, fold_label
+from mdvec.stores.columns import LabelKind
 from mdvec.stores.records import FEW_CHUNKS, VectorKind
 from mdvec.stores.tables import Part, Sql, Tables, all_of, any_of, memorized, starts_with
+from mdvec.text.folding import fold_characters
 from mdvec.text.properties import as_number, fold_property, is_date, is_year
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import ANY_VALUE, Comparison, PropertyCondition, TagMatch, Where
@@ -35,7 +36,7 @@ def covers_whole_collections(where: Where) -> bool:
 
 def tag_conditions(tag: str) -> list[Sql]:
     """Return the conditions on a label ``l`` for a tag and for the tags below it."""
-    folded = fold_label(tag)
+    folded = fold_characters(tag)
     below = starts_with("l.folded", f"{folded}/")
     return [
         Sql("l.kind = ? AND l.folded = ?", (LabelKind.TAG.value, folded)),
@@ -45,7 +46,7 @@ def tag_conditions(tag: str) -> list[Sql]:
 
 def alias_condition(prefix: str) -> Sql:
     """Return the condition on a label ``l`` for the aliases that start with a prefix."""
-    names = starts_with("l.folded", fold_label(prefix))
+    names = starts_with("l.folded", fold_characters(prefix))
     return Sql(f"l.kind = ? AND {names.text}", (LabelKind.ALIAS.value, *names.arguments))
 
 

@@ -35,6 +35,7 @@ from mdvec.types.collection import (
     check_collection_name,
 )
 from mdvec.types.folder_context import CONTEXT_FILE, MAX_CHARS, FolderContext, context_line
+from mdvec.types.ids import CollectionId
 from mdvec.types.report import ImportMode
 from mdvec.types.store_report import PublishedVersion
 from mdvec.workspace.database import (
@@ -272,9 +273,10 @@ class Collections:
             # It stays the configuration's until the first import.
             self.stages.models.check(self.stages.models.configured)
         settings = set_only(embedding=embedding, search=search, preset=preset.name if preset else None)
+        description = _one_line(spelled(description))
+        collection = Collection(CollectionId(0), name, description, source, chunking, **settings)
         with self.store().write() as writer:
-            made = writer.collections.add(name, _one_line(spelled(description)), source, chunking)
-            return writer.collections.change(made.id, lambda now: registered(replace(now, **settings)))
+            return writer.collections.add(registered(collection))
 
     def update(self, name: str, **changes: Unpack[CollectionChanges]) -> Collection:
         """Change what is registered; see :meth:`mdvec.workspace.Workspace.update_collection`."""

@@ -31,6 +31,7 @@ from mdvec.stores.vectors.index import VectorIndex
 from mdvec.text.addresses import without_password
 from mdvec.text.folding import spelled
 from mdvec.types.collection import DEFAULT_SOURCE, ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
+from mdvec.types.ids import CollectionId
 from mdvec.types.report import ImportMode
 from mdvec.workspace.stages import Stages
 
@@ -146,8 +147,10 @@ def register_folder(folder: Path, store: Store, stages: Stages, choice: FolderCh
         docs = _docs(writer)  # another process may have been faster
         if docs is None:
             description = f"Documents in {spelled(str(folder))}"
-            docs = writer.collections.add(DOCS_COLLECTION, description, source, stages.configured_chunking)
-            writer.collections.change(docs.id, registered)
+            new = Collection(
+                CollectionId(0), DOCS_COLLECTION, description, source, stages.configured_chunking
+            )
+            docs = writer.collections.add(registered(new))
         writer.collections.change(docs.id, changed)
 
 

@@ -20,7 +20,8 @@ from mdvec.stores.interface import Store
 from mdvec.stores.records import VectorKind
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
-from mdvec.types.collection import ChunkingSpec, SourceSpec
+from mdvec.types.collection import Collection, SourceSpec
+from mdvec.types.ids import CollectionId
 from mdvec.types.query import SearchMode, SearchQuery, Where
 
 _CHUNKER = SectionChunker(token_ends=estimate_token_ends, tokenizer_name="estimate", max_tokens=60)
@@ -47,7 +48,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     store = open_store(request.param, tmp_path)
     for name, notes in (("notes", _NOTES), ("other", {"x.md": "# Zebra\n\nA zebra and its foal.\n"})):
         with store.write() as writer:
-            collection = writer.collections.add(name, "", SourceSpec("folder", "/x"), ChunkingSpec())
+            collection = writer.collections.add(
+                Collection(CollectionId(0), name, "", SourceSpec("folder", "/x"))
+            )
             for time, (path, text) in enumerate(notes.items()):
                 prepared = prepare(SourceEntry(path, path, time, 1), text.encode(), _RECIPE)
                 assert isinstance(prepared, Prepared)

@@ -33,8 +33,9 @@ from mdvec.stores.interface import Store
 from mdvec.stores.records import DocumentRecord, VectorKind
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
-from mdvec.types.collection import ChunkingSpec, SourceSpec
+from mdvec.types.collection import Collection, SourceSpec
 from mdvec.types.hit import Confidence, SearchHit
+from mdvec.types.ids import CollectionId
 from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, Where
 from mdvec.types.space import Unrelated, UnrelatedTexts
 
@@ -76,7 +77,9 @@ def _filled(store: Store, seed: int) -> Store:
     chance = random.Random(seed)
     for name, space in _SPACES.items():
         with store.write() as writer:
-            collection = writer.collections.add(name, "", SourceSpec("folder", "/x"), ChunkingSpec())
+            collection = writer.collections.add(
+                Collection(CollectionId(0), name, "", SourceSpec("folder", "/x"))
+            )
             writer.documents.put(collection.id, _records(chance, 40))
             space_id = writer.spaces.open(space)
             writer.spaces.set_unrelated(space_id, UnrelatedTexts(_UNRELATED, _UNRELATED))
@@ -182,7 +185,9 @@ def test_a_phrase_of_frequent_words_is_found(tmp_path: Path, kind: str, phrase: 
     texts[90] = f"# Long\n\nSoil, {phrase}, {'water summer ' * 15}\n"
     store = open_store(kind, tmp_path)
     with store.write() as writer:
-        collection = writer.collections.add("notes", "", SourceSpec("folder", "/x"), ChunkingSpec())
+        collection = writer.collections.add(
+            Collection(CollectionId(0), "notes", "", SourceSpec("folder", "/x"))
+        )
         for number, text in enumerate(texts):
             prepared = prepare(SourceEntry(f"{number}.md", f"{number}.md", 1, 1), text.encode(), _RECIPE)
             assert isinstance(prepared, Prepared)
