@@ -105,7 +105,9 @@ def test_documents_keep_every_field(store: Store, notes: Collection) -> None:
     assert found.content_hash == b"h" * 32
     assert read(store, lambda view: view.documents.find(notes.id, "other.md")) is None
     assert read(store, lambda view: view.documents.known(notes.id)) == {
-        document.path: KnownDocument(document.path, entry.locator, entry.mtime_ns, 42, b"h" * 32, "f/1")
+        document.path: KnownDocument(
+            found.id, document.path, entry.locator, entry.mtime_ns, 42, b"h" * 32, "f/1"
+        )
     }
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mdvec.indexing.plan import compare
 from mdvec.types.change import KnownDocument, Listing, Plan, SourceEntry, Unreadable
+from mdvec.types.ids import DocumentId
 
 _FINGERPRINT = "v1"
 _PATHS = st.sampled_from([f"{folder}{name}.md" for folder in ("", "a/", "a/b/", "c/") for name in "xyz"])
@@ -40,7 +41,7 @@ def _cases(draw: st.DrawFn, *, readable: bool = False) -> _Case:
         for path, (time, content) in files.items()
     )
     known = {
-        path: KnownDocument(path, path, time, len(content), _hash(content), fingerprint)
+        path: KnownDocument(DocumentId(1), path, path, time, len(content), _hash(content), fingerprint)
         for path, (time, content, fingerprint) in draw(
             st.dictionaries(_PATHS, st.tuples(st.none() | _TIMES, _CONTENTS, st.sampled_from(["v0", "v1"])))
         ).items()
@@ -105,7 +106,7 @@ def test_doing_the_plan_gives_the_listing(case: _Case) -> None:
         content_hash = case.hashes[entry.path]
         assert content_hash is not None
         state[entry.path] = KnownDocument(
-            entry.path, entry.locator, entry.mtime_ns, entry.size, content_hash, _FINGERPRINT
+            DocumentId(1), entry.path, entry.locator, entry.mtime_ns, entry.size, content_hash, _FINGERPRINT
         )
     assert state.keys() == {entry.path for entry in case.listing.entries}
     for entry in case.listing.entries:
@@ -127,7 +128,13 @@ def test_an_unchanged_folder_needs_nothing(case: _Case) -> None:
     """A listing that is just as known gives an empty plan, and no file is asked for."""
     known = {
         entry.path: KnownDocument(
-            entry.path, entry.locator, entry.mtime_ns, entry.size, entry.content_hash or b"", _FINGERPRINT
+            DocumentId(1),
+            entry.path,
+            entry.locator,
+            entry.mtime_ns,
+            entry.size,
+            entry.content_hash or b"",
+            _FINGERPRINT,
         )
         for entry in case.listing.entries
     }

@@ -91,7 +91,9 @@ class Reader:
             "documents.page": documents.page(first, after="", prefix="", limit=MANY),
             "documents.newest": documents.newest(where, limit=MANY),
             "documents.titles": self.named(documents.titles(where)),
-            "documents.known": documents.known(first),
+            "documents.known": {
+                path: replace(each, id=DocumentId(0)) for path, each in documents.known(first).items()
+            },
             "documents.dirty": documents.dirty(first, MANY),
             "documents.find": [
                 found and replace(found, id=DocumentId(0), collection_id=CollectionId(0), indexed_at_ms=0)

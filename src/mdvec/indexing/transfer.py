@@ -17,6 +17,7 @@ from mdvec.errors import StoreError
 from mdvec.indexing.prepare import make_record
 from mdvec.stores.interface import Store, View
 from mdvec.stores.records import DocumentRecord
+from mdvec.stores.view import every_document
 from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.types.chunk import Chunk
 from mdvec.types.collection import Collection
@@ -98,14 +99,12 @@ def describe(view: View) -> StoreContents:
     for collection in collections:
         states = view.collections.file_states(collection.id, None)
         add(replace(collection, id=CollectionId(0)), *sorted((e.path, e.state, e.reason) for e in states))
-        for path in sorted(view.documents.known(collection.id)):
+        for stored in every_document(collection.id, view):
             run.current().check()
-            stored = view.documents.find(collection.id, path)
-            if stored is not None:
-                cut = _chunks(view, stored.id)
-                facts = (getattr(stored, name) for name in _DOCUMENT_FACTS)
-                add(*facts, [each.link for each in view.documents.links_of([stored.id])], *cut)
-                documents, chunks = documents + 1, chunks + len(cut)
+            cut = _chunks(view, stored.id)
+            facts = (getattr(stored, name) for name in _DOCUMENT_FACTS)
+            add(*facts, [each.link for each in view.documents.links_of([stored.id])], *cut)
+            documents, chunks = documents + 1, chunks + len(cut)
     for each in sorted(view.spaces.all(), key=lambda each: each.space.key):
         counted = 0
         for hashes, matrix in _pages(view, each.id):
@@ -185,10 +184,10 @@ def _copy_collection(view: View, target: Store, collection: Collection, done: in
 
 
 def _is_same(known: KnownDocument, other: KnownDocument | None) -> bool:
-    """Return True if two documents are equal but for the time of a mark, which is not copied."""
+    """Return True if two documents are equal but for the id and the time of a mark, which are not copied."""
     if other is None or (known.dirty_since_ms is None) != (other.dirty_since_ms is None):
         return False
-    return replace(known, dirty_since_ms=None) == replace(other, dirty_since_ms=None)
+    return known == replace(other, id=known.id, dirty_since_ms=known.dirty_since_ms)
 
 
 def _record(view: View, collection: Collection, known: KnownDocument) -> DocumentRecord:

@@ -15,7 +15,6 @@ from mdvec.errors import DocumentNotFoundError, InvalidQueryError, UsageError, d
 from mdvec.search.link_graph import link_graph
 from mdvec.search.references import (
     backlinks_of,
-    documents_at,
     find_reference,
     look_of,
     not_found,
@@ -252,11 +251,10 @@ def _alike(pattern: str, places: Sequence[Collection], view: View) -> frozenset[
     """Return the documents whose paths look like what a pattern matches."""
     matches = compile_glob(look_of(pattern))
     return frozenset(
-        found
+        known.id
         for place in places
-        for found in documents_at(
-            [path for path in view.documents.known(place.id) if matches(look_of(path))], place, view
-        ).values()
+        for path, known in view.documents.known(place.id).items()
+        if matches(look_of(path))
     )
 
 

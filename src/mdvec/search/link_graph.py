@@ -56,18 +56,19 @@ class LinkGraph(Struct, frozen=True):
 
 def link_graph(collection_id: CollectionId, view: View) -> LinkGraph:
     """Return the graph of a collection; it reads all of its links."""
-    keys = {file_key(path) for path in view.documents.known(collection_id)}
-    named = view.documents.with_file_names(collection_id, keys)
-    ids = {path: document_id for paths in named.values() for path, document_id in paths.items()}
+    ids = {path: each.id for path, each in view.documents.known(collection_id).items()}
+    named: dict[str, list[str]] = {}
+    for path in ids:
+        named.setdefault(file_key(path), []).append(path)
     linked: dict[str, dict[str, None]] = {}
     unresolved: set[str] = set()
     for each in view.documents.links_of(ids.values()):
         if each.link.kind is LinkKind.PREVIOUS:
             continue
-        path = resolve(each.link, each.path, named.get(link_key(each.link), {}))
-        if path is not None and path != each.path:
-            linked.setdefault(each.path, {})[path] = None
-            linked.setdefault(path, {})[each.path] = None
-        elif link_state(each.link, path) is LinkState.UNRESOLVED:
+        to = resolve(each.link, each.path, named.get(link_key(each.link), ()))
+        if to is not None and to != each.path:
+            linked.setdefault(each.path, {})[to] = None
+            linked.setdefault(to, {})[each.path] = None
+        elif link_state(each.link, to) is LinkState.UNRESOLVED:
             unresolved.add(each.path)
     return LinkGraph(ids, linked, frozenset(unresolved))

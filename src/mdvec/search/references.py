@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -18,7 +18,7 @@ from mdvec.text.folding import nfc, normalise, spelled
 from mdvec.text.links import file_key, link_key, resolve
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
 from mdvec.types.document import Lines, Link, LinkKind
-from mdvec.types.ids import CollectionId, DocumentId
+from mdvec.types.ids import CollectionId
 from mdvec.types.links import PlacedLink
 from mdvec.types.query import Filters, Where
 
@@ -79,7 +79,7 @@ def find_reference(text: str, places: Sequence[Collection], view: View) -> Refer
         found = [
             Reference(document, place, reading.lines)
             for place in reading.places
-            if (document := _at(reading.path, place, view)) is not None
+            if (document := document_at(reading.path, place, view)) is not None
         ]
         if found:
             return _only(text, found)
@@ -142,13 +142,6 @@ def look_of(text: str) -> str:
     return normalise(text).translate(_ONE_LOOK)
 
 
-def documents_at(paths: Iterable[str], place: Collection, view: View) -> dict[str, DocumentId]:
-    """Return the ids of some documents of a collection, by path."""
-    wanted = frozenset(paths)
-    named = view.documents.with_file_names(place.id, map(file_key, wanted))
-    return {path: each for found in named.values() for path, each in found.items() if path in wanted}
-
-
 def backlinks_of(collection_id: CollectionId, path: str, view: View) -> list[PlacedLink]:
     """Return the links to the document at a path, without those that name an older version."""
     key = file_key(path)
@@ -176,7 +169,8 @@ def _readings(text: str, places: Sequence[Collection], view: View) -> Iterator[_
             yield _Reading(path, places_of_path, (first, int(found[2] or first)))
 
 
-def _at(path: str, place: Collection, view: View) -> StoredDocument | None:
+def document_at(path: str, place: Collection, view: View) -> StoredDocument | None:
+    """Return the document of a collection at a path, however it is spelled; None if there is none."""
     return next(filter(None, (view.documents.find(place.id, each) for each in spellings(path))), None)
 
 

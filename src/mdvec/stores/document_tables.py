@@ -137,10 +137,10 @@ class DocumentTables(NarrowedPart, DocumentWriter):
         return {DocumentId(key): title for key, title in self.tables.rows(sql, *condition.arguments)}
 
     def known(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
-        sql = """SELECT path, locator, mtime_ns, size, sha256, fingerprint, dirty_since_ms FROM documents
+        sql = """SELECT id, path, locator, mtime_ns, size, sha256, fingerprint, dirty_since_ms FROM documents
             WHERE collection_id = ?"""
         rows = self.tables.rows(sql, collection_id)
-        return {path: KnownDocument(path, locator_of(locator), *rest) for path, locator, *rest in rows}
+        return {path: KnownDocument(key, path, locator_of(name), *rest) for key, path, name, *rest in rows}
 
     def dirty(self, collection_id: CollectionId, limit: int) -> list[str]:
         sql = """SELECT path FROM documents WHERE collection_id = ? AND dirty_since_ms IS NOT NULL

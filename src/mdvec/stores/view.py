@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
@@ -275,3 +275,10 @@ class View(Struct, frozen=True):
     words: WordView
     spaces: SpaceView
     vectors: VectorView
+
+
+def every_document(collection_id: CollectionId, view: View) -> Iterator[StoredDocument]:
+    """Yield all documents of a collection, by path."""
+    for path in sorted(view.documents.known(collection_id)):
+        if (document := view.documents.find(collection_id, path)) is not None:
+            yield document

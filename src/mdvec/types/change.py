@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from mdvec.types.ids import DocumentId
+
 
 class SourceEntry(Struct, frozen=True):
     """A file that a source offers for indexing.
@@ -76,6 +78,7 @@ class KnownDocument(Struct, frozen=True):
     """The facts about a stored document that comparing needs.
 
     Attributes:
+        id: In the store.
         path: Relative path.
         locator: The name as the file system spelt it when last seen.
         mtime_ns: As last seen; None forces a comparison by content.
@@ -87,6 +90,7 @@ class KnownDocument(Struct, frozen=True):
             A mark forces a comparison by content.
     """
 
+    id: DocumentId
     path: str
     locator: str
     mtime_ns: int | None

@@ -19,6 +19,7 @@ from mdvec.search.filters import check_range, clean_filters, narrowed, unmet
 from mdvec.search.hits import entry_of, file_of, is_stale, place_with_words
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
+from mdvec.stores.view import every_document
 from mdvec.text.globs import compile_glob
 from mdvec.text.links import (
     converter_of,
@@ -128,9 +129,8 @@ class Pages:
         with self._collections.read() as view:
             place = self._collections.named(collection, view)
             superseded = view.documents.versions(place.id).newer
-            paths = sorted(view.documents.known(place.id))
-            found = (view.documents.find(place.id, path) for path in paths)
-            return [_entry(each, superseded=each.id in superseded) for each in found if each is not None]
+            found = every_document(place.id, view)
+            return [_entry(each, superseded=each.id in superseded) for each in found]
 
     def image(self, collection: str, path: str, from_path: str = "") -> tuple[bytes, str]:
         """Return an image from the folder of a collection, and its media type.

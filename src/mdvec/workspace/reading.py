@@ -16,6 +16,7 @@ from mdvec.search.link_graph import link_graph
 from mdvec.search.references import Reference, backlinks_of, find_reference, look_of, without_brackets
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
+from mdvec.stores.view import every_document
 from mdvec.text.folding import spelled
 from mdvec.text.links import link_key, link_state, resolve
 from mdvec.text.tokens import estimate_token_count
@@ -51,10 +52,8 @@ def page_of_documents(
 def every_chunk(places: Sequence[Collection], view: View) -> Iterator[StoredChunk]:
     """Yield all chunks as they are indexed, by collection, path and position."""
     for collection in places:
-        for path in sorted(view.documents.known(collection.id)):
-            document = view.documents.find(collection.id, path)
-            if document is not None:
-                yield from view.chunks.of_document(document.id)
+        for document in every_document(collection.id, view):
+            yield from view.chunks.of_document(document.id)
 
 
 def links_of(document: StoredDocument, view: View, steps: int = 1) -> DocumentLinks:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mdvec.clock import now_ms
 from mdvec.errors import CollectionExistsError, UsageError
-from mdvec.search.references import spellings
+from mdvec.search.references import document_at, spellings
 from mdvec.stores.interface import View, Writer
 from mdvec.stores.records import StoredDocument
 from mdvec.text.folding import nfc
@@ -209,11 +209,11 @@ class Sections:
 
     def _documents_at(self, path: str, view: View) -> list[tuple[Collection, StoredDocument]]:
         """Return the documents at a path, with their collections."""
-        found: list[tuple[Collection, StoredDocument]] = []
-        for place in self._collections.chosen((), view):
-            matches = (view.documents.find(place.id, each) for each in spellings(path))
-            found += [(place, document) for document in [next(filter(None, matches), None)] if document]
-        return found
+        return [
+            (place, document)
+            for place in self._collections.chosen((), view)
+            if (document := document_at(path, place, view)) is not None
+        ]
 
     def _embed_behind(self, name: str) -> BackgroundImport:
         """Make the missing vectors of a collection in a thread, which ends when nothing is missing.

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from mdvec.indexing.plan import compare, stored_paths
 from mdvec.types.change import Exclusion, KnownDocument, Listing, Move, Plan, SourceEntry, Unreadable
+from mdvec.types.ids import DocumentId
 
 _FINGERPRINT = "v1"
 
@@ -28,7 +29,7 @@ def _known(
     mtime_ns: int | None = 1,
     fingerprint: str = _FINGERPRINT,
 ) -> KnownDocument:
-    return KnownDocument(path, locator or path, mtime_ns, 1, _hash(content), fingerprint)
+    return KnownDocument(DocumentId(1), path, locator or path, mtime_ns, 1, _hash(content), fingerprint)
 
 
 def _plan(
