@@ -14,7 +14,6 @@ from mdvec.stores.vectors.index import (
     IndexedSpace,
     Inside,
     Mark,
-    Neighbours,
     VectorChanges,
     VectorEntry,
 )
@@ -64,7 +63,7 @@ class MemoryVectorIndex:
             self.applications += 1
             return True
 
-    def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> Neighbours:
+    def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> list[int]:
         """Return the owners of the nearest entries; exact, ties in order of id."""
         with self._guard:
             if space not in self._spaces:
@@ -76,7 +75,7 @@ class MemoryVectorIndex:
             ]
         found = [(each.id, each.owner, float(each.vector @ query)) for each in entries]
         best = sorted(found, key=lambda row: (-row[2], row[0]))[:limit]
-        return [(owner, similarity) for _, owner, similarity in best]
+        return [owner for _, owner, _ in best]
 
     def entries(self, space: IndexedSpace) -> list[VectorEntry]:
         """Return what it holds, by id."""

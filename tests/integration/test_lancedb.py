@@ -154,7 +154,7 @@ def test_a_graph(tmp_path: Path) -> None:
     assert read(tmp_path).list_indices()[0].index_type == "IvfHnswSq"
     more = [entry(at + 1, each) for at, each in enumerate(vectors) if at >= 2_900]
     index.apply(TEXTS, step("1", "2", more, removed=list(range(1, 200))))
-    assert index.nearest(TEXTS, vectors[2_950], 1, None)[0][0] == 2_951
+    assert index.nearest(TEXTS, vectors[2_950], 1, None)[0] == 2_951
     assert unindexed(tmp_path) == 100
     index.optimize()
     assert unindexed(tmp_path) == 0
@@ -162,7 +162,7 @@ def test_a_graph(tmp_path: Path) -> None:
     for query in vectors[200:250]:
         expected = {200 + at for at in np.argsort(-(vectors[199:] @ query))[:10].tolist()}
         found = index.nearest(TEXTS, query, 42, None)[:10]
-        same += len(expected & {owner for owner, _ in found})
+        same += len(expected & set(found))
     assert same / 500 >= 0.98
     assert len(index.nearest(TEXTS, vectors[0], 4_000, None)) == 2_801
 
@@ -254,7 +254,7 @@ def test_damage(filled: Path, damage: str, *, is_open: bool) -> None:
             assert len(found) in (0, 5)
     if index.applied(TEXTS) is None:
         assert index.apply(TEXTS, step(None, "1", [entry(1, queries(1)[0])]))
-    assert index.nearest(TEXTS, queries(1)[0], 1, None)[0][0] == 1
+    assert index.nearest(TEXTS, queries(1)[0], 1, None)[0] == 1
 
 
 def test_a_table_of_another_version_is_made_again(filled: Path) -> None:
@@ -267,7 +267,7 @@ def test_a_table_of_another_version_is_made_again(filled: Path) -> None:
     assert index.nearest(TEXTS, queries(1)[0], 1, None) == []
     assert index.apply(TEXTS, step(None, "2", [entry(7, queries(1)[0])]))
     assert len(read(filled)) == 1
-    assert [owner for owner, _ in index.nearest(TEXTS, queries(1)[0], 5, None)] == [7]
+    assert index.nearest(TEXTS, queries(1)[0], 5, None) == [7]
 
 
 def test_folders_of_others_are_not_touched(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_a_folder_that_another_process_writes(filled: Path, monkeypatch: pytest.
         index.optimize()
         with pytest.raises(StoreError, match="another process writes"):
             index.drop(TEXTS)
-        assert index.nearest(TEXTS, queries(1)[0], 1, None)[0][0] == 1
+        assert index.nearest(TEXTS, queries(1)[0], 1, None)[0] == 1
     assert index.apply(TEXTS, step("1", "2", removed=[1]))
 
 
@@ -327,7 +327,7 @@ def test_two_processes(tmp_path: Path) -> None:
     assert [each.exitcode for each in writers] == [0, 0]
     index = open_index(tmp_path)
     assert index.applied(TEXTS) == "39"
-    found = sorted(owner for owner, _ in index.nearest(TEXTS, queries(1)[0], 999, None))
+    found = sorted(index.nearest(TEXTS, queries(1)[0], 999, None))
     assert found == [key for key in range(1, 41) if key % 3]
 
 
@@ -357,10 +357,10 @@ def test_s3(bucket: str) -> None:
     assert index.applied(TEXTS) is None
     assert index.apply(TEXTS, step(None, "1", [entry(at + 1, each) for at, each in enumerate(vectors)]))
     assert reader.applied(TEXTS) == "1"
-    assert reader.nearest(TEXTS, vectors[7], 3, None)[0][0] == 8
+    assert reader.nearest(TEXTS, vectors[7], 3, None)[0] == 8
     assert not reader.apply(TEXTS, step(None, "1", [entry(1, vectors[0])]))
     assert index.apply(TEXTS, step("1", "2", [entry(60, vectors[7])], removed=[8]))
-    assert reader.nearest(TEXTS, vectors[7], 1, None)[0][0] == 60
+    assert reader.nearest(TEXTS, vectors[7], 1, None)[0] == 60
     assert len(reader.nearest(TEXTS, vectors[7], 99, None)) == 50
     index.optimize()
     reader.drop(TEXTS)
@@ -383,7 +383,7 @@ def test_two_writers_to_a_bucket(bucket: str) -> None:
     for index in (first, second):
         table = index._connect().open_table("sections")
         lancedb._write(table, step("1", "2", [entry(31, vectors[0])]), TEXTS.dimension)
-    found = [owner for owner, _ in first.nearest(TEXTS, vectors[0], 99, None)]
+    found = first.nearest(TEXTS, vectors[0], 99, None)
     assert sorted(found) == [*range(1, 32)]
     late = first._connect().open_table("sections")
     second.drop(TEXTS)
@@ -395,7 +395,7 @@ def test_two_writers_to_a_bucket(bucket: str) -> None:
         with pytest.raises(RuntimeError, match=r"incompatible with concurrent transaction|Not found"):
             write()
     assert first.applied(TEXTS) == "9"
-    assert [owner for owner, _ in first.nearest(TEXTS, vectors[0], 99, None)] == [40]
+    assert first.nearest(TEXTS, vectors[0], 99, None) == [40]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -410,7 +410,7 @@ def test_tables_of_others_in_a_bucket(bucket: str) -> None:
     index = open_index("s3://vectors/theirs", **settings)
     assert index.applied(TEXTS) is None
     assert index.apply(TEXTS, step(None, "1", [entry(7, queries(1)[0])]))
-    assert [owner for owner, _ in index.nearest(TEXTS, queries(1)[0], 9, None)] == [7]
+    assert index.nearest(TEXTS, queries(1)[0], 9, None) == [7]
     index.drop(TEXTS)
     assert theirs.open_table("sections").to_arrow()["id"].to_pylist() == ["1"]
 

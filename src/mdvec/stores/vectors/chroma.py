@@ -28,7 +28,6 @@ from mdvec.stores.vectors.index import (
     IndexedSpace,
     Inside,
     Mark,
-    Neighbours,
     VectorChanges,
     VectorEntry,
     VectorIndex,
@@ -137,9 +136,9 @@ class ChromaVectorIndex(VectorIndex):
             marked.modify(metadata={**about, _MARK: changes.until})
         return True
 
-    def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> Neighbours:
+    def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> list[int]:
         """Return the owners of the nearest entries, from the graphs of the collections."""
-        found: Neighbours = []
+        found: list[tuple[float, int]] = []
         with self._usable():
             for collection_id, each in self._collections(space).items():
                 if inside is not None and collection_id not in inside:
@@ -149,7 +148,8 @@ class ChromaVectorIndex(VectorIndex):
                     self._remove(space)
                     return []
                 found += best
-        return sorted(found, key=lambda pair: -pair[1])[:limit]
+        nearest = sorted(found, key=lambda pair: pair[0])[:limit]
+        return [owner for _, owner in nearest]
 
     def held(self, space: IndexedSpace) -> Iterator[HeldEntries]:
         with self._usable():
@@ -262,16 +262,13 @@ class ChromaVectorIndex(VectorIndex):
             if not each.count():
                 client.delete_collection(each.name)
 
-    def _query(self, collection: Any, query: Vector, limit: int) -> Neighbours:
+    def _query(self, collection: Any, query: Vector, limit: int) -> list[tuple[float, int]]:
+        """Return the distances of the nearest entries, with their owners."""
         found = collection.query(
             query_embeddings=[query], n_results=limit, include=["metadatas", "distances"]
         )
-        # Distances of l2 are squared; the others are 1 minus the similarity.
-        scale = 0.5 if self._graph["space"] == HnswSpace.L2 else 1.0
-        return [
-            (int(metadata["owner"]), 1.0 - scale * distance)
-            for metadata, distance in zip(found["metadatas"][0], found["distances"][0], strict=True)
-        ]
+        owners = [int(metadata["owner"]) for metadata in found["metadatas"][0]]
+        return list(zip(found["distances"][0], owners, strict=True))
 
     # --- processes and errors ------------------------------------------------------------------
 

@@ -168,7 +168,7 @@ class IndexFollower:
         size = (1 if is_direct else _FIRST_FACTOR) * limit + _SPARE
         while size <= MAX_NEAREST:
             found = self._index.nearest(journal.space, query.vector, size, collections)
-            owners = list(dict.fromkeys(owner for owner, _ in found))
+            owners = list(dict.fromkeys(found))
             allowed = query.inside(owners)
             if len(allowed) >= limit or len(found) < size:
                 # Another process may have gone on, or be rebuilding it.

@@ -27,9 +27,6 @@ Mark = NewType("Mark", str)
 Inside: TypeAlias = Sequence[CollectionId] | None
 """The collections that are searched; None for all."""
 
-Neighbours: TypeAlias = list[tuple[int, float]]
-"""Owners with their cosine similarities, best first."""
-
 MAX_NEAREST = 4_096
 """Most entries that an index is asked for; vec0 returns no more. Of more, the store looks at all vectors."""
 
@@ -126,7 +123,7 @@ class VectorIndex(Protocol):
             False, and no mark, if :meth:`applied` is not ``changes.since`` any more: another was faster.
         """
 
-    def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> Neighbours:
+    def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> list[int]:
         """Return the owners of the entries nearest to a query.
 
         Args:
@@ -136,9 +133,9 @@ class VectorIndex(Protocol):
             inside: Only entries of these collections, at least one; None for all.
 
         Returns:
-            The owner and the cosine similarity of each entry, best first; approximate results are allowed
-            (recall@10 of at least .98). A document with several names may appear several times. Fewer than
-            ``limit`` entries only if there are no more, or if the index does not hold the space.
+            The owner of each entry, best first; approximate results are allowed (recall@10 of at least .98).
+            A document with several names may appear several times. Fewer than ``limit`` entries only if
+            there are no more, or if the index does not hold the space.
         """
 
     def held(self, space: IndexedSpace) -> Iterator[HeldEntries]:

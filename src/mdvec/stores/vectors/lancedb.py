@@ -23,7 +23,6 @@ from mdvec.stores.vectors.index import (
     IndexedSpace,
     Inside,
     Mark,
-    Neighbours,
     VectorChanges,
     VectorEntry,
     VectorIndex,
@@ -99,7 +98,7 @@ class LanceVectorIndex(VectorIndex):
             table.update_field_metadata({"path": "id", "metadata": {_MARK: changes.until}})
             return True
 
-    def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> Neighbours:
+    def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> list[int]:
         """Return the owners of the nearest entries: exact, or from a graph where there is one."""
         with self._opened() as database:
             table = _find(database, space)
@@ -114,8 +113,8 @@ class LanceVectorIndex(VectorIndex):
             found = search.to_arrow()
             if len(found) < limit and table.list_indices():
                 found = search.bypass_vector_index().to_arrow()
-        similarities = 1.0 - found["_distance"].to_numpy()
-        return list(zip(found["owner"].to_pylist(), similarities.tolist(), strict=True))
+        owners: list[int] = found["owner"].to_pylist()
+        return owners
 
     def held(self, space: IndexedSpace) -> Iterator[HeldEntries]:
         with self._opened() as database:

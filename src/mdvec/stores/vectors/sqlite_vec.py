@@ -20,7 +20,6 @@ from mdvec.stores.vectors.index import (
     IndexedSpace,
     Inside,
     Mark,
-    Neighbours,
     VectorChanges,
     VectorIndex,
 )
@@ -52,8 +51,7 @@ _TABLE = """CREATE VIRTUAL TABLE {table} USING vec0(id INTEGER PRIMARY KEY,
 _DELETE = "DELETE FROM {table} WHERE id = ?"
 _INSERT = "INSERT INTO {table}(id, owner, collection, vector) VALUES (?, ?, ?, ?)"
 _ROOM = "SELECT (SELECT count(*) FROM {table}_chunks), (SELECT count(*) FROM {table}_rowids)"
-# A vector of zeros has no distance to any other.
-_NEAREST = "SELECT owner, coalesce(distance, 2) FROM {table} WHERE vector MATCH ?1 AND k = ?2 {inside}"
+_NEAREST = "SELECT owner FROM {table} WHERE vector MATCH ?1 AND k = ?2 {inside}"
 _HELD = "SELECT id, owner, vector FROM {table}"
 _INSIDE = "AND collection IN (SELECT value FROM json_each(?3))"
 
@@ -89,17 +87,17 @@ class SqliteVecIndex(VectorIndex):
         """Apply changes in one transaction."""
         return self._run(lambda connection: _apply(connection, space, changes), damaged=False, write=True)
 
-    def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> Neighbours:
+    def nearest(self, space: IndexedSpace, query: Vector, limit: int, inside: Inside) -> list[int]:
         """Return the owners of the nearest entries; exact."""
         some = () if inside is None else (json.dumps([*inside]),)
         arguments = (query.astype("<f4").tobytes(), limit, *some)
 
-        def work(connection: apsw.Connection) -> Neighbours:
+        def work(connection: apsw.Connection) -> list[int]:
             space_id, _ = _find(connection, space)
             if not space_id:
                 return []
             sql = _NEAREST.format(table=_table(space, space_id), inside=_INSIDE if some else "")
-            return [(owner, 1 - distance) for owner, distance in connection.execute(sql, arguments)]
+            return [owner for (owner,) in connection.execute(sql, arguments)]
 
         return self._run(work, [])
 
