@@ -175,15 +175,12 @@ class Team(Protocol):
             WriterBusyError: If the lease was lost.
         """
 
-    def grant(self, collection: Collection, role: str) -> None:
-        """Let a role read a collection; it sees nothing of other collections.
+    def set_access(self, collection: Collection, role: str, *, may_read: bool) -> None:
+        """Grant a role the right to read a collection, or revoke it; it sees nothing of other collections.
 
         Raises:
-            NotFoundError: If there is no such role.
+            NotFoundError: If the right is granted, and there is no such role.
         """
-
-    def revoke(self, collection: Collection, role: str) -> None:
-        """Revoke the right to read a collection; a role that had none is no error."""
 
     def make_views(self, collection: Collection, space_id: SpaceId) -> list[str]:
         """Show a collection in views and a function that other programs query; return their names.
@@ -198,11 +195,13 @@ class Team(Protocol):
 
 
 class Store(Protocol):
-    """A place that holds collections with their documents, words and vectors."""
+    """A place that holds collections with their documents, words and vectors.
 
-    @property
-    def location(self) -> str:
-        """Where it is, for people; never with a password."""
+    Attributes:
+        location: Where it is, for people; never with a password.
+    """
+
+    location: str
 
     @property
     def size_bytes(self) -> int:

@@ -185,7 +185,7 @@ class Stores:
             CollectionNotFoundError: If there is no such collection.
             NotFoundError: If there is no such role.
         """
-        self._team().grant(self._collections.named(name), role)
+        self._team().set_access(self._collections.named(name), role, may_read=True)
 
     def revoke(self, name: str, role: str) -> None:
         """Revoke the right to read a collection.
@@ -194,7 +194,7 @@ class Stores:
             ConfigError: If the store is not on a server.
             CollectionNotFoundError: If there is no such collection.
         """
-        self._team().revoke(self._collections.named(name), role)
+        self._team().set_access(self._collections.named(name), role, may_read=False)
 
     def make_views(self, name: str) -> list[str]:
         """Show a collection to other programs, as views and a function; return their names.

@@ -170,22 +170,20 @@ SCHEMA = _COMMON + _OWN + _REMEMBER + ACCESS + POLICIES
 """SQL that makes them in the schema of ``search_path``."""
 
 
-def grant(connection: Connection, schema: str, collection_id: CollectionId, role: str) -> None:
-    """Let a role read a collection, inside a transaction.
+def set_access(
+    connection: Connection, schema: str, collection_id: CollectionId, role: str, *, may_read: bool
+) -> None:
+    """Grant or revoke the right to read a collection, inside a transaction.
 
     Raises:
-        NotFoundError: If there is no such role.
+        NotFoundError: If the right is granted, and there is no such role.
     """
-    let_use(connection, schema, role)
-    added = "INSERT INTO access VALUES (%s, %s) ON CONFLICT DO NOTHING"
-    if connection.execute(added, (role, collection_id)).rowcount:
-        connection.execute(NEW_EPOCH)  # in memory is what could be read before
-
-
-def revoke(connection: Connection, collection_id: CollectionId, role: str) -> None:
-    """Revoke the right to read a collection, inside a transaction."""
-    removed = "DELETE FROM access WHERE role = %s AND collection_id = %s"
-    if connection.execute(removed, (role, collection_id)).rowcount:
+    if may_read:
+        let_use(connection, schema, role)
+        changed = "INSERT INTO access VALUES (%s, %s) ON CONFLICT DO NOTHING"
+    else:
+        changed = "DELETE FROM access WHERE role = %s AND collection_id = %s"
+    if connection.execute(changed, (role, collection_id)).rowcount:
         connection.execute(NEW_EPOCH)  # in memory is what could be read before
 
 

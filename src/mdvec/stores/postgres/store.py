@@ -23,7 +23,7 @@ from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.database import PostgresDatabase, PostgresSettings, PostgresTables
 from mdvec.stores.postgres.opening import identifier
 from mdvec.stores.postgres.postings import ENTRIES, ENTRY_BYTES
-from mdvec.stores.postgres.schema import grant, revoke
+from mdvec.stores.postgres.schema import set_access
 from mdvec.stores.postgres.vectors import (
     PostgresVectors,
     make_indexes,
@@ -208,6 +208,9 @@ def snapshot(
 class PostgresStore:
     """A store in a schema of a PostgreSQL database. Safe for several threads, processes and machines.
 
+    Attributes:
+        location: The address, without user name and password.
+
     Args:
         address: ``postgresql://…``, as libpq takes it.
         vector_index: Searched instead of the store's own; closed with the store.
@@ -227,6 +230,7 @@ class PostgresStore:
 
     def __init__(self, address: str, *, vector_index: VectorIndex | None = None, **settings: Any) -> None:
         self._database = PostgresDatabase(address, PostgresSettings(**settings))
+        self.location = without_password(address)
         self._claims = RowClaims(self._database)
         self._memo = Memo()
         self._matrices = Matrices()
@@ -239,11 +243,6 @@ class PostgresStore:
     @property
     def team(self) -> Team:
         return self
-
-    @property
-    def location(self) -> str:
-        """The address, without user name and password."""
-        return without_password(self._database.address)
 
     @property
     def size_bytes(self) -> int:
@@ -326,13 +325,10 @@ class PostgresStore:
         with self._database.listening() as heard:
             return await_commit(self._current_version, version, timeout_s=timeout_s, heard=heard)
 
-    def grant(self, collection: Collection, role: str) -> None:
+    def set_access(self, collection: Collection, role: str, *, may_read: bool) -> None:
+        schema = self._database.settings.schema
         with self._database.writing() as connection:
-            grant(connection, self._database.settings.schema, collection.id, role)
-
-    def revoke(self, collection: Collection, role: str) -> None:
-        with self._database.writing() as connection:
-            revoke(connection, collection.id, role)
+            set_access(connection, schema, collection.id, role, may_read=may_read)
 
     def make_views(self, collection: Collection, space_id: SpaceId) -> list[str]:
         schema, vector_schema = self._database.settings.schema, self._database.opened.vector_schema

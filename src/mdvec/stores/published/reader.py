@@ -88,7 +88,8 @@ class PublishedStore:
         endpoint: str | None = None,
     ) -> None:
         self._place = open_place(location, region=region, endpoint=endpoint)
-        identity = hashlib.sha256(f"{endpoint or ''} {self._place.location}".encode()).hexdigest()
+        self.location = self._place.location
+        identity = hashlib.sha256(f"{endpoint or ''} {self.location}".encode()).hexdigest()
         self._copies = LocalCopies(cache_dir.absolute() / "published" / identity[:_IDENTITY_CHARS])
         self._refreshing = threading.Lock()
         self._guard = threading.Lock()
@@ -101,10 +102,6 @@ class PublishedStore:
             target=self._follow, args=(refresh_s,), name="mdvec-published", daemon=True
         )
         self._thread.start()
-
-    @property
-    def location(self) -> str:
-        return self._place.location
 
     @property
     def size_bytes(self) -> int:

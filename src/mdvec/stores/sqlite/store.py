@@ -164,6 +164,7 @@ class SqliteStore:
 
     Attributes:
         path: Absolute path of the file.
+        location: The same as text.
 
     Args:
         path: The file; made when it is not there, with its folders.
@@ -198,6 +199,7 @@ class SqliteStore:
     ) -> None:
         self._database = SqliteDatabase(path, Opening(read_only, follow_links, mark))
         self.path = self._database.path
+        self.location = str(self.path)
         self._claims = FileClaims(self.path)
         self._memo = Memo()
         writes_matrices = not self.read_only if writes_matrices is None else writes_matrices
@@ -219,11 +221,6 @@ class SqliteStore:
         from mdvec.stores.sqlite.copying import adopt
 
         adopt(path, snapshot)
-
-    @property
-    def location(self) -> str:
-        """Absolute path of the file."""
-        return str(self.path)
 
     @property
     def size_bytes(self) -> int:
