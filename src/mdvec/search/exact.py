@@ -198,11 +198,17 @@ def _missed(
     Before them, the largest probability of any chunk. Texts on another day or about another invoice hardly
     answer. Short codes, such as A4, are also words that a text need not have.
     """
-    if dated is not None:
-        return _OF_ANOTHER, (dated[1].group(),)
     codes = _CODE.findall(text) if len(text.split()) <= _MOST_TYPED else []  # not of a pasted message
-    texts = [*chain(*((each.text, each.title, *each.heading_path) for each in chunks if codes))]
-    texts += [front for _, front in fronts]
+    if not (dated or codes):
+        return 1.0, ()
+    front = {each.id: properties for each, properties in fronts}
+    texts = [
+        "\n".join((each.path, each.title, *each.heading_path, front.get(each.id, ""), each.text))
+        for each in chunks
+    ]
+    if dated is not None:
+        is_in = any(map(dated[0].may_be_in, texts))
+        return (1.0, ()) if is_in else (_OF_ANOTHER, (dated[1].group(),))
     missed = [code for code in codes if (holds := phrase_finder(code)) and not any(map(holds, texts))]
     digits = max((sum(map(str.isdecimal, code)) for code in missed), default=-1)
     return 1.0 if digits < 0 else _OF_ANOTHER if digits >= _MANY_DIGITS else _WITHOUT_CODE, tuple(missed)

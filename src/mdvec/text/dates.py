@@ -91,6 +91,19 @@ class Date(Struct, frozen=True):
             ]
         return re.search("|".join(forms), text, re.IGNORECASE) is not None
 
+    def may_be_in(self, text: str) -> bool:
+        """Return True if a text has its parts in several places, as a table of 2025 has a row for 4月."""
+
+        def written(number: int, unit: str) -> str:
+            return rf"(?<!\d)0?{number}\s*{unit}|(?:^[\W_]*|\|\s*)0?{number}(?![\d/.-])"
+
+        parts = [rf"{written(self.month, '月')}|\b{_WRITTEN[self.month - 1]}"]
+        if self.day:
+            parts.append(rf"{written(self.day, '日')}|(?<!\d){self.day}(?:st|nd|rd|th)\b")
+        if self.year:
+            parts.append("|".join((str(self.year), *self._eras())))
+        return all(re.search(part, text, re.IGNORECASE | re.MULTILINE) for part in parts)
+
     def _eras(self) -> Iterator[str]:
         """Yield expressions for its year in Japanese eras; for no year, any of them."""
         for era, before in ERAS.items():
