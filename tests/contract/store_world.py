@@ -177,7 +177,7 @@ def called(store: Store, folded: str, where: Where) -> list[str]:
             for each in view.collections.all()
             for path in view.documents.known(each.id)
         }
-        return [paths[document] for document in view.documents.called(folded, where)]
+        return [paths[document] for document in view.documents.called([folded], where)]
 
 
 def open_space(store: Store, space: EmbeddingSpace) -> SpaceId:

@@ -77,7 +77,7 @@ def observed(world: World, view: View) -> dict[str, object]:
         "links_to": view.documents.links_to(first, "b"),
         "versions": view.documents.versions(first),
         "files_named": view.documents.with_file_names(first, ["a", "b", "c"]),
-        "documents_called": view.documents.called("same", where),
+        "documents_called": view.documents.called(["same"], where),
         "document_frequencies": view.words.frequencies(["one", "two", "new"]),
         "bm25": [view.words.bm25(["one", "two", "new"], each, 9) for each in (where, world.where(TAGGED))],
         "find_space": [view.spaces.find(each) for each in (SPACE, OTHER)],
@@ -199,7 +199,7 @@ def test_a_failed_transaction_leaves_nothing(filled: World) -> None:
                 each.text
                 for each in writer.vectors.pending(VectorKind.TEXT, filled.first.id, filled.space_id, 9)
             ] == ["three"]
-            assert len(writer.documents.called("same", filled.where())) == 2
+            assert len(writer.documents.called(["same"], filled.where())) == 2
             assert writer.collections.counts(filled.first.id, filled.space_id).pending_chunks == 1
             writer.collections.delete(filled.second.id)
             assert writer.vectors.drop_unused() == 0

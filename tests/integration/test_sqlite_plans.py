@@ -296,7 +296,7 @@ def test_names_that_have_vectors_are_not_looked_at_one_by_one(filled: Filled) ->
 @pytest.mark.parametrize("filters", [Filters(), COMMON, Filters(path="folder7/*"), Filters(depths=(1,))])
 def test_plan_of_names(filled: Filled, filters: Filters) -> None:
     """A name is looked up by index, then its documents."""
-    plans = filled.plans(lambda view: view.documents.called("alias 7", filled.where(filters)))
+    plans = filled.plans(lambda view: view.documents.called(["alias 7"], filled.where(filters)))
     called = only(plans, "names_folded")
     assert "names_folded (folded=?)" in called
     assert "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)" in called
@@ -318,7 +318,7 @@ def test_no_search_walks_through_a_table(filled: Filled, name: str) -> None:
         view.collections.all()
         space_id = view.spaces.find(SPACE)
         assert space_id is not None
-        called = view.documents.called("alias 7", where)
+        called = view.documents.called(["alias 7"], where)
         near = [document for document, _ in view.vectors.nearest(VectorKind.NAME, space_id, QUERY, where, 50)]
         named = [place.id for place in view.chunks.places_in([*called, *near], where, 200)]
         nearest = [

@@ -156,7 +156,7 @@ def _check(world: World, scope: Scope, limit: int, terms: Sequence[str], must: S
             assert same[:-1] == [near for _, near in ranking]
             assert math.isnan(same[-1])
         for name in ("cat", "猫", "x md", "", "x\udcff"):
-            assert [keys[key] for key in view.documents.called(name, where)] == oracle.called(name, scope)
+            assert [keys[key] for key in view.documents.called([name], where)] == oracle.called(name, scope)
         inside = sorted(oracle.places(scope))
         wanted = [place for key in keys.values() for place in inside if place[:2] == key]
         for most in (limit, 99):

@@ -104,7 +104,7 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
     """
     with run.current().step("exact") as details:
         spellings = _spellings(text)
-        if called := [*chain(*(view.documents.called(fold_name(each), where) for each in spellings))]:
+        if called := view.documents.called([*map(fold_name, spellings)], where):
             return Exact(_in_few(view.chunks.places_in(called, where, _MAX_HOLDERS), _FEW))
         holds, dated = _finder(spellings), find_date(text)
         if holds is None or not words.scores:

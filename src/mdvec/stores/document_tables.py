@@ -238,14 +238,12 @@ class DocumentTables(NarrowedPart, DocumentWriter):
             found.setdefault(key, {})[path] = DocumentId(document_id)
         return found
 
-    def called(self, folded: str, where: Where) -> list[DocumentId]:
+    def called(self, names: Sequence[str], where: Where) -> list[DocumentId]:
+        named = self.tables.named("n.folded", map(self.tables.stored, names))
         condition = self._where.documents(where)
         sql = f"""SELECT DISTINCT d.path, d.id FROM names n CROSS JOIN documents d ON d.id = n.document_id
-            WHERE n.folded = ? AND {condition.text} ORDER BY d.path, d.id"""
-        return [
-            DocumentId(key)
-            for _, key in self.tables.rows(sql, self.tables.stored(folded), *condition.arguments)
-        ]
+            WHERE {named.text} AND {condition.text} ORDER BY d.path, d.id"""
+        return [DocumentId(key) for _, key in self.tables.rows(sql, *named.arguments, *condition.arguments)]
 
     def tags(self, where: Where) -> list[TagCount]:
         condition, tag = self._where.documents(where), LabelKind.TAG.value

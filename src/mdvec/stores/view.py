@@ -94,8 +94,13 @@ class DocumentView(Protocol):
     def tags(self, where: Where) -> list[TagCount]:
         """Count the documents of each tag, most used first, then by name."""
 
-    def called(self, folded: str, where: Where) -> list[DocumentId]:
-        """Return the documents inside ``where`` with a name folded by ``text.folding.fold_name``, by path."""
+    def called(self, names: Sequence[str], where: Where) -> list[DocumentId]:
+        """Return the documents inside ``where`` with one of some names, by path.
+
+        Args:
+            names: Folded by ``text.folding.fold_name``.
+            where: Which documents may be found.
+        """
 
     def with_file_names(
         self, collection_id: CollectionId, keys: Iterable[str]
