@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from msgspec.structs import replace
 
 from mdvec.stores.interface import Store
 from mdvec.stores.records import ChunkTerms, DocumentRecord, VectorKind, first_names
@@ -23,8 +22,9 @@ from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.indexed_terms import Terms, index_terms, once
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import Chunk
-from mdvec.types.collection import ChunkingSpec, SourceSpec
+from mdvec.types.collection import Collection, SourceSpec
 from mdvec.types.document import Document, TitleSource
+from mdvec.types.ids import CollectionId
 from mdvec.types.space import EmbeddingSpace
 from mdvec.workspace.database import open_store
 
@@ -120,8 +120,8 @@ def fill(database: Path, chunks: int, space: EmbeddingSpace, pools: Sequence[Seq
     with closing(open_store(database)) as store:
         with store.write() as writer:
             source = SourceSpec("push", "push:")
-            collection = writer.collections.add(NAME, "Invented notes", source, ChunkingSpec())
-            writer.collections.change(collection.id, lambda known: replace(known, last_indexed_ms=1))
+            new = Collection(CollectionId(0), NAME, "Invented notes", source, last_indexed_ms=1)
+            collection = writer.collections.add(new)
         records = _records(chunks // _CHUNKS_PER_DOCUMENT, chance, pools)
         while some := list(itertools.islice(records, _DOCUMENTS_AT_ONCE)):
             with store.write() as writer:

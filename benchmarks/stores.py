@@ -97,8 +97,9 @@ def write(name: str, size: int, folder: Path, address: str) -> dict[str, float]:
     from mdvec.text.hashing import content_hash
     from mdvec.types.change import SourceEntry
     from mdvec.types.chunk import Chunk
-    from mdvec.types.collection import ChunkingSpec, SourceSpec
+    from mdvec.types.collection import Collection, SourceSpec
     from mdvec.types.document import Document, TitleSource
+    from mdvec.types.ids import CollectionId
     from mdvec.types.space import EmbeddingSpace
 
     def record(path: str, texts: Sequence[str], tags: Sequence[str]) -> Any:
@@ -118,7 +119,8 @@ def write(name: str, size: int, folder: Path, address: str) -> dict[str, float]:
     store = open_named(name, folder, address)
     space = EmbeddingSpace("bench", "bench", "1", DIMENSION)
     with store.write() as writer:
-        collection = writer.collections.add("bench", "", SourceSpec("folder", "/bench"), ChunkingSpec()).id
+        new = Collection(CollectionId(0), "bench", "", SourceSpec("folder", "/bench"))
+        collection = writer.collections.add(new).id
         space_id = writer.spaces.open(space)
     started = time.perf_counter()
     for at in range(0, len(records), DOCUMENTS_A_BATCH):
