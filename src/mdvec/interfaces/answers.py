@@ -231,16 +231,14 @@ def status(value: reports.WorkspaceStatus) -> Status:
 
 def _collection_status(value: reports.CollectionStatus) -> CollectionState:
     check = value.check
-    return CollectionState(
+    return _from_attributes(
+        CollectionState,
+        value,
         **_registered(value.collection),
         **msgspec.structs.asdict(value.counts),
         check=None if check is None else _check(check),
         check_error=value.check_error or None,
-        files=value.files,
-        model=value.model,
-        change=value.change,
         activity=None if value.activity is None else str(value.activity),
-        warnings=value.warnings,
         folder_contexts=tuple(shown_contexts(value.collection.folder_contexts)),
     )
 
