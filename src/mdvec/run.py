@@ -67,6 +67,9 @@ class StepListener(Protocol):
 class Run:
     """One call, as far as its caller watches it. Safe to use from several threads.
 
+    Attributes:
+        on_step: Receives the duration of each step; a run inside this one can share it.
+
     Args:
         on_progress: Receives progress.
         on_step: Receives the duration of each step.
@@ -86,7 +89,7 @@ class Run:
     ) -> None:
         self._deadline = deadline
         self._on_progress = on_progress
-        self._on_step = on_step
+        self.on_step = on_step
         self._on_warning = on_warning
         self._on_question = on_question
         self._cancelled = threading.Event()
@@ -95,18 +98,13 @@ class Run:
         """Return a run with the same listeners that ends with this one, or at a deadline."""
         inner = Run(
             self._on_progress,
-            self._on_step,
+            self.on_step,
             self._on_warning,
             on_question=self._on_question,
             deadline=deadline,
         )
         inner._cancelled = self._cancelled
         return inner
-
-    @property
-    def on_step(self) -> StepListener | None:
-        """The listener for durations, so that a run inside this one can share it."""
-        return self._on_step
 
     @property
     def cancelled(self) -> bool:
@@ -161,14 +159,14 @@ class Run:
         Yields:
             The details, to be added to while the step runs.
         """
-        if self._on_step is None:
+        if self.on_step is None:
             yield details
             return
         started = time.perf_counter()
         try:
             yield details
         finally:
-            self._on_step(name, (time.perf_counter() - started) * 1000, **details)
+            self.on_step(name, (time.perf_counter() - started) * 1000, **details)
 
 
 _NO_LISTENER = Run()

@@ -92,7 +92,12 @@ class Embedder(Protocol):
     have defaults for a small model on this machine.
 
     The current run reports the loading of a model as :attr:`mdvec.run.Stage.MODEL`, in per cent.
+
+    Attributes:
+        is_small: Whether the model takes so little memory that each of several processes may load it.
     """
+
+    is_small: bool = False
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -122,11 +127,6 @@ class Embedder(Protocol):
     def warnings(self) -> tuple[str, ...]:
         """Facts about how the model runs here that the user should know; complete once it is loaded."""
         return ()
-
-    @property
-    def is_small(self) -> bool:
-        """Whether the model takes so little memory that each of several processes may load it."""
-        return False
 
     @property
     def texts_at_once(self) -> int:
@@ -231,7 +231,13 @@ class Relevance(Struct, frozen=True):
 
 
 class Reranker(Protocol):
-    """Judges how relevant texts are to a query, reading both at once. An adapter derives from this class."""
+    """Judges how relevant texts are to a query, reading both at once. An adapter derives from this class.
+
+    Attributes:
+        is_small: Whether each of several processes may have it.
+    """
+
+    is_small: bool = True
 
     @property
     def model(self) -> str:
@@ -241,11 +247,6 @@ class Reranker(Protocol):
     def problem(self) -> EmbedderUnavailableError | None:
         """The reason why this machine cannot use it, found without loading the model; None if it can."""
         return None
-
-    @property
-    def is_small(self) -> bool:
-        """Whether each of several processes may have it."""
-        return True
 
     def relevance(self, query: str, texts: Sequence[str]) -> Relevance:
         """Judge texts, within the time that was set when it was made. To load a model does not count.

@@ -25,7 +25,11 @@ from mdvec.workspace.stages import Model, ModelPool, Stages
 
 
 class Models:
-    """The models of a workspace. A part of :class:`mdvec.workspace.Workspace`."""
+    """The models of a workspace. A part of :class:`mdvec.workspace.Workspace`.
+
+    Attributes:
+        reranker: The reranker, as it is configured; empty for none.
+    """
 
     def __init__(
         self,
@@ -38,14 +42,10 @@ class Models:
     ) -> None:
         self._collections = collections
         self._stages = stages
+        self.reranker = stages.models.reranker_spec
         self._prices = prices
         self._import = importing
         self._running = running
-
-    @property
-    def reranker(self) -> str:
-        """The reranker, as it is configured; empty for none."""
-        return self._stages.models.reranker_spec
 
     def known(self) -> list[ListedModel]:
         """Return the models that are known, and those that collections use besides."""

@@ -150,12 +150,17 @@ class ModelPool:
     :meth:`for_` is the way to a model; :meth:`check` also tries it.
 
     Attributes:
+        configured: The model that the configuration names.
+        is_chosen: Whether that is anything but the default.
         reranker_spec: The reranker as it is configured, ``PROVIDER[:MODEL]``; empty for none.
         small_only: Whether a model too large for each process to have is refused, by a RuntimeError.
     """
 
     def __init__(self, config: Config, override: Embedder | None, location: str = "") -> None:
         self._config = config
+        settings = config.embedding
+        self.configured = EmbeddingSpec(settings.provider, settings.model or "", settings.dimension)
+        self.is_chosen = self.configured != EmbeddingSpec()
         self._override = override
         self._location = location
         self._guard = threading.Lock()
@@ -183,17 +188,6 @@ class ModelPool:
                     price_of=lambda spec: price_of(spec, config.prices),
                 )
             return self._reranker
-
-    @property
-    def configured(self) -> EmbeddingSpec:
-        """The model that the configuration names."""
-        settings = self._config.embedding
-        return EmbeddingSpec(settings.provider, settings.model or "", settings.dimension)
-
-    @property
-    def is_chosen(self) -> bool:
-        """True if the configuration names anything but the default."""
-        return self.configured != EmbeddingSpec()
 
     @property
     def are_small(self) -> bool:
@@ -339,11 +333,14 @@ class Stages:
 
     Attributes:
         models: The models.
+        configured_chunking: The default way to cut documents; sizes stay the configuration's, whatever it
+            says later.
     """
 
     def __init__(self, config: Config, embedder: Embedder | None = None, location: str = "") -> None:
         self._config = config
         self.models = ModelPool(config, embedder, location)
+        self.configured_chunking = ChunkingSpec(config.chunking.strategy)
         self._differs: dict[SourceSpec, Callable[[SourceEntry], bool]] = {}
 
     def model(self, collection: Collection) -> Model:
@@ -432,11 +429,6 @@ class Stages:
             f"chunks of {wanted} tokens are larger than what {model.spec} reads at once ({most}): "
             "longer ones are embedded in parts, whose mean is taken",
         )
-
-    @property
-    def configured_chunking(self) -> ChunkingSpec:
-        """The default way to cut documents; sizes stay the configuration's, whatever it says later."""
-        return ChunkingSpec(self._config.chunking.strategy)
 
     def check_chunking(self, spec: ChunkingSpec) -> None:
         """Check that documents can be cut so.

@@ -53,6 +53,9 @@ class BuiltinEmbedder(Embedder):
     network. Without the model tokens are estimated and nothing is embedded. Threads may share it.
     """
 
+    space = EmbeddingSpace(provider="builtin", model=MODEL, revision=REVISION, dimension=_DIMENSION)
+    is_small = True  # processes share its weights
+
     def __init__(self, *, cache_dir: Path, threads: int | None = None, batch_tokens: int = 128) -> None:
         """Store the settings.
 
@@ -72,11 +75,6 @@ class BuiltinEmbedder(Embedder):
         self._used_at = time.monotonic()
 
     @cached_property
-    def space(self) -> EmbeddingSpace:
-        """The space of its vectors; known without loading the model."""
-        return EmbeddingSpace(provider="builtin", model=MODEL, revision=REVISION, dimension=_DIMENSION)
-
-    @cached_property
     def problem(self) -> EmbedderUnavailableError | None:
         """The error that the model is not installed, or not whole; None if it can be used."""
         try:
@@ -89,11 +87,6 @@ class BuiltinEmbedder(Embedder):
     def warnings(self) -> tuple[str, ...]:
         """The reason for the slower encoder, if it is in use; known once the model is loaded."""
         return self._warnings
-
-    @property
-    def is_small(self) -> bool:
-        """True: processes share its weights."""
-        return True
 
     @property
     def tokens(self) -> TokenCounter:

@@ -40,6 +40,8 @@ class CrossEncoderReranker(LocalModel["CrossEncoderEngine"], Reranker):
     Of a passage that is too long for the model, the end is not read.
     """
 
+    is_small = False
+
     def __init__(
         self,
         files: ModelFiles,
@@ -65,11 +67,6 @@ class CrossEncoderReranker(LocalModel["CrossEncoderEngine"], Reranker):
     def model(self) -> str:
         """The name of the model."""
         return self._files.name
-
-    @property
-    def is_small(self) -> bool:
-        """False: one process has it."""
-        return False
 
     def relevance(self, query: str, texts: Sequence[str]) -> Relevance:
         """Judge texts; see :meth:`mdvec.embedding.interface.Reranker.relevance`."""

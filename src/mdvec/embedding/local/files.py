@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from msgspec import Struct
 
@@ -84,15 +84,12 @@ class HubFiles(Struct, frozen=True):
     revision: str
     offline: bool
     section: str
+    folder: ClassVar[None] = None  # the cache may be anywhere
 
     @property
     def name(self) -> str:
         """The id."""
         return self.hub_id
-
-    @property
-    def folder(self) -> None:
-        """None: the cache may be anywhere."""
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:

@@ -120,11 +120,13 @@ class PostgresDatabase:
         address: As libpq takes it.
         settings: How it is used.
         opened: What was found there.
+        channel: Where commits are announced.
     """
 
     def __init__(self, address: str, settings: PostgresSettings) -> None:
         self.address = address
         self.settings = settings
+        self.channel = f"mdvec_{settings.schema}"
         first = self.connect()
         with closed_on_error(first), translated(address):
             self.opened: Opened = open_first(first, settings.schema, address)
@@ -135,11 +137,6 @@ class PostgresDatabase:
         self._set_local = f"SET LOCAL search_path = {path}; {self.opened.settings}"
         if settings.role is not None:
             self._set_local += f"; SET LOCAL ROLE {identifier(settings.role)}"
-
-    @property
-    def channel(self) -> str:
-        """Where commits are announced."""
-        return f"mdvec_{self.settings.schema}"
 
     @property
     def closed(self) -> bool:

@@ -236,6 +236,7 @@ class PostgresStore:
         self._matrices = Matrices()
         self._exact_up_to = self._database.settings.exact_up_to
         self.has_checksums = self._database.opened.has_checksums
+        self.warnings = self._database.opened.warnings  # nothing but for an old pgvector
         self._index = vector_index
         with closed_on_error(self._database):
             self._attached = None if vector_index is None else self._attach(vector_index)
@@ -250,11 +251,6 @@ class PostgresStore:
         with self._database.reading() as connection:
             size: int = connection.execute(_SIZE, (self._database.settings.schema,)).fetchall()[0][0]
             return size
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What keeps answers from being right, for people; nothing but for an old pgvector."""
-        return self._database.opened.warnings
 
     @contextmanager
     def read(self, readable: Readable = None) -> Iterator[View]:

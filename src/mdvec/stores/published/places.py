@@ -33,11 +33,13 @@ _NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Place(Protocol):
-    """Objects by name. A name is two or three words with slashes between them."""
+    """Objects by name. A name is two or three words with slashes between them.
 
-    @property
-    def location(self) -> str:
-        """Where it is, for people; never with a password."""
+    Attributes:
+        location: Where it is, for people; never with a password.
+    """
+
+    location: str
 
     def is_there(self) -> bool:
         """Return False if there is no such place, as far as a listing that found nothing does not tell."""
@@ -134,10 +136,7 @@ class FolderPlace:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-
-    @property
-    def location(self) -> str:
-        return str(self._folder)
+        self.location = str(folder)
 
     def is_there(self) -> bool:
         return self._folder.is_dir()
@@ -229,10 +228,7 @@ class BucketPlace:
 
     def __init__(self, bucket: Bucket) -> None:
         self._bucket = bucket
-
-    @property
-    def location(self) -> str:
-        return self._bucket.location
+        self.location = bucket.location
 
     def is_there(self) -> bool:
         """Return True: listing a bucket that is not there is an error."""
