@@ -102,7 +102,9 @@ class Reader:
             "documents.facts": _by(self.documents, documents.facts(ids)),
             "documents.texts": _by(self.documents, documents.texts(ids)),
             "documents.tags": documents.tags(where),
-            "documents.called": [self.named(documents.called([each], where)) for each in ("cat", "猫", "x md")],
+            "documents.called": [
+                self.named(documents.called([each], where)) for each in ("cat", "猫", "x md")
+            ],
             "documents.with_file_names": {
                 key: sorted(found)
                 for key, found in documents.with_file_names(first, map(file_key, PATHS)).items()

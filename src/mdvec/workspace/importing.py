@@ -289,6 +289,11 @@ class BackgroundImport:
         """True if it was ever started."""
         return self._thread is not None
 
+    @property
+    def cancelled(self) -> bool:
+        """True if :meth:`cancel` was called; the status page asks."""
+        return self._run.cancelled
+
     def start(self) -> None:
         """Start it; if it is already running, it runs once more afterwards, for what is new since."""
         with self._guard:

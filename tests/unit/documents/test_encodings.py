@@ -109,7 +109,9 @@ def test_supplementary_kanji_are_read() -> None:
 )
 def test_half_width_kana_among_kanji_are_read(text: str) -> None:
     """As banks and shops write names."""
-    assert decode(text.encode("cp932")).text == text
+    found = decode(text.encode("cp932"))
+    assert found is not None
+    assert found.text == text
 
 
 @pytest.mark.parametrize("encoding", ["cp932", "euc_jp"])
