@@ -24,7 +24,8 @@ _ASIDE = re.compile(
     r"^(?P<fence>```).*?(?:^```|\Z)|^[→›] [^\n]*$|^[^\W\d_][\w -]{0,29}:[ \t]\S+$", re.DOTALL | re.MULTILINE
 )
 _FENCE = "```"
-_HEADING = re.compile(r"^(?: {0,3}#{1,6}[ \t]|›)[ \t]*([^\n]*?)(?:[ \t]#+)?[ \t]*$", re.MULTILINE)
+_HEADING = re.compile(r"^(?: {0,3}#{1,6}[ \t]|›)[ \t]*+([^\n]*)$", re.MULTILINE)
+_CLOSING_SIGNS = re.compile(r"(?:^|(?<=[ \t]))#++$")
 _FENCE_OR_HEADING = re.compile(
     rf"^(?:```|~~~).*?(?:^```|^~~~|\Z)|{_HEADING.pattern}", re.DOTALL | re.MULTILINE
 )
@@ -43,7 +44,8 @@ _SOFT_BREAK = re.compile(
     re.MULTILINE,
 )
 # The head of a table, with a row below it, and the other rows.
-_TABLE = re.compile(r"^([^\n]* · [^\n]*)\n\s*(?:[^\n]* · [^\n]*(?:\n|\Z))+", re.MULTILINE)
+_ROW = r"(?>[^\n]*? · [^\n]*+)"
+_TABLE = re.compile(rf"^({_ROW})\n\s*+(?:{_ROW}(?:\n|\Z))++", re.MULTILINE)
 # Where reading may start inside a sentence that is too long to be shown.
 _PAUSE = re.compile(r"[\s、，；：]+")
 
@@ -153,11 +155,16 @@ def _below_shown(text: str, heading: str) -> str:
     """Return a text from a heading on, with each further heading as a line such as ``› Installation``."""
     found = [each for each in _FENCE_OR_HEADING.finditer(text) if each[1] is not None]
     at_start = (each for each in found[:1] if not text[: each.start()].strip())
-    shown = next((each for each in found if each[1].strip() == heading), None) or next(at_start, None)
+    shown = next((each for each in found if _name(each) == heading), None) or next(at_start, None)
     start, end = shown.span() if shown else (0, 0)
     return text[start:end] + _FENCE_OR_HEADING.sub(
-        lambda each: each[0] if each[1] is None else f"› {each[1]}", text[end:]
+        lambda each: each[0] if each[1] is None else f"› {_name(each)}", text[end:]
     )
+
+
+def _name(heading: re.Match[str]) -> str:
+    """Return the text of a heading, without the signs that may close it."""
+    return _CLOSING_SIGNS.sub("", heading[1].strip()).rstrip()
 
 
 def _below_heading(query: str, text: str) -> str:

@@ -35,7 +35,9 @@ _PERIODS = {
 }
 _LONGEST_DAYS = {"d": 1, "w": 7, "m": 31, "y": 366}
 _DATE = re.compile(r"(\d{4})(?:([-/]?)(\d\d)(?:\2(\d\d))?)?")
-_JAPANESE_DATE = re.compile(r"(令和|平成|昭和|)(\d{1,4}|元)年(?:(\d{1,2})月(?:(\d{1,2})日)?)?")
+_JAPANESE_DATE = re.compile(
+    r"(?:(?P<era>令和|平成|昭和)(?P<number>\d{1,2}|元)|(?P<year>\d{4}))年(?:(?P<month>\d{1,2})月(?:(?P<day>\d{1,2})日)?)?"
+)
 _KANJI_DIGITS = str.maketrans("一二三四五六七八九", "123456789")
 _HINT = (
     "Write a date or a time (2026-05-01, 2026-05, 2026-05-01T09:30), an age (12h, 7d, 2 weeks ago, 3日前), "
@@ -108,8 +110,9 @@ def _named(text: str, now: datetime) -> tuple[datetime, datetime] | None:
 
 def _date(text: str, now: datetime) -> tuple[datetime, datetime] | None:
     if found := _JAPANESE_DATE.fullmatch(text.replace(" ", "")):
-        era, year, month, day = found.groups()
-        year = ERAS.get(era, 0) + (1 if year == "元" else int(year))
+        year, month, day = found["year"], found["month"], found["day"]
+        if found["era"]:
+            year = ERAS[found["era"]] + (1 if found["number"] == "元" else int(found["number"]))
     elif found := _DATE.fullmatch(text):
         year, _, month, day = found.groups()
     else:

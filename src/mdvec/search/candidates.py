@@ -46,7 +46,6 @@ class Candidates(Struct, frozen=True):
             these were not measured.
         commonness: The chunk's own similarity to unrelated passages, in the same deviations: texts such as
             lists of names are near to every question. NaN where ``above_unrelated`` is.
-        most: The largest probability of any, see :class:`mdvec.search.exact.Exact`.
         missed: The date or the codes in the query that none has, as typed.
     """
 
@@ -59,5 +58,4 @@ class Candidates(Struct, frozen=True):
     deviations: NDArray[np.float64]
     above_unrelated: NDArray[np.float64]
     commonness: NDArray[np.float64]
-    most: float = 1.0
     missed: tuple[str, ...] = ()

@@ -57,15 +57,14 @@ _CODE = re.compile(
 # Also a long number, and one that is counted in Japanese: 503, 47番, 3時間. Dates and hours of the day are
 # written in many ways.
 _IDENTIFIER = re.compile(
-    rf"{_CODE.pattern}|(?<![\w./-])(?:\d+(?:[.,]\d+)*(?:[時日]間|(?<!\d{{4}})年|(?![年月日時])[{HAN}])|\d{{1,2}}[{KATAKANA}]"
-    rf"|\d{{3,}}(?![{HAN}])|\d{{1,3}}(?:,\d{{3}})+(?![{HAN}]))(?![\w/-])",
+    rf"{_CODE.pattern}|(?<![\w./-])(?:"
+    rf"\d+(?:[.,]\d+)*(?:[時日]間|(?<!\d{{4}})年|(?![年月日時])[{HAN}])"
+    rf"|\d{{1,2}}[{KATAKANA}]|\d{{3,}}(?![{HAN}])|\d{{1,3}}(?:,\d{{3}})+(?![{HAN}])"
+    r")(?![\w/-])",
     re.ASCII,
 )
 
-# The largest probability where nothing has the date or the long code in the query, and where nothing has a
-# short one.
-_OF_ANOTHER, _WITHOUT_CODE = 0.2, 0.6
-_MANY_DIGITS = 3
+# Words of a query in which every code counts; a pasted message has more.
 _MOST_TYPED = 10
 _MOST_SPELLINGS = 8  # of a word, each looked for by itself
 
@@ -79,13 +78,11 @@ class Exact(Struct, frozen=True):
         whole: Those that the whole query names.
         parts: Those with a property whose value is the query; or, if it as a whole names nothing, those that
             a date, a value or an identifier in it names.
-        most: The largest probability of any chunk: small if none has the date or the code in the query.
-        missed: That date, or those codes, as typed.
+        missed: The date or the codes in the query, as typed, that no chunk has.
     """
 
     whole: frozenset[ChunkId] = frozenset()
     parts: frozenset[ChunkId] = frozenset()
-    most: float = 1.0
     missed: tuple[str, ...] = ()
 
 
@@ -108,8 +105,7 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             return Exact(_in_few(view.chunks.places_in(called, where, _MAX_HOLDERS), _FEW))
         holds, dated = _finder(spellings), find_date(text)
         if holds is None or not words.scores:
-            most, missed = _missed(text, dated, (), ())
-            return Exact(most=most, missed=missed)
+            return Exact(missed=_missed(text, dated, (), ()))
         chunks = [*view.chunks.get([*words.scores][:_READ]).values()]
         fronts = _properties(chunks, view)
         whole: list[StoredChunk] = []
@@ -122,10 +118,10 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             valued = [] if headed else [each for each, front in fronts if holds(front)]
         parts = valued if whole or valued else _parts(text, dated, chunks, fronts, where, view)
         is_whole = bool(valued) or (dated is not None and dated[1].group() == text.strip())
-        most, missed = (1.0, ()) if whole or parts else _missed(text, dated, chunks, fronts)
+        missed = () if whole or parts else _missed(text, dated, chunks, fronts)
         details.update(read=len(chunks), whole=len(whole), parts=len(parts), missed=len(missed))
     named = _in_few(parts, _FEW_ALIKE)
-    return Exact(_in_few(whole, _FEW) | (named if is_whole else frozenset()), named, most, missed)
+    return Exact(_in_few(whole, _FEW) | (named if is_whole else frozenset()), named, missed)
 
 
 def _parts(
@@ -192,26 +188,19 @@ def _missed(
     dated: tuple[Date, re.Match[str]] | None,
     chunks: Sequence[StoredChunk],
     fronts: Sequence[tuple[StoredChunk, str]],
-) -> tuple[float, tuple[str, ...]]:
-    """Return the date or the codes in a query that no chunk has, where none has all that the query names.
-
-    Before them, the largest probability of any chunk. Texts on another day or about another invoice hardly
-    answer. Short codes, such as A4, are also words that a text need not have.
-    """
-    codes = _CODE.findall(text) if len(text.split()) <= _MOST_TYPED else []  # not of a pasted message
+) -> tuple[str, ...]:
+    """Return the date or the codes in a query that no chunk has."""
+    codes = _CODE.findall(text) if len(text.split()) <= _MOST_TYPED else []
     if not (dated or codes):
-        return 1.0, ()
+        return ()
     front = {each.id: properties for each, properties in fronts}
     texts = [
         "\n".join((each.path, each.title, *each.heading_path, front.get(each.id, ""), each.text))
         for each in chunks
     ]
     if dated is not None:
-        is_in = any(map(dated[0].may_be_in, texts))
-        return (1.0, ()) if is_in else (_OF_ANOTHER, (dated[1].group(),))
-    missed = [code for code in codes if (holds := phrase_finder(code)) and not any(map(holds, texts))]
-    digits = max((sum(map(str.isdecimal, code)) for code in missed), default=-1)
-    return 1.0 if digits < 0 else _OF_ANOTHER if digits >= _MANY_DIGITS else _WITHOUT_CODE, tuple(missed)
+        return () if any(map(dated[0].may_be_in, texts)) else (dated[1].group(),)
+    return tuple(code for code in codes if (holds := phrase_finder(code)) and not any(map(holds, texts)))
 
 
 def _properties(chunks: Sequence[StoredChunk], view: View) -> list[tuple[StoredChunk, str]]:

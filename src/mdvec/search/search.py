@@ -447,7 +447,6 @@ def rank(
         deviations=meaning.deviations,
         above_unrelated=meaning.above_unrelated,
         commonness=meaning.commonness,
-        most=exact.most,
         missed=exact.missed,
     )
     candidates = without_titles(candidates)  # a footer is not about what its document is about

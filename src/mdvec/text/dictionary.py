@@ -92,7 +92,7 @@ def other_spellings(text: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def _compounds(word: str) -> Iterator[str]:
-    """Yield the spellings in kanji of two words that are written together, the longest first word first."""
+    """Yield the spellings in kanji of two words that are written together, long first words first."""
     for at in range(len(word) - 1, _SHORTEST - 1, -1):
         first, last = (
             [*filter(compiled(f"[{HAN}]+").fullmatch, others_of(each, SPELLINGS))]

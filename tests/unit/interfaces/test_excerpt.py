@@ -80,6 +80,14 @@ def test_a_row_of_a_table_is_shown_below_its_head(query: str, lines: list[str]) 
     assert shown(query, f"|月|食費|光熱費|\n|--|--|--|\n{rows}\nメモは以上。\n") == lines
 
 
+@pytest.mark.parametrize("piece", ["a · ", "# ", "# a ", "#  ", "\n", "a · b\n\n", "```\n", "› "])
+def test_hostile_text_takes_time_in_proportion(piece: str) -> None:
+    """Of any text of 100,000 characters."""
+    started = time.process_time()
+    shown("b", f"# {piece * (100_000 // len(piece))}x", width=80)
+    assert time.process_time() - started < 10
+
+
 def test_matched_words_are_marked() -> None:
     """Segments join to the line, and only the words of the query are marked."""
     [line] = best_passage("京都 宿", "秋の京都で宿を探す。", width=40, lines=2)

@@ -73,7 +73,21 @@ def test_far_times_fit_64_bits(text: str, since_ns: int) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "someday", "7", "7m", "3日", "last", "2026-13", "99999 years ago", "-7d", "2026-13-01", "999999w"],
+    [
+        "",
+        "someday",
+        "7",
+        "7m",
+        "3日",
+        "last",
+        "2026-13",
+        "99999 years ago",
+        "-7d",
+        "2026-13-01",
+        "999999w",
+        "5年",
+        "元年",
+    ],
 )
 def test_what_is_no_point_in_time_is_refused(text: str) -> None:
     """Anything else is a usage error that says what can be written."""
@@ -90,7 +104,7 @@ def test_what_is_no_point_in_time_is_refused(text: str) -> None:
         (("一昨日", "おととい"), (2026, 5, 13), (2026, 5, 14)),
         (("2026年5月2日", "令和8年5月2日", "2026 年 05 月 02 日"), (2026, 5, 2), (2026, 5, 3)),
         (("2026年4月", "令和8年4月"), (2026, 4, 1), (2026, 5, 1)),
-        (("2019年", "令和元年"), (2019, 1, 1), (2020, 1, 1)),
+        (("2019年", "令和元年", "平成31年"), (2019, 1, 1), (2020, 1, 1)),
         (("this week", "今週"), (2026, 5, 11), (2026, 5, 18)),
         (("last week", "last-week", "先週"), (2026, 5, 4), (2026, 5, 11)),
         (("this month", "今月", "2026-05"), (2026, 5, 1), (2026, 6, 1)),

@@ -222,30 +222,30 @@ def test_identifiers_are_codes_versions_and_joined_names(text: str, names: Seque
 
 
 @pytest.mark.parametrize(
-    ("query", "most", "missed"),
+    ("query", "missed"),
     [
-        ("error E142", 1.0, ()),
-        ("error E149", 0.2, ("E149",)),
-        ("error E4", 0.6, ("E4",)),
-        ("read_file or write_file", 0.6, ("write_file",)),
-        ("2025-03-05", 1.0, ()),
-        ("notes of 2025-03-09", 0.2, ("2025-03-09",)),
-        ("seeds of May 2025", 0.2, ("May 2025",)),
-        ("sales in April 2023", 1.0, ()),
-        ("sales on 7 April 2023", 0.2, ("7 April 2023",)),
-        ("zzz of 9 March 2025", 0.2, ("9 March 2025",)),
-        ("seeds and tomatoes", 1.0, ()),
-        (f"a pasted message with E149 in it {'and more ' * 5}", 1.0, ()),
+        ("error E142", ()),
+        ("error E149", ("E149",)),
+        ("error E4", ("E4",)),
+        ("read_file or write_file", ("write_file",)),
+        ("2025-03-05", ()),
+        ("notes of 2025-03-09", ("2025-03-09",)),
+        ("seeds of May 2025", ("May 2025",)),
+        ("sales in April 2023", ()),
+        ("sales on 7 April 2023", ("7 April 2023",)),
+        ("zzz of 9 March 2025", ("9 March 2025",)),
+        ("seeds and tomatoes", ()),
+        (f"a pasted message with E149 in it {'and more ' * 5}", ()),
     ],
 )
-def test_texts_without_the_date_or_the_code_hardly_answer(
-    noted: World, query: str, most: float, missed: tuple[str, ...]
+def test_a_date_or_a_code_that_no_text_has_is_missed(
+    noted: World, query: str, missed: tuple[str, ...]
 ) -> None:
-    """A short code may be a word that texts leave out, and a pasted message has many."""
+    """A pasted message has many."""
     with noted.store.read() as view:
         words = find_by_words(query, view, where=noted.where(), limit=200)
         exact = find_exact(query, words, noted.where(), view)
-    assert (exact.most, exact.missed) == (most, missed)
+    assert exact.missed == missed
 
 
 class _Recording:

@@ -84,6 +84,22 @@ def test_function_words_make_nothing_sure() -> None:
     assert score > MIN_SCORE
 
 
+@pytest.mark.parametrize(
+    ("missed", "most"),
+    [
+        ((), 0.99),
+        (("E149",), 0.2),
+        (("16 January",), 0.2),
+        (("A4",), 0.6),
+        (("read_file", "CVE-2024-1234"), 0.2),
+    ],
+)
+def test_texts_without_the_date_or_the_code_hardly_answer(missed: tuple[str, ...], most: float) -> None:
+    """A short code may be a word that texts leave out."""
+    found = replace(candidates({1: 9.0}, {1: 1.0}, exact=[1]), missed=missed)
+    assert probabilities(passages(found, [9.0]), found, words()) == [most]
+
+
 def test_each_passage_on_the_words_of_the_query_is_shown() -> None:
     """However sure the first one is; a passage without one of the words is not."""
     found = candidates({1: 4.0, 2: 1.0, 3: 1.0}, {1: 1.0, 2: 0.1, 3: 0.45}, exact=[1], above_unrelated=None)
