@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from mdvec.interfaces.printing import Span, line_end, printable, without_gaps, wrap
 from mdvec.text.cells import cell_width, char_width
+from mdvec.text.dates import DAY_LINE
 
 # The best start is searched in the one part of this many characters that has most words of the query:
 # to try every start in a whole book would take longer than to find the book.
@@ -153,6 +154,8 @@ def best_passage(
 
 def _below_shown(text: str, heading: str) -> str:
     """Return a text from a heading on, with each further heading as a line such as ``› Installation``."""
+    if DAY_LINE.fullmatch(heading):
+        text = DAY_LINE.sub(r"# \g<day>", text)
     found = [each for each in _FENCE_OR_HEADING.finditer(text) if each[1] is not None]
     at_start = (each for each in found[:1] if not text[: each.start()].strip())
     shown = next((each for each in found if _name(each) == heading), None) or next(at_start, None)

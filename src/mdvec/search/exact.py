@@ -110,14 +110,15 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
         fronts = _properties(chunks, view)
         whole: list[StoredChunk] = []
         valued: list[StoredChunk] = []
-        if words.matched_weight or words.all_known:
+        is_date = dated is not None and dated[1].group() == text.strip()  # a phrase would find one notation
+        if not is_date and (words.matched_weight or words.all_known):
             heading = fold_heading(text)
             headed = [each for each in chunks if fold_heading("".join(each.heading_path[-1:])) == heading]
             whole = headed or _holding(text, holds, chunks)
             whole = whole or _holding(text, holds, _with_all_words(text, words, where, view))
             valued = [] if headed else [each for each, front in fronts if holds(front)]
         parts = valued if whole or valued else _parts(text, dated, chunks, fronts, where, view)
-        is_whole = bool(valued) or (dated is not None and dated[1].group() == text.strip())
+        is_whole = bool(valued) or is_date
         missed = () if whole or parts else _missed(text, dated, chunks, fronts)
         details.update(read=len(chunks), whole=len(whole), parts=len(parts), missed=len(missed))
     named = _in_few(parts, _FEW_ALIKE)

@@ -21,6 +21,7 @@ from mdvec.search.query_vectors import SearchedCollection
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.boilerplate import without_boilerplate
+from mdvec.text.dates import DAY_LINE
 from mdvec.text.folding import normalise
 from mdvec.text.matches import match_spans, matched_words
 from mdvec.text.moments import CREATED_KEYS, first_moment
@@ -128,7 +129,8 @@ def _heading_path(query: str, chunk: StoredChunk, shown: str) -> tuple[str, ...]
 
     A chunk may hold several small sections; its own headings are those of one of them, or of their parent.
     """
-    own, headings = chunk.heading_path, _headings(shown)
+    own = chunk.heading_path
+    headings = _days(shown) if own and DAY_LINE.fullmatch(own[-1]) else _headings(shown)
     best = best_line(query, shown, title=next((each for each in headings if each.text == chunk.title), None))
     if best is None or not headings or best < headings[0].start:
         return own
@@ -151,6 +153,11 @@ def _headings(text: str) -> list[_Heading]:
         if (name := plain_text(found["text"]).strip())
         and not any(begin <= found.start() < end for begin, end in code)
     ]
+
+
+def _days(text: str) -> list[_Heading]:
+    """Return the lines of a log that name a day; they are its headings."""
+    return [_Heading(found.start(), 1, found["day"]) for found in DAY_LINE.finditer(text)]
 
 
 def _below(path: tuple[_Heading, ...], heading: _Heading) -> tuple[_Heading, ...]:

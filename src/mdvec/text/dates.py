@@ -42,6 +42,18 @@ _FORMS = tuple(
 )
 _LAST_MONTH, _LAST_DAY = 12, 31
 
+_WEEKDAY = r"(?:[月火水木金土日](?:曜日?)?|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?)"
+_WITH_YEAR = (
+    r"\d{4}(?:[-/.]\d{1,2}[-/.]|年[ \t]?\d{1,2}月[ \t]?)\d{1,2}日?"
+    rf"|(?:{'|'.join(_SHORT)})[a-z]*\.?[ \t]\d{{1,2}}(?:st|nd|rd|th)?,?[ \t]\d{{4}}"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)?\.?[ \t](?:{'|'.join(_SHORT)})[a-z]*\.?,?[ \t]\d{{4}}"
+)
+DAY_LINE = re.compile(
+    rf"^[ \t]*(?P<day>(?:{_WEEKDAY},?[ \t])?(?:{_WITH_YEAR})(?:,?[ \t]*[（(]?{_WEEKDAY}[)）]?)?)[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A line that is nothing but a day, as programs write it above the messages of the day."""
+
 
 class Date(Struct, frozen=True):
     """A day, or a month of a year.
@@ -68,6 +80,10 @@ class Date(Struct, frozen=True):
 
     def is_in(self, text: str) -> bool:
         """Return True if a text names it; a day may be without its year there."""
+        return next(self.spans_in(text), None) is not None
+
+    def spans_in(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield the places where a text names it."""
         month, eras = _WRITTEN[self.month - 1], "|".join(self._eras()) or "(?!)"
         year = str(self.year) if self.year else _ANY_YEAR
         if self.day is None:
@@ -89,7 +105,7 @@ class Date(Struct, frozen=True):
                 rf"(?:{eras})\.0?{self.month}\.{day}",
                 rf"\b(?:{month}\s+{day}|(?<!\d){day}\s+(?:of\s+)?{month}){other_year}",
             ]
-        return re.search("|".join(forms), text, re.IGNORECASE) is not None
+        return (found.span() for found in re.finditer("|".join(forms), text, re.IGNORECASE))
 
     def may_be_in(self, text: str) -> bool:
         """Return True if a text has its parts in several places, as a table of 2025 has a row for 4月."""

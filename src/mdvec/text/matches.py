@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
+from mdvec.text.dates import Date, find_date
 from mdvec.text.dictionary import other_spellings
 from mdvec.text.folding import VARIANTS, fold_name, normalise
 from mdvec.text.operators import Operator, parse_query
@@ -56,16 +57,18 @@ def match_spans(query: str, text: str) -> Sequence[tuple[int, int]]:
     Returns:
         Spans (start, end), ascending, not touching each other. Latin words match whole words in any
         of their forms, other scripts match anywhere. Quoted phrases match literally, and words after a minus
-        do not match. Translations match in a text without any of the words.
+        do not match. Translations match in a text without any of the words. A day matches however a text
+        writes it.
     """
-    words, anywhere, translations, phrases = _wanted(query)
+    words, anywhere, translations, phrases, date = _wanted(query)
     folded, starts, ends = _fold(text)
     spans = [*_words(folded, words), *_anywhere(folded, anywhere)]
     spans = spans or [*_words(folded, translations), *_anywhere(folded, filter(holds_unspaced, translations))]
     for operator in phrases:
         spans += phrase_spans(operator.text, folded, prefix=operator.prefix)
+    found = [(starts[start], ends[end - 1]) for start, end in spans]
     merged: list[tuple[int, int]] = []
-    for start, end in sorted((starts[start], ends[end - 1]) for start, end in spans):
+    for start, end in sorted((*found, *(date.spans_in(text) if date else ()))):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
@@ -81,8 +84,8 @@ def matched_words(query: str, text: str) -> set[str]:
 @lru_cache(maxsize=16)  # an answer looks for one query in many texts
 def _wanted(
     query: str,
-) -> tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[Operator, ...]]:
-    """Return the terms of words, those that match anywhere, the translations, and the phrases of a query."""
+) -> tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[Operator, ...], Date | None]:
+    """Return the terms of words, those that match anywhere, the translations, the phrases and the date."""
     parsed = parse_query(query)
     terms = query_terms(" ".join(parsed.plain), limit=_MAX_TERMS)
     words, anywhere = terms.words, (*terms.bigrams, *terms.pairs)
@@ -92,7 +95,8 @@ def _wanted(
     anywhere = (*anywhere, *(each for each in spelled if len(each) > 1))
     others = (term for word in terms.translated for each in word.others for term in each if len(term) > 1)
     phrases = tuple(each for each in parsed.operators if each.is_evidence)
-    return frozenset(words), anywhere, frozenset(others), phrases
+    dated = find_date(query)
+    return frozenset(words), anywhere, frozenset(others), phrases, dated[0] if dated else None
 
 
 def _fold(text: str) -> tuple[str, Sequence[int], Sequence[int]]:

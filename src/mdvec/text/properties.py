@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"[-+]?\.?[0-9]")
 # What people write in and around a number, and a day that is not written as 2026-05-31.
 _AROUND_DIGITS = re.compile(r"^[¥$€£] ?|(?<=\d) ?[%円]$|(?<=\d),(?=(?:\d{3},)*\d{3}(?:\D|\Z))")
 _DAY = re.compile(r"(\d{4})[/.年] ?(\d{1,2})[/.月] ?(\d{1,2})日?")
-_WORD = re.compile(r"[^\W\d_]|\d{4}")
+_WORD = re.compile(r"[^\W_]")
 _ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
 
 
@@ -68,7 +68,7 @@ def flat_properties(frontmatter: Mapping[str, object]) -> list[Property]:
 
 
 def property_text(frontmatter: Mapping[str, object]) -> str:
-    """Return the values that have letters, and long numbers, one a line, without titles and aliases."""
+    """Return the values that have letters or digits, one a line, without titles and aliases."""
     values = (
         _ADDRESS.sub("", _WIKILINK.sub(r"\1", value))
         for key, value in _flat("", frontmatter)

@@ -535,6 +535,27 @@ def test_plain_text_is_paragraphs() -> None:
     assert (document.content_start, dict(document.frontmatter)) == (0, {})
 
 
+@pytest.mark.parametrize(
+    ("days", "headings"),
+    [
+        (["2024/03/15(金)", "2024/03/16(土)"], ["2024/03/15(金)", "2024/03/16(土)"]),
+        (["2024.03.15 金曜日", " 2024年3月16日（土） "], ["2024.03.15 金曜日", "2024年3月16日（土）"]),
+        (["Friday, 15 March 2024", "Mar 16, 2024"], ["Friday, 15 March 2024", "Mar 16, 2024"]),
+        (["2024-03-15", "2024-03-16 08:50", "on 2024-03-17"], []),
+        (["2024-03-15"], []),
+    ],
+)
+def test_the_days_of_a_log_are_its_headings(days: list[str], headings: list[str]) -> None:
+    """Each line that is nothing but a day, where there are several; the date of a letter is none."""
+    text = "".join(f"{day}\n10:15\tAnna\tsee you\n\n" for day in days)
+    document = parse_document("log.txt", text)
+    assert [each.heading for each in document.sections[1:]] == headings
+    found = [each for each in document.blocks if each.kind is BlockKind.HEADING]
+    assert [text[each.start : each.end].strip() for each in found] == headings
+    covered = "".join(text[each.start : each.end] for each in document.blocks)
+    assert "".join(covered.split()) == "".join(text.split())
+
+
 @pytest.mark.parametrize("suffix", [".md", ".markdown", ".mdx", ".MD", ".qmd", ".Rmd", ".mdown"])
 def test_markdown_goes_by_the_suffix(suffix: str) -> None:
     """The suffixes of Markdown are known in any case."""

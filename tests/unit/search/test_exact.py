@@ -142,6 +142,8 @@ def test_the_first_kind_that_finds_any_counts(noted: World, query: str, paths: s
         ("8月20日の更新", {"signed.md"}),
         ("8月2日の更新", set()),
         ("walk of January 7, 2025", {"diary/250107 walk.md"}),
+        ("march 6, 2025", {"dates.md"}),
+        ("2025/3/5", {"journal/2025-03-05.md", "dates.md"}),
     ],
 )
 def test_a_date_finds_what_is_named_after_it_and_what_names_it(

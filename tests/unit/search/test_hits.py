@@ -73,6 +73,14 @@ def test_a_title_above_a_larger_section_is_no_part_of_it() -> None:
 HEADING = st.tuples(st.integers(1, 6), st.sampled_from(["alpha", "beta", "gamma"]))
 
 
+def test_the_heading_of_a_hit_in_a_log_is_the_day_of_its_best_line() -> None:
+    """Lines that are nothing but a day are headings there, and text elsewhere."""
+    log = "2024/03/15(金)\n10:15\tAnna\tsee you\n\n2024/03/16(土)\n08:50\tBen\trunning late\n"
+    assert _heading_path("who was late", chunk(log, "2024/03/15(金)"), log) == ("2024/03/16(土)",)
+    assert _heading_path("3月16日", chunk(log, "2024/03/15(金)"), log) == ("2024/03/16(土)",)
+    assert _heading_path("who was late", chunk(log, "Diary"), log) == ("Diary",)
+
+
 @given(st.lists(HEADING, min_size=1, max_size=6), st.lists(st.sampled_from(["one", "beta"]), max_size=3))
 def test_a_path_ends_with_the_heading_above(headings: list[tuple[int, str]], own: list[str]) -> None:
     """Whatever the levels are, and whatever the chunk is named after."""

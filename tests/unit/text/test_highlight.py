@@ -43,6 +43,13 @@ def test_neighbouring_bigrams_become_one_span() -> None:
     assert matched("リトライ回数は？", "既定のリトライ回数です") == ["リトライ回数"]
 
 
+def test_a_day_matches_in_any_notation() -> None:
+    """Also with full-width or decomposed characters before it; of another day, only its words match."""
+    assert matched("3月16日の集合", "ｶﾞｲﾄﾞ 2024/03/16(土) 9時に") == ["2024/03/16"]
+    assert matched("on March 16", "Sat, 16 March 2024") == ["16 March"]
+    assert matched("2024-03-16", "2024年3月16日と17日") == ["2024年3月16日"]
+
+
 def test_positions_are_those_of_the_original_text() -> None:
     """Half-width and decomposed spellings are found where they stand."""
     assert matched("ガイド", "新ｶﾞｲﾄﾞ版") == ["ｶﾞｲﾄﾞ"]

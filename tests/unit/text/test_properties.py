@@ -12,7 +12,7 @@ from mdvec.text.properties import MAX_VALUE_CHARS, as_number, fold_property, pro
     [
         ({"tags": ["garden", "soil/clay"], "tag": "summer"}, "garden\nsoil/clay\nsummer"),
         ({"季節": "冬", "rank": "C"}, "冬\nC"),
-        ({"isbn": 9780262033848, "year": 1998, "rating": 4, "no": "12-3"}, "9780262033848\n1998"),
+        ({"isbn": 9780262033848, "year": 1998, "rating": 4, "no": "12-3"}, "9780262033848\n1998\n4\n12-3"),
         ({"title": "T title", "aliases": ["other name"], "alias": "third"}, ""),
         ({"mdvec-context": "words of its own"}, ""),
         ({"author": "[[Ann Lee|Ann]]", "again": "Ann Lee"}, "Ann Lee"),
@@ -20,8 +20,8 @@ from mdvec.text.properties import MAX_VALUE_CHARS, as_number, fold_property, pro
         ({"outer": {"inner": ["one", {"two": "three"}]}, "empty": None, "done": True}, "one\nthree\ntrue"),
     ],
 )
-def test_values_of_words_and_long_numbers_are_searched(frontmatter: dict[str, object], text: str) -> None:
-    """Tags among them, each once; names have a field of their own, and short numbers say nothing."""
+def test_values_of_words_and_numbers_are_searched(frontmatter: dict[str, object], text: str) -> None:
+    """Tags among them, each once; names have a field of their own."""
     assert property_text(frontmatter) == text
 
 
