@@ -190,7 +190,7 @@ def hit_address(hit: SearchHit, editor: str) -> str:
     if hit.file is None:
         return ""
     file = quote(hit.file, errors="surrogateescape")
-    return editor.replace("{file}", file).replace("{line}", str(hit.chunk_line))
+    return editor.replace("{file}", file).replace("{line}", str(hit.line))
 
 
 def import_summary(report: ImportReport) -> str:
@@ -222,7 +222,7 @@ def import_summary(report: ImportReport) -> str:
 def _hit_markdown(hit: SearchHit) -> Iterator[str]:
     label = trail(hit).translate(_LABEL_ESCAPES)
     target = (hit.file or f"{hit.collection}/{hit.path}").translate(_TARGET_ESCAPES)
-    yield f"- [{label}](<{target}#L{hit.start_line}>) ({hit.score:.2f})"
+    yield f"- [{label}](<{target}#L{hit.line}>) ({hit.score:.2f})"
     for line in filter(None, (versions_line(hit), about_line(hit), context_line(hit))):
         yield f"  ({line.translate(_LABEL_ESCAPES)})"
     if similar := similar_line(hit):  # behind the quoted text it would become a part of it

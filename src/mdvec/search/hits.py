@@ -124,8 +124,8 @@ def _word(matched: str) -> str:
     return word_terms(normalise(matched))[0]
 
 
-def _heading_path(query: str, chunk: StoredChunk, shown: str) -> tuple[str, ...]:
-    """Return the headings above the line of a chunk that has most of the query's words.
+def _found_at(query: str, chunk: StoredChunk, shown: str) -> tuple[int, tuple[str, ...]]:
+    """Return where the line of a chunk starts that has most of the query's words, and the headings above it.
 
     A chunk may hold several small sections; its own headings are those of one of them, or of their parent.
     """
@@ -133,7 +133,7 @@ def _heading_path(query: str, chunk: StoredChunk, shown: str) -> tuple[str, ...]
     headings = _days(shown) if own and DAY_LINE.fullmatch(own[-1]) else _headings(shown)
     best = best_line(query, shown, title=next((each for each in headings if each.text == chunk.title), None))
     if best is None or not headings or best < headings[0].start:
-        return own
+        return best or 0, own
     named = next((number for number, each in enumerate(headings) if (each.text,) == own[-1:]), -1)
     no_path: tuple[_Heading, ...] = ()
     inside = reduce(_below, headings[: named + 1], no_path)
@@ -141,7 +141,7 @@ def _heading_path(query: str, chunk: StoredChunk, shown: str) -> tuple[str, ...]
     level = (inside or headings)[0].level - len(above)
     path = tuple(_Heading(0, level + number, text) for number, text in enumerate(above))
     path = reduce(_below, (each for each in headings if each.start <= best), path)
-    return tuple(each.text for each in path)
+    return best, tuple(each.text for each in path)
 
 
 def _headings(text: str) -> list[_Heading]:
@@ -192,7 +192,7 @@ def _explained(hit: SearchHit, candidates: Candidates, at: int) -> SearchHit:
 def _hit(rank: int, score: float, similar: int, query: str, chunk: StoredChunk, part: Extract) -> SearchHit:
     begin = max(0, chunk.start - part.start)
     chunk_text = part.text[begin : max(0, chunk.end - part.start)]
-    headings = _heading_path(query, chunk, chunk_text)
+    at, headings = _found_at(query, chunk, chunk_text)
     return SearchHit(
         rank=rank,
         collection=chunk.collection,
@@ -212,7 +212,7 @@ def _hit(rank: int, score: float, similar: int, query: str, chunk: StoredChunk, 
         similar=similar,
         text=part.text,
         chunk_text=chunk_text or part.text,
-        chunk_line=part.start_line + part.text.count("\n", 0, begin if chunk_text else 0),
+        line=part.start_line + part.text.count("\n", 0, begin + at if chunk_text else 0),
         cut_lines=part.cut_lines,
     )
 

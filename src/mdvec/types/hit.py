@@ -46,7 +46,7 @@ class SearchHit(Struct, frozen=True):
         text: The passage.
         chunk_text: The best chunk of the passage, as far as the text has it, without lines that many
             documents of the collection share; all of it if only these hold words of the query.
-        chunk_line: 1-based line where that chunk starts.
+        line: 1-based line of that chunk with the most words of the query; its first line if it has none.
         stale: The file has changed (or gone) since it was indexed.
         supersedes: Paths of the older versions that the document names.
         superseded_by: Paths of the documents that name this one as an older version.
@@ -80,7 +80,7 @@ class SearchHit(Struct, frozen=True):
     lexical_rank: Annotated[int | None, doc("rank by words", "programs")]
     text: Annotated[str, doc("the passage")]
     chunk_text: Annotated[str, HIDDEN]
-    chunk_line: Annotated[int, HIDDEN]
+    line: Annotated[int, HIDDEN]
     stale: Annotated[bool, doc("the file has changed since it was indexed")] = False
     supersedes: Annotated[tuple[str, ...], doc("paths of older versions")] = ()
     superseded_by: Annotated[tuple[str, ...], doc("paths of newer versions", "programs")] = ()

@@ -59,7 +59,7 @@ HIT = SearchHit(
     lexical_rank=3,
     text="## 宿\n四条の宿に泊まった。\n朝は静かだった。",
     chunk_text="## 宿\n四条の宿に泊まった。\n朝は静かだった。",
-    chunk_line=12,
+    line=12,
 )
 
 RESULT = SearchResult(

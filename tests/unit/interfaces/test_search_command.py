@@ -161,7 +161,7 @@ def test_the_place_of_a_hit_is_a_link() -> None:
 def test_a_long_passage_is_shown_by_its_best_part(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """The place, the heading and the lines belong together, though words of the question stand elsewhere."""
     text = "## 交通\nx までバスで行った。\n\n## 宿\n朝は静かだった。"
-    hit = replace(HIT, text=text, chunk_text="## 宿\n朝は静かだった。", chunk_line=15)
+    hit = replace(HIT, text=text, chunk_text="## 宿\n朝は静かだった。", line=15)
     workspace.result = replace(RESULT, hits=(hit,))
     _, place, *lines = mdvec("search", "x").out.splitlines()
     assert place.strip() == "旅行/京都.md:15"

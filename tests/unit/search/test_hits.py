@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.search.hits import _heading_path, _own_text
+from mdvec.search.hits import _found_at, _own_text
 from mdvec.stores.records import StoredChunk
 from mdvec.text.boilerplate import shared_lines
 
@@ -52,22 +52,22 @@ def test_the_heading_of_a_hit_is_that_of_its_best_line(
     query: str, path: tuple[str, ...], own: tuple[str, ...]
 ) -> None:
     """Of several small sections in one chunk, named after the first, their parent, or another."""
-    assert _heading_path(query, chunk(SECTIONS, *own), SECTIONS) == path
+    assert _found_at(query, chunk(SECTIONS, *own), SECTIONS)[1] == path
 
 
 @pytest.mark.parametrize("own", [(), ("Top",), ("Top", "Part"), ("Top", "Part", "Small")])
 def test_without_a_heading_above_it_the_chunk_is_named_as_it_is(own: tuple[str, ...]) -> None:
     """Also where no word of the query occurs, as in what is found by meaning."""
     for text in ("Plain words of a note.", "Plain words of a note.\n\n## Other\n\nText.\n"):
-        assert _heading_path("words", chunk(text, *own), text) == own
-    assert _heading_path("zeppelin", chunk(SECTIONS, *own), SECTIONS) == own
+        assert _found_at("words", chunk(text, *own), text)[1] == own
+    assert _found_at("zeppelin", chunk(SECTIONS, *own), SECTIONS)[1] == own
 
 
 def test_a_title_above_a_larger_section_is_no_part_of_it() -> None:
     """The chunk is named after the larger section, and the title is above that already."""
     text = "# Title\n\nIntroduction.\n\n## Larger\n\nWords of the section.\n"
     for query, path in (("introduction", ("Title",)), ("section", ("Title", "Larger"))):
-        assert _heading_path(query, chunk(text, "Title", "Larger"), text) == path
+        assert _found_at(query, chunk(text, "Title", "Larger"), text)[1] == path
 
 
 HEADING = st.tuples(st.integers(1, 6), st.sampled_from(["alpha", "beta", "gamma"]))
@@ -76,9 +76,10 @@ HEADING = st.tuples(st.integers(1, 6), st.sampled_from(["alpha", "beta", "gamma"
 def test_the_heading_of_a_hit_in_a_log_is_the_day_of_its_best_line() -> None:
     """Lines that are nothing but a day are headings there, and text elsewhere."""
     log = "2024/03/15(金)\n10:15\tAnna\tsee you\n\n2024/03/16(土)\n08:50\tBen\trunning late\n"
-    assert _heading_path("who was late", chunk(log, "2024/03/15(金)"), log) == ("2024/03/16(土)",)
-    assert _heading_path("3月16日", chunk(log, "2024/03/15(金)"), log) == ("2024/03/16(土)",)
-    assert _heading_path("who was late", chunk(log, "Diary"), log) == ("Diary",)
+    found = _found_at("who was late", chunk(log, "2024/03/15(金)"), log)
+    assert found == (log.index("08:50"), ("2024/03/16(土)",))
+    assert _found_at("3月16日", chunk(log, "2024/03/15(金)"), log)[1] == ("2024/03/16(土)",)
+    assert _found_at("who was late", chunk(log, "Diary"), log)[1] == ("Diary",)
 
 
 @given(st.lists(HEADING, min_size=1, max_size=6), st.lists(st.sampled_from(["one", "beta"]), max_size=3))
@@ -86,7 +87,7 @@ def test_a_path_ends_with_the_heading_above(headings: list[tuple[int, str]], own
     """Whatever the levels are, and whatever the chunk is named after."""
     text = "".join(f"{'#' * level} {name}\n\nword{at}\n\n" for at, (level, name) in enumerate(headings))
     for at, (_, name) in enumerate(headings):
-        path = _heading_path(f"word{at}", chunk(text, *own), text)
+        path = _found_at(f"word{at}", chunk(text, *own), text)[1]
         assert path[-1] == name
         assert len(path) <= len(own) + len(headings)
 

@@ -150,7 +150,7 @@ def _note_shortcomings(result: SearchResult, session: Session) -> None:
     if not result.hits:
         note("no hits")
         if result.hint:
-            note(f"hint: {result.hint}")
+            note(f"hint: {session.hint(result.hint)}")
 
 
 def write_hits(
@@ -198,7 +198,7 @@ def _hit_lines(
     yield styled(head, bold=True) + gap + styled(score, dim=True)
 
     place = visible(f"{hit.collection}/{hit.path}" if several else hit.path)
-    shown = styled(f"{place}:{hit.chunk_line}", fg="cyan")
+    shown = styled(f"{place}:{hit.line}", fg="cyan")
     address = present.hit_address(hit, editor) if editor else ""
     linked = f"\x1b]8;;{address}\x1b\\{shown}\x1b]8;;\x1b\\" if address else shown
     stale = styled("  (changed or gone since it was indexed)", fg="yellow") if hit.stale else ""
