@@ -125,11 +125,16 @@ def test_a_mistyped_name_is_answered_with_the_nearest(workspace: Workspace) -> N
     assert caught.value.hint == "Did you mean Ideas/京都 trip.md?"
 
 
-def test_a_title_an_alias_or_a_part_of_a_path_leads_to_the_note(workspace: Workspace) -> None:
-    """A reader may call a note by any of them."""
+@pytest.mark.parametrize("name", ["sleeping on Rails", "Trips by night train", "[[trips by night train]]"])
+def test_a_title_or_an_alias_is_a_name(workspace: Workspace, name: str) -> None:
+    """As a reader calls the note."""
+    assert workspace.read(name).path == "rail.md"
+
+
+def test_a_part_of_an_alias_or_of_a_path_leads_to_the_note(workspace: Workspace) -> None:
+    """It is too little to be a name."""
     for name, path in {
-        "sleeping on Rails": "rail.md",
-        "Trips by night train": "rail.md",
+        "Trips by": "rail.md",
         "Ideas": "Ideas/京都 trip.md",
         "ideas/京都": "Ideas/京都 trip.md",
     }.items():

@@ -14,7 +14,7 @@ from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
 from mdvec.files import inside
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
-from mdvec.text.folding import nfc, normalise, spelled
+from mdvec.text.folding import fold_name, nfc, normalise, spelled
 from mdvec.text.links import file_key, link_key, resolve
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
 from mdvec.types.document import Lines, Link, LinkKind
@@ -65,9 +65,9 @@ def find_reference(text: str, places: Sequence[Collection], view: View) -> Refer
     These are understood: ``path``, ``collection/path``, ``collection: path``, ``mdvec://collection/path`` and
     the absolute path of a file, each also with ``:12``, ``:14-21`` or ``#L14-L21`` behind it; then paths in
     another case, and the end of a path or a note's name alone, as a link would name it, if only one document
-    has it; last, all of these as they look (:func:`look_of`). Double brackets, and space around the text
-    where it is not part of a name, are left out, and ``%20`` may be a space. A document whose path is exactly
-    what was given comes first.
+    has it; then titles and aliases; last, paths as they look (:func:`look_of`). Double brackets, and space
+    around the text where it is not part of a name, are left out, and ``%20`` may be a space. A document whose
+    path is exactly what was given comes first.
 
     Raises:
         DocumentNotFoundError: If there is no such document; the hint names the nearest paths.
@@ -83,7 +83,7 @@ def find_reference(text: str, places: Sequence[Collection], view: View) -> Refer
         ]
         if found:
             return _only(text, found)
-    for named in (_named, _alike):
+    for named in (_named, _called, _alike):
         for reading in meant:
             found = [
                 Reference(document, place, reading.lines)
@@ -196,6 +196,15 @@ def _named(path: str, place: Collection, view: View) -> list[StoredDocument]:
     return []
 
 
+def _called(path: str, place: Collection, view: View) -> list[StoredDocument]:
+    """Return the documents with this title or alias."""
+    where = Where((place.id,))
+    ids = view.documents.called([fold_name(path)], where) if path else []
+    listed = view.documents.newest(replace(where, only=frozenset(ids)), limit=len(ids)) if ids else []
+    documents = (view.documents.find(place.id, each.path) for each in listed)
+    return [each for each in documents if each is not None]
+
+
 def _alike(path: str, place: Collection, view: View) -> list[StoredDocument]:
     """Return the documents whose paths end so by their looks; those at the whole path come before."""
     spelling = look_of(spellings(path)[-1].removeprefix("/"))
@@ -225,14 +234,16 @@ def _only(text: str, found: Sequence[Reference]) -> Reference:
 
 
 def not_found(path: str, collections: Sequence[Collection], view: View) -> DocumentNotFoundError:
-    """Return the error for a missing document; its hint names what has such a title, alias or path."""
+    """Return the error for a missing document; its hint names what has such an alias or path."""
     wanted = spellings(path)[-1]
     listed = [
         (collection.name, item) for collection in collections for item in view.documents.known(collection.id)
     ]
     known = [item for _, item in listed]
     near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)]
-    near = near or _called(wanted, Where(tuple(each.id for each in collections)), len(known), view)
+    if wanted and not near:
+        begun = Where(tuple(each.id for each in collections), filters=Filters(alias_prefix=wanted))
+        near = [each.path for each in view.documents.newest(begun, limit=_MAX_NEAR)]
     near = near or nearest_names(wanted, known, most=3)
     if not near and "/" not in wanted:  # a note's name alone
         names = {file_key(item): item for item in known}
@@ -251,13 +262,3 @@ def not_found(path: str, collections: Sequence[Collection], view: View) -> Docum
     ]
     hint = f"Did you mean {', '.join(named[:_MAX_NEAR])}?" if named else None
     return DocumentNotFoundError(f"no document {spelled(path)!r} in {places}", hint=hint)
-
-
-def _called(name: str, where: Where, count: int, view: View) -> list[str]:
-    """Return the paths of the documents with a title, or else an alias that begins with it."""
-    listed = view.documents.newest(where, limit=count)
-    titled = [each.path for each in listed if nfc(each.title).casefold() == name.casefold()]
-    if titled or not name:
-        return titled
-    aliased = replace(where, filters=Filters(alias_prefix=name))
-    return [each.path for each in view.documents.newest(aliased, limit=3)]
