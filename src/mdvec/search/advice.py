@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Protocol
@@ -22,6 +23,13 @@ from mdvec.types.report import Activity, CollectionCounts
 
 # More than a person types.
 _MAX_AS_TEXT = 3
+_MAX_WORDS = 10
+
+# What other programs read as operators, and operators without a value.
+_OPERATOR_ELSEWHERE = re.compile(
+    r"(?<!\S)(?:(?:AND|OR|NOT)(?!\S)|-?(?i:tags|titles|name|file|filename|folder|dir|author|date|type)(?=:\S)"
+    r"|-?(?i:path|tag|title):(?!\S))"
+)
 
 
 class Commands(Protocol):
@@ -81,9 +89,10 @@ class Completeness(Struct, frozen=True):
     def hint(self, mode: SearchMode, commands: Commands) -> str:
         """Return what to do before anything can be found; empty if something can."""
         if not self.chunks:
+            name = self.searched[0].name if self.searched else "NAME"
             empty = (
-                "There is no text to search: the folders contain no document to index. "
-                "'mdvec status -n NAME' lists what is left out, and why."
+                "There is no text to search: no document was found to index. "
+                f"'mdvec status -n {name}' lists what is left out, and why."
             )
             return commands.first_step(self.searched) or empty
         if mode is SearchMode.DENSE and self.pending_chunks == self.chunks:
@@ -136,11 +145,16 @@ def too_long(query: SearchQuery, left_out: int) -> tuple[str, ...]:
     return (f"{hits} left out: max_tokens is {query.max_tokens:,}; raise it, or lower the limit",)
 
 
-def not_operators(query: str, as_text: Sequence[str]) -> tuple[str, ...]:
-    """Return a warning about operators that a sentence makes plain text, unless it is a pasted one."""
-    if not as_text or len(as_text) > _MAX_AS_TEXT or "\n" in query:
-        return ()
-    return (f"a whole sentence has no operators, so this is plain text: {' '.join(as_text)}",)
+def not_operators(query: str, as_text: Sequence[str]) -> Iterator[str]:
+    """Yield warnings about what looks like an operator and is plain text, unless the query is pasted."""
+    if "\n" in query:
+        return
+    if 0 < len(as_text) <= _MAX_AS_TEXT:
+        yield f"a whole sentence has no operators, so this is plain text: {' '.join(as_text)}"
+    meant = _OPERATOR_ELSEWHERE.findall(query) if len(query.split()) <= _MAX_WORDS else ()
+    if meant:
+        words = ", ".join(f"'{each}'" for each in dict.fromkeys(meant))
+        yield f'{words} is a word here; the operators are "a phrase" -word word* path: tag: title:'
 
 
 def hidden(query: SearchQuery, similarities: Sequence[float]) -> str:

@@ -41,6 +41,7 @@ class Interpretation(Struct, frozen=True):
         corrections: From mistyped words to the known words that replace them.
         unknown_words: Words that no document of the searched collections contains.
         is_foreign: Whether these are all of several words.
+        is_strange: Whether there is one word, which the model does not know either.
         as_text: What would be operators in a shorter query, as typed.
         is_document: Whether it is the text of a document, in which nothing is an operator or a name.
     """
@@ -52,6 +53,7 @@ class Interpretation(Struct, frozen=True):
     corrections: Mapping[str, str] = field(default_factory=dict)
     unknown_words: tuple[str, ...] = ()
     is_foreign: bool = False
+    is_strange: bool = False
     as_text: tuple[str, ...] = ()
     is_document: bool = False
 
@@ -80,6 +82,7 @@ def interpret(query: str, where: Where, view: View, is_word: Callable[[str], boo
         corrections=spelling.corrections,
         unknown_words=spelling.unknown,
         is_foreign=spelling.is_foreign,
+        is_strange=spelling.is_strange,
         as_text=parsed.as_text,
     )
 

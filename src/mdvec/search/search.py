@@ -447,7 +447,7 @@ def rank(
         deviations=meaning.deviations,
         above_unrelated=meaning.above_unrelated,
         commonness=meaning.commonness,
-        missed=exact.missed,
+        missed=exact.missed or (meant.unknown_words if meant.is_strange else ()),
     )
     candidates = without_titles(candidates)  # a footer is not about what its document is about
     # 7. Put words and meaning on one scale.

@@ -56,11 +56,13 @@ class Spelling(Struct, frozen=True):
         corrections: Known words by the mistyped words that they replace, as typed.
         unknown: The other words that no document holds, as typed.
         is_foreign: Whether the documents hold none of several words, as with a question in another language.
+        is_strange: Whether neither the documents nor the model know its only word, such as "zzqqxx".
     """
 
     corrections: Mapping[str, str] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     is_foreign: bool = False
+    is_strange: bool = False
 
     def mended(self, text: str) -> str:
         """Return a text with the corrections."""
@@ -114,10 +116,11 @@ def check_spelling(
         is_foreign = not held and len(words) + len(japanese) > 1
         mistyped = [each for each in _mendable(texts, unknown) if not (others[each] or is_word(each))]
         corrections = {} if is_foreign else _corrections(mistyped[:_MAX_MENDED], inside, view)
+        is_strange = not (held or is_foreign or corrections or japanese or any(map(is_word, words)))
         details.update(unknown=len(unknown), corrected=len(corrections))
         left = [word for word in unknown if word not in corrections][:_MAX_NAMED]
         left = [word for word in left if not _is_property(word, inside, view)]
-    return Spelling(corrections, tuple(left), is_foreign)
+    return Spelling(corrections, tuple(left), is_foreign, is_strange)
 
 
 def _is_property(word: str, where: Where, view: View) -> bool:

@@ -100,6 +100,14 @@ def test_texts_without_the_date_or_the_code_hardly_answer(missed: tuple[str, ...
     assert probabilities(passages(found, [9.0]), found, words()) == [most]
 
 
+def test_what_is_near_to_a_word_that_nothing_knows_hardly_answers() -> None:
+    """In the other language it may be about the thing by its own name."""
+    found = replace(candidates({1: 9.0}, {1: 1.0}), missed=("zzqqxx",))
+    assert probabilities(passages(found, [9.0]), found, words()) == [0.2]
+    across = replace(candidates({1: 9.0}, other_language=[1]), missed=("zzqqxx",))
+    assert probabilities(passages(across, [9.0]), across, words()) > [0.2]
+
+
 def test_each_passage_on_the_words_of_the_query_is_shown() -> None:
     """However sure the first one is; a passage without one of the words is not."""
     found = candidates({1: 4.0, 2: 1.0, 3: 1.0}, {1: 1.0, 2: 0.1, 3: 0.45}, exact=[1], above_unrelated=None)

@@ -104,6 +104,22 @@ def test_one_unknown_word_is_no_language(world: World) -> None:
     assert spelling(world, "zeppelin").unknown == ("zeppelin",)
 
 
+@pytest.mark.parametrize(
+    ("query", "is_strange"),
+    [
+        ("zzqqxx", True),
+        ("the zzqqxx?", True),
+        ("zzqqxx retention", False),
+        ("zzqqxx qwxzv", False),
+        ("the", False),
+    ],
+)
+def test_a_single_word_that_nothing_knows_is_strange(world: World, query: str, is_strange: bool) -> None:
+    """Several may be of another language, and the model may know a word that no text has."""
+    assert spelling(world, query).is_strange is is_strange
+    assert not spelling(world, query, is_word=lambda _: True).is_strange
+
+
 def test_a_first_letter_is_wrong_only_where_nothing_else_matches(world: World) -> None:
     """Most typos are further behind: the more frequent word does not win by another first letter."""
     assert spelling(world, "vackup retention").corrections == {"vackup": "backup"}
