@@ -199,7 +199,10 @@ def test_a_filter_that_makes_no_sense_is_explained(page: TestClient) -> None:
     assert answer.status_code == 200
     assert 'id="search"' in answer.text
     assert "there is no collection &#39;nowhere&#39;" in answer.text
-    assert page.get("/", params={"q": "x", "shown": "9" * 5000, "since": "ever"}).status_code == 200
+    answer = page.get("/", params={"q": "x", "shown": "9" * 5000, "since": "ever"})
+    assert answer.status_code == 200
+    assert "not a date, a time or an age: &#39;ever&#39;" in answer.text
+    assert "No document has the tag &#39;none&#39;" in page.get("/", params={"q": "x", "tag": "none"}).text
 
 
 def test_badges_say_what_to_mind(workspace: Workspace, notes: Path) -> None:

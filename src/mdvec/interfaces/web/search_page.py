@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
@@ -74,14 +74,13 @@ class Form(Struct, frozen=True):
 
     @classmethod
     def of(cls, query: QueryParams) -> Self:
-        """Return the form of an address without parameters that make no sense."""
-        since = query.get("since", "")
+        """Return the form of an address."""
         return cls(
             q=query.get("q", "").strip(),
             n=tuple(dict.fromkeys(filter(None, query.getlist("n")))),
             tag=tuple(dict.fromkeys(filter(None, query.getlist("tag")))),
             folder=query.get("folder", "").strip("/"),
-            since=since if since in PERIODS else "",
+            since=query.get("since", "").strip(),
             old=bool(query.get("old")),
             one=bool(query.get("one")),
             weak=bool(query.get("weak")),
@@ -167,8 +166,9 @@ async def _facets(site: Site, form: Form) -> Facets:
     count = site.workspace.browse.facets
     try:
         return await site.call(lambda _: count(form.filters(), form.n, folder=form.folder, periods=periods))
-    except CollectionNotFoundError:
-        return await site.call(lambda _: count(form.filters(), periods=periods))
+    except (CollectionNotFoundError, UsageError):
+        possible = replace(form, n=(), since="")
+        return await site.call(lambda _: count(possible.filters(), periods=periods))
 
 
 async def _results(site: Site, request: Request, form: Form, offset: int = 0) -> dict[str, Any]:
