@@ -243,7 +243,7 @@ class SourceEmptyError(SourceError):
     """The source holds no document, yet the index does."""
 
     code = "source_empty"
-    default_hint = "If the documents are really gone, run 'mdvec import -m update --allow-empty'."
+    default_hint = "If the documents are really gone, run 'mdvec import -n NAME -m update --allow-empty'."
     retry = True
 
 
@@ -252,7 +252,7 @@ class SourceUnavailableError(SourceError):
 
     code = "source_unavailable"
     default_hint = (
-        "Everything indexed so far is kept. Run 'mdvec import -m update' again later; it resumes there."
+        "Everything indexed so far is kept. Run 'mdvec import -n NAME -m update' later; it resumes there."
     )
     retry = True
 

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.documents.encodings import decode
-from mdvec.errors import SourceEmptyError, SourceMissingError, UnreadableFileError
+from mdvec.errors import SourceEmptyError, SourceError, SourceMissingError, UnreadableFileError
 from mdvec.indexing.work import BINARY_RULE, POINTER_RULE, Recipe
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import View
@@ -39,7 +39,8 @@ from mdvec.types.report import ImportMode, ImportOptions
 _SAMPLE_FILES = 50
 _SAMPLE_BYTES = 4_000_000  # about 10 ms of reading and hashing
 _LEFT_OUT = (
-    "Check the patterns ('mdvec tool update --include', '--exclude') and the ignore files. "
+    "Check the ignore files and the patterns: 'mdvec tool update -n NAME --include GLOB' replaces those of "
+    "--include ('' is for all files), and --exclude the others. "
     f"{SourceEmptyError.default_hint}"
 )
 _MAX_CONTEXT_FILES = 200  # contexts are stored with the collection, and read with it
@@ -123,7 +124,11 @@ def find_changes(
     with read() as view:
         known = view.documents.known(collection.id)
     run.current().report(run.Stage.SCAN, 0, 0)
-    listing = _list(source, knows_documents=bool(known), allow_empty=options.allow_empty)
+    try:
+        listing = _list(source, knows_documents=bool(known), allow_empty=options.allow_empty)
+    except SourceError as error:
+        error.hint = error.hint.replace("-n NAME", f"-n {collection.name}")
+        raise
     sampled = () if options.check or rebuild or by_listing else sample(listing, collection.checked_up_to)
     if rebuild:
         # Everything is new; documents that could not be examined stay.

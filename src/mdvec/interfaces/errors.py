@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from mdvec import run
-from mdvec.errors import DocumentNotFoundError, MdvecError, SourceEmptyError, UsageError, WriterBusyError
+from mdvec.errors import DocumentNotFoundError, MdvecError, UsageError, WriterBusyError
 
 EXIT_FAILED = 1
 """Exit code when something failed, or a part of it."""
@@ -107,16 +107,14 @@ def shortened(message: str, received: Iterable[str]) -> str:
 _STEPS = {
     UsageError.default_hint: "",
     DocumentNotFoundError.default_hint: "Find its path with `{}search`.",
-    SourceEmptyError.default_hint: (
-        "If the documents are really gone, the user can run 'mdvec import -m update --allow-empty'."
-    ),
     WriterBusyError.default_hint: "Wait until it is done and call again; `{}search` answers meanwhile.",
 }
 
-# An update; a decision that only a person may make stays a command.
+# An update. A decision that only a person may make stays a command.
 _IMPORT = re.compile(
     r"'mdvec import(?: -n [\w-]+| -m update| --(?:docs-dir|database) (?:'[^']*'|[^'\s]+))*'(?!\w)"
 )
+_DECISION = re.compile(r"\brun (?='mdvec import [^']*--allow-empty)")
 _NAMED = re.compile(r"-n ([\w-]+)")
 
 
@@ -134,7 +132,7 @@ def text_for_client(text: str, *, prefix: str = "") -> str:
 
     ``prefix`` precedes the name of each tool.
     """
-    return _IMPORT.sub(partial(_as_tool, prefix), text)
+    return _DECISION.sub("the user can run ", _IMPORT.sub(partial(_as_tool, prefix), text))
 
 
 def _as_tool(prefix: str, command: re.Match[str]) -> str:

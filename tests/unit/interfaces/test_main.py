@@ -66,13 +66,16 @@ def test_data_dir_needs_docs_dir(mdvec: Mdvec) -> None:
     assert "--docs-dir" in outcome.err
 
 
-@pytest.mark.parametrize("folder", ["nope", "a file.md", ""])
-def test_docs_dir_must_be_there(mdvec: Mdvec, tmp_path: Path, folder: str) -> None:
+@pytest.mark.parametrize(
+    ("folder", "why"),
+    [("nope", ", which does not exist"), ("a file.md", ", which is a file"), ("", "")],
+)
+def test_docs_dir_must_be_there(mdvec: Mdvec, tmp_path: Path, folder: str, why: str) -> None:
     """A folder that does not exist is a usage error, in the words of other wrong values."""
     (tmp_path / "a file.md").touch()
     outcome = mdvec("search", "x", "--docs-dir", folder)
     assert outcome.code == 2
-    said = f"error: `--docs-dir` must be a folder that can be read, not {folder!r}\n"
+    said = f"error: `--docs-dir` must be a folder that can be read, not {folder!r}{why}\n"
     assert outcome.err.startswith(said)
 
 
@@ -82,7 +85,8 @@ def test_docs_dir_must_be_there(mdvec: Mdvec, tmp_path: Path, folder: str) -> No
         (("serch", "x"), "error: there is no command 'serch'; did you mean 'search'?\n"),
         (("xyzzy",), "error: there is no command 'xyzzy'; 'mdvec search xyzzy' searches for it\n"),
         (("rent",), "error: there is no command 'rent'; 'mdvec search rent' searches for it\n"),
-        (("tool", "lss"), "error: No such command 'lss'"),
+        (("tool", "lss"), "error: there is no command 'lss'; did you mean 'ls'?\n"),
+        (("help",), "error: there is no command 'help'; did you mean '--help'?\n"),
     ],
 )
 def test_unknown_commands_are_usage_errors(mdvec: Mdvec, args: tuple[str, ...], message: str) -> None:

@@ -90,6 +90,21 @@ def test_get_of_an_unknown_document_exits_with_1(mdvec: Mdvec, workspace: FakeWo
     assert (outcome.code, outcome.err) == (1, "error: no document 'a.md'\nhint: Did you mean b.md?\n")
 
 
+def test_commands_in_a_hint_work_on_the_same_index(
+    mdvec: Mdvec, workspace: FakeWorkspace, tmp_path: Path
+) -> None:
+    """They get the options that name it, once, and a folder's index has one collection."""
+    (tmp_path / "a b").mkdir()
+    hint = "Run 'mdvec ls' or 'mdvec status -n NAME', not 'mdvec tool add' or 'mdvec ls --docs-dir x'."
+    workspace.error = DocumentNotFoundError("none", hint=hint)
+    place = f"--docs-dir '{tmp_path / 'a b'}'"
+    assert mdvec("get", "a.md", "--docs-dir", str(tmp_path / "a b")).err.splitlines()[-1] == (
+        f"hint: Run 'mdvec ls {place}' or 'mdvec status -n docs {place}', "
+        "not 'mdvec tool add' or 'mdvec ls --docs-dir x'."
+    )
+    assert mdvec("get", "a.md").err.endswith(f"hint: {hint}\n")
+
+
 def test_tags(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """Tags are listed in the order given, as columns of equal width or as JSON."""
     assert mdvec("tags", "-n", "notes").out == "TAG   DOCUMENTS\n旅行  1,200\nx     3\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import shlex
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -64,7 +63,6 @@ _MORE = {
 }
 # Its place is 'mdvec store compact'.
 _NOT_LISTED = "compact"
-_SYNONYMS = {"collection": "tool", "collections": "tool"}
 
 
 class LazyGroup(CommandGroup):
@@ -83,19 +81,11 @@ class LazyGroup(CommandGroup):
         """Return the commands' names in the order of a day's work."""
         return [name for name in self._targets if name != _NOT_LISTED]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command.
-
-        Raises:
-            UsageError: If there is no such command.
-        """
-        target = self._targets.get(_SYNONYMS.get(cmd_name, cmd_name))
-        if target is None:
-            if ctx.resilient_parsing:  # the shell asks for completions
-                return None
-            search = f"; {shlex.join(['mdvec', 'search', cmd_name])!r} searches for it"
-            near = did_you_mean(cmd_name, self._targets, quote="'")
-            ctx.fail(f"there is no command {cmd_name!r}{near or search}")
+    def find(self, name: str) -> click.Command | None:
+        """Import a command; None if there is none."""
+        if name not in self._targets:
+            return None
+        target = self._targets[name]
         module, _, attribute = target.partition(":")
         command: click.Command = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), attribute)
         return command
@@ -138,7 +128,7 @@ def run_command(
         note("interrupted")
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last resort: a traceback only with --verbose
-        return report(error, args, verbose=session.verbose)
+        return report(error, args, session)
     return code if isinstance(code, int) else 0
 
 
@@ -150,10 +140,15 @@ def _report_usage(error: click.ClickException, args: Sequence[str]) -> int:
     path = context.command_path if context else "mdvec"
     hint = f"Run '{path} --help' to see its options."
     params = context.command.params if context else []
-    if "unexpected extra argument" in error.message and any("-n" in each.opts for each in params):
-        hint = f"A collection is named with -n: '{path} -n NAME'. {hint}"
+    if "unexpected extra argument" in error.message:
+        if any("-n" in each.opts for each in params):
+            hint = f"A collection is named with -n: '{path} -n NAME'. {hint}"
+        if any(isinstance(each, click.Argument) for each in params):
+            hint = f"Put quotation marks around a name with spaces. {hint}"
     if isinstance(error, click.NoSuchOption) and any(isinstance(each, click.Argument) for each in params):
         hint += f" Put -- before words that start with a dash: '{path} -- -WORD'."
+    if isinstance(error, click.MissingParameter) and error.param and "-n" in error.param.opts:
+        hint = f"A collection is named with -n: '{path} -n NAME'. {hint}"
     if isinstance(error, click.MissingParameter) and context and context.command.name == "search":
         hint = f"To list documents without a query: '{path.removesuffix('search')}ls'. {hint}"
     # The input may have several lines.
@@ -174,16 +169,17 @@ def _message(error: click.ClickException) -> str:
         case click.BadOptionUsage(option_name=name):
             return f"`{name}` {'needs a' if 'requires' in error.message else 'takes no'} value"
         case _:
-            return error.format_message()
+            message = error.format_message().removeprefix("Got ")
+            return message[:1].lower() + message[1:]
 
 
-def report(error: Exception, args: Sequence[str], *, verbose: bool = False) -> int:
+def report(error: Exception, args: Sequence[str], session: Session | None = None) -> int:
     """Print a failure, and return the exit code."""
     failure = translate(error)
-    hint = failure.hint
+    hint = failure.hint if session is None else session.hint(failure.hint)
     if failure.code == "internal":
         hint = "This is a bug in mdvec. Run again with --verbose to see where it happened."
-        if verbose:
+        if session is not None and session.verbose:
             note("".join(traceback.format_exception(error)).rstrip())
     print_failure(shortened(failure.message, args), shortened(hint, args))
     return failure.exit_code

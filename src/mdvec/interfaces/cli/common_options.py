@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
@@ -12,6 +13,7 @@ from typing import Any
 
 import click
 
+from mdvec.errors import did_you_mean
 from mdvec.interfaces.cli.session import Session
 from mdvec.text.addresses import scheme_of
 
@@ -29,8 +31,16 @@ class PathFromHere(click.Path):
             if str(value):
                 return Path(os.fsdecode(super().convert(here / value, param, ctx)))
         name, kind = name_of(param) if param else self.name, "a file" if self.file_okay else "a folder"
-        msg = f"`{name}` must be {kind} that can be read, not {str(value)!r}"
+        why = "" if not str(value) else _problem_of(here / value, is_file=self.file_okay)
+        msg = f"`{name}` must be {kind} that can be read, not {str(value)!r}{why}"
         raise click.UsageError(msg, ctx)
+
+
+def _problem_of(path: Path, *, is_file: bool) -> str:
+    """Return why a path is not the file, or the folder, that is wanted; empty if it is one."""
+    if not os.path.lexists(path):
+        return ", which does not exist"
+    return "" if path.is_file() is is_file else f", which is a {'folder' if is_file else 'file'}"
 
 
 FILE = PathFromHere(dir_okay=False)
@@ -137,7 +147,15 @@ def command(*arguments: Any, **settings: Any) -> Callable[[Callable[..., Any]], 
     return lambda function: made(click.pass_obj(function))
 
 
-_SYNONYMS = {"list": "ls", "remove": "delete", "rm": "delete"}
+_SYNONYMS = {
+    "list": "ls",
+    "remove": "delete",
+    "rm": "delete",
+    "index": "import",
+    "query": "search",
+    "collection": "tool",
+    "collections": "tool",
+}
 
 
 class CommandGroup(Command, click.Group):
@@ -153,8 +171,23 @@ class CommandGroup(Command, click.Group):
         return lambda function: made(click.pass_obj(function))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, also by the name that it has in other programs."""
-        return super().get_command(ctx, _SYNONYMS.get(cmd_name, cmd_name))
+        """Return a command, also by the name that it has in other programs.
+
+        Raises:
+            UsageError: If there is no such command.
+        """
+        found = self.find(_SYNONYMS.get(cmd_name, cmd_name))
+        if found is None and not ctx.resilient_parsing:  # where the shell asks for completions
+            known = [*self.list_commands(ctx), "--help"]
+            search = f"; {shlex.join(['mdvec', 'search', cmd_name])!r} searches for it"
+            is_first = ctx.parent is None
+            near = did_you_mean(cmd_name, known, quote="'") or (search if is_first else "")
+            ctx.fail(f"there is no command {cmd_name!r}{near}")
+        return found
+
+    def find(self, name: str) -> click.Command | None:
+        """Return a command by its own name; None if there is none."""
+        return self.commands.get(name)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, then the options in two lists."""

@@ -109,7 +109,7 @@ def _import_one(
         if is_only_one:
             raise
         failure = translate(error)
-        print_failure(f"{name}: {failure.message}", failure.hint)
+        print_failure(f"{name}: {failure.message}", session.hint(failure.hint))
         return False
     _print_report(report, session)
     if report.failure is not None:

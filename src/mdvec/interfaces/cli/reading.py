@@ -133,7 +133,7 @@ def tags(session: Session, names: tuple[str, ...]) -> None:
     else:
         note("no tags")
         if hint:
-            note(f"hint: {hint}")
+            note(f"hint: {session.hint(hint)}")
 
 
 def links_text(found: DocumentLinks) -> str:
@@ -206,7 +206,7 @@ def ls(session: Session, /, **options: Any) -> None:
     if not page.documents:
         note("no documents")
         if page.hint:
-            note(f"hint: {page.hint}")
+            note(f"hint: {session.hint(page.hint)}")
     elif page.more and session.output == "table":
         note(f"there are more than {request.limit:,}; --limit shows more")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,12 @@ if TYPE_CHECKING:  # the engine is loaded when a command needs it
     from mdvec.config import Config, LoadedConfig
     from mdvec.workspace import FolderChoice, Workspace
 
+
+# The commands that work on the index of a folder as on any other.
+_ON_INDEX = re.compile(
+    r"'mdvec (?:search|open|get|ls|related|tags|status|import|doctor|eval|tool (?:ls|update|delete))\b"
+    r"[^']*'(?!\w)"
+)
 
 Opener = Callable[..., "Workspace"]
 """Opens a workspace, as :func:`mdvec.open_workspace` does."""
@@ -161,6 +168,20 @@ class Session:
     def command(self, *words: str) -> str:
         """Return a command for a person that works on the same index; passwords are left to fill in."""
         return shlex.join(["mdvec", *words, *map(without_password, self.arguments())])
+
+    def hint(self, text: str) -> str:
+        """Return a hint in which commands work on the same index, as those of :meth:`command` do."""
+        options = self.command().removeprefix("mdvec").removesuffix(" --verbose")
+        if self.docs_dir is not None:
+            from mdvec.workspace.database import DOCS_COLLECTION
+
+            text = text.replace(" -n NAME", f" -n {DOCS_COLLECTION}")
+
+        def placed(found: re.Match[str]) -> str:
+            is_placed = any(name in found[0] for name in self.places())
+            return found[0] if is_placed else f"{found[0][:-1]}{options}'"
+
+        return _ON_INDEX.sub(placed, text)
 
     def first_import(self) -> str | None:
         """Return a hint on how to index the folder of ``--docs-dir``; None without it."""

@@ -148,7 +148,7 @@ def delete(session: Session, name: str, yes: bool) -> int:
     with session.open() as (workspace, _):
         collection = workspace.collection(name)
         if not yes and not _confirmed(f"Delete {name} from the index? {collection.source} stays."):
-            note("nothing was deleted")
+            note("nothing was deleted; --yes deletes without asking")
             return EXIT_FAILED
         workspace.delete_collection(name)
     note(f"deleted {name}")

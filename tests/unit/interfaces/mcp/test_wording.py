@@ -164,5 +164,5 @@ def test_warnings_name_tools_instead_of_commands() -> None:
     assert text_for_client("Run 'mdvec import -n a -n b --database '/x y/i''.") == "Run `reindex`."
     assert text_for_client("Run 'mdvec import -m update' again later.") == "Run `reindex` again later."
     assert text_for_client("Run 'mdvec import --docs-dir /x/notes'.") == "Run `reindex`."
-    kept = "the user can run 'mdvec import -m update --allow-empty'."
-    assert text_for_client(kept) == kept
+    decision = "run 'mdvec import -n x -m update --allow-empty'."
+    assert text_for_client(decision) == f"the user can {decision}"
