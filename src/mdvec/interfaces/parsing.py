@@ -174,9 +174,11 @@ def _allowed(schema: JsonObject, value: object, written: str, *, is_outside: boo
         span = f"at least {least}" if most is None else f"from {least} to {most}"
         return f"{span}, not {written}"
     words = [word for each in variants for word in each.get("enum", ())]
-    one_of = [f"one of {', '.join(words)}"] if words else []
+    one_of = [", ".join(words) if len(words) == 1 else f"one of {', '.join(words)}"] if words else []
     kinds = [_KINDS[each["type"]] for each in variants if "type" in each]
     near = did_you_mean(value, words) if isinstance(value, str) else ""
+    if "a number" in kinds:
+        kinds = [each for each in kinds if each != "a whole number"]
     return f"{' or '.join([*one_of, *kinds])}, not {written}{near}"
 
 

@@ -101,11 +101,13 @@ def test_links_are_those_of_a_whole_document(mdvec: Mdvec, other: tuple[str, str
     assert "--links applies to a whole document" in outcome.err
 
 
-def test_a_document_is_printed_in_no_format(mdvec: Mdvec) -> None:
-    """``--format`` without ``--links`` is a usage error that says so."""
-    outcome = mdvec("get", "a.md", "--format", "json")
-    assert outcome.code == 2
-    assert "--links" in outcome.err
+def test_a_document_is_printed_as_it_is_unless_json_is_asked_for(
+    mdvec: Mdvec, workspace: FakeWorkspace
+) -> None:
+    """A setting of the usual format does not count: a document is no list."""
+    read = json.loads(mdvec("get", "a.md", "--format", "json").out)
+    assert (read["path"], read["text"]) == (workspace.passage.path, workspace.passage.text)
+    assert mdvec("get", "a.md", "--format", "text").out == workspace.passage.text
 
 
 VERSIONED = replace(

@@ -66,9 +66,6 @@ def get(
         else:
             _print_outline(session, path, name)
         return
-    if session.format_name is not None:
-        msg = "--format needs --links or --outline: a document is printed as it is"
-        raise UsageError(msg, hint="Leave out --format, or add --links or --outline.")
     if lines is not None and section is not None:
         msg = "--lines and --section cannot be used together"
         raise UsageError(msg, hint="Give one of them.")
@@ -79,6 +76,9 @@ def get(
         passage = workspace.read(path, collection=name, lines=line_range, section=section)
     if passage.stale:
         warn(f"{passage.path} has changed since it was indexed; this is the indexed text")
+    if session.format_name == "json":
+        session.wrote_json(passage)
+        return
     text = passage.text
     write_documents(text if text.endswith("\n") or not text else text + "\n")
 

@@ -138,9 +138,10 @@ def documents_text(found: Documents) -> str:
         f"{each.updated} {place_of(each.collection, each.path)} · {each.title}" for each in found.documents
     ]
     rows += [f"hint: {found.hint}"] if found.hint else []
-    more = ["there are more: narrow the list, or raise `limit`"] if found.more else []
+    more = ["for the others: narrow the list, or raise `limit`"] if found.more else []
     more += ["next: get_doc with one or several of these paths"] if found.documents else []
-    return marked([quantity(len(found.documents), "document"), *map(_line, rows), *more])
+    count = quantity(len(found.documents), "document")
+    return marked([f"{count} (there are more)" if found.more else count, *map(_line, rows), *more])
 
 
 def outline_text(found: Map) -> str:

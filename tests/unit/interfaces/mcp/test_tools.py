@@ -276,11 +276,11 @@ def test_documents_are_listed_by_filters(workspace: FakeWorkspace) -> None:
         "more": True,
     }
     assert text_of(answer).splitlines() == [
-        f"1 document. {MARK}",
+        f"1 document (there are more). {MARK}",
         "```",
         "2026-05-01T00:00:00Z notes/a.md · A",
         "```",
-        "there are more: narrow the list, or raise `limit`",
+        "for the others: narrow the list, or raise `limit`",
         "next: get_doc with one or several of these paths",
     ]
     filters = Filters(tags=("x",), properties=(PropertyCondition("a", Comparison.AT_LEAST, "1"),))
