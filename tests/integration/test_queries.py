@@ -23,6 +23,7 @@ NOTES = {
     "boiler.md": "# Boiler\n\nThe boiler is serviced every October by Keller.\n",
     "lease.md": "# Lease\n\nThe lease of the flat ends in March and is renewed by letter.\n",
     "温室.md": "# 温室\n\n温室の水やりは朝に行う。\n",
+    "office.md": "---\nbudget: 8500\nowner: Ann\n---\n# Garden office\n\nMade of wood.\n",
     "cellar.md": "# Cellar\n\nThe cellar holds the boiler and the bicycles.\n",
 }
 
@@ -105,6 +106,13 @@ def test_a_query_without_an_answer_is_named(workspace: Workspace) -> None:
     result = workspace.search(replace(by_words, queries=("zebra quagga",)))
     assert result.warnings == ("probably no answer to: zebra quagga",)
     assert (result.confidence, places(result.hits)) == (alone.confidence, places(alone.hits))
+
+
+def test_a_hit_has_the_properties_that_were_asked_for(workspace: Workspace) -> None:
+    """By their names or their values, and no others."""
+    for query in ("budget of the garden office", "8500 for an office"):
+        first, *_ = workspace.search(SearchQuery(query)).hits
+        assert (first.path, first.properties) == ("office.md", ("budget: 8500",))
 
 
 def test_words_of_a_date_are_not_missed_where_it_was_found(workspace: Workspace) -> None:

@@ -12,6 +12,8 @@ from msgspec import Struct
 from mdvec.interfaces.printing import Span, line_end, printable, without_gaps, wrap
 from mdvec.text.cells import cell_width, char_width
 from mdvec.text.dates import DAY_LINE
+from mdvec.text.links import CONVERTERS, MARKDOWN_SUFFIXES
+from mdvec.types.hit import SearchHit
 
 # The best start is searched in the one part of this many characters that has most words of the query:
 # to try every start in a whole book would take longer than to find the book.
@@ -26,6 +28,8 @@ _ASIDE = re.compile(
 )
 _FENCE = "```"
 _HEADING = re.compile(r"^(?: {0,3}#{1,6}[ \t]|›)[ \t]*+([^\n]*)$", re.MULTILINE)
+_HEADING_AT_START = re.compile(r"\A# [^\n]*\n")
+_FURTHER = re.compile(r"^› ", re.MULTILINE)
 _CLOSING_SIGNS = re.compile(r"(?:^|(?<=[ \t]))#++$")
 _FENCE_OR_HEADING = re.compile(
     rf"^(?:```|~~~).*?(?:^```|^~~~|\Z)|{_HEADING.pattern}", re.DOTALL | re.MULTILINE
@@ -88,22 +92,48 @@ class _Pieces:
         return index >= 0 and at < self.sentences[index][1]
 
 
+def excerpt_of(query: str, hit: SearchHit, *, width: int, lines: int) -> list[list[Segment]]:
+    """Return the lines of a hit to show below its heading; see :func:`best_passage`."""
+    suffix = hit.path[hit.path.rfind(".") :].lower()
+    return best_passage(
+        query,
+        hit.chunk_text,
+        width=width,
+        lines=lines,
+        name=f"{hit.title} {hit.path}",
+        heading=hit.heading,
+        around=hit.text,
+        is_plain=suffix not in MARKDOWN_SUFFIXES and suffix not in CONVERTERS,
+    )
+
+
 def best_passage(
-    query: str, text: str, *, width: int, lines: int, heading: str = "", around: str = ""
+    query: str,
+    text: str,
+    *,
+    width: int,
+    lines: int,
+    name: str = "",
+    heading: str = "",
+    around: str = "",
+    is_plain: bool = False,
 ) -> list[list[Segment]]:
     """Return the lines with the most different words of the query, these words marked.
 
     Marks of Markdown and the heading above are left out, unless nothing else is there. The lines start where
     a line or a sentence starts, or at a word of a sentence that is too long; without any word of the query at
-    the first whole sentence. Words in prose count more than words in code and in lists of links. If a heading
-    of the chunk has all words that are found, only whole sentences count: they say what a name means. Where
-    there is none, the lines below a heading with words of the query are shown, as of "soup ingredients".
+    the first whole sentence. Words in prose count more than words in code and in lists of links, and words of
+    the name not at all if the query has others. If the heading has all words that are found, the lines are
+    those of its section. If any heading of the chunk has them, only whole sentences count: they say what a
+    name means. Where there is none, the lines below that heading are shown, as of "soup ingredients".
 
     Args:
         query: The query.
-        text: The best chunk of a hit, in Markdown.
+        text: The best chunk of a hit.
+        name: The title and the path of its document.
         heading: The heading that is shown above the lines; they are below it in the text.
         around: The text of the hit, shown instead of a chunk of headings or markup alone.
+        is_plain: Whether the text is no Markdown.
         width: Most columns of a line; a wide character takes two.
         lines: Most lines.
 
@@ -111,22 +141,26 @@ def best_passage(
         Lines of segments without blank lines, control characters replaced by spaces; ``…`` at the end
         when the last line is cut.
     """
-    from mdvec.text.matches import match_spans
+    from mdvec.text.matches import beyond_name, match_spans
 
-    marked = _below_shown(text, heading)
+    asked = beyond_name(query, name)
+    marked = _below_shown(text, heading, is_plain=is_plain)
+    if _holds_all(asked, heading, marked):
+        is_document = name.startswith(heading)
+        marked = _below_shown(around or text, heading, is_plain=is_plain) if is_document else _section(marked)
     headings = "\n".join(_HEADING.findall(marked))
-    text = _unwrapped(_shown_text(marked, around))
+    text = _plain_text(marked) if is_plain else _unwrapped(_shown_text(marked, around))
     spans = match_spans(query, text)
     parts = _Pieces(text)
-    counted = spans
-    if _different(text, spans) <= _different(headings, match_spans(query, headings)):
-        counted = [span for span in spans if parts.in_sentence(span[0])]
+    counted = (asked != query and match_spans(asked, text)) or spans
+    if _are_parts(_different(text, counted), _different(headings, match_spans(query, headings))):
+        counted = [span for span in counted if parts.in_sentence(span[0])]
     # The head of a table has a word of nearly every question about it.
     tables = [(found.span(1), found.span()) for found in _TABLE.finditer(text)]
     for head, table in tables:
         if any(head[1] <= span[0] < table[1] for span in counted):
             counted = [span for span in counted if not head[0] <= span[0] < head[1]]
-    below = "" if counted else _below_heading(query, marked)
+    below = "" if counted else _below_heading(asked, marked)
     is_below = bool(below) and text.endswith(below)
     start = len(text) - len(below) if is_below else _best_start(text, counted, parts, width, lines)
     rows = list(islice(_readable(text, width, start), lines))
@@ -152,10 +186,20 @@ def best_passage(
     return shown
 
 
-def _below_shown(text: str, heading: str) -> str:
+def _holds_all(query: str, heading: str, text: str) -> bool:
+    """Return True if a heading has all the words of a query that a text has."""
+    from mdvec.text.matches import match_spans
+
+    named = _different(heading, match_spans(query, heading))
+    return bool(named) and _are_parts(_different(text, match_spans(query, text)), named)
+
+
+def _below_shown(text: str, heading: str, *, is_plain: bool) -> str:
     """Return a text from a heading on, with each further heading as a line such as ``› Installation``."""
     if DAY_LINE.fullmatch(heading):
         text = DAY_LINE.sub(r"# \g<day>", text)
+    elif is_plain:  # where "#" may begin a comment
+        return text
     found = [each for each in _FENCE_OR_HEADING.finditer(text) if each[1] is not None]
     at_start = (each for each in found[:1] if not text[: each.start()].strip())
     shown = next((each for each in found if _name(each) == heading), None) or next(at_start, None)
@@ -168,6 +212,13 @@ def _below_shown(text: str, heading: str) -> str:
 def _name(heading: re.Match[str]) -> str:
     """Return the text of a heading, without the signs that may close it."""
     return _CLOSING_SIGNS.sub("", heading[1].strip()).rstrip()
+
+
+def _section(text: str) -> str:
+    """Return a text up to the next heading; all of it if there is nothing to read before."""
+    further = _FURTHER.search(text)
+    own = text[: further.start()] if further else text
+    return own if _shown_text(own).strip() else text
 
 
 def _below_heading(query: str, text: str) -> str:
@@ -191,6 +242,11 @@ def _shown_text(*texts: str) -> str:
 
     marked = [printable(without_gaps(each), keep_newlines=True) for each in texts]
     return next(filter(str.strip, map(plain_text, marked)), "") or without_addresses(marked[0])
+
+
+def _plain_text(text: str) -> str:
+    """Return a text that is no Markdown, without the heading at its start."""
+    return printable(without_gaps(_HEADING_AT_START.sub("", text)), keep_newlines=True)
 
 
 def _readable(text: str, width: int, start: int) -> Iterator[Span]:
@@ -268,6 +324,11 @@ def _beginning(text: str, match: int, reach: int) -> int:
 def _different(text: str, spans: Sequence[Span]) -> set[str]:
     """Return the different words among some matches."""
     return {_word(text[start:end]) for start, end in spans}
+
+
+def _are_parts(words: set[str], names: set[str]) -> bool:
+    """Return True if each word is a part of a name; neighbouring matches in Japanese are one."""
+    return all(any(word in name for name in names) for word in words)
 
 
 def _word(text: str) -> str:

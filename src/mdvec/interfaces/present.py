@@ -127,11 +127,15 @@ def context_line(hit: SearchHit) -> str:
 
 
 def about_line(hit: SearchHit) -> str:
-    """Return the place of a hit in the original, the days of its document and its tags, as far as known."""
+    """Return the place of a hit in the original, and days, tags and properties of its document.
+
+    Of its properties, those with words of the query are known.
+    """
     tags = [f"#{tag}" for tag in hit.tags[:_SHOWN_TAGS]] + ["…"] * (len(hit.tags) > _SHOWN_TAGS)
     updated, created = ((iso_time(each) or "")[:10] for each in (hit.updated_ms, hit.created_ms))
     written = f"written {created}" if created != updated else ""
-    return " · ".join(filter(None, (hit.place, updated, created and written, " ".join(tags))))
+    known = (hit.place, updated, created and written, " ".join(tags), *hit.properties)
+    return " · ".join(filter(None, known))
 
 
 def similar_line(hit: SearchHit) -> str:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,9 +23,10 @@ from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.boilerplate import without_boilerplate
 from mdvec.text.dates import DAY_LINE
 from mdvec.text.folding import normalise
-from mdvec.text.matches import match_spans, matched_words
+from mdvec.text.matches import beyond_name, match_spans, matched_words
 from mdvec.text.moments import CREATED_KEYS, first_moment
 from mdvec.text.plain import plain_text
+from mdvec.text.properties import property_lines
 from mdvec.text.prose import FENCE
 from mdvec.text.terms import word_terms
 from mdvec.types.change import SourceEntry
@@ -38,6 +39,8 @@ from mdvec.types.query import Expansion, SearchQuery
 from mdvec.types.report import ListedDocument
 
 _HEADING = re.compile(r"^(?P<marks>#{1,6})[ \t]+(?P<text>[^\n]*?)[ \t]*#*[ \t]*$", re.MULTILINE)
+
+_MOST_PROPERTIES = 3  # of a document that an answer shows
 
 _NS_PER_MS = 1_000_000
 
@@ -96,8 +99,9 @@ def show_hits(query: SearchQuery, passages: Sequence[ScoredPassage], view: View)
             tokens_left -= part.tokens
         more_left -= part.tokens
         shown.append((best.document_id, part))
-        asked = _asked_chunk(each.query, best, own)
-        hit = _hit(len(hits) + 1, each.score, similar.get(best.id, 0), each.query, asked, part)
+        beyond = beyond_name(each.query, f"{best.title} {best.path}")
+        asked = _asked_chunk(beyond, best, own)
+        hit = _hit(len(hits) + 1, each.score, similar.get(best.id, 0), beyond, asked, part)
         if each.candidates is not None:
             hit = _explained(hit, each.candidates, found.best.at)
         hits.append((hit, asked))
@@ -250,6 +254,12 @@ def with_files(
             updated_ms=said.changed_ns // _NS_PER_MS or None,
             created_ms=None if created is None else created // _NS_PER_MS,
             tags=said.tags,
+            properties=tuple(
+                islice(
+                    (each for each in property_lines(said.frontmatter) if match_spans(query, each)),
+                    _MOST_PROPERTIES,
+                )
+            ),
             place=place_with_words(query, said.comments, begin, hit.chunk_text),
         )
 
@@ -284,7 +294,7 @@ def _own_text(query: str, text: str, title: str, shared: Sequence[str]) -> str:
         title: The title of the document, which is above all of its lines.
         shared: The keys of the lines.
     """
-    rest = without_boilerplate(text, shared)
+    rest = without_boilerplate(text, shared, with_numbers=False)
     if rest == text or matched_words(query, rest) != matched_words(query, text):
         return text
     headings = _headings(text)

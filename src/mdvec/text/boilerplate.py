@@ -27,6 +27,7 @@ _END_CHARS = 20_000
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _WORD = re.compile(r"[^\W\d_]+")
 _HEADING = re.compile(r" {0,3}#")
+_DIGIT = re.compile(r"\d")
 _CODE_INDENTS = ("\t", "    ")
 _FRONTMATTER = re.compile(r"(---|\+\+\+)[^\n]*\n.*?^\1[^\n]*$", re.MULTILINE | re.DOTALL)
 
@@ -53,10 +54,20 @@ def shared_lines(bodies: Iterable[str]) -> dict[str, float]:
     return {_key(words): -times / count for times, words in found[:_MAX_LINES]}
 
 
-def without_boilerplate(text: str, known: Collection[str]) -> str:
-    """Return a text without the lines whose keys are ``known``; unchanged if only headings would be left."""
+def without_boilerplate(text: str, known: Collection[str], *, with_numbers: bool = True) -> str:
+    """Return a text without the lines whose keys are ``known``; unchanged if only headings would be left.
+
+    Args:
+        text: The text.
+        known: The keys.
+        with_numbers: Whether to leave out lines with numbers, too, which may be those of one document alone.
+    """
     lines = list(_lines(text)) if known else []
-    rest = [line for line, words in lines if not words or _key(words) not in known]
+    rest = [
+        line
+        for line, words in lines
+        if not words or _key(words) not in known or (not with_numbers and _DIGIT.search(line))
+    ]
     if len(rest) == len(lines) or all(line.isspace() or _HEADING.match(line) for line in rest):
         return text
     return "".join(rest).strip()

@@ -76,6 +76,19 @@ def match_spans(query: str, text: str) -> Sequence[tuple[int, int]]:
     return merged
 
 
+@lru_cache(maxsize=32)
+def beyond_name(query: str, name: str) -> str:
+    """Return the part of a query that the name of a document does not have; all of it if nothing is left.
+
+    The words of its title and path say which document is meant, and the others which of its lines.
+    """
+    rest = query
+    for start, end in reversed(match_spans(name, query)):
+        rest = f"{rest[:start]} {rest[end:]}"
+    words = _wanted(rest)[:2]
+    return rest if any(words) else query
+
+
 def matched_words(query: str, text: str) -> set[str]:
     """Return the different words of a query in a text."""
     return {text[start:end].casefold() for start, end in match_spans(query, text)}

@@ -17,6 +17,7 @@ MAX_VALUE_CHARS = 200
 
 # These have a field of their own.
 _NAMES = frozenset({"title", "aliases", "alias"})
+_TAGS = frozenset({"tag", "tags"})
 # Written by mdvec itself.
 _OWN = "mdvec-"
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
@@ -76,6 +77,13 @@ def property_text(frontmatter: Mapping[str, object]) -> str:
     )
     words = dict.fromkeys(value[:MAX_VALUE_CHARS].strip() for value in values if _WORD.search(value))
     return "\n".join(list(words)[:MAX_PROPERTIES])
+
+
+def property_lines(frontmatter: Mapping[str, object]) -> Iterator[str]:
+    """Yield each value with its key, as ``key: value``, without titles, aliases and tags."""
+    for key, value in _flat("", frontmatter):
+        if key.casefold() not in _NAMES | _TAGS and not key.startswith(_OWN):
+            yield f"{key}: {' '.join(value[:MAX_VALUE_CHARS].split())}"
 
 
 def as_number(text: str) -> float | None:

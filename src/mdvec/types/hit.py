@@ -59,6 +59,7 @@ class SearchHit(Struct, frozen=True):
             1970; None if nothing says when.
         created_ms: When it was written, by its frontmatter.
         tags: Tags of the document.
+        properties: Those of the document with words of the query, each as ``key: value``.
         place: The part of the original that holds the passage, such as ``page 7`` of a PDF file; empty in a
             document that was not converted.
     """
@@ -92,6 +93,7 @@ class SearchHit(Struct, frozen=True):
     updated_ms: Annotated[int | None, MOMENT] = field(name="updated", default=None)
     created_ms: Annotated[int | None, MOMENT] = field(name="created", default=None)
     tags: tuple[str, ...] = ()
+    properties: Annotated[tuple[str, ...], doc("those with words of the query")] = ()
     place: Annotated[str, doc("of the original, as page 7", "programs")] = ""
 
 

@@ -20,7 +20,7 @@ HIT_KEYS = [
     "rank", "collection", "path", "title", "heading", "heading_path", "depth", "start_line", "end_line",
     "start", "end", "score", "similarity", "dense_rank", "lexical_rank", "text", "stale",
     "supersedes", "superseded_by", "file", "chunk_index", "folder_contexts", "cut_lines",
-    "similar", "updated", "created", "tags", "place",
+    "similar", "updated", "created", "tags", "properties", "place",
 ]  # fmt: skip
 ANSWER_KEYS = ["query", "mode", "hits", "total_chunks", "pending_chunks", "last_indexed", "elapsed_ms"]
 
@@ -130,6 +130,12 @@ def test_jsonl_has_a_hit_on_each_line(mdvec: Mdvec, workspace: FakeWorkspace) ->
     lines = mdvec("search", "宿", "--format", "jsonl").out.splitlines()
     assert [list(json.loads(line)) for line in lines] == [HIT_KEYS, HIT_KEYS]
     assert json.loads(lines[1])["similarity"] is None
+
+
+def test_properties_with_words_of_the_query_are_shown(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """They are why the document was found, and above the text that is searched."""
+    workspace.result = replace(RESULT, hits=(replace(HIT, properties=("budget: 8500",)),))
+    assert "  budget: 8500\n" in mdvec("search", "budget").out
 
 
 def test_paths_are_unique(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

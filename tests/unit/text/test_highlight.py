@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.text.matches import match_spans
+from mdvec.text.matches import beyond_name, match_spans
 
 
 def matched(query: str, text: str) -> list[str]:
@@ -48,6 +49,21 @@ def test_a_day_matches_in_any_notation() -> None:
     assert matched("3月16日の集合", "ｶﾞｲﾄﾞ 2024/03/16(土) 9時に") == ["2024/03/16"]
     assert matched("on March 16", "Sat, 16 March 2024") == ["16 March"]
     assert matched("2024-03-16", "2024年3月16日と17日") == ["2024年3月16日"]
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "rest"),
+    [
+        ("work rules article 30", "Work rules", "article 30"),
+        ("就業規則第30条", "就業規則 hr/就業規則.md", "第30条"),
+        ("5月13日の決定事項", "定例会議 2024-05-13 定例会議.md", "の決定事項"),
+        ("work rules", "Work rules", "work rules"),
+        ("anything else", "Work rules", "anything else"),
+    ],
+)
+def test_what_the_name_of_a_document_does_not_have_is_left(query: str, name: str, rest: str) -> None:
+    """Unless nothing is: then the whole query counts."""
+    assert beyond_name(query, name).strip() == rest
 
 
 def test_positions_are_those_of_the_original_text() -> None:

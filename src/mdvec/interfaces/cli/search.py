@@ -28,7 +28,7 @@ from mdvec.interfaces.cli.terminal import (
     write_documents,
     write_raw,
 )
-from mdvec.interfaces.excerpt import best_passage
+from mdvec.interfaces.excerpt import excerpt_of
 from mdvec.interfaces.present import trail, versions_line
 from mdvec.interfaces.printing import printable, visible, wrap
 from mdvec.text.cells import cell_width
@@ -210,14 +210,7 @@ def _hit_lines(
         reasons = _reasons(hit)
         for start, end in wrap(reasons, width - len(_INDENT)):
             yield _INDENT + styled(reasons[start:end], dim=True)
-    for excerpt in best_passage(
-        query,
-        hit.chunk_text,
-        width=width - len(_INDENT),
-        lines=_PASSAGE_LINES,
-        heading=hit.heading,
-        around=hit.text,
-    ):
+    for excerpt in excerpt_of(query, hit, width=width - len(_INDENT), lines=_PASSAGE_LINES):
         yield _INDENT + "".join(
             styled(segment.text, fg="red", bold=True) if segment.matched else segment.text
             for segment in excerpt

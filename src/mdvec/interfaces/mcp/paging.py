@@ -11,7 +11,7 @@ from msgspec.structs import astuple, replace
 
 from mdvec.interfaces.answers import Map, RelatedDocument
 from mdvec.interfaces.errors import text_for_client
-from mdvec.interfaces.excerpt import best_passage
+from mdvec.interfaces.excerpt import excerpt_of
 from mdvec.interfaces.mcp.places import (
     MAX_DESCRIPTION_CHARS,
     name_line,
@@ -102,10 +102,8 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
 
 def _excerpt(query: str, hit: SearchHit) -> str:
     """Return the lines of a hit that answer best."""
-    chunk, around = hit.chunk_text[:_MAX_READ_CHARS], hit.text[:_MAX_READ_CHARS]
-    lines = best_passage(
-        query, chunk, width=_EXCERPT_COLUMNS, lines=_EXCERPT_LINES, heading=hit.heading, around=around
-    )
+    read = replace(hit, chunk_text=hit.chunk_text[:_MAX_READ_CHARS], text=hit.text[:_MAX_READ_CHARS])
+    lines = excerpt_of(query, read, width=_EXCERPT_COLUMNS, lines=_EXCERPT_LINES)
     return "\n".join("".join(segment.text for segment in line) for line in lines)
 
 

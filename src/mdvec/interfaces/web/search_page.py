@@ -16,7 +16,7 @@ from mdvec.config.schema import SearchSettings
 from mdvec.errors import CollectionNotFoundError, UsageError
 from mdvec.interfaces import operations
 from mdvec.interfaces.errors import translate_logged
-from mdvec.interfaces.excerpt import best_passage
+from mdvec.interfaces.excerpt import excerpt_of
 from mdvec.interfaces.present import about_line, trail
 from mdvec.interfaces.requests import SearchRequest, search_query
 from mdvec.interfaces.times import parse_since
@@ -205,14 +205,7 @@ def _shown(hit: SearchHit, form: Form, result: SearchResult) -> dict[str, Any]:
         "about": about_line(hit),
         "href": f"{document_url(hit.collection, hit.path, **parameters)}#{PASSAGE_ANCHOR}",
         "trail": trail(hit).split(" › ")[1:],
-        "lines": best_passage(
-            query,
-            hit.chunk_text,
-            width=_LINE_COLUMNS,
-            lines=_LINES,
-            heading=hit.heading,
-            around=hit.text,
-        ),
+        "lines": excerpt_of(query, hit, width=_LINE_COLUMNS, lines=_LINES),
         "words": list(dict.fromkeys(word.casefold() for word in found))[:_SHOWN_WORDS],
         # Older versions are not embedded.
         "pending": result.mode is not SearchMode.LEXICAL and hit.similarity is None and not hit.superseded_by,
