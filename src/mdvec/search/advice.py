@@ -175,7 +175,7 @@ def missed_words(
     A code is named as a whole: 300 may be in a document, and HX-300 in none.
     """
     unknown, first = meant.unknown_words, next(iter(passages), None)
-    if first is not None and first.candidates is not None and (missed := first.candidates.missed):
+    if first is not None and first.candidates is not None and (missed := first.candidates.missed.words):
         return (*missed, *(word for word in unknown if not any(word in each for each in missed)))
     if first is None or not unknown:
         return unknown

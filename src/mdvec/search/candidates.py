@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from mdvec.search.exact import Exact
+from mdvec.search.exact import Exact, Missed
 from mdvec.search.words import Words
 from mdvec.stores.records import ChunkPlace
 
@@ -46,7 +46,7 @@ class Candidates(Struct, frozen=True):
             these were not measured.
         commonness: The chunk's own similarity to unrelated passages, in the same deviations: texts such as
             lists of names are near to every question. NaN where ``above_unrelated`` is.
-        missed: The date or the codes in the query that none has, as typed.
+        missed: The things that the query asks for and none has.
     """
 
     places: Sequence[ChunkPlace]
@@ -58,4 +58,4 @@ class Candidates(Struct, frozen=True):
     deviations: NDArray[np.float64]
     above_unrelated: NDArray[np.float64]
     commonness: NDArray[np.float64]
-    missed: tuple[str, ...] = ()
+    missed: Missed = Missed()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TypeAlias
 
@@ -19,7 +19,7 @@ from mdvec.text.dictionary import other_spellings
 from mdvec.text.folding import fold_name, normalise
 from mdvec.text.matches import fold_heading, phrase_finder
 from mdvec.text.scripts import HAN, KATAKANA, UNSPACED, holds_unspaced
-from mdvec.text.terms import phrase_terms
+from mdvec.text.terms import COMMON_WORDS, phrase_terms, word_terms
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Where
 
@@ -41,17 +41,18 @@ _MAX_HOLDERS = 400
 _PROPERTY = re.compile(r"^(?:(?P<key>[^\W\d_][\w -]*):|[ \t]*-)[ \t]*(?P<value>[^\n]+)$", re.MULTILINE)
 _HONORIFIC = re.compile("(?<=.)(?:さん|様|さま|氏|くん|君|ちゃん|先生|殿)$")
 _LINK_MARKS = re.compile(r"[\[\]\"']")
+_PERSON = re.compile(r"(?:[A-Z][\w.'-]* ){1,3}([A-Z][\w'-]{3,})")
 _INITIALS = re.compile(r"\b(?:[a-z] )+(?=[a-z]{2})")
 _HAN_NAME = re.compile(r"[\u3005\u4e00-\u9fff]{3,}")
 # A letter or digit of a script with spaces: Japanese may follow a number without one.
 _LETTER = rf"[^\W{UNSPACED}]"
 _MIN_NAME, _MOST_WORDS = 3, 3  # letters of a value, and words of a name such as Ursula Le Guin
 
-# A code, a version, a name of several words or the number of a telephone: E142, CVE-2024-1234, read_file.
+# A code, a name of several words, the number of a telephone or a machine: E142, CVE-2024-1234, read_file.
 _CODE = re.compile(
     r"(?<![\w./-])"
     r"(?:(?=[\w./-]*[A-Za-z])(?:(?=[\w./-]*\d)|(?=\w{2,}[_.]\w\w))\w+(?:[./-]\w+)*"
-    r"|\d{2,4}(?:-\d{2,4})?-\d{3,4})(?![\w/-])",
+    r"|\d{2,4}(?:-\d{2,4})?-\d{3,4}|\d{1,3}(?:\.\d{1,3}){3})(?![\w/-])",
     re.ASCII,
 )
 # Also a long number, and one that is counted in Japanese: 503, 47番, 3時間. Dates and hours of the day are
@@ -64,11 +65,39 @@ _IDENTIFIER = re.compile(
     re.ASCII,
 )
 
+_SECTION = re.compile(r"(?<![\w.,])\d+(?:\.\d+)+(?![\w.,])", re.ASCII)
+# A number that is no year, and that nothing is counted by.
+_LONG_NUMBER = re.compile(rf"(?<![\w.,/-])(?!(?:19|20)\d\d\b)\d{{4,}}(?![.,/-]?\w|[{HAN}])", re.ASCII)
+# A name with a number: lecture 9, version 3.0, E05, 内線 4444, 第40条.
+_NUMBERED = re.compile(
+    rf"(?P<name>第|(?<!{_LETTER})[^\W\d_]+)[ \u3000#]?(?P<number>\d+(?:\.\d+)*)(?P<unit>[{HAN}]?)"
+    rf"(?!{_LETTER}|[{HAN}{KATAKANA}])"
+)
+
+# The largest probability where no chunk has the date, a long code, or this one of several numbered things;
+# and where none has a short code.
+_WITHOUT, _WITHOUT_SHORT = 0.2, 0.6
+_MANY_DIGITS = 3
+
 # Words of a query in which every code counts; a pasted message has more.
 _MOST_TYPED = 10
 _MOST_SPELLINGS = 8  # of a word, each looked for by itself
 
 _Named: TypeAlias = ChunkPlace | StoredChunk
+
+
+class Missed(Struct, frozen=True):
+    """The things that a query asks for and no chunk has.
+
+    Attributes:
+        words: The date, the codes or the word, as typed.
+        most: The largest probability of a chunk.
+        most_across: That of a chunk in another language.
+    """
+
+    words: tuple[str, ...] = ()
+    most: float = 1.0
+    most_across: float = 1.0
 
 
 class Exact(Struct, frozen=True):
@@ -78,12 +107,12 @@ class Exact(Struct, frozen=True):
         whole: Those that the whole query names.
         parts: Those with a property whose value is the query; or, if it as a whole names nothing, those that
             a date, a value or an identifier in it names.
-        missed: The date or the codes in the query, as typed, that no chunk has.
+        missed: The date or the codes in the query that no chunk has.
     """
 
     whole: frozenset[ChunkId] = frozenset()
     parts: frozenset[ChunkId] = frozenset()
-    missed: tuple[str, ...] = ()
+    missed: Missed = Missed()
 
 
 def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
@@ -104,7 +133,7 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
         if called := view.documents.called([*map(fold_name, spellings)], where):
             return Exact(_in_few(view.chunks.places_in(called, where, _MAX_HOLDERS), _FEW))
         holds, dated = _finder(spellings), find_date(text)
-        if holds is None or not words.scores:
+        if holds is None or not (words.scores or dated):
             return Exact(missed=_missed(text, dated, (), ()))
         chunks = [*view.chunks.get([*words.scores][:_READ]).values()]
         fronts = _properties(chunks, view)
@@ -119,8 +148,8 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             valued = [] if headed else [each for each, front in fronts if holds(front)]
         parts = valued if whole or valued else _parts(text, dated, chunks, fronts, where, view)
         is_whole = bool(valued) or is_date
-        missed = () if whole or parts else _missed(text, dated, chunks, fronts)
-        details.update(read=len(chunks), whole=len(whole), parts=len(parts), missed=len(missed))
+        missed = Missed() if whole or parts else _missed(text, dated, chunks, fronts)
+        details.update(read=len(chunks), whole=len(whole), parts=len(parts), missed=len(missed.words))
     named = _in_few(parts, _FEW_ALIKE)
     return Exact(_in_few(whole, _FEW) | (named if is_whole else frozenset()), named, missed)
 
@@ -189,19 +218,43 @@ def _missed(
     dated: tuple[Date, re.Match[str]] | None,
     chunks: Sequence[StoredChunk],
     fronts: Sequence[tuple[StoredChunk, str]],
-) -> tuple[str, ...]:
-    """Return the date or the codes in a query that no chunk has."""
-    codes = _CODE.findall(text) if len(text.split()) <= _MOST_TYPED else []
-    if not (dated or codes):
-        return ()
+) -> Missed:
+    """Return the date or the codes in a query that no chunk has.
+
+    Texts on another day or about another invoice hardly answer, nor do those of lecture 3 a question about
+    lecture 9. A short code, such as A4, or a number alone is also a word that a text need not have.
+    """
+    is_typed = len(text.split()) <= _MOST_TYPED
+    codes = [*_CODE.findall(text), *_LONG_NUMBER.findall(text)] if is_typed else []
+    numbered = [*_NUMBERED.finditer(text)] if is_typed else []
+    if not (dated or codes or numbered):
+        return Missed()
     front = {each.id: properties for each, properties in fronts}
     texts = [
         "\n".join((each.path, each.title, *each.heading_path, front.get(each.id, ""), each.text))
         for each in chunks
     ]
     if dated is not None:
-        return () if any(map(dated[0].may_be_in, texts)) else (dated[1].group(),)
-    return tuple(code for code in codes if (holds := phrase_finder(code)) and not any(map(holds, texts)))
+        is_there = any(map(dated[0].may_be_in, texts))
+        return Missed() if is_there else Missed((dated[1].group(),), _WITHOUT, _WITHOUT)
+    others = [found[0] for found in numbered if _has_others(found, "\n".join(texts))]
+    missed = [code for code in codes if (holds := phrase_finder(code)) and not any(map(holds, texts))]
+    is_sure = others or any(
+        sum(map(str.isdecimal, code)) >= _MANY_DIGITS and not code.isdecimal() for code in missed
+    )
+    most = _WITHOUT if is_sure else _WITHOUT_SHORT if missed else 1.0
+    return Missed(tuple(dict.fromkeys((*missed, *others))), most, most)
+
+
+def _has_others(numbered: re.Match[str], text: str) -> bool:
+    """Return True if a text has several things of a name with numbers, and none with that of a query."""
+    name, unit = re.escape(numbered["name"]), numbered["unit"]
+    if fold_name(numbered["name"]) in COMMON_WORDS or bool(unit) is not (name == "第"):
+        return False
+    alike = re.compile(rf"(?<!{_LETTER}){name}s?[ \u3000#:：._-]{{0,3}}(\d+(?:\.\d+)*){unit}", re.IGNORECASE)
+    numbers = {each.lstrip("0") for each in alike.findall(text)}
+    wanted = numbered["number"].lstrip("0")
+    return len(numbers) > 1 and not any(each == wanted or each.startswith(f"{wanted}.") for each in numbers)
 
 
 def _properties(chunks: Sequence[StoredChunk], view: View) -> list[tuple[StoredChunk, str]]:
@@ -218,20 +271,22 @@ def _properties(chunks: Sequence[StoredChunk], view: View) -> list[tuple[StoredC
 def _names_value(text: str, front: str) -> bool:
     """Return True if a query names a value of a property, with or without the initials in a name.
 
-    A value of several words, a number or a Japanese name counts; another word, such as a tag, is too common,
-    unless the query names its key, too.
+    A value of several words, a number or a Japanese name counts, and the last name of a person; another word,
+    such as a tag, is too common, unless the query names its key, too.
     """
     folded = fold_name(text)
     asked = {folded, _INITIALS.sub("", folded)}
     key = ""
     for found in _PROPERTY.finditer(front):
         key = found["key"] or key
+        has_key = _holds_name(folded, fold_name(key))
         for value in found["value"].strip("[]").split(","):
-            name = fold_name(_LINK_MARKS.sub("", value))
-            held = [
-                each for each in {name, _INITIALS.sub("", name)} if any(_holds_name(q, each) for q in asked)
-            ]
-            if any(map(_is_name, held)) or (held and _holds_name(folded, fold_name(key))):
+            bare = _LINK_MARKS.sub("", value).strip()
+            name, person = fold_name(bare), _PERSON.fullmatch(bare)
+            names = {name, _INITIALS.sub("", name), fold_name(person[1]) if person else ""}
+            held = {each for each in names if any(_holds_name(q, each) for q in asked)}
+            is_named = bool(held) if person else any(map(_is_name, held))
+            if is_named or (has_key and _holds_name(folded, name, least=1)):
                 return True
     return False
 
@@ -255,22 +310,28 @@ def _is_name(folded: str) -> bool:
 
 
 def _names_heading(text: str, chunk: StoredChunk) -> bool:
-    """Return True if a query names the numbered heading of a section with text, such as "Part 40"."""
+    """Return True if a query names a section by its number: "Part 40", a heading, or 5.2, before a line."""
+    numbers = "|".join(map(re.escape, _SECTION.findall(text)))
+    if numbers and re.search(rf"^[#\s]*(?:{numbers})[.)]?\s", chunk.text, re.MULTILINE):
+        return True
     name = fold_name(chunk.heading_path[-1]) if chunk.heading_path else ""
     is_numbered = any(map(str.isdecimal, name)) and not name.isdecimal() and name != fold_name(chunk.title)
     return is_numbered and _holds_name(fold_name(text), name)
 
 
-def _holds_name(text: str, name: str) -> bool:
-    """Return True if a text holds a name: as whole words, but a number may have Japanese around it."""
-    if len(name) < _MIN_NAME or name not in text:
+def _holds_name(text: str, name: str, *, least: int = _MIN_NAME) -> bool:
+    """Return True if a text holds a name: as whole words, but a number may have Japanese around it.
+
+    A name has some least number of characters.
+    """
+    if len(name) < least or name not in text:
         return False
     is_alone = f" {name} " in f" {text} " or holds_unspaced(name)
     return is_alone or (name.isdecimal() and bool(re.search(f"(?<!{_LETTER}){name}(?!{_LETTER})", text)))
 
 
 def _of_date(
-    date: Date, chunks: Sequence[StoredChunk], fronts: Mapping[ChunkId, str], where: Where, view: View
+    date: Date, chunks: Sequence[StoredChunk], fronts: dict[ChunkId, str], where: Where, view: View
 ) -> list[_Named]:
     """Return the chunks of documents that are named after a date, and passages or properties that name it."""
     documents: dict[DocumentId, None] = {}
@@ -279,7 +340,12 @@ def _of_date(
             inside = replace(where, filters=replace(where.filters, path=glob))
             documents.update(dict.fromkeys(view.documents.titles(inside)))
     named = view.chunks.places_in([*documents], where, _MAX_HOLDERS)
-    naming = (each for each in chunks if date.is_in(fronts.get(each.id, "") + each.text))
+    groups = [tuple(chain.from_iterable(map(word_terms, words))) for words in date.words]
+    [ids] = view.words.holding([groups], where, limit=_MAX_HOLDERS)
+    known = {each.id for each in chunks}
+    others = [*view.chunks.get([each for each in ids if each not in known]).values()]
+    fronts |= {each.id: front for each, front in _properties(others, view)}
+    naming = (each for each in (*chunks, *others) if date.is_in(fronts.get(each.id, "") + each.text))
     return [*named, *(each for each in naming if each.document_id not in documents)]
 
 

@@ -11,7 +11,6 @@ from mdvec.search.candidates import Candidates
 from mdvec.search.fusion import most_by_words
 from mdvec.search.passages import RankedPassage
 from mdvec.search.words import Words
-from mdvec.text.dates import find_date
 from mdvec.types.hit import Confidence
 from mdvec.types.query import MIN_SCORE
 
@@ -82,8 +81,6 @@ _SUREST = 0.99
 _NOTHING_KNOWN = 0.2  # neither words nor a vector that can be compared with unrelated texts of its model
 # Function words alone are no subject: a text that holds them word for word may be meant, and nothing is sure.
 _NO_SUBJECT = 0.2
-_OF_ANOTHER, _WITHOUT_CODE = 0.2, 0.6  # without the day, a long code or the only word; without a short code
-_MANY_DIGITS = 3
 _LEVELS = ((0.7, Confidence.HIGH), (0.25, Confidence.MEDIUM), (0.05, Confidence.LOW))
 
 
@@ -107,25 +104,9 @@ def _bounded(probability: float, passage: RankedPassage, candidates: Candidates,
     has_subject = not words.max_score or words.matched_weight or not words.all_known
     holds_all = any(each.id in words.holding for each in passage.chunks)
     least = MIN_SCORE if holds_all else 1 - _SUREST
-    most = _SUREST
-    if candidates.missed:
-        most = _most_without(candidates.missed, across=bool(candidates.other_language[passage.best.at]))
-    return min(most if has_subject else _NO_SUBJECT, max(least, probability))
-
-
-def _most_without(missed: Sequence[str], *, across: bool) -> float:
-    """Return the largest probability where no chunk has the date, the codes or the only word of the query.
-
-    Texts on another day or about another invoice hardly answer. Short codes, such as A4, are also words that
-    a text need not have. A text in another language has another word.
-    """
-    is_word = missed[0].isalpha()
-    if is_word and across:
-        return _SUREST
-    is_sure = is_word or any(
-        find_date(each) or sum(map(str.isdecimal, each)) >= _MANY_DIGITS for each in missed
-    )
-    return _OF_ANOTHER if is_sure else _WITHOUT_CODE
+    is_across = candidates.other_language[passage.best.at]
+    most = candidates.missed.most_across if is_across else candidates.missed.most
+    return min(most, _SUREST if has_subject else _NO_SUBJECT, max(least, probability))
 
 
 def probability(evidence: Evidence, judged: Judged) -> float:

@@ -29,7 +29,7 @@ from mdvec.search.advice import (
     unmatched,
 )
 from mdvec.search.candidates import Candidates, Lexical
-from mdvec.search.exact import Exact, find_exact
+from mdvec.search.exact import Exact, Missed, find_exact
 from mdvec.search.families import folded, without_titles
 from mdvec.search.filters import clean, narrowed, unfound, without_document
 from mdvec.search.fusion import fuse, with_feedback
@@ -60,6 +60,9 @@ from mdvec.types.query import Expansion, SearchMode, SearchQuery, SortBy, Where
 _MIN_DEPTH = 200
 _DEPTH_PER_HIT = 5
 _DEPTH_GROWTH = 8
+
+# The largest probability if nothing knows the only word of the query: what is near to it is near by chance.
+_STRANGE = 0.2
 
 # Of a query in a warning.
 _MAX_SHOWN_CHARS = 80
@@ -447,7 +450,7 @@ def rank(
         deviations=meaning.deviations,
         above_unrelated=meaning.above_unrelated,
         commonness=meaning.commonness,
-        missed=exact.missed or (meant.unknown_words if meant.is_strange else ()),
+        missed=Missed(meant.unknown_words, most=_STRANGE) if meant.is_strange else exact.missed,
     )
     candidates = without_titles(candidates)  # a footer is not about what its document is about
     # 7. Put words and meaning on one scale.

@@ -116,7 +116,9 @@ def check_spelling(
         is_foreign = not held and len(words) + len(japanese) > 1
         mistyped = [each for each in _mendable(texts, unknown) if not (others[each] or is_word(each))]
         corrections = {} if is_foreign else _corrections(mistyped[:_MAX_MENDED], inside, view)
-        is_strange = not (held or is_foreign or corrections or japanese or any(map(is_word, words)))
+        is_strange = all(map(str.isalpha, words)) and not (
+            held or is_foreign or corrections or japanese or any(map(is_word, words))
+        )
         details.update(unknown=len(unknown), corrected=len(corrections))
         left = [word for word in unknown if word not in corrections][:_MAX_NAMED]
         left = [word for word in left if not _is_property(word, inside, view)]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec.text.moments import ERAS
 
@@ -35,9 +36,11 @@ _FORMS = tuple(
         rf"(?:(?<!\d){_YEAR}\s*年\s*)?(?<!\d)(?P<month>\d{{1,2}})\s*月\s*{_DAY}\s*日",
         rf"(?<!\d){_YEAR}\s*年\s*(?P<month>\d{{1,2}})\s*月",
         rf"(?<![\d/.]){_MONTH_DAY}(?=\s*[（(の])",
+        rf"(?<![\d/.-])(?P<first>\d{{1,2}})(?P<between>[-/.])(?P<second>\d{{1,2}})(?P=between){_YEAR}(?![\d-])",
         rf"\b{_NAME}\s+{_DAY}(?:,?\s+{_YEAR})?\b",
         rf"\b{_DAY}\s+(?:of\s+)?{_NAME}(?:,?\s+{_YEAR})?\b",
         rf"\b{_NAME},?\s+(?:of\s+)?{_YEAR}\b",
+        rf"\A\s*{_MONTH_DAY}\s*\Z",
     )
 )
 _LAST_MONTH, _LAST_DAY = 12, 31
@@ -62,15 +65,33 @@ class Date(Struct, frozen=True):
         year: None if only the day is named.
         month: 1 to 12.
         day: None for the whole month.
+        other: The other day that it may be, as 5/9/2024 may be in May and in September; None if it is sure.
     """
 
     year: int | None
     month: int
     day: int | None
+    other: Date | None = None
 
     @property
     def globs(self) -> tuple[str, ...]:
         """Patterns for the paths of documents that are named after it, such as daily notes."""
+        return (*self._globs(), *(self.other.globs if self.other else ()))
+
+    @property
+    def words(self) -> list[list[str]]:
+        """Words of which a text that names it has one of each list, whatever its notation."""
+        name = _MONTHS[self.month - 1]
+        groups = [[str(self.month), f"{self.month:02}", name, name[:3], name[:4]]]
+        if self.day:
+            ordinals = (f"{self.day}{end}" for end in ("st", "nd", "rd", "th"))
+            groups.append([str(self.day), f"{self.day:02}", *ordinals])
+        if self.year:
+            of_eras = (str(self.year - before) for before in ERAS.values() if self.year > before)
+            groups.append([str(self.year), *of_eras, "元"])
+        return groups
+
+    def _globs(self) -> tuple[str, ...]:
         year = str(self.year) if self.year else "[12][0-9][0-9][0-9]"
         month, day = f"{self.month:02}", f"{self.day:02}" if self.day else ""
         compact = f"{year[2:] if self.year and self.day else year}{month}{day}"  # 250315, 20250315
@@ -84,28 +105,36 @@ class Date(Struct, frozen=True):
 
     def spans_in(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield the places where a text names it."""
+        forms = [*self._forms(), *(self.other._forms() if self.other else ())]
+        return (found.span() for found in re.finditer("|".join(forms), text, re.IGNORECASE))
+
+    def _forms(self) -> list[str]:
+        """Return expressions for the ways in which texts write it."""
         month, eras = _WRITTEN[self.month - 1], "|".join(self._eras()) or "(?!)"
         year = str(self.year) if self.year else _ANY_YEAR
         if self.day is None:
-            forms = [
+            return [
                 rf"(?<!\d){year}(?:[-/.]0?{self.month}(?!\d)|\s*年\s*0?{self.month}\s*月)",
+                rf"(?<!\d)\d{{1,2}}(?:/0?{self.month}/|\.0?{self.month}\.){year}(?!\d)",
                 rf"(?:{eras})(?:\s*年\s*0?{self.month}\s*月|\.0?{self.month}(?!\d))",
                 rf"\b{month}(?:\s+\d{{1,2}}(?:st|nd|rd|th)?)?,?\s+{year}\b",
             ]
-        else:
-            day, other_year = (
-                rf"0?{self.day}(?:st|nd|rd|th)?(?!\d)",
-                rf"(?![a-z0-9]|,?\s+(?!{year}){_ANY_YEAR})",
-            )
-            is_fraction = self.month < self.day <= _MOST_PARTS
-            forms = [
-                rf"(?<!\d){year}[-/.]0?{self.month}[-/.]{day}",
-                rf"(?<![\d/.-])0?{self.month}/{day}{'(?=[（(])' if is_fraction else '(?![/.-])'}",
-                rf"(?:(?:(?<!\d){year}|{eras})\s*年\s*|(?<![\d年])(?<!年\s))0?{self.month}\s*月\s*{day}\s*日",
-                rf"(?:{eras})\.0?{self.month}\.{day}",
-                rf"\b(?:{month}\s+{day}|(?<!\d){day}\s+(?:of\s+)?{month}){other_year}",
-            ]
-        return (found.span() for found in re.finditer("|".join(forms), text, re.IGNORECASE))
+        day, other_year = (
+            rf"0?{self.day}(?:st|nd|rd|th)?(?!\d)",
+            rf"(?![a-z0-9]|,?\s+(?!{year}){_ANY_YEAR})",
+        )
+        is_fraction = self.month < self.day <= _MOST_PARTS
+        both = (self.day, self.month), (self.month, self.day)  # which comes first depends on the country
+        signs = ("/", "-", r"\.")
+        before_year = "|".join(f"0?{one}{sign}0?{two}{sign}" for one, two in both for sign in signs)
+        return [
+            rf"(?<!\d){year}[-/.]0?{self.month}[-/.]{day}",
+            rf"(?<![\d/.-])(?:{before_year}){year}(?!\d)",
+            rf"(?<![\d/.-])0?{self.month}/{day}{'(?=[（(])' if is_fraction else '(?![/.-])'}",
+            rf"(?:(?:(?<!\d){year}|{eras})\s*年\s*|(?<![\d年])(?<!年\s))0?{self.month}\s*月\s*{day}\s*日",
+            rf"(?:{eras})\.0?{self.month}\.{day}",
+            rf"\b(?:{month}\s+{day}|(?<!\d){day}\s+(?:of\s+)?{month}){other_year}",
+        ]
 
     def may_be_in(self, text: str) -> bool:
         """Return True if a text has its parts in several places, as a table of 2025 has a row for 4月."""
@@ -140,12 +169,30 @@ def find_date(query: str) -> tuple[Date, re.Match[str]] | None:
     """Return the day or month that a query names, and where; None if it names none."""
     for form in _FORMS:
         if found := form.search(query):
-            parts = found.groupdict()
-            month = _month_of(parts["name"]) if parts.get("name") else int(parts["month"])
-            day = int(parts["day"]) if parts.get("day") else None
-            if 1 <= month <= _LAST_MONTH and (day is None or 1 <= day <= _LAST_DAY):
-                return Date(_year_of(parts), month, day), found
+            possible = [*dict.fromkeys(filter(_is_possible, _dates_of(found)))]
+            if possible:
+                return replace(possible[0], other=next(iter(possible[1:]), None)), found
     return None
+
+
+def _dates_of(found: re.Match[str]) -> Iterator[Date]:
+    """Yield the dates that a query may mean; of a day in two numbers, the one with its month last first."""
+    parts = found.groupdict()
+    year = _year_of(parts)
+    if parts.get("first"):
+        first, second = int(parts["first"]), int(parts["second"])
+        yield Date(year, second, first)
+        yield Date(year, first, second)
+        return
+    month = _month_of(parts["name"]) if parts.get("name") else int(parts["month"])
+    day = int(parts["day"]) if parts.get("day") else None
+    if found.re is not _FORMS[-1] or not month < (day or 0) <= _MOST_PARTS:  # 3/4 is a fraction
+        yield Date(year, month, day)
+
+
+def _is_possible(date: Date) -> bool:
+    day = 1 if date.day is None else date.day
+    return 1 <= date.month <= _LAST_MONTH and 1 <= day <= _LAST_DAY
 
 
 def _year_of(parts: Mapping[str, str | None]) -> int | None:

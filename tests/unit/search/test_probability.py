@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tests.unit.search.candidates_world import candidates, place, words
 
 from mdvec.search.candidates import Candidates
+from mdvec.search.exact import Missed
 from mdvec.search.passages import Ranked, RankedPassage
 from mdvec.search.probability import evidence_of, level_of, probabilities
 from mdvec.search.words import Words
@@ -84,28 +85,12 @@ def test_function_words_make_nothing_sure() -> None:
     assert score > MIN_SCORE
 
 
-@pytest.mark.parametrize(
-    ("missed", "most"),
-    [
-        ((), 0.99),
-        (("E149",), 0.2),
-        (("16 January",), 0.2),
-        (("A4",), 0.6),
-        (("read_file", "CVE-2024-1234"), 0.2),
-    ],
-)
-def test_texts_without_the_date_or_the_code_hardly_answer(missed: tuple[str, ...], most: float) -> None:
-    """A short code may be a word that texts leave out."""
-    found = replace(candidates({1: 9.0}, {1: 1.0}, exact=[1]), missed=missed)
+@pytest.mark.parametrize(("across", "most"), [((), 0.2), ((1,), 0.6)])
+def test_what_is_missed_tells_the_largest_probability(across: tuple[int, ...], most: float) -> None:
+    """In the other language a text may have another word for it."""
+    missed = Missed(("zzqqxx",), 0.2, 0.6)
+    found = replace(candidates({1: 9.0}, {1: 1.0}, exact=[1], other_language=across), missed=missed)
     assert probabilities(passages(found, [9.0]), found, words()) == [most]
-
-
-def test_what_is_near_to_a_word_that_nothing_knows_hardly_answers() -> None:
-    """In the other language it may be about the thing by its own name."""
-    found = replace(candidates({1: 9.0}, {1: 1.0}), missed=("zzqqxx",))
-    assert probabilities(passages(found, [9.0]), found, words()) == [0.2]
-    across = replace(candidates({1: 9.0}, other_language=[1]), missed=("zzqqxx",))
-    assert probabilities(passages(across, [9.0]), across, words()) > [0.2]
 
 
 def test_each_passage_on_the_words_of_the_query_is_shown() -> None:
