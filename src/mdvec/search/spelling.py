@@ -15,9 +15,11 @@ from mdvec import run
 from mdvec.stores.interface import View
 from mdvec.stores.records import DocumentFrequencies
 from mdvec.text.folding import normalise
+from mdvec.text.matches import phrase_finder
 from mdvec.text.scripts import HAN, KATAKANA, compiled, holds_unspaced
 from mdvec.text.terms import (
     COMMON_WORDS,
+    LETTER,
     STOP_WORDS,
     is_english,
     query_terms,
@@ -31,6 +33,9 @@ from mdvec.types.query import ANY_VALUE, Comparison, Filters, PropertyCondition,
 # In a shorter word, mistyped or held, another letter makes another word: "undo" is no "udo".
 _MIN_LETTERS = 4
 _MAX_LETTERS = 40  # the candidates of a word take the square of its length
+_MIN_PART = 3  # letters of a word that is a part of another
+_MAX_READ = 20  # chunks, to see whether two words are next to each other
+_PAIR = re.compile(r"(?<![^\W_])([^\W\d_]+)(?=( [^\W\d_]+)(?![^\W_]))", re.ASCII)
 # A question has hardly more mistyped words; each has some hundred neighbours to look up.
 _MAX_MENDED = 8
 _MAX_NAMED = 8
@@ -68,7 +73,9 @@ class Spelling(Struct, frozen=True):
         """Return a text with the corrections."""
         if not self.corrections:
             return text
-        return run_pattern(text).sub(lambda match: self.corrections.get(match[0], match[0]), text)
+        typed = "|".join(map(re.escape, self.corrections))
+        expression = rf"(?<!{LETTER})(?:{typed})(?!{LETTER})"
+        return re.sub(expression, lambda match: self.corrections[match[0]], text)
 
 
 def check_spelling(
@@ -114,8 +121,13 @@ def check_spelling(
         unknown = [word for word in (*words, *japanese) if word not in held]
         # In another language each word would be mistyped.
         is_foreign = not held and len(words) + len(japanese) > 1
-        mistyped = [each for each in _mendable(texts, unknown) if not (others[each] or is_word(each))]
-        corrections = {} if is_foreign else _corrections(mistyped[:_MAX_MENDED], inside, view)
+        corrections = _joined(texts, unknown, view)
+        unknown = [word for word in unknown if not any(word in typed.split() for typed in corrections)]
+        if not is_foreign:
+            mistyped = [each for each in _mendable(texts, unknown) if not (others[each] or is_word(each))]
+            corrections |= _corrections(mistyped[:_MAX_MENDED], inside, view)
+            rest = [word for word in unknown if word not in corrections and not others[word]]
+            corrections |= _parted(rest[:_MAX_MENDED], inside, view)
         is_strange = all(map(str.isalpha, words)) and not (
             held or is_foreign or corrections or japanese or any(map(is_word, words))
         )
@@ -171,6 +183,47 @@ def _holds_japanese(word: str, terms: Iterable[str], frequencies: DocumentFreque
     """Return True if the bigrams of a word occur: all of them, or any for a word of kanji alone."""
     known = [term in frequencies.of_term for term in terms]
     return any(known) if compiled(_HAN_WORD).fullmatch(word) else all(known)
+
+
+def _joined(texts: Iterable[str], unknown: Sequence[str], view: View) -> dict[str, str]:
+    """Return the words that texts have instead of two in a query, of which one at least is unknown."""
+    pairs = {
+        first + rest: first + rest.strip()
+        for text in texts
+        for first, rest in _PAIR.findall(text)
+        if first in unknown or rest.strip() in unknown
+    }
+    terms = {typed: written_term(normalise(whole)) for typed, whole in pairs.items()}
+    known = view.words.frequencies([*terms.values()]).of_term if terms else {}
+    return {typed: pairs[typed] for typed, term in terms.items() if term in known}
+
+
+def _parted(words: Sequence[str], inside: Where, view: View) -> dict[str, str]:
+    """Return the two words that texts have next to each other instead of each of some words.
+
+    Of ``lruCache`` that are ``lru Cache``.
+    """
+    places = {word: _places_in(word) for word in words if word.isascii() and word.isalpha()}
+    parts = {part for word, found in places.items() for at in found for part in (word[:at], word[at:])}
+    terms = {part: written_term(normalise(part)) for part in parts}
+    known = view.words.frequencies([*terms.values()]).of_term if terms else {}
+    corrections: dict[str, str] = {}
+    for word, found in places.items():
+        for at in found:
+            pair = word[:at], word[at:]
+            if word not in corrections and all(terms[part] in known for part in pair):
+                [ids] = view.words.holding([[(terms[part],) for part in pair]], inside, limit=_MAX_READ)
+                holds = phrase_finder(" ".join(pair))
+                if holds and any(holds(each.text) for each in view.chunks.get(ids).values()):
+                    corrections[word] = " ".join(pair)
+    return corrections
+
+
+def _places_in(word: str) -> list[int]:
+    """Return the places where a word may be two, between a small and a capital letter if there are any."""
+    inner = range(_MIN_PART, len(word) - _MIN_PART + 1)
+    humps = [at for at in inner if word[at - 1].islower() and word[at].isupper()]
+    return humps or [*inner]
 
 
 def _mendable(texts: Iterable[str], unknown: Sequence[str]) -> Iterator[str]:

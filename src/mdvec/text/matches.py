@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
-from mdvec.text.dates import Date, find_date
+from mdvec.text.dates import find_date
 from mdvec.text.dictionary import other_spellings
 from mdvec.text.folding import VARIANTS, fold_name, normalise
 from mdvec.text.operators import Operator, parse_query
@@ -19,7 +19,9 @@ from mdvec.text.prose import without_marks
 from mdvec.text.scripts import UNSPACED, holds_unspaced
 from mdvec.text.terms import (
     Memory,
+    codes_in,
     forms_of,
+    indexed_spellings,
     joined_words,
     phrase_spellings,
     query_terms,
@@ -46,6 +48,12 @@ _WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SPACE_BESIDE_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
 # Of links, notes, HTML, attributes and readings, whose inside parts the words around them.
+# A word with a digit, or a name in several parts: codes, telephone numbers, legacyAuth and legacy_auth.
+_CODE = re.compile(r"\b(?=\w{4})(?:(?=\w*\d)|(?=\w*[a-z][A-Z])|(?=\w+_\w))\w+", re.ASCII)
+_JOINT = r"[ ./()_-]{0,3}"
+_MAX_CODES = 8
+_Finder = Callable[[str], Iterator[tuple[int, int]]]
+
 _LINK_SIGN = re.compile(r"\][(\[{]|\||\[\^|</?\w|\{:?[.#]|《")
 _HEADING_ID = re.compile(r"\{\s*[#.:][^{}]*\}\s*$")
 
@@ -60,7 +68,7 @@ def match_spans(query: str, text: str) -> Sequence[tuple[int, int]]:
         do not match. Translations match in a text without any of the words. A day matches however a text
         writes it.
     """
-    words, anywhere, translations, phrases, date = _wanted(query)
+    words, anywhere, translations, phrases, others = _wanted(query)
     folded, starts, ends = _fold(text)
     spans = [*_words(folded, words), *_anywhere(folded, anywhere)]
     spans = spans or [*_words(folded, translations), *_anywhere(folded, filter(holds_unspaced, translations))]
@@ -68,7 +76,7 @@ def match_spans(query: str, text: str) -> Sequence[tuple[int, int]]:
         spans += phrase_spans(operator.text, folded, prefix=operator.prefix)
     found = [(starts[start], ends[end - 1]) for start, end in spans]
     merged: list[tuple[int, int]] = []
-    for start, end in sorted((*found, *(date.spans_in(text) if date else ()))):
+    for start, end in sorted(chain(found, *(find(text) for find in others))):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
@@ -97,8 +105,11 @@ def matched_words(query: str, text: str) -> set[str]:
 @lru_cache(maxsize=16)  # an answer looks for one query in many texts
 def _wanted(
     query: str,
-) -> tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[Operator, ...], Date | None]:
-    """Return the terms of words, those that match anywhere, the translations, the phrases and the date."""
+) -> tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[Operator, ...], tuple[_Finder, ...]]:
+    """Return the terms of words, those that match anywhere, the translations, the phrases, and finders.
+
+    These find a date and codes in any notation.
+    """
     parsed = parse_query(query)
     terms = query_terms(" ".join(parsed.plain), limit=_MAX_TERMS)
     words, anywhere = terms.words, (*terms.bigrams, *terms.pairs)
@@ -109,7 +120,16 @@ def _wanted(
     others = (term for word in terms.translated for each in word.others for term in each if len(term) > 1)
     phrases = tuple(each for each in parsed.operators if each.is_evidence)
     dated = find_date(query)
-    return frozenset(words), anywhere, frozenset(others), phrases, dated[0] if dated else None
+    codes = [*map("".join, codes_in(query)), *_CODE.findall(query)][:_MAX_CODES]
+    finders = [*([dated[0].spans_in] if dated else ()), *map(_finder_of_code, codes)]
+    return frozenset(words), anywhere, frozenset(others), phrases, tuple(finders)
+
+
+def _finder_of_code(code: str) -> _Finder:
+    """Return what finds a code, with or without signs or spaces between its characters."""
+    characters = filter(str.isalnum, code.removeprefix("0"))
+    pattern = re.compile(rf"(?<![^\W_])0?{_JOINT.join(characters)}(?![^\W_])", re.IGNORECASE)
+    return lambda text: (found.span() for found in pattern.finditer(text))
 
 
 def _fold(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
@@ -190,13 +210,15 @@ def _finder(phrase: str, *, prefix: bool) -> Callable[[str], bool] | None:
         every = _letters(seen)
         if not (all(map(seen.__contains__, characters)) and all(map(every.__contains__, words))):
             return False
+        codes = ""
         if has_number:  # 200 is not in 1,200
             seen = _COMMA_IN_NUMBER.sub("", seen)
+            codes = " ".join(indexed_spellings(seen))
         whole = [seen] if letters in every else []
         if _LINK_SIGN.search(seen) and letters in _letters(shown := without_addresses(seen)):
             whole.append(shown)
-        forms = (form for each in whole for form in (each, joined_words(each), without_hyphens(each)))
-        for form in dict.fromkeys(forms):
+        forms = [form for each in whole for form in (each, joined_words(each), without_hyphens(each))]
+        for form in dict.fromkeys((*forms, codes)):
             own = _joined(fold_name(form)) if is_joined else fold_name(form)
             start = own.find(folded)
             while start >= 0:

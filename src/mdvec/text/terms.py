@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from operator import add
@@ -30,7 +30,7 @@ from mdvec.text.scripts import (
 STEMMER_VERSION: str = Stemmer.version()
 """The version of the stemmer; another one may give other stems."""
 
-TERMS_VERSION = f"12-{STEMMER_VERSION}"
+TERMS_VERSION = f"13-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that outdated indexes are recognised."""
 
 MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
@@ -60,6 +60,7 @@ _REMEMBERED = 1 << 16
 
 V = TypeVar("V")
 
+_LETTERS = rf"[^\W_{UNSPACED}]"
 _WORD_OR_NUMBER = rf"[^\W_{UNSPACED}]+"
 # Japanese right before and after a word is no part of it.
 _BOUND = rf"[^\W{UNSPACED}]"
@@ -73,6 +74,14 @@ _POINTED = rf"(?<!{_BOUND})(?:(?<!\.)(?:[A-Z][a-z]?\.){{2,}}|(?<![.,])\d{{1,3}}(
 _POINT = re.compile(r"\.(?:(?<=[A-Z]\.)|(?<=[A-Z][a-z]\.))[A-Z]|,(?<=\d,)\d{3}")
 # Japanese is wrapped anywhere, and foreign names are written with and without ・ between their parts.
 _PARTED = rf"([{HAN}{KATAKANA}])(?:・|\n[ \t\u3000>]*)(?=([{HAN}{KATAKANA}]))"
+
+# A code or a long number in groups, such as SE4 1QJ and +44 (0)20 7946 0456; longer rows are data.
+_DIVIDED = rf"(?<!{_BOUND})(?<![.,/-])\+?\(?[A-Z\d]+\)?(?:[ ./-]{{0,2}}[ ./()-][A-Z\d]+\)?)*+(?!{_BOUND})"
+_DIVIDED_SIGN = re.compile(r"\d[ ./()-]{1,3}[A-Z\d]|[A-Z][ ./()-]{1,3}\d|\b0\d{8}")
+_GROUP = re.compile(r"[A-Z\d]+")
+_MOST_GROUPS = 6
+_CODE_CHARS, _NUMBER_CHARS = range(4, 21), range(7, 21)
+_SNAKE_CASE = rf"(?<!{_BOUND}){_LETTERS}{{2,}}(?:_{_LETTERS}{{2,}}){{1,4}}(?!{_BOUND}|_)"
 
 # Four letters or more with a space after each, as designers of headings and some PDF files set them. Two of
 # them with three spaces are found at once, and are rare.
@@ -244,8 +253,13 @@ def written_term(word: str) -> str:
 
 
 def phrase_spellings(phrase: str) -> list[str]:
-    """Return a phrase as it is, with words with hyphens as one, and with other kana after the same kanji."""
+    """Return a phrase as it is, with words with hyphens as one, and with other kana after the same kanji.
+
+    If it is a code in groups, also as a single one.
+    """
     whole = without_hyphens(phrase)
+    bare = "".join(filter(str.isalnum, phrase))
+    codes = [bare for parts in codes_in(phrase) if "".join(parts) == bare]
     folded = "" if phrase.isascii() else normalise(phrase)
     kanji = compiled(rf"[^{HAN}]")
     found = [
@@ -254,12 +268,13 @@ def phrase_spellings(phrase: str) -> list[str]:
         for each in others
         if (same := kanji.sub("", each)) == kanji.sub("", word) and same
     ]
-    return list(dict.fromkeys((phrase, whole, *found)))
+    return list(dict.fromkeys((phrase, whole, *codes, *found)))
 
 
 def without_hyphens(text: str) -> str:
-    """Return a text in which words with hyphens are one word: ``email`` for ``e-mail``."""
-    return compiled(_HYPHENATED).sub(lambda found: found[0].replace("-", ""), text) if "-" in text else text
+    """Return a text in which words with hyphens are one word, and names with underscores: ``email``."""
+    text = compiled(_HYPHENATED).sub(lambda found: found[0].replace("-", ""), text) if "-" in text else text
+    return compiled(_SNAKE_CASE).sub(lambda found: found[0].replace("_", ""), text) if "_" in text else text
 
 
 def phrase_terms(phrase: str, *, prefix: bool = False) -> PhraseTerms:
@@ -356,8 +371,8 @@ def indexed_spellings(text: str) -> list[str]:
     """Return the other spellings of words by which a text is found, in no particular order.
 
     Returns:
-        ``email`` for ``e-mail``, ``USA`` for ``U.S.A.``, ``Summary`` for ``S u m m a r y``, a word for each
-        pictogram.
+        ``email`` for ``e-mail``, ``USA`` for ``U.S.A.``, ``02079460456`` for ``020 7946 0456``, ``readfile``
+        for ``read_file``, ``Summary`` for ``S u m m a r y``, a word for each pictogram.
     """
     text = compatible(text)
     found: list[str] = []
@@ -369,12 +384,55 @@ def indexed_spellings(text: str) -> list[str]:
         found += [each.replace("-", "") for each in compiled(_HYPHENATED).findall(" ".join(words))]
     if _POINT.search(text):
         found += " ".join(compiled(_POINTED).findall(text)).replace(".", "").replace(",", "").split()
+    for parts in codes_in(text):
+        found += dict.fromkeys(
+            code
+            for start in range(len(parts))
+            for end in range(min(start + 2, len(parts)), len(parts) + 1)
+            for code in _as_code(parts[start:end], is_end=end == len(parts))
+        )
+    if "_" in text:
+        named = " ".join(word for word in text.split() if "_" in word)
+        found += [each.replace("_", "") for each in compiled(_SNAKE_CASE).findall(named)]
     if compiled(_TWO_SPACED_OUT).search(text):
         found += ["".join(each.split()) for each in compiled(_SPACED_OUT).findall(text)]
     if not text.isascii():
         found += map("".join, compiled(_PARTED).findall(text))
         found += [f"u{ord(each):x}" for each in compiled(_PICTOGRAM).findall(text)]
     return found
+
+
+def codes_in(text: str) -> list[list[str]]:
+    """Return the groups of what may be a code or a long number in several groups."""
+    lines = "\n".join(_lines_with(_DIVIDED_SIGN, text))
+    runs = (_GROUP.findall(each) for each in compiled(_DIVIDED).findall(lines))
+    # One group is a telephone number without signs, which is found without its zero.
+    runs = (parts for parts in runs if len(parts) > 1 or (parts[0][0] == "0" and parts[0].isdigit()))
+    return [parts for parts in runs if len(parts) <= _MOST_GROUPS and not "".join(parts).isalpha()]
+
+
+def _lines_with(sign: re.Pattern[str], text: str) -> Iterator[str]:
+    """Yield the lines that a quick expression finds, so that a slow one passes over the others."""
+    end = 0
+    while found := sign.search(text, end):
+        start, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
+        end = len(text) if end < 0 else end
+        yield text[start:end]
+
+
+def _as_code(parts: Sequence[str], *, is_end: bool) -> Iterator[str]:
+    """Yield the code that some groups are, in one; nothing if they are other text.
+
+    Of a telephone number, what comes first may be left out: the code of the country or the town, and a zero.
+    """
+    joined = "".join(parts)
+    if joined.isdigit():
+        if is_end and len(joined) in _NUMBER_CHARS:
+            yield joined
+            if joined[0] == "0":
+                yield joined[1:]
+    elif len(joined) in _CODE_CHARS and not parts[-1].isalpha():
+        yield joined
 
 
 def joined_words(text: str) -> str:
@@ -386,9 +444,11 @@ def joined_words(text: str) -> str:
 
 
 def whole_words(text: str) -> dict[str, list[str]]:
-    """Return the folded parts of each word with hyphens by the word without them: ``e`` and ``mail``."""
+    """Return the folded parts of each word with hyphens, and of each code in groups, by the whole word."""
     found = compiled(_HYPHENATED).findall(normalise(text)) if "-" in text else ()
-    return {each.replace("-", ""): each.split("-") for each in found}
+    whole = {each.replace("-", ""): each.split("-") for each in found}
+    codes = (parts for parts in codes_in(text) if len(parts) > 1 and any(_as_code(parts, is_end=True)))
+    return whole | {"".join(parts).lower(): [each.lower() for each in parts] for parts in codes}
 
 
 class _Stemmers(threading.local):

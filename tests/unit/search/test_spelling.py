@@ -120,6 +120,20 @@ def test_a_single_word_that_nothing_knows_is_strange(world: World, query: str, i
     assert not spelling(world, query, is_word=lambda _: True).is_strange
 
 
+def test_a_word_that_texts_write_as_two_is_two(world: World) -> None:
+    """And two words that they write as one are one, if they do not have both."""
+    add(world, "d.md", "A needlestick injury. Peanut butter is banned; a hash table.")
+    assert spelling(world, "needle stick").corrections == {"needle stick": "needlestick"}
+    assert spelling(world, "peanutbutter").corrections == {"peanutbutter": "peanut butter"}
+    assert spelling(world, "size of hashTable").corrections == {"hashTable": "hash Table"}
+    assert (
+        spelling(world, "size of hashTable").mended("日本語hashTableのhashTabled")
+        == "日本語hash TableのhashTabled"
+    )
+    assert spelling(world, "bannedpeanut").corrections == {}  # not next to each other
+    assert spelling(world, "retention butter").corrections == {}
+
+
 def test_a_first_letter_is_wrong_only_where_nothing_else_matches(world: World) -> None:
     """Most typos are further behind: the more frequent word does not win by another first letter."""
     assert spelling(world, "vackup retention").corrections == {"vackup": "backup"}

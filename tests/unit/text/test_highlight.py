@@ -44,6 +44,21 @@ def test_neighbouring_bigrams_become_one_span() -> None:
     assert matched("リトライ回数は？", "既定のリトライ回数です") == ["リトライ回数"]
 
 
+@pytest.mark.parametrize(
+    ("code", "text", "found"),
+    [
+        ("02079460456", "call 020 7946 0456 now", "020 7946 0456"),
+        ("call 020 7946 0456", "on 02079460456 now", "02079460456"),
+        ("842219073", "No. 84.221.907.3", "84.221.907.3"),
+        ("legacy_auth", "the legacyAuth flag", "legacyAuth"),
+        ("E142のエラー", "E 142 is a full disk", "E 142"),
+    ],
+)
+def test_a_code_matches_in_any_notation(code: str, text: str, found: str) -> None:
+    """With and without signs and spaces inside it."""
+    assert found in matched(code, text)
+
+
 def test_a_day_matches_in_any_notation() -> None:
     """Also with full-width or decomposed characters before it; of another day, only its words match."""
     assert matched("3月16日の集合", "ｶﾞｲﾄﾞ 2024/03/16(土) 9時に") == ["2024/03/16"]

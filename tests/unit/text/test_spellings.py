@@ -41,6 +41,17 @@ from mdvec.text.terms import COMMON_WORDS, indexed_spellings, query_terms, stem
         ("A N N U A L report", "annual"),
         ("検 索 エ ン ジ ン", "検索"),
         ("done 🎉", "🎉"),
+        ("call 020 7946 0456 now", "02079460456"),
+        ("02079460456", "020-7946 0456"),
+        ("電話は03 3655 0001です", "0336550001"),
+        ("+44 (0)20 7946 0456", "02079460456"),
+        ("+44 7700 900 456", "07700900456"),
+        ("London SE4 1QJ", "SE41QJ"),
+        ("FLIGHT BA 502 LHR", "BA502"),
+        ("roll 0912/558 731-4", "09125587314"),
+        ("No. 84.221.907.3", "842219073"),
+        ("the legacy_auth flag", "legacyAuth"),
+        ("the legacyAuth flag", "legacy_auth"),
     ],
 )
 def test_a_word_is_found_in_its_other_spellings(text: str, query: str) -> None:
@@ -182,6 +193,9 @@ def test_a_translation_is_marked_where_no_word_is() -> None:
         "1 2 3 4 5 and a b c",
         "-x, a--b, 1,5 and 12,34",
         "見る人と話した人",
+        "In 2024 I had 12 A and 34 B",
+        "1 2 3 4 5 6 7 8 9 10 11 12",
+        "y_i = x_i",
     ],
 )
 def test_other_words_have_no_other_spelling(text: str) -> None:

@@ -20,7 +20,7 @@ from mdvec.text.terms import QueryTerms, query_terms
         ("設定値", ["設定", "定値"]),
         ("カタカナ", ["カタ", "タカ", "カナ"]),
         ("木", ["木"]),
-        ("snake_case naïve v2", ["snake", "case", "naiv", "v2"]),
+        ("snake_case naïve v2", ["snake", "case", "naiv", "v2", "snakecas"]),
         ("हिन्दी खोज", ["हिन्दी", "खोज"]),
         ("서버 설정", ["서버", "설정"]),
         ("ค้นหา", ["ค้", "้น", "นห", "หา"]),
