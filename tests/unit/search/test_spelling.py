@@ -125,9 +125,9 @@ def test_a_word_that_texts_write_as_two_is_two(world: World) -> None:
     add(world, "d.md", "A needlestick injury. Peanut butter is banned; a hash table.")
     assert spelling(world, "needle stick").corrections == {"needle stick": "needlestick"}
     assert spelling(world, "peanutbutter").corrections == {"peanutbutter": "peanut butter"}
-    assert spelling(world, "size of hashTable").corrections == {"hashTable": "hash Table"}
+    assert spelling(world, "retention of hashTable").corrections == {"hashTable": "hash Table"}
     assert (
-        spelling(world, "size of hashTable").mended("日本語hashTableのhashTabled")
+        spelling(world, "retention of hashTable").mended("日本語hashTableのhashTabled")
         == "日本語hash TableのhashTabled"
     )
     assert spelling(world, "bannedpeanut").corrections == {}  # not next to each other
