@@ -41,6 +41,9 @@ _MAX_HOLDERS = 400
 _PROPERTY = re.compile(r"^(?:(?P<key>[^\W\d_][\w -]*):|[ \t]*-)[ \t]*(?P<value>[^\n]+)$", re.MULTILINE)
 _HONORIFIC = re.compile("(?<=.)(?:さん|様|さま|氏|くん|君|ちゃん|先生|殿)$")
 _LINK_MARKS = re.compile(r"[\[\]\"']")
+_OF_PERSONS = re.compile(
+    r"authors?|creators?|directors?|artists?|composers?|translators?|speakers?|cast|people"
+)
 _PERSON = re.compile(r"(?:[A-Z][\w.'-]* ){1,3}([A-Z][\w'-]{3,})")
 _INITIALS = re.compile(r"\b(?:[a-z] )+(?=[a-z]{2})")
 _HAN_NAME = re.compile(r"[\u3005\u4e00-\u9fff]{3,}")
@@ -282,7 +285,8 @@ def _names_value(text: str, front: str) -> bool:
         has_key = _holds_name(folded, fold_name(key))
         for value in found["value"].strip("[]").split(","):
             bare = _LINK_MARKS.sub("", value).strip()
-            name, person = fold_name(bare), _PERSON.fullmatch(bare)
+            name = fold_name(bare)
+            person = _PERSON.fullmatch(bare) if _OF_PERSONS.fullmatch(fold_name(key)) else None
             names = {name, _INITIALS.sub("", name), fold_name(person[1]) if person else ""}
             held = {each for each in names if any(_holds_name(q, each) for q in asked)}
             is_named = bool(held) if person else any(map(_is_name, held))
