@@ -26,7 +26,7 @@ from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.indexed_terms import once, terms_of
 from mdvec.text.links import converter_of
 from mdvec.text.properties import property_text
-from mdvec.text.prose import Prose, is_unspaced_prose, prose_of, skeletons
+from mdvec.text.prose import Prose, is_form, is_unspaced_prose, prose_of, skeletons
 from mdvec.types.change import Exclusion, SourceEntry, Unreadable
 from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document, with_comments
@@ -198,6 +198,11 @@ def prepare(
     elif contexts is not None and len(contexts) == len(chunks):
         chunks = tuple(
             replace(chunk, context=context) for chunk, context in zip(chunks, contexts, strict=True)
+        )
+    if not document.is_plain:
+        is_empty = is_form(document.body[document.content_start :])
+        chunks = tuple(
+            replace(each, token_count=0) if is_empty or is_form(each.text) else each for each in chunks
         )
     return Prepared(make_record(entry, identity, recipe.fingerprint, document, chunks), document.warnings)
 

@@ -144,9 +144,9 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
         valued: list[StoredChunk] = []
         is_date = dated is not None and dated[1].group() == text.strip()  # a phrase would find one notation
         if not is_date and (words.matched_weight or words.all_known):
-            heading = fold_heading(text)
-            headed = [each for each in chunks if fold_heading("".join(each.heading_path[-1:])) == heading]
-            whole = headed or _holding(text, holds, chunks)
+            heading, texts = fold_heading(text), [each for each in chunks if each.token_count]
+            headed = [each for each in texts if fold_heading("".join(each.heading_path[-1:])) == heading]
+            whole = headed or _holding(text, holds, texts)
             whole = whole or _holding(text, holds, _with_all_words(text, words, where, view))
             valued = [] if headed else [each for each, front in fronts if holds(front)]
         parts = valued if whole or valued else _parts(text, dated, chunks, fronts, where, view)
@@ -264,9 +264,14 @@ def _properties(chunks: Sequence[StoredChunk], view: View) -> list[tuple[StoredC
     """Return the first chunks of documents, each with the frontmatter above it."""
     first = {each.document_id: each for each in chunks if not each.ordinal and each.start}
     bodies = view.documents.texts([*first]) if first else {}
-    # The text of a document of properties alone is its frontmatter.
+    # The text of a document of properties alone is its frontmatter, behind the line that opens it.
     return [
-        (each, bodies[document][: each.start if each.token_count else each.end])
+        (
+            each,
+            bodies[document][
+                : each.end if "\n" not in bodies[document][: each.start].strip() else each.start
+            ],
+        )
         for document, each in first.items()
     ]
 

@@ -82,7 +82,7 @@ def folded(ranked: Sequence[Ranked], named: NDArray[np.bool_]) -> tuple[list[Ran
 
     Args:
         ranked: The candidates, best first.
-        named: Which of the candidates a value in the query names: these are not folded, shape (n,).
+        named: Which of the candidates the query names: these are not folded, shape (n,).
 
     Returns:
         The candidates in their new order, those behind marked as folded, and for the first of each family the

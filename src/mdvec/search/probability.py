@@ -81,6 +81,7 @@ _SUREST = 0.99
 _NOTHING_KNOWN = 0.2  # neither words nor a vector that can be compared with unrelated texts of its model
 # Function words alone are no subject: a text that holds them word for word may be meant, and nothing is sure.
 _NO_SUBJECT = 0.2
+_WITHOUT_TEXT = 0.6  # a form that nobody has filled in, or properties that the query does not name
 _LEVELS = ((0.7, Confidence.HIGH), (0.25, Confidence.MEDIUM), (0.05, Confidence.LOW))
 
 
@@ -104,8 +105,10 @@ def _bounded(probability: float, passage: RankedPassage, candidates: Candidates,
     has_subject = not words.max_score or words.matched_weight or not words.all_known
     holds_all = any(each.id in words.holding for each in passage.chunks)
     least = MIN_SCORE if holds_all else 1 - _SUREST
-    is_across = candidates.other_language[passage.best.at]
-    most = candidates.missed.most_across if is_across else candidates.missed.most
+    at = passage.best.at
+    most = candidates.missed.most_across if candidates.other_language[at] else candidates.missed.most
+    if not (passage.best.place.token_count or candidates.exact[at] or candidates.named[at]):
+        most = min(most, _WITHOUT_TEXT)
     return min(most, _SUREST if has_subject else _NO_SUBJECT, max(least, probability))
 
 

@@ -360,8 +360,9 @@ def answer(
     while True:
         ranking = rank(meant, lexical, spaces, view, depth)
         if not query.all_similar:
-            # 9. Fold like texts, unless a value in the query names them.
-            ranked, similar = folded(ranking.ranked, ranking.candidates.named)
+            # 9. Fold like texts, unless a value in the query names them, or the query one of them alone.
+            exact, named = ranking.candidates.exact, ranking.candidates.named
+            ranked, similar = folded(ranking.ranked, named | exact if exact.sum() == 1 else named)
             ranking = replace(ranking, ranked=ranked, similar=similar)
         # 10. Join neighbouring chunks into passages.
         passages = _passages(query, ranking, least=0 if reranker is None else reranker.passages)

@@ -60,6 +60,14 @@ _INSIDE_WORDS = (
 
 _BEFORE_BAR = re.compile(r"\[\[([^\[\]|\n]+)\|")
 
+# Of templates of Obsidian, Templater and Logseq.
+_PLACEHOLDER = re.compile(r"\{\{[^{}\n]{1,80}\}\}|<%[^\n]{1,200}?%>")
+_HEADING_LINE = re.compile(r"[ \t>]*#{1,6}(?:[ \t]|$)")
+_EMPTY_FIELD = re.compile(
+    r"[ \t>]*(?:(?:[-*+]|\d+[.)])(?:[ \t]+\[[ x]\])?)?[ \t]*(?:\**[^\n:：|]{1,40}[:：]{1,2}\**)?[ \t]*"
+    r"|[ \t]*\|[ \t:|-]+"
+)
+
 # Neither spans lines, so neither spans joined texts.
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]*\]\]")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
@@ -84,6 +92,19 @@ def is_unspaced_prose(title: str, body: str) -> bool:
         return False
     prose, _ = part_addresses(_CODE.sub(" ", FENCE.sub(" ", sample)))
     return is_unspaced(f"{title}\n{_TAG.sub(' ', prose).strip()}")
+
+
+def is_form(text: str) -> bool:
+    """Return True if a Markdown text is a form that nobody has filled in: headings, fields without values.
+
+    A note made of a template is one until something is written in it, and so is the template, which may have
+    examples of what to write next to its placeholders.
+    """
+    bare = _PLACEHOLDER.sub("", text)
+    lines = [line for line in bare.split("\n") if line.strip() and not _HEADING_LINE.match(line)]
+    fields = sum(_EMPTY_FIELD.fullmatch(line) is not None for line in lines)
+    filled = len(lines) - fields
+    return fields > 0 and not filled if bare == text else filled <= fields
 
 
 class Prose(NamedTuple):

@@ -55,6 +55,8 @@ NOTES: Mapping[str, str] = {
     "2024/archive.md": "# Old\n\nThe attic.",
     "Letters/boxes.md": "# Boxes\n\nOf cardboard.",
     "film.md": "---\n公開年: 1954\n---\n# 七人の侍\n\n七人の侍が村を守る映画。",
+    "form.md": "# {{date}}\n\n## Supper\n\n- [ ] \n",
+    "supper.md": "# Monday\n\n## Supper\n\nNoodles with the garden's beans, as every week of this summer.",
     "novel.md": "---\nauthor: '[[Ursula K. Le Guin]]'\n---\n# The Dispossessed\n\nA physicist on two worlds.",
     "film 2.md": "---\n公開年: 1961\n---\n# 用心棒\n\n用心棒の映画。19541年。",
 }
@@ -101,6 +103,7 @@ def noted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         ("whale blue", {"typed.md"}),
         ("whale.blue", {"typed.md"}),
         ("on hold", {"status.md"}),
+        ("Supper", {"supper.md"}),
         ("gardening", {"status.md"}),
         ("error E142", {"errors.md"}),
         ("what does E142 mean?", {"errors.md"}),

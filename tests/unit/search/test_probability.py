@@ -93,6 +93,14 @@ def test_what_is_missed_tells_the_largest_probability(across: tuple[int, ...], m
     assert probabilities(passages(found, [9.0]), found, words()) == [most]
 
 
+def test_a_form_that_nobody_has_filled_in_hardly_answers() -> None:
+    """Nor does a document of properties alone, unless the query names it."""
+    found = candidates({1: 9.0}, {1: 1.0}, tokens={1: 0})
+    assert probabilities(passages(found, [9.0]), found, words()) == [0.6]
+    found = candidates({1: 9.0}, {1: 1.0}, tokens={1: 0}, named=[1])
+    assert probabilities(passages(found, [9.0]), found, words()) == [0.99]
+
+
 def test_each_passage_on_the_words_of_the_query_is_shown() -> None:
     """However sure the first one is; a passage without one of the words is not."""
     found = candidates({1: 4.0, 2: 1.0, 3: 1.0}, {1: 1.0, 2: 0.1, 3: 0.45}, exact=[1], above_unrelated=None)

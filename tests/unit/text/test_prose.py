@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from mdvec.text.indexed_terms import index_terms
-from mdvec.text.prose import is_unspaced_prose, prose_of, skeletons, without_marks, without_styles
+from mdvec.text.prose import is_form, is_unspaced_prose, prose_of, skeletons, without_marks, without_styles
 
 
 def skeleton(text: str, names: Sequence[str]) -> str:
@@ -178,3 +178,23 @@ def test_styles_in_code_are_what_a_text_is_about(text: str) -> None:
 def test_styles_are_found_in_linear_time(piece: str) -> None:
     """The steps grow with the text, whatever it is."""
     assert len(without_styles(f"<a {piece * 100_000}")) <= 3 + len(piece) * 100_000
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("# 2024-06-03\n\n## Tasks\n- [ ] \n\n## Diary\n\nSleep: \n", True),
+        ("# 2024-06-03\n\n## Tasks\n- [x] call Ann\n\n## Diary\n", False),
+        ("# {{title}}\n\n## Summary\n\n## Quotes\n", True),
+        ("# Meeting <% tp.date.now() %>\n\nAttendees: \n\n## Actions\n- [ ] owner, deadline\n", True),
+        ("Write `{{ user }}` to show the name.\n\nIt is escaped.", False),
+        ("# An outline\n\n## One\n\n## Two\n", False),  # nothing in it is to be filled in
+        ("| day | done |\n|---|---|\n| | |\n", False),
+        ("感謝：\n- \n", True),
+        ("12:30\n", False),
+        ("", False),
+    ],
+)
+def test_a_form_has_fields_without_values(text: str, form: bool) -> None:
+    """A template may have an example in it."""
+    assert is_form(text) is form
