@@ -254,14 +254,15 @@ def with_files(
             updated_ms=said.changed_ns // _NS_PER_MS or None,
             created_ms=None if created is None else created // _NS_PER_MS,
             tags=said.tags,
-            properties=tuple(
-                islice(
-                    (each for each in property_lines(said.frontmatter) if match_spans(query, each)),
-                    _MOST_PROPERTIES,
-                )
-            ),
+            properties=_asked_properties(query, said.frontmatter) if said.frontmatter else (),
             place=place_with_words(query, said.comments, begin, hit.chunk_text),
         )
+
+
+def _asked_properties(query: str, frontmatter: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the first properties with words of a query, each as a line."""
+    asked = (each for each in property_lines(frontmatter) if match_spans(query, each))
+    return tuple(islice(asked, _MOST_PROPERTIES))
 
 
 def file_of(

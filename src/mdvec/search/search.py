@@ -61,8 +61,7 @@ _MIN_DEPTH = 200
 _DEPTH_PER_HIT = 5
 _DEPTH_GROWTH = 8
 
-# The largest probability if nothing knows the only word of the query: what is near to it is near by chance.
-_STRANGE = 0.2
+_STRANGE = 0.2  # the largest probability if nothing knows the only word of the query
 
 # Of a query in a warning.
 _MAX_SHOWN_CHARS = 80

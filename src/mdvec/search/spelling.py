@@ -121,9 +121,9 @@ def check_spelling(
         unknown = [word for word in (*words, *japanese) if word not in held]
         # In another language each word would be mistyped.
         is_foreign = not held and len(words) + len(japanese) > 1
-        corrections = _joined(texts, unknown, view)
+        corrections = _joined(texts, unknown, view) if unknown else {}
         unknown = [word for word in unknown if not any(word in typed.split() for typed in corrections)]
-        if not is_foreign:
+        if unknown and not is_foreign:
             mistyped = [each for each in _mendable(texts, unknown) if not (others[each] or is_word(each))]
             corrections |= _corrections(mistyped[:_MAX_MENDED], inside, view)
             rest = [word for word in unknown if word not in corrections and not others[word]]
