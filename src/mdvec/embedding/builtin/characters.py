@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
+import numpy as np
 from msgspec import Struct
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 _SPACE = 0x20
 WORD_START = 0x2581
@@ -47,8 +44,6 @@ class CharacterMap(Struct, frozen=True):
             The code points, never empty and always starting with the word mark; and, for each, the
             index in ``text`` of the character it comes from (0 for a mark that was put in front).
         """
-        import numpy as np
-
         raw = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         if text.isascii() and _NOT_PLAIN.search(text) is None:
             return _with_marks(np.where(raw <= _SPACE, np.uint32(_SPACE), raw), np.arange(raw.size))
@@ -58,8 +53,6 @@ class CharacterMap(Struct, frozen=True):
         return _with_marks(codes, origins)
 
     def _replace(self, block: NDArray[np.uint32], begin: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        import numpy as np
-
         entries = self.entry_of.take(block, mode="clip")
         [places] = entries.nonzero()  # of the replaced characters, which are few
         entries = entries[places]
@@ -80,8 +73,6 @@ def _with_marks(
     codes: NDArray[np.uint32], origins: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """Merge runs of spaces, and mark where words start."""
-    import numpy as np
-
     is_space = codes == _SPACE
     needed = np.ones(codes.size, dtype=bool)
     needed[1:] = ~(is_space[1:] & is_space[:-1])

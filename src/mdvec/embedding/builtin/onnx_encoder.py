@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import numpy as np
 import onnxruntime
+from numpy.typing import NDArray
 from onnxruntime.capi import onnxruntime_pybind11_state as states
 
+from mdvec.embedding.builtin.engine import Encoder
 from mdvec.embedding.builtin.model import GRAPH_FILE, MEANS, WORDS, ModelFiles
 from mdvec.errors import EmbeddingError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from mdvec.embedding.builtin.engine import Encoder
 
 _ERRORS_ONLY = 3  # onnxruntime's log level
 

@@ -10,13 +10,11 @@ References:
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from msgspec import Struct
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 NO_PIECE = -1
 ROOT = 0
@@ -26,10 +24,8 @@ _BLOCK = 1 << 14  # places looked up at once: bounds the memory, whatever the le
 SLOT_BITS = 21
 _SLOT_FACTORS = (0x9E3779B1, 0x85EBCA6B)
 
-
-if TYPE_CHECKING:
-    Codes = NDArray[np.uint32]
-    Pieces = tuple[NDArray[np.int32], NDArray[np.int64]]
+Codes = NDArray[np.uint32]
+Pieces = tuple[NDArray[np.int32], NDArray[np.int64]]
 
 
 class PieceTable(Struct, frozen=True):
@@ -78,8 +74,6 @@ class PieceTable(Struct, frozen=True):
         References:
             Viterbi decoding of the Unigram model: Kudo, "Subword Regularization", ACL 2018.
         """
-        import numpy as np
-
         last_piece = np.empty(codes.size, dtype=np.int32)
         last_length = np.empty(codes.size, dtype=np.uint8)
         scores = [0.0]  # of the best way to each of the places from `first` to `begin`
@@ -108,8 +102,6 @@ class PieceTable(Struct, frozen=True):
         Args:
             codes: Code points of the texts; each ends with a 0, which no piece holds. They get longer.
         """
-        import numpy as np
-
         longest = self.longest
         found = self._matches(codes)
         scores = self.scores[found]
@@ -146,8 +138,6 @@ class PieceTable(Struct, frozen=True):
             By the place where they end, 0 to the length of the text, the pieces from the longest to that of
             one character, or -1; shape (places, longest). The last one is never -1, but the unknown piece.
         """
-        import numpy as np
-
         longest = self.longest
         # Nothing follows the last character, so no way through the trie leads out of the text.
         characters = np.zeros(codes.size + longest, dtype=np.int64)
@@ -182,8 +172,6 @@ def _best_way(
     scores: NDArray[np.float32],
 ) -> _BestWay:
     """Extend the scores of the first places to all of them."""
-    import numpy as np
-
     best = known + [float("-inf")] * (size + 1 - len(known))
     last = [0] * (size + 1)
     steps = zip(starts.tolist(), ends.tolist(), scores.astype(np.float64).tolist(), strict=True)
@@ -197,8 +185,6 @@ def _best_way(
 
 def _walk_back(last_length: bytes) -> NDArray[np.int64]:
     """Return the ends of the pieces on the best way, in order."""
-    import numpy as np
-
     cuts = array("q")  # a list takes five times the memory
     place = len(last_length)
     while place:
@@ -209,8 +195,6 @@ def _walk_back(last_length: bytes) -> NDArray[np.int64]:
 
 def pair_slots(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.uint32]:
     """Return the slot of each pair of code points in :attr:`PieceTable.joined`."""
-    import numpy as np
-
     one, other = (np.uint32(factor) for factor in _SLOT_FACTORS)
     mixed = first.astype(np.uint32) * one ^ second.astype(np.uint32) * other
     return mixed >> np.uint32(32 - SLOT_BITS)

@@ -8,15 +8,11 @@ from __future__ import annotations
 import bisect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from mdvec.embedding.builtin.pieces import PieceTable
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from mdvec.embedding.builtin.pieces import Codes, Pieces
+from mdvec.embedding.builtin.pieces import Codes, Pieces, PieceTable
 
 # Separates segments while they are looked up; no text, and so no piece, contains a NUL.
 _CUT = "\0"
@@ -80,8 +76,6 @@ class Segmenter:
         Args:
             codes: Code points of the text, none of them 0.
         """
-        import numpy as np
-
         if not codes.size:
             return self.table.segment(codes)
         places = np.arange(codes.size)
@@ -102,8 +96,6 @@ class Segmenter:
 
 
 def _pieces_of(segments: Sequence[str], find: Callable[[Codes], Pieces]) -> Found:
-    import numpy as np
-
     if not segments:
         return ()
     text = f"{_CUT.join(segments)}{_CUT}"

