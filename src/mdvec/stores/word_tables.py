@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mdvec.stores.records import FEW_CHUNKS, DocumentFrequencies, VectorKind
 from mdvec.stores.tables import memorized
@@ -16,6 +16,10 @@ _MAX_COUNTED_TERMS = 50_000
 
 # So many more than wanted are ranked, to see all that are equal to the last one; else FEW_CHUNKS are.
 _SPARE = 200
+
+# Of a ranking that goes on outside, the chunks that are looked at first for each one wanted, and the growth.
+_FIRST_BATCH_FACTOR = 4
+_BATCH_GROWTH = 4
 
 Ranking = list[tuple[ChunkId, float]]
 """Chunks with their scores, best first."""
@@ -40,6 +44,23 @@ class WordTables(NarrowedPart, WordView):
         if len(found) == size and found[-1][1] == found[limit - 1][1]:
             found = self._best(terms, where, limit + FEW_CHUNKS, must)
         return self._where.first_by_place(VectorKind.TEXT, found, limit)
+
+    def _best_inside(self, part: Callable[[int, int], Ranking], where: Where, limit: int) -> Ranking:
+        """Walk down a ranking until enough of it is inside.
+
+        Args:
+            part: Returns a part of the ranking, by the places of its first chunk and of the one after it.
+            where: The chunks that may be found.
+            limit: The most of them.
+        """
+        keep = self._where.chunk_filter(where)
+        found: Ranking = []
+        start, stop = 0, _FIRST_BATCH_FACTOR * limit
+        while len(found) < limit and (batch := part(start, stop)):
+            inside = keep(chunk for chunk, _ in batch)
+            found += [each for each in batch if each[0] in inside]
+            start, stop = stop, stop + (stop - start) * _BATCH_GROWTH
+        return found[:limit]
 
     def frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
         counted = self._counted()

@@ -35,8 +35,6 @@ from mdvec.types.query import Where
 
 _MAX_REPEATS = 32_767  # of a term in a field: what two bytes hold, and far more than counts
 _BATCH = 5_000  # chunks that the server is asked of at once
-_FIRST_BATCH_FACTOR = 4
-_BATCH_GROWTH = 4
 
 # OFFSET 0 keeps the two together: each term is looked up in the index, however common it seems to be.
 _POSTINGS = """SELECT u.position, p.block, p.entries
@@ -148,7 +146,8 @@ class PostgresWords(WordTables):
         if few is not None:
             inside = np.fromiter(few[0], np.int64, len(few[0]))
             return best_first(*scored(weighed, self._mean_length(), inside), limit)
-        return self._best_inside(*scored(weighed, self._mean_length()), where, limit)
+        every = scored(weighed, self._mean_length())
+        return self._best_inside(lambda start, stop: best_first(*every, stop)[start:], where, limit)
 
     def holding(
         self, wanted: Sequence[Groups], where: Where, *, limit: int | None = None
@@ -180,20 +179,6 @@ class PostgresWords(WordTables):
             blocks.setdefault(term, []).append((block, entries))
         held = {term: unpacked(each) for term, each in blocks.items()}
         return [held_by(map(held.__getitem__, _matching(group, held))) for group in terms]
-
-    def _best_inside(
-        self, chunks: NDArray[np.int64], scores: NDArray[np.float64], where: Where, limit: int
-    ) -> Ranking:
-        """Walk down the ranking until enough of it is inside."""
-        found: Ranking = []
-        keep = self._where.chunk_filter(where)
-        at, size = 0, _FIRST_BATCH_FACTOR * limit
-        while at < len(chunks) and len(found) < limit:
-            batch = best_first(chunks, scores, at + size)[at:]
-            inside = keep(chunk for chunk, _ in batch)
-            found += [each for each in batch if each[0] in inside]
-            at, size = at + size, size * _BATCH_GROWTH
-        return found[:limit]
 
     @memorized
     def _mean_length(self) -> float:

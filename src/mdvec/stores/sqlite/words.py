@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Sequence
 from contextlib import closing
+from itertools import chain, islice
 
 from mdvec.stores.records import FIELD_WEIGHTS, Groups
 from mdvec.stores.sqlite.database import SqliteTables
@@ -34,9 +34,6 @@ _FREQUENCIES = "SELECT t.term, t.doc FROM json_each(?) j CROSS JOIN chunks_terms
 # The most parts of one statement.
 _MAX_UNITED = 100
 
-_FIRST_BATCH_FACTOR = 4
-_BATCH_GROWTH = 4
-
 
 class SqliteWords(WordTables):
     """Finds chunks by the words of all collections in one FTS5 table: idf is the same for every filter."""
@@ -56,7 +53,8 @@ class SqliteWords(WordTables):
         sql, arguments = _ranking(terms, must)
         if self._where.covers_everything(where) and not (where.hidden or where.hidden_chunks):
             return self.tables.rows(f"{sql} LIMIT ?", *arguments, limit)
-        return self._best_inside(sql, arguments, where, limit)
+        with closing(self.tables.connection.execute(sql, arguments)) as ranking:
+            return self._best_inside(lambda start, stop: [*islice(ranking, stop - start)], where, limit)
 
     def holding(
         self, wanted: Sequence[Groups], where: Where, *, limit: int | None = None
@@ -75,24 +73,9 @@ class SqliteWords(WordTables):
             matches = (" AND ".join(f"({_any_of(group, begun=True)})" for group in each) for each in part)
             arguments = [(match, *inside, -1 if limit is None else limit) for match in matches]
             sql = " UNION ALL ".join(every)
-            for at, chunk in self.tables.connection.execute(sql, [*itertools.chain(*arguments)]):
+            for at, chunk in self.tables.connection.execute(sql, [*chain(*arguments)]):
                 found[at].append(ChunkId(chunk))
         return found
-
-    def _best_inside(self, sql: str, arguments: tuple[str | float, ...], where: Where, limit: int) -> Ranking:
-        """Walk down the whole ranking until enough of it is inside."""
-        ranking, keep = self.tables.connection.execute(sql, arguments), self._where.chunk_filter(where)
-        found: Ranking = []
-        size = _FIRST_BATCH_FACTOR * limit
-        with closing(ranking):
-            while len(found) < limit:
-                batch = list(itertools.islice(ranking, size))
-                if not batch:
-                    break
-                inside = keep(row[0] for row in batch)
-                found += [(ChunkId(row[0]), row[1]) for row in batch if row[0] in inside]
-                size *= _BATCH_GROWTH
-        return found[:limit]
 
 
 def _ranking(
