@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from mdvec.errors import UsageError
 from mdvec.interfaces.times import parse_since, parse_until
@@ -156,43 +158,23 @@ class NoArguments(Struct, frozen=True):
 
 
 def search_query(request: SearchRequest, defaults: SearchSettings) -> SearchQuery:
-    """Return the query for the workspace.
+    """Return the query for the workspace: what a request leaves out is as configured.
 
     Raises:
         UsageError: If a time cannot be read.
     """
     now = datetime.now()  # noqa: DTZ005 - the offset of a local time depends on its date
     since, until = request.updated_since, request.updated_until
-    return SearchQuery(
-        text=request.query,
-        queries=request.queries,
-        mode=_first(request.mode, defaults.mode),
-        collections=request.collections,
-        filters=Filters(
-            tags=request.tags,
-            tag_match=request.tag_match,
-            alias_prefix=request.alias_prefix,
-            path=request.path,
-            properties=tuple(map(parse_condition, request.where)),
-            depths=request.depth,
-            updated_since_ns=parse_since(since, now=now) if since else None,
-            updated_until_ns=parse_until(until, now=now) if until else None,
-            linked_to=request.linked_to,
-            links=request.links,
-            include_superseded=request.include_superseded,
-            clean_only=request.clean_only,
-        ),
-        limit=_first(request.limit, defaults.k),
-        min_score=_first(request.min_score, defaults.min_score),
-        all_similar=request.all_similar,
-        sort=request.sort or SortBy.SCORE,
-        threshold=_first(request.threshold, defaults.threshold),
-        per_document=_first(request.per_document, defaults.per_document),
-        expand=_first(request.expand, defaults.expand),
-        expand_tokens=defaults.expand_tokens,
-        max_tokens=_first(request.max_tokens, defaults.max_tokens),
-        rerank=request.rerank,
+    asked = {name: value for name, value in asdict(request).items() if value is not None}
+    filters = Filters(
+        properties=tuple(map(parse_condition, request.where)),
+        depths=request.depth,
+        updated_since_ns=parse_since(since, now=now) if since else None,
+        updated_until_ns=parse_until(until, now=now) if until else None,
+        **_fields_of(Filters, asked),
     )
+    chosen = {**asdict(defaults), "limit": defaults.k, **asked}
+    return SearchQuery(text=request.query, filters=filters, **_fields_of(SearchQuery, chosen))
 
 
 def parse_condition(text: str) -> PropertyCondition:
@@ -231,5 +213,6 @@ def parse_lines(text: str) -> Lines:
     raise UsageError(msg, hint="Write 10:20, 10:, :20 or 10; lines count from 1.")
 
 
-def _first(value: Any, default: Any) -> Any:
-    return default if value is None else value
+def _fields_of(kind: type[Struct], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those values whose names are fields of a kind of struct."""
+    return {name: values[name] for name in kind.__struct_fields__ if name in values}
