@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import msgspec
+
 from mdvec.config.schema import PriceSettings
 from mdvec.types.collection import EmbeddingSpec
-from mdvec.types.model_report import Benchmark, ListedModel, Price
+from mdvec.types.model_report import ListedModel, Price
 
 
 @cache
@@ -44,25 +46,16 @@ def price_of(spec: EmbeddingSpec, settings: PriceSettings) -> Price | None:
 
 
 def _model(row: dict[str, Any], benchmarks: dict[str, dict[str, str]], as_of: str) -> ListedModel:
-    usd = row.get("usd_per_million_tokens")
-    provider, model = row["provider"], row["model"]
-    return ListedModel(
+    provider, usd = row["provider"], row.get("usd_per_million_tokens")
+    figures = row.get("figures", {})
+    described = {
+        **row,
         # The builtin provider has one model.
-        spec=str(EmbeddingSpec(provider, "" if provider == "builtin" else model)),
-        provider=provider,
-        model=model,
-        dimensions=tuple(row["dimensions"]),
-        languages=row["languages"],
-        size_mb=row.get("size_mb"),
-        price=None if usd is None else Price(usd, as_of),
-        offline=row.get("offline", False),
-        benchmarks=tuple(
-            Benchmark(benchmarks[name]["name"], value, benchmarks[name]["source"])
-            for name, value in row.get("figures", {}).items()
-        ),
-        licence=row.get("licence", ""),
-        good_for=row.get("good_for", ""),
-    )
+        "spec": str(EmbeddingSpec(provider, "" if provider == "builtin" else row["model"])),
+        "price": None if usd is None else Price(usd, as_of),
+        "benchmarks": [{**benchmarks[name], "value": value} for name, value in figures.items()],
+    }
+    return msgspec.convert(described, ListedModel)
 
 
 def suggestion(wanted: EmbeddingSpec) -> str:
