@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -17,13 +17,11 @@ from msgspec.structs import FieldInfo, fields
 from mdvec import registry
 from mdvec.config.paths import absolute_location
 from mdvec.config.schema import EXTENDED_SECTIONS, NO_SETTINGS, section_of
+from mdvec.config.syntax import ConfigFile, KeyPath
 from mdvec.errors import ConfigError, meant_or_known, sentences
 from mdvec.files import expanded
 from mdvec.settings import PLACE, PRIVATE, SettingsSection, settings_kind
 from mdvec.text.addresses import without_password
-
-if TYPE_CHECKING:
-    from mdvec.config.syntax import ConfigFile, KeyPath
 
 # Other names of sections and settings: those of token windows, of the options of the command line, and those
 # by which the configuration and presets call the same thing. One counts where its setting exists.

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from msgspec.structs import replace
 
 from mdvec import registry
+from mdvec.config.known_models import known_models, price_of
 from mdvec.config.schema import PriceSettings
 from mdvec.embedding.interface import Cluster
 from mdvec.errors import ConfigError, EmbeddingError, SourceError, UsageError, sentences
@@ -49,8 +50,6 @@ class Models:
 
     def known(self) -> list[ListedModel]:
         """Return the models that are known, and those that collections use besides."""
-        from mdvec.config.known_models import known_models
-
         users: dict[EmbeddingSpec, list[str]] = {}
         for each in self._collections.chosen((), include_disabled=True):
             users.setdefault(each.embedding or self._stages.models.configured, []).append(each.name)
@@ -82,7 +81,6 @@ class Models:
             ConfigError: If the collection or the configuration names a model that does not exist.
             ImportStoppedError: If the run is cancelled.
         """
-        from mdvec.config.known_models import price_of
         from mdvec.indexing.estimate import estimate_import
         from mdvec.indexing.plan import find_changes
 
@@ -251,8 +249,6 @@ class Models:
 
     def _listed(self, model: ListedModel, spec: EmbeddingSpec, names: list[str]) -> ListedModel:
         """Return a model with its price, why it cannot be used here, and the collections that use it."""
-        from mdvec.config.known_models import price_of
-
         problem = self._stages.models.problem_of(spec)
         return replace(
             model,

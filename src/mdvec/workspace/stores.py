@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from mdvec import registry, run
+from mdvec.config.schema import Config
 from mdvec.errors import ConfigError, NoIndexError, StoreError
 from mdvec.indexing.work import all_were_read
+from mdvec.stores.interface import Store, Team, View
 from mdvec.text.addresses import scheme_of
 from mdvec.text.quantity import quantity
+from mdvec.types.collection import Collection
 from mdvec.types.report import ImportMode
 from mdvec.types.store_report import MovedStore, PublishReport, RebuiltIndex, SpaceSize, StoreDescription
+from mdvec.workspace.collections import Collections
 from mdvec.workspace.database import open_database, open_store
-
-if TYPE_CHECKING:
-    from mdvec.config.schema import Config
-    from mdvec.stores.interface import Store, Team, View
-    from mdvec.types.collection import Collection
-    from mdvec.workspace.collections import Collections
-    from mdvec.workspace.stages import Stages
+from mdvec.workspace.stages import Stages
 
 _MOVE_WAIT_S = 5.0  # for an import to end
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -17,11 +16,9 @@ from mdvec.interfaces.cli.terminal import note_no_collections, warn, write, writ
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.printing import visible
 from mdvec.text.quantity import quantity
+from mdvec.types.collection import ChunkingSpec, SearchDefaults
 from mdvec.types.folder_context import shown_contexts
-
-if TYPE_CHECKING:
-    from mdvec.types.collection import ChunkingSpec, SearchDefaults
-    from mdvec.types.report import CollectionStatus, DiskCheck, Finding, WorkspaceStatus
+from mdvec.types.report import CollectionStatus, DiskCheck, Finding, Severity, WorkspaceStatus
 
 
 @command()
@@ -50,8 +47,6 @@ def status(session: Session, name: str | None, check: bool, exit_code: bool) -> 
 @format_option("table", "json")
 def doctor(session: Session) -> int:
     """Look for problems; exit with 1 if there are any."""
-    from mdvec.types.report import Severity
-
     with session.open() as (workspace, _):
         findings = workspace.doctor()
     text = "".join(f"{line}\n" for finding in findings for line in _finding_lines(finding))
