@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import Any
@@ -183,21 +182,17 @@ def _checked(raw: bytes, kind: str) -> dict[str, object]:
     if raw.startswith(_OLE):
         msg = "is encrypted, or of an old version of Office; save it anew without a password"
         raise NotConvertedError(msg)
-    from mdvec.documents.converters.web import refuse_entities
+    from mdvec.documents.converters.web import refuse_entities, unpacked
 
-    try:
-        with zipfile.ZipFile(BytesIO(raw)) as archive:
-            if sum(each.file_size for each in archive.infolist()) > _MAX_UNPACKED_BYTES:
-                msg = f"unpacks to more than {_MAX_UNPACKED_BYTES // 1_000_000} MB"
-                raise NotConvertedError(msg)
-            for part in archive.infolist():
-                if part.filename.endswith(_XML_SUFFIXES):
-                    with archive.open(part) as opened:
-                        refuse_entities(opened.read(_PROLOGUE_BYTES))
-            return _metadata(archive) if _CORE in archive.namelist() else {}
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
-        msg = f"is not {kind}, or damaged"
-        raise NotConvertedError(msg) from error
+    with unpacked(raw, kind) as archive:
+        if sum(each.file_size for each in archive.infolist()) > _MAX_UNPACKED_BYTES:
+            msg = f"unpacks to more than {_MAX_UNPACKED_BYTES // 1_000_000} MB"
+            raise NotConvertedError(msg)
+        for part in archive.infolist():
+            if part.filename.endswith(_XML_SUFFIXES):
+                with archive.open(part) as opened:
+                    refuse_entities(opened.read(_PROLOGUE_BYTES))
+        return _metadata(archive) if _CORE in archive.namelist() else {}
 
 
 def _metadata(archive: zipfile.ZipFile) -> dict[str, object]:

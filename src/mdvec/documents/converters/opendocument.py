@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-import zipfile
-import zlib
 from collections.abc import Iterable
 from html import escape
-from io import BytesIO
 from xml.etree import ElementTree
 
 from bs4 import BeautifulSoup
 
 from mdvec.documents.converters import NotConvertedError, frontmatter, place_mark, plain
-from mdvec.documents.converters.web import markdown_of, xml_of
+from mdvec.documents.converters.web import markdown_of, unpacked, xml_of
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
 _OFFICE, _TEXT, _TABLE, _DRAW, _META = (
@@ -45,23 +42,12 @@ def convert_opendocument(raw: bytes) -> str:
     Raises:
         NotConvertedError: If it is neither, or encrypted.
     """
-    try:
-        with zipfile.ZipFile(BytesIO(raw)) as archive:
-            if b"encryption-data" in archive.read(_MANIFEST):
-                msg = "is encrypted; save it anew without a password"
-                raise NotConvertedError(msg)
-            body = xml_of(archive, "content.xml").find(f"{_OFFICE}body")
-            said = xml_of(archive, "meta.xml") if "meta.xml" in archive.namelist() else None
-    except (
-        zipfile.BadZipFile,
-        KeyError,
-        RuntimeError,
-        EOFError,
-        zlib.error,
-        ElementTree.ParseError,
-    ) as error:
-        msg = "is no OpenDocument file, or damaged"
-        raise NotConvertedError(msg) from error
+    with unpacked(raw, "an OpenDocument file") as archive:
+        if b"encryption-data" in archive.read(_MANIFEST):
+            msg = "is encrypted; save it anew without a password"
+            raise NotConvertedError(msg)
+        body = xml_of(archive, "content.xml").find(f"{_OFFICE}body")
+        said = xml_of(archive, "meta.xml") if "meta.xml" in archive.namelist() else None
     slides = [] if body is None else [*body.iter(f"{_DRAW}page")]
     parts = [_slide(number, slide) for number, slide in enumerate(slides, 1)]
     if body is not None and not slides:

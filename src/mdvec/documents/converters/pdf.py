@@ -282,17 +282,12 @@ def _rules(page: Any, turn: _Turn) -> Iterator[Rule]:
             return
         for end in ends:
             (x_from, y_from), (x_to, y_to) = turn.place(*end[:2]), turn.place(*end[2:])
-            across, up = abs(x_to - x_from), abs(y_to - y_from)
-            if min(across, up) >= _THIN or max(across, up) <= _THIN:
-                continue
-            if across > up:
-                yield Rule(
-                    is_level=True, at=(y_from + y_to) / 2, start=min(x_from, x_to), end=max(x_from, x_to)
-                )
-            else:
-                yield Rule(
-                    is_level=False, at=(x_from + x_to) / 2, start=min(y_from, y_to), end=max(y_from, y_to)
-                )
+            is_level = abs(x_to - x_from) > abs(y_to - y_from)
+            xs, ys = (x_from, x_to), (y_from, y_to)
+            along, across = (xs, ys) if is_level else (ys, xs)
+            first, last = sorted(along)
+            if abs(across[1] - across[0]) < _THIN < last - first:
+                yield Rule(is_level=is_level, at=sum(across) / 2, start=first, end=last)
 
 
 def _segments(path: Any) -> Iterator[tuple[float, float, float, float]]:

@@ -8,8 +8,9 @@ import html
 import posixpath
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -45,6 +46,12 @@ _MARKED = re.compile(rf"{_MARK}(.*?){_MARK}\n?")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _MAX_MEMBER_BYTES = 20_000_000
 _ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
+
+# What reading an archive raises that is none, is damaged or encrypted, or lacks a part.
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, ElementTree.ParseError),
+    *(EOFError, RuntimeError, KeyError, AttributeError),
+)
 
 _CONTAINER = "META-INF/container.xml"
 _NAMES = {
@@ -172,15 +179,11 @@ def convert_epub(raw: bytes) -> str:
     Raises:
         NotConvertedError: If it is no book, or protected.
     """
-    try:
-        with zipfile.ZipFile(BytesIO(raw)) as book:
-            if "META-INF/encryption.xml" in book.namelist() and "META-INF/rights.xml" in book.namelist():
-                msg = "is protected against copying (DRM)"
-                raise NotConvertedError(msg)
-            return "\n".join(_book(book))
-    except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, AttributeError) as error:
-        msg = "is no EPUB file, or damaged"
-        raise NotConvertedError(msg) from error
+    with unpacked(raw, "an EPUB file") as book:
+        if {"META-INF/encryption.xml", "META-INF/rights.xml"} <= {*book.namelist()}:
+            msg = "is protected against copying (DRM)"
+            raise NotConvertedError(msg)
+        return "\n".join(_book(book))
 
 
 def _book(book: zipfile.ZipFile) -> Iterator[str]:
@@ -200,6 +203,25 @@ def _book(book: zipfile.ZipFile) -> Iterator[str]:
         text = markdown_of(_parsed(member(book, path))) if path in held else ""
         if text.strip():
             yield f"{place_mark(f'part {number}')}\n{text}"
+
+
+@contextmanager
+def unpacked(raw: bytes, kind: str) -> Iterator[zipfile.ZipFile]:
+    """Open an archive, and have its damage reported.
+
+    Args:
+        raw: Its bytes.
+        kind: What it should be, for the message.
+
+    Raises:
+        NotConvertedError: If it is no archive, or lacks what is looked for in it.
+    """
+    try:
+        with zipfile.ZipFile(BytesIO(raw)) as archive:
+            yield archive
+    except _DAMAGE as error:
+        msg = f"is not {kind}, or damaged"
+        raise NotConvertedError(msg) from error
 
 
 def xml_of(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
