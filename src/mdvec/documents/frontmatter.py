@@ -328,16 +328,12 @@ def _refuse_bombs(source: str) -> None:
         return  # too few mappings and lists for a bomb
     depth = aliases = 0
     for event in yaml.parse(source, Loader=_SafeLoader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > _MAX_DEPTH:
-                _refuse(f"values nested deeper than {_MAX_DEPTH} levels")
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        elif isinstance(event, yaml.AliasEvent):
-            aliases += 1
-            if aliases > _MAX_ALIASES:
-                _refuse(f"more than {_MAX_ALIASES} aliases")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        aliases += isinstance(event, yaml.AliasEvent)
+        if depth > _MAX_DEPTH:
+            _refuse(f"values nested deeper than {_MAX_DEPTH} levels")
+        if aliases > _MAX_ALIASES:
+            _refuse(f"more than {_MAX_ALIASES} aliases")
 
 
 def _duplicate_keys(node: yaml.MappingNode) -> tuple[str, ...]:
