@@ -22,31 +22,8 @@ from mdvec.text.folding import fold_characters, fold_name
 from mdvec.text.hashing import text_hash
 from mdvec.text.links import file_key, link_key
 from mdvec.text.properties import flat_properties
-from mdvec.types.collection import (
-    Boilerplate,
-    ChunkingSpec,
-    Collection,
-    EmbeddingSpec,
-    SearchDefaults,
-    SourceSpec,
-)
-from mdvec.types.folder_context import FolderContext
+from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
-
-# The fields of a collection that share a column, because no query looks for it.
-SETTINGS: Final[Mapping[str, Any]] = {
-    "preset": str,
-    "embedding": EmbeddingSpec | None,
-    "next_embedding": EmbeddingSpec | None,
-    "search": SearchDefaults,
-    "folder_contexts": tuple[FolderContext, ...],
-    "boilerplate": Boilerplate,
-    "revision": str,
-    "checked_up_to": str,
-    "created_ms": int | None,
-    "updated_ms": int | None,
-    "app_version": str,
-}
 
 Row = tuple[Any, ...]
 
@@ -63,6 +40,9 @@ class LabelKind(StrEnum):
 COLLECTION: Final = ("name", "description", "source", "chunking", "enabled", "last_indexed_ms", "settings")
 """The columns of :func:`collection_row`."""
 
+# The other fields of a collection share the last one, because no query looks for them.
+_SETTINGS: Final = tuple(name for name in Collection.__struct_fields__ if name not in (*COLLECTION, "id"))
+
 
 def collection_row(collection: Collection) -> Row:
     """Return the row of a collection, without its id."""
@@ -73,25 +53,25 @@ def collection_row(collection: Collection) -> Row:
         _escaped_json(collection.chunking),
         collection.enabled,
         collection.last_indexed_ms,
-        _escaped_json({name: getattr(collection, name) for name in SETTINGS}),
+        _escaped_json({name: getattr(collection, name) for name in _SETTINGS}),
     )
 
 
 def collection_of(row: Row) -> Collection:
     """Return the collection of an id and the columns of ``COLLECTION``."""
     row_id, name, description, source, chunking, enabled, last_indexed_ms, settings = row
-    written = json.loads(settings)
-    return Collection(
-        id=CollectionId(row_id),
-        name=name,
-        description=description,
-        source=msgspec.convert(json.loads(source), SourceSpec),
-        chunking=msgspec.convert(json.loads(chunking), ChunkingSpec),
-        enabled=bool(enabled),
+    stored = {
+        **json.loads(settings),
+        "id": row_id,
+        "name": name,
+        "description": description,
+        "source": json.loads(source),
+        "chunking": json.loads(chunking),
+        "enabled": bool(enabled),
         # Damage can leave a year that no calendar has: then the next import writes it anew.
-        last_indexed_ms=last_indexed_ms if 0 <= (last_indexed_ms or 0) < _LAST_MS else None,
-        **{name: msgspec.convert(written[name], kind) for name, kind in SETTINGS.items() if name in written},
-    )
+        "last_indexed_ms": last_indexed_ms if 0 <= (last_indexed_ms or 0) < _LAST_MS else None,
+    }
+    return msgspec.convert(stored, Collection)
 
 
 def _escaped_json(value: object) -> str:
