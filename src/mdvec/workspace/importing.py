@@ -71,8 +71,7 @@ def import_into(
         next_model = stages.next_model(collection)
         resuming = options.embed and next_model is not None and next_model.embedder is not None
         pinned = pinned_model(collection, model, embed=options.embed)
-        with store.read() as view:
-            was_pending = model.counts(collection, view).pending_chunks
+        was_pending = model.pending(collection, store)
         report = run_import(
             Work(replace(collection, chunking=chunking, embedding=pinned), store, claim),
             replace(options, embed=options.embed and not (resuming and was_pending)),
@@ -82,8 +81,7 @@ def import_into(
             processes=stages.processes(chunking, cutter, options.processes),
         )
         if model.embedder is None:  # what it embedded before is not pending
-            with store.read() as view:
-                report = replace(report, pending_chunks=model.counts(collection, view).pending_chunks)
+            report = replace(report, pending_chunks=model.pending(collection, store))
         warnings = stages.size_warnings(chunking, cutter) if collection.source.kind != PUSH else ()
         if resuming and report.failure is None:
             collection = collections.named(name)
@@ -92,8 +90,7 @@ def import_into(
             except EmbeddingError as error:
                 report = replace(report, failure=error)
                 if (left := stages.next_model(collection)) is not None:
-                    with store.read() as view:
-                        report = replace(report, pending_chunks=left.counts(collection, view).pending_chunks)
+                    report = replace(report, pending_chunks=left.pending(collection, store))
     started = time.perf_counter()
     warnings += update_vector_index(store)
     report = replace(report, elapsed_ms=report.elapsed_ms + (time.perf_counter() - started) * 1000)

@@ -394,13 +394,11 @@ def resume_change(work: Work, report: ImportReport, stages: Stages) -> ImportRep
     if not switched:
         warning = f"the change to {next_model.spec} was cancelled"
         return replace(report, warnings=(*report.warnings, warning))
-    with work.store.read() as view:
-        pending = next_model.counts(collection, view).pending_chunks
     return replace(
         report,
         embedded_chunks=report.embedded_chunks + embedded.texts,
         embedded_names=report.embedded_names + embedded.names,
-        pending_chunks=pending,
+        pending_chunks=next_model.pending(collection, work.store),
         new_model=str(next_model.spec),
         elapsed_ms=report.elapsed_ms + (time.perf_counter() - started) * 1000,
     )

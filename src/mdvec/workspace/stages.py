@@ -32,7 +32,7 @@ from mdvec.machine import available_cores
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.settings import as_arguments, set_only, settings_kind
 from mdvec.sources.interface import Source, SourceFactory
-from mdvec.stores.interface import View
+from mdvec.stores.interface import Store, View
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
@@ -142,6 +142,11 @@ class Model(Struct, frozen=True):
     def counts(self, collection: Collection, view: View) -> CollectionCounts:
         """Count what a collection holds; chunks are pending that a search by this model misses."""
         return view.collections.counts(collection.id, self.space_id(collection, view))
+
+    def pending(self, collection: Collection, store: Store) -> int:
+        """Count the pending chunks, likewise."""
+        with store.read() as view:
+            return self.counts(collection, view).pending_chunks
 
 
 class ModelPool:
