@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.common_options import CommandGroup, Number, WholeNumber, format_option
+from mdvec.interfaces.cli.common_options import CommandGroup, Number, Option, WholeNumber, format_option
 from mdvec.interfaces.cli.filters import collection_names, name_option, presets
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, note_no_collections, write, write_table
@@ -26,6 +26,10 @@ _name_option = name_option(required=True)
 _chunker_option = click.option("--chunker", metavar="NAME", help="How documents are split, such as sections.")
 
 
+def _globs_option(name: str, text: str) -> Option:
+    return click.option(name, multiple=True, metavar="GLOB", help=text)
+
+
 @click.command(cls=CommandGroup)
 def tool() -> None:
     """Manage the collections that can be searched."""
@@ -37,8 +41,8 @@ def tool() -> None:
 @click.option(
     "-s", "--source", "location", required=True, metavar="SOURCE", help=f"Its documents: {_SOURCES}."
 )
-@click.option("--include", multiple=True, metavar="GLOB", help="Index only these files; may be repeated.")
-@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave these files out; may be repeated.")
+@_globs_option("--include", "Index only these files; may be repeated.")
+@_globs_option("--exclude", "Leave these files out; may be repeated.")
 @click.option(
     "--preset",
     metavar="NAME",
@@ -73,18 +77,8 @@ def add(
 @_name_option
 @click.option("-d", "--description", help="Its new description.")
 @click.option("-s", "--source", "location", metavar="SOURCE", help=f"Its documents: {_SOURCES}.")
-@click.option(
-    "--include",
-    multiple=True,
-    metavar="GLOB",
-    help="Replace the globs of files to index; '' for all.  May be repeated.",
-)
-@click.option(
-    "--exclude",
-    multiple=True,
-    metavar="GLOB",
-    help="Replace the globs of files to leave out; '' for none.  May be repeated.",
-)
+@_globs_option("--include", "Replace the globs of files to index; '' for all.  May be repeated.")
+@_globs_option("--exclude", "Replace the globs of files to leave out; '' for none.  May be repeated.")
 @_chunker_option
 @click.option(
     "--threshold",
