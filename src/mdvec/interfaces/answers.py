@@ -21,7 +21,7 @@ from mdvec.types.fields import DIGITS, DOOR, HIDDEN, TIME, Door, doc
 from mdvec.types.folder_context import FolderContext, shown_contexts
 from mdvec.types.hit import SCORE_DIGITS
 from mdvec.types.links import Backlink, NearDocument, OutgoingLink
-from mdvec.types.outline import OutlineSection
+from mdvec.types.outline import Outline
 from mdvec.types.report import ChangeProgress, FileStatus, ImportReport, ListedDocument, Passage, TagCount
 from mdvec.types.store_report import PublishedVersion
 
@@ -60,13 +60,9 @@ class RelatedDocument(Struct, frozen=True):
     score: Annotated[float, doc("0 to 1", digits=SCORE_DIGITS)]
 
 
-class Map(Struct, frozen=True):
+class Map(Outline, frozen=True):
     """The sections and the surroundings of a document."""
 
-    collection: str
-    path: str
-    title: str
-    sections: tuple[OutlineSection, ...]
     links: tuple[OutgoingLink, ...]
     backlinks: tuple[Backlink, ...]
     near: tuple[NearDocument, ...]
