@@ -274,8 +274,8 @@ class Cutter:
             return place
         for places in (
             self._matches(_BLANK_LINE, window),
-            self._inner_ends(window, lines_in=BlockKind.OTHER),
-            self._sentences(window),
+            self._sentence_ends(window, lines_in=BlockKind.OTHER),
+            self._sentence_ends(window),
             self._matches(_LINE_END, window),
             self._matches(_SPACE, window),
             *(self._matches(pattern, window, in_fences=True) for pattern in (_BLANK_LINE, _LINE_END, _SPACE)),
@@ -318,11 +318,8 @@ class Cutter:
             if index == 0 or self._blocks[index - 1].kind is not BlockKind.HEADING:
                 yield self._block_starts[index]
 
-    def _sentences(self, window: _Window) -> Iterator[int]:
-        return self._inner_ends(window, lines_in=None)
-
-    def _inner_ends(self, window: _Window, *, lines_in: BlockKind | None) -> Iterator[int]:
-        """Yield the ends of lines in blocks of a kind, and the ends of sentences in the others."""
+    def _sentence_ends(self, window: _Window, *, lines_in: BlockKind | None = None) -> Iterator[int]:
+        """Yield the ends of sentences; in blocks of a kind, those of lines instead."""
         first = max(0, bisect.bisect_right(self._block_starts, window.low) - 1)
         for index in range(first, bisect.bisect_right(self._block_starts, window.high)):
             block = self._blocks[index]
@@ -364,7 +361,7 @@ class Cutter:
             return fresh
         earliest = self._ruler.back(fresh, self._overlap_tokens, limit=begin + 1)
         window = _Window(earliest, earliest, fresh)
-        starts = (trimmed_start(self._text, end, fresh) for end in self._sentences(window))
+        starts = (trimmed_start(self._text, end, fresh) for end in self._sentence_ends(window))
         words = (trimmed_start(self._text, end, fresh) for end in self._matches(_SPACE, window))
         anywhere = iter(range(earliest, min(fresh, earliest + _MAX_CLUSTER)))
         for place in (*self._block_bounds(window), *starts, *words, *anywhere):

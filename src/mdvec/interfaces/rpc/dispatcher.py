@@ -186,11 +186,10 @@ class RpcClient:
             message = f"{MAX_IN_FLIGHT:,} requests are in progress"
             respond(_failed(number, BUSY, message, hint="Wait for some responses first.", retry=True))
         else:
-            self._start(method, request, respond)
+            self._start(method, request, number, respond)
 
-    def _start(self, method: Method, request: _Request, respond: Send) -> None:
+    def _start(self, method: Method, request: _Request, number: Id, respond: Send) -> None:
         """Call a method in another thread; its run can be cancelled if the request has an id."""
-        number = None if request.id is UNSET else request.id
         reports = self._notifies and method.is_long and request.id is not UNSET
         run = Run(self._progress_of(number) if reports else None)
         with self._changed:
