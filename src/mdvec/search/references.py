@@ -201,7 +201,7 @@ def _called(path: str, place: Collection, view: View) -> list[StoredDocument]:
     where = Where((place.id,))
     ids = view.documents.called([fold_name(path)], where) if path else []
     listed = view.documents.newest(replace(where, only=frozenset(ids)), limit=len(ids)) if ids else []
-    documents = (view.documents.find(place.id, each.path) for each in listed)
+    documents = (view.documents.find(place.id, path) for path in sorted(each.path for each in listed))
     return [each for each in documents if each is not None]
 
 

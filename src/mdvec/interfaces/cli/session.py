@@ -173,7 +173,7 @@ class Session:
         """Return a hint in which commands work on the same index, as those of :meth:`command` do."""
         options = self.command().removeprefix("mdvec").removesuffix(" --verbose")
         if self.docs_dir is not None:
-            from mdvec.workspace.database import DOCS_COLLECTION
+            from mdvec.workspace import DOCS_COLLECTION
 
             text = text.replace(" -n NAME", f" -n {DOCS_COLLECTION}")
 
