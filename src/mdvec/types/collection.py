@@ -11,6 +11,9 @@ from mdvec.types.folder_context import FolderContext
 from mdvec.types.ids import CollectionId
 
 DEFAULT_SOURCE = "folder"
+
+DOCS_COLLECTION = "docs"
+"""Name of the one collection of a folder that is used without registering it."""
 """The source of a location that names no other."""
 
 RESERVED_NAMES = frozenset(

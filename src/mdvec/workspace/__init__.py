@@ -15,7 +15,7 @@ from mdvec.config.paths import database_place
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import SourceMissingError
-from mdvec.workspace.database import DOCS_COLLECTION, DatabasePlace, FolderChoice, folder_with_index
+from mdvec.workspace.database import DatabasePlace, FolderChoice, folder_with_index
 from mdvec.workspace.importing import BackgroundImport
 from mdvec.workspace.pages import Facets
 from mdvec.workspace.workspace import Workspace, workspace_at
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mdvec.workspace.serving import use_processes as use_processes
 
 __all__ = [
-    "DOCS_COLLECTION",
     "BackgroundImport",
     "Facets",
     "FolderChoice",

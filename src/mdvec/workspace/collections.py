@@ -27,6 +27,7 @@ from mdvec.stores.pool import closed_on_error
 from mdvec.text.folding import nfc, spelled
 from mdvec.types.collection import (
     DEFAULT_SOURCE,
+    DOCS_COLLECTION,
     ChunkingSpec,
     Collection,
     EmbeddingSpec,
@@ -39,7 +40,6 @@ from mdvec.types.ids import CollectionId
 from mdvec.types.report import ImportMode
 from mdvec.types.store_report import PublishedVersion
 from mdvec.workspace.database import (
-    DOCS_COLLECTION,
     DatabasePlace,
     hide_from_git,
     no_index,

@@ -30,16 +30,20 @@ from mdvec.stores.interface import Store, View
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.text.addresses import without_password
 from mdvec.text.folding import spelled
-from mdvec.types.collection import DEFAULT_SOURCE, ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
+from mdvec.types.collection import (
+    DEFAULT_SOURCE,
+    DOCS_COLLECTION,
+    ChunkingSpec,
+    Collection,
+    EmbeddingSpec,
+    SourceSpec,
+)
 from mdvec.types.ids import CollectionId
 from mdvec.types.report import ImportMode
 from mdvec.workspace.stages import Stages
 
 if TYPE_CHECKING:
     from mdvec.config.presets import Preset
-
-DOCS_COLLECTION = "docs"
-"""Name of the one collection of a folder that is used without registering it."""
 
 _KNOWN = "known"
 _MARK_BITS = 63  # what SQLite's integers hold without a sign

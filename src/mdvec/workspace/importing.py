@@ -23,12 +23,11 @@ from mdvec.errors import (
 )
 from mdvec.indexing.work import Work
 from mdvec.sources.interface import Source, WatchedSource
-from mdvec.types.collection import Collection
+from mdvec.types.collection import DOCS_COLLECTION, Collection
 from mdvec.types.ids import CollectionId
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions, ImportReport
 from mdvec.workspace.collections import PUSH, Collections
-from mdvec.workspace.database import DOCS_COLLECTION
 from mdvec.workspace.models import chunking_of, model_warnings, pinned_model, resume_change
 from mdvec.workspace.stages import Stages
 

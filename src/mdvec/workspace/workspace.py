@@ -23,7 +23,7 @@ from mdvec.search.hits import is_stale
 from mdvec.search.search import Search, recorded_search, search
 from mdvec.settings import set_only
 from mdvec.stores.records import StoredChunk
-from mdvec.types.collection import Collection, SearchDefaults
+from mdvec.types.collection import DOCS_COLLECTION, Collection, SearchDefaults
 from mdvec.types.document import Lines
 from mdvec.types.hit import SearchResult
 from mdvec.types.links import DocumentLinks
@@ -40,7 +40,7 @@ from mdvec.types.report import (
 )
 from mdvec.workspace import reading
 from mdvec.workspace.collections import CollectionChanges, Collections, Folders, Registration
-from mdvec.workspace.database import DOCS_COLLECTION, DatabasePlace
+from mdvec.workspace.database import DatabasePlace
 from mdvec.workspace.importing import FirstIndex, Freshness, import_into, no_longer_updated
 from mdvec.workspace.models import Models, configured_otherwise
 from mdvec.workspace.pages import Browse, Pages
