@@ -16,7 +16,6 @@ from mdvec.interfaces.cli.progress import shown_progress
 from mdvec.interfaces.cli.terminal import ask, note, print_step, warn, write, write_documents, write_json
 from mdvec.run import Run
 from mdvec.text.addresses import without_password
-from mdvec.types.collection import DOCS_COLLECTION
 
 if TYPE_CHECKING:  # the engine is loaded when a command needs it
     from mdvec.config import Config, LoadedConfig
@@ -174,6 +173,8 @@ class Session:
         """Return a hint in which commands work on the same index, as those of :meth:`command` do."""
         options = self.command().removeprefix("mdvec").removesuffix(" --verbose")
         if self.docs_dir is not None:
+            from mdvec.types.collection import DOCS_COLLECTION
+
             text = text.replace(" -n NAME", f" -n {DOCS_COLLECTION}")
 
         def placed(found: re.Match[str]) -> str:
