@@ -30,7 +30,7 @@ from mdvec.text.scripts import (
 STEMMER_VERSION: str = Stemmer.version()
 """The version of the stemmer; another one may give other stems."""
 
-TERMS_VERSION = f"13-{STEMMER_VERSION}"
+TERMS_VERSION = f"14-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that outdated indexes are recognised."""
 
 MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
@@ -76,7 +76,8 @@ _POINT = re.compile(r"\.(?:(?<=[A-Z]\.)|(?<=[A-Z][a-z]\.))[A-Z]|,(?<=\d,)\d{3}")
 _PARTED = rf"([{HAN}{KATAKANA}])(?:・|\n[ \t\u3000>]*)(?=([{HAN}{KATAKANA}]))"
 
 # A code or a long number in groups, such as SE4 1QJ and +44 (0)20 7946 0456; longer rows are data.
-_DIVIDED = rf"(?<!{_BOUND})(?<![.,/-])\+?\(?[A-Z\d]+\)?(?:[ ./-]{{0,2}}[ ./()-][A-Z\d]+\)?)*+(?!{_BOUND})"
+_CODE_GROUP = rf"[A-Z\d]+(?!{_BOUND})"
+_DIVIDED = rf"(?<!{_BOUND})(?<![.,/-])\+?\(?{_CODE_GROUP}(?:(?:\) ?| ?\(| - |[ ./-]){_CODE_GROUP})*+"
 _DIVIDED_SIGN = re.compile(r"\d[ ./()-]{1,3}[A-Z\d]|[A-Z][ ./()-]{1,3}\d|\b0\d{8}")
 _GROUP = re.compile(r"[A-Z\d]+")
 _MOST_GROUPS = 6
