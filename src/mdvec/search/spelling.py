@@ -106,7 +106,12 @@ def check_spelling(
             for word in words
             if normalise(word) in whole
         }
-        every = [*terms.values(), *chain(*others.values())]
+        pairs = {"".join(pair): pair[0] + pair[1][1:] for text in texts for pair in _PAIR.findall(text)}
+        every = [
+            *terms.values(),
+            *chain(*others.values()),
+            [written_term(normalise(each)) for each in pairs.values()],
+        ]
         frequencies = view.words.frequencies([term for each in every for term in each])
         if not frequencies.chunks:
             return Spelling()
@@ -121,7 +126,11 @@ def check_spelling(
         unknown = [word for word in (*words, *japanese) if word not in held]
         # In another language each word would be mistyped.
         is_foreign = not held and len(words) + len(japanese) > 1
-        corrections = _joined(texts, unknown, view) if unknown else {}
+        corrections = {
+            typed: whole
+            for typed, whole in pairs.items()
+            if written_term(normalise(whole)) in known and not {*typed.split()}.isdisjoint(unknown)
+        }
         unknown = [word for word in unknown if not any(word in typed.split() for typed in corrections)]
         if unknown and not is_foreign:
             mistyped = [each for each in _mendable(texts, unknown) if not (others[each] or is_word(each))]
@@ -183,19 +192,6 @@ def _holds_japanese(word: str, terms: Iterable[str], frequencies: DocumentFreque
     """Return True if the bigrams of a word occur: all of them, or any for a word of kanji alone."""
     known = [term in frequencies.of_term for term in terms]
     return any(known) if compiled(_HAN_WORD).fullmatch(word) else all(known)
-
-
-def _joined(texts: Iterable[str], unknown: Sequence[str], view: View) -> dict[str, str]:
-    """Return the words that texts have instead of two in a query, of which one at least is unknown."""
-    pairs = {
-        first + rest: first + rest.strip()
-        for text in texts
-        for first, rest in _PAIR.findall(text)
-        if first in unknown or rest.strip() in unknown
-    }
-    terms = {typed: written_term(normalise(whole)) for typed, whole in pairs.items()}
-    known = view.words.frequencies([*terms.values()]).of_term if terms else {}
-    return {typed: pairs[typed] for typed, term in terms.items() if term in known}
 
 
 def _parted(words: Sequence[str], inside: Where, view: View) -> dict[str, str]:

@@ -144,7 +144,14 @@ def outlined(outline: Outline, links: DocumentLinks, related: Sequence[SearchHit
 
 
 def _names_of(hit: SearchHit) -> str:
-    lists = (hit.heading_path, hit.supersedes, hit.superseded_by, hit.folder_contexts, hit.tags)
+    lists = (
+        hit.heading_path,
+        hit.supersedes,
+        hit.superseded_by,
+        hit.folder_contexts,
+        hit.tags,
+        hit.properties,
+    )
     return "\n".join((hit.collection, hit.path, hit.title, *(name for names in lists for name in names)))
 
 

@@ -71,6 +71,7 @@ _NAMES = {
     "fragment",
     "heading",
     "heading_path",
+    "properties",
     "tag",
     "tags",
     "target",
