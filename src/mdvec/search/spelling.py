@@ -107,11 +107,8 @@ def check_spelling(
             if normalise(word) in whole
         }
         pairs = {"".join(pair): pair[0] + pair[1][1:] for text in texts for pair in _PAIR.findall(text)}
-        every = [
-            *terms.values(),
-            *chain(*others.values()),
-            [written_term(normalise(each)) for each in pairs.values()],
-        ]
+        joined = [written_term(normalise(each)) for each in pairs.values()]
+        every = [*terms.values(), *chain(*others.values()), joined]
         frequencies = view.words.frequencies([term for each in every for term in each])
         if not frequencies.chunks:
             return Spelling()
