@@ -12,7 +12,7 @@ from msgspec import Struct
 from mdvec.interfaces.printing import Span, line_end, printable, without_gaps, wrap
 from mdvec.text.cells import cell_width, char_width
 from mdvec.text.dates import DAY_LINE
-from mdvec.text.links import CONVERTERS, MARKDOWN_SUFFIXES
+from mdvec.text.links import is_markdown
 from mdvec.types.hit import SearchHit
 
 # The best start is searched in the one part of this many characters that has most words of the query:
@@ -94,7 +94,7 @@ class _Pieces:
 
 def excerpt_of(query: str, hit: SearchHit, *, width: int, lines: int) -> list[list[Segment]]:
     """Return the lines of a hit to show below its heading; see :func:`best_passage`."""
-    suffix = hit.path[hit.path.rfind(".") :].lower()
+    file = hit.path.rpartition("/")[2]
     return best_passage(
         query,
         hit.chunk_text,
@@ -103,7 +103,7 @@ def excerpt_of(query: str, hit: SearchHit, *, width: int, lines: int) -> list[li
         name=f"{hit.title} {hit.path}",
         heading=hit.heading,
         around=hit.text,
-        is_plain=suffix not in MARKDOWN_SUFFIXES and suffix not in CONVERTERS,
+        is_plain="." in file and not is_markdown(file) and not file.endswith(".canvas"),
     )
 
 

@@ -349,10 +349,9 @@ def _of_date(
             inside = replace(where, filters=replace(where.filters, path=glob))
             documents.update(dict.fromkeys(view.documents.titles(inside)))
     named = view.chunks.places_in([*documents], where, _MAX_HOLDERS)
-    groups = [tuple(chain.from_iterable(map(word_terms, words))) for words in date.words]
-    [ids] = view.words.holding([groups], where, limit=_MAX_HOLDERS)
-    known = {each.id for each in chunks}
-    others = [*view.chunks.get([each for each in ids if each not in known]).values()]
+    wanted = [[tuple(chain.from_iterable(map(word_terms, each))) for each in day] for day in date.words]
+    held = {*chain(*view.words.holding(wanted, where, limit=_MAX_HOLDERS))}
+    others = [*view.chunks.get(sorted(held.difference(each.id for each in chunks))).values()]
     fronts |= {each.id: front for each, front in _properties(others, view)}
     naming = (each for each in (*chunks, *others) if date.is_in(fronts.get(each.id, "") + each.text))
     return [*named, *(each for each in naming if each.document_id not in documents)]

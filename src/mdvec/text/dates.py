@@ -79,8 +79,8 @@ class Date(Struct, frozen=True):
         return (*self._globs(), *(self.other.globs if self.other else ()))
 
     @property
-    def words(self) -> list[list[str]]:
-        """Words of which a text that names it has one of each list, whatever its notation."""
+    def words(self) -> list[list[list[str]]]:
+        """For each day that it may be, words of which a text that names it has one of each list."""
         name = _MONTHS[self.month - 1]
         groups = [[str(self.month), f"{self.month:02}", name, name[:3], name[:4]]]
         if self.day:
@@ -89,7 +89,7 @@ class Date(Struct, frozen=True):
         if self.year:
             of_eras = (str(self.year - before) for before in ERAS.values() if self.year > before)
             groups.append([str(self.year), *of_eras, "元"])
-        return groups
+        return [groups, *(self.other.words if self.other else ())]
 
     def _globs(self) -> tuple[str, ...]:
         year = str(self.year) if self.year else "[12][0-9][0-9][0-9]"
