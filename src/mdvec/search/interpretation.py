@@ -41,7 +41,7 @@ class Interpretation(Struct, frozen=True):
         corrections: From mistyped words to the known words that replace them.
         unknown_words: Words that no document of the searched collections contains.
         is_foreign: Whether these are all of several words.
-        is_strange: Whether there is one word, which the model does not know either.
+        is_strange: Whether there is one word, which the model reads letter by letter.
         as_text: What would be operators in a shorter query, as typed.
         is_document: Whether it is the text of a document, in which nothing is an operator or a name.
     """
@@ -58,18 +58,18 @@ class Interpretation(Struct, frozen=True):
     is_document: bool = False
 
 
-def interpret(query: str, where: Where, view: View, is_word: Callable[[str], bool]) -> Interpretation:
+def interpret(query: str, where: Where, view: View, count_tokens: Callable[[str], int]) -> Interpretation:
     """Correct the spelling of a query and apply its operators.
 
     Args:
         query: The query as typed.
         where: Which chunks the filters allow.
         view: The snapshot.
-        is_word: Returns True for a word that is certainly not mistyped.
+        count_tokens: Counts the tokens of a word in the model; 0 without a model.
     """
     parsed = parse_query(query)
     typed = parsed.text
-    spelling = check_spelling(parsed.plain, where, view, is_word)
+    spelling = check_spelling(parsed.plain, where, view, count_tokens)
     searched = parsed.changed(spelling.mended)
     parsed = parse_query(searched)
     where = _narrowed_by(parsed.operators, where, view)

@@ -68,12 +68,10 @@ class QueryVectors(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def is_known_word(word: str, searched: Sequence[SearchedCollection]) -> bool:
-    """Return True if a word is a single token of a model: common words are, mistyped ones are not."""
-    return any(
-        tokens.is_exact and len(tokens.ends(word.lower())) == 1
-        for tokens in (each.embedder.tokens for each in searched if each.embedder is not None)
-    )
+def tokens_in(word: str, searched: Sequence[SearchedCollection]) -> int:
+    """Count the tokens of a word in the model that has the fewest: 1 for common words; 0 without a model."""
+    counters = [each.embedder.tokens for each in searched if each.embedder is not None]
+    return min((len(each.ends(word.lower())) for each in counters if each.is_exact), default=0)
 
 
 @contextmanager

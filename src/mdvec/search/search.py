@@ -45,7 +45,7 @@ from mdvec.search.passages import (
     single_chunks,
 )
 from mdvec.search.probability import level_of, probabilities
-from mdvec.search.query_vectors import SearchedCollection, embedding, is_known_word
+from mdvec.search.query_vectors import SearchedCollection, embedding, tokens_in
 from mdvec.search.reranking import Reranked, rerank, total_of
 from mdvec.search.words import SAMPLE_CHUNKS, find_by_words
 from mdvec.stores.interface import View
@@ -292,8 +292,8 @@ def find(
     if is_document or not searched:
         meant = [Interpretation(each, each, where, each, is_document=is_document) for each in texts]
     else:
-        is_known = partial(is_known_word, searched=searched)
-        meant = [interpret(each, where, view, is_known) for each in texts]
+        count = partial(tokens_in, searched=searched)
+        meant = [interpret(each, where, view, count) for each in texts]
     # 3. Embed it in each space. Meanwhile, find what has its words, and 4. the passages that it names.
     typed = [each.typed if each.text else "" for each in meant]
     depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * query.limit)

@@ -33,6 +33,7 @@ from mdvec.types.query import ANY_VALUE, Comparison, Filters, PropertyCondition,
 # In a shorter word, mistyped or held, another letter makes another word: "undo" is no "udo".
 _MIN_LETTERS = 4
 _MAX_LETTERS = 40  # the candidates of a word take the square of its length
+_LETTERS_OF_TOKEN = 2.5  # fewer for each token of a model are no word in any language
 _MIN_PART = 3  # letters of a word that is a part of another
 _MAX_READ = 20  # chunks, to see whether two words are next to each other
 _PAIR = re.compile(r"(?<![^\W_])([^\W\d_]+)(?=( [^\W\d_]+)(?![^\W_]))", re.ASCII)
@@ -61,7 +62,7 @@ class Spelling(Struct, frozen=True):
         corrections: Known words by the mistyped words that they replace, as typed.
         unknown: The other words that no document holds, as typed.
         is_foreign: Whether the documents hold none of several words, as with a question in another language.
-        is_strange: Whether neither the documents nor the model know its only word, such as "zzqqxx".
+        is_strange: Whether no document has its only word, and the model reads it letter by letter: "zzqqxx".
     """
 
     corrections: Mapping[str, str] = field(default_factory=dict)
@@ -79,7 +80,7 @@ class Spelling(Struct, frozen=True):
 
 
 def check_spelling(
-    texts: Sequence[str], where: Where, view: View, is_word: Callable[[str], bool]
+    texts: Sequence[str], where: Where, view: View, count_tokens: Callable[[str], int]
 ) -> Spelling:
     """Look up the words of a query.
 
@@ -87,7 +88,8 @@ def check_spelling(
         texts: The query without its operators; quoted phrases are not corrected.
         where: Only its collections are used.
         view: The snapshot.
-        is_word: Returns True for a word that is certainly not mistyped, whatever the documents hold.
+        count_tokens: Counts the tokens of a word in the model; 0 without a model. A word of a single token is
+            certainly not mistyped, whatever the documents hold.
     """
     inside = Where(where.collections)
     words = list(dict.fromkeys(word for text in texts for word in _words(text)))
@@ -130,12 +132,14 @@ def check_spelling(
         }
         unknown = [word for word in unknown if not any(word in typed.split() for typed in corrections)]
         if unknown and not is_foreign:
-            mistyped = [each for each in _mendable(texts, unknown) if not (others[each] or is_word(each))]
+            mendable = (each for each in _mendable(texts, unknown) if not others[each])
+            mistyped = [each for each in mendable if count_tokens(each) != 1]
             corrections |= _corrections(mistyped[:_MAX_MENDED], inside, view)
             rest = [word for word in unknown if word not in corrections and not others[word]]
             corrections |= _parted(rest[:_MAX_MENDED], inside, view)
-        is_strange = all(map(str.isalpha, words)) and not (
-            held or is_foreign or corrections or japanese or any(map(is_word, words))
+        is_alone = len(words) == 1 and unknown == words and not (japanese or corrections)
+        is_strange = (
+            is_alone and words[0].isalpha() and len(words[0]) < _LETTERS_OF_TOKEN * count_tokens(words[0])
         )
         details.update(unknown=len(unknown), corrected=len(corrections))
         left = [word for word in unknown if word not in corrections][:_MAX_NAMED]

@@ -111,7 +111,7 @@ def test_every_match_and_nothing_else_is_found(store: Store, query: str, expecte
 def meaning(store: Store, query: str, *names: str) -> Interpretation:
     with store.read() as view:
         known = {each.name: each.id for each in view.collections.all()}
-        return interpret(query, Where(tuple(known[name] for name in names or known)), view, lambda _: False)
+        return interpret(query, Where(tuple(known[name] for name in names or known)), view, lambda _: 0)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.contract.store_world import SPACE, QueryEmbedder, World, unit_vectors
 
 from mdvec.embedding.interface import TokenCounter
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError
-from mdvec.search.query_vectors import QueryVectors, SearchedCollection, embedding, is_known_word
+from mdvec.search.query_vectors import QueryVectors, SearchedCollection, embedding, tokens_in
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode
 
@@ -137,12 +137,12 @@ def test_a_collection_without_vectors_is_no_problem(world: World) -> None:
     assert (found.mode, found.spaces, found.warnings) == (SearchMode.HYBRID, [()], ())
 
 
-def test_a_single_token_of_a_model_is_a_word(world: World) -> None:
-    """Of any model, in any case; an estimate knows no words."""
+def test_the_tokens_of_a_word_are_those_of_the_model_with_the_fewest(world: World) -> None:
+    """In any case; an estimate knows no words."""
     known, other = Counting("bungle"), Counting("bundle")
     one, two = (SearchedCollection(world.first, each, None) for each in (known, other))
-    assert is_known_word("Bungle", [two, one])
-    assert not is_known_word("bungle", [two])
+    assert tokens_in("Bungle", [two, one]) == 1
+    assert tokens_in("bungle", [two]) > 1
     guessed = Counting("bungle", is_exact=False)
     for embedder in (guessed, None):
-        assert not is_known_word("bungle", [SearchedCollection(world.first, embedder, None)])
+        assert tokens_in("bungle", [SearchedCollection(world.first, embedder, None)]) == 0

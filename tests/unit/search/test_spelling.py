@@ -38,14 +38,14 @@ def add(world: World, path: str, text: str) -> None:
     world.add(path, [text], terms=[ChunkTerms(terms.main, terms.minor)])
 
 
-def spelling(world: World, *texts: str, is_word: Callable[[str], bool] = lambda _: False) -> Spelling:
-    return read(world.store, lambda view: check_spelling(texts, Where(world.collections), view, is_word))
+def spelling(world: World, *texts: str, tokens_in: Callable[[str], int] = lambda _: 0) -> Spelling:
+    return read(world.store, lambda view: check_spelling(texts, Where(world.collections), view, tokens_in))
 
 
 def test_what_the_model_knows_is_no_typo(world: World) -> None:
     """A word of its own that differs in a letter from one that is held; it is unknown all the same."""
     assert spelling(world, "backup bundles in a bunjle").corrections == {"bunjle": "bundle"}
-    known = spelling(world, "backup bundles in a bunjle", is_word="bunjle".__eq__)
+    known = spelling(world, "backup bundles in a bunjle", tokens_in=lambda word: 1 + (word != "bunjle"))
     assert (known.corrections, known.unknown) == ({}, ("bunjle",))
 
 
@@ -115,9 +115,10 @@ def test_one_unknown_word_is_no_language(world: World) -> None:
     ],
 )
 def test_a_single_word_that_nothing_knows_is_strange(world: World, query: str, is_strange: bool) -> None:
-    """Several may be of another language, and the model may know a word that no text has."""
-    assert spelling(world, query).is_strange is is_strange
-    assert not spelling(world, query, is_word=lambda _: True).is_strange
+    """Several may be of another language, and the model may know a word that no text has, or its parts."""
+    assert spelling(world, query, tokens_in=lambda word: len(word) // 2).is_strange is is_strange
+    assert not spelling(world, query, tokens_in=lambda word: len(word) // 3).is_strange
+    assert not spelling(world, query).is_strange
 
 
 def test_a_word_that_texts_write_as_two_is_two(world: World) -> None:
