@@ -260,7 +260,8 @@ def phrase_spellings(phrase: str) -> list[str]:
     """
     whole = without_hyphens(phrase)
     bare = "".join(filter(str.isalnum, phrase))
-    codes = [bare for parts in codes_in(phrase) if "".join(parts) == bare]
+    whole_codes = (parts for parts in codes_in(phrase) if "".join(parts) == bare)
+    codes = [code for parts in whole_codes for code in _as_code(parts, is_end=True)]
     folded = "" if phrase.isascii() else normalise(phrase)
     kanji = compiled(rf"[^{HAN}]")
     found = [

@@ -21,6 +21,7 @@ from mdvec.text.matches import fold_heading, phrase_finder
         ("art", "part of the art"),
         ("02079460456", "call 020 7946 0456 now"),
         ("020 7946 0456", "call 02079460456 now"),
+        ("07700900456", "call +44 7700 900 456 now"),
         ("read_file", "use readFile"),
         ("BA502", "flight BA 502"),
         ("30秒", "リトライの間隔は 30 秒です"),
