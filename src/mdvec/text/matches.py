@@ -52,6 +52,7 @@ _SPACE_BESIDE_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
 _CODE = re.compile(r"\b(?=\w{4})(?:(?=\w*\d)|(?=\w*[a-z][A-Z])|(?=\w+_\w))\w+", re.ASCII)
 _JOINT = r"[ ./()_-]{0,3}"
 _MAX_CODES = 8
+_LEAST_CODE = 3  # characters; two such as 4B are in many texts
 _Finder = Callable[[str], Iterator[tuple[int, int]]]
 
 _LINK_SIGN = re.compile(r"\][(\[{]|\||\[\^|</?\w|\{:?[.#]|《")
@@ -120,15 +121,15 @@ def _wanted(
     others = (term for word in terms.translated for each in word.others for term in each if len(term) > 1)
     phrases = tuple(each for each in parsed.operators if each.is_evidence)
     dated = find_date(query)
-    codes = [*map("".join, codes_in(query)), *_CODE.findall(query)][:_MAX_CODES]
-    finders = [*([dated[0].spans_in] if dated else ()), *map(_finder_of_code, codes)]
+    codes = (code.replace("_", "") for code in (*map("".join, codes_in(query)), *_CODE.findall(query)))
+    long = [code for code in codes if len(code) >= _LEAST_CODE][:_MAX_CODES]
+    finders = [*([dated[0].spans_in] if dated else ()), *map(_finder_of_code, long)]
     return frozenset(words), anywhere, frozenset(others), phrases, tuple(finders)
 
 
 def _finder_of_code(code: str) -> _Finder:
     """Return what finds a code, with or without signs or spaces between its characters."""
-    characters = filter(str.isalnum, code.removeprefix("0"))
-    pattern = re.compile(rf"(?<![^\W_])0?{_JOINT.join(characters)}(?![^\W_])", re.IGNORECASE)
+    pattern = re.compile(rf"(?<![^\W_])0?{_JOINT.join(code.removeprefix('0'))}(?![^\W_])", re.IGNORECASE)
     return lambda text: (found.span() for found in pattern.finditer(text))
 
 

@@ -59,6 +59,12 @@ def test_a_code_matches_in_any_notation(code: str, text: str, found: str) -> Non
     assert found in matched(code, text)
 
 
+@pytest.mark.parametrize("query", ["____", "a____b ____", "0000", "0 0 0 0", "_ _", "4 B"])
+def test_signs_alone_are_no_code(query: str) -> None:
+    """Nothing is found between characters."""
+    assert all(start < end for start, end in match_spans(query, "____ 0000 a b 4B __x__"))
+
+
 def test_a_day_matches_in_any_notation() -> None:
     """Also with full-width or decomposed characters before it; of another day, only its words match."""
     assert matched("3月16日の集合", "ｶﾞｲﾄﾞ 2024/03/16(土) 9時に") == ["2024/03/16"]
