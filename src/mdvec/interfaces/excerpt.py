@@ -24,12 +24,12 @@ _MORE_COLUMNS = 2
 # Code, in which words count less than in prose; headings, list items that are nothing but a link, and one
 # word after a label, such as "Plugin ID: sync", in which they count if no others do.
 _ASIDE = re.compile(
-    r"^(?P<fence>```).*?(?:^```|\Z)|^[→›] [^\n]*$|^[^\W\d_][\w -]{0,29}:[ \t]\S+$", re.DOTALL | re.MULTILINE
+    r"^(?P<fence>```).*?(?:^```|\Z)|^[→›] [^\n]*$|^[^\W\d_][\w -]{0,29}:[ \t]\S{1,24}$",
+    re.DOTALL | re.MULTILINE,
 )
 _FENCE = "```"
 _HEADING = re.compile(r"^(?: {0,3}#{1,6}[ \t]|›)[ \t]*+([^\n]*)$", re.MULTILINE)
 _HEADING_AT_START = re.compile(r"\A# [^\n]*\n")
-_FURTHER = re.compile(r"^› ", re.MULTILINE)
 _CLOSING_SIGNS = re.compile(r"(?:^|(?<=[ \t]))#++$")
 _FENCE_OR_HEADING = re.compile(
     rf"^(?:```|~~~).*?(?:^```|^~~~|\Z)|{_HEADING.pattern}", re.DOTALL | re.MULTILINE
@@ -216,8 +216,7 @@ def _name(heading: re.Match[str]) -> str:
 
 def _section(text: str) -> str:
     """Return a text up to the next heading; all of it if there is nothing to read before."""
-    further = _FURTHER.search(text)
-    own = text[: further.start()] if further else text
+    own = text.partition("\n› ")[0]
     return own if _shown_text(own).strip() else text
 
 

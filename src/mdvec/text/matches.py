@@ -16,7 +16,7 @@ from mdvec.text.folding import VARIANTS, fold_name, normalise
 from mdvec.text.operators import Operator, parse_query
 from mdvec.text.plain import without_addresses
 from mdvec.text.prose import without_marks
-from mdvec.text.scripts import UNSPACED, holds_unspaced
+from mdvec.text.scripts import HIRAGANA, UNSPACED, holds_unspaced
 from mdvec.text.terms import (
     Memory,
     codes_in,
@@ -50,6 +50,7 @@ _SPACE_BESIDE_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
 # Of links, notes, HTML, attributes and readings, whose inside parts the words around them.
 # A word with a digit, or a name in several parts: codes, telephone numbers, legacyAuth and legacy_auth.
 _CODE = re.compile(r"\b(?=\w{4})(?:(?=\w*\d)|(?=\w*[a-z][A-Z])|(?=\w+_\w))\w+", re.ASCII)
+_PARTICLE = re.compile(rf"(?<!\S)[{HIRAGANA}](?!\S)")  # which joined a word that is left out
 _JOINT = r"[ ./()_-]{0,3}"
 _MAX_CODES = 8
 _LEAST_CODE = 3  # characters; two such as 4B are in many texts
@@ -94,8 +95,8 @@ def beyond_name(query: str, name: str) -> str:
     rest = query
     for start, end in reversed(match_spans(name, query)):
         rest = f"{rest[:start]} {rest[end:]}"
-    words = _wanted(rest)[:2]
-    return rest if any(words) else query
+    rest = _PARTICLE.sub(" ", rest)
+    return rest if any(_wanted(rest)[:2]) else query
 
 
 def matched_words(query: str, text: str) -> set[str]:

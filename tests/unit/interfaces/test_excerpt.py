@@ -195,6 +195,12 @@ def test_prose_is_preferred_to_code_and_links() -> None:
         assert shown("css theme", f"{aside}\n\nmore\n\nand more\n\n{sentence}", lines=1) == [sentence]
 
 
+def test_a_sentence_after_a_label_is_no_aside() -> None:
+    """Japanese has no spaces in it."""
+    text = "持ち物: 弁当\n\nおやつは三百円まで。\n\n日時: 五月十七日の金曜日、雨天の場合は二十一日に行う\n"
+    assert shown("雨天の場合は", text, width=60, lines=1)[0].startswith("日時")
+
+
 def test_of_equal_stretches_the_one_that_starts_with_the_answer_is_chosen() -> None:
     """A label with one word, or a line with one of the words, is no start while a whole sentence follows."""
     sentence = "It syncs the notes of your vault with git."

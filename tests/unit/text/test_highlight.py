@@ -78,6 +78,7 @@ def test_a_day_matches_in_any_notation() -> None:
         ("work rules article 30", "Work rules", "article 30"),
         ("就業規則第30条", "就業規則 hr/就業規則.md", "第30条"),
         ("5月13日の決定事項", "定例会議 2024-05-13 定例会議.md", "の決定事項"),
+        ("雨天の場合の遠足は", "春の遠足について 遠足.md", "雨天の場合"),
         ("work rules", "Work rules", "work rules"),
         ("anything else", "Work rules", "anything else"),
     ],
