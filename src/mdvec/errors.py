@@ -251,9 +251,7 @@ class SourceUnavailableError(SourceError):
     """The service that holds the documents cannot be used now."""
 
     code = "source_unavailable"
-    default_hint = (
-        "Everything indexed so far is kept. Run 'mdvec import -n NAME -m update' later; it resumes there."
-    )
+    default_hint = "Everything indexed so far is kept. Run 'mdvec import -n NAME -m update' later to go on."
     retry = True
 
 
@@ -386,7 +384,7 @@ class EmbedderBusyError(EmbeddingError):
     """The service that makes the vectors cannot be used now."""
 
     code = "embedder_busy"
-    default_hint = "Everything embedded so far is kept. Run 'mdvec import' again later; it resumes there."
+    default_hint = "Everything embedded so far is kept. Run 'mdvec import' again later to go on."
     retry = True
 
 

@@ -196,7 +196,7 @@ def test_hints_name_methods_instead_of_commands() -> None:
     sent = talk(request("missing", 1), request("later", 2))
     assert {each["id"]: each["error"]["data"]["hint"] for each in sent} == {
         1: "Find its path with `mdvec.search`.",
-        2: "Everything embedded so far is kept. Run `mdvec.reindex` again later; it resumes there.",
+        2: "Everything embedded so far is kept. Run `mdvec.reindex` again later to go on.",
     }
 
 

@@ -27,7 +27,7 @@ _MAX_WORDS = 10
 
 # What other programs read as operators, and operators without a value.
 _OPERATOR_ELSEWHERE = re.compile(
-    r"(?<!\S)(?:(?:AND|OR|NOT)(?!\S)|-?(?i:tags|titles|name|file|filename|folder|dir|author|date|type)(?=:\S)"
+    r"(?<!\S)(?:(?:AND|OR|NOT)(?!\S)|-?(?i:tags|titles|name|file|filename|folder|dir|author|date|type)(?=:(?!//)\S)"
     r"|-?(?i:path|tag|title):(?!\S))"
 )
 
@@ -154,7 +154,7 @@ def not_operators(query: str, as_text: Sequence[str]) -> Iterator[str]:
     meant = _OPERATOR_ELSEWHERE.findall(query) if len(query.split()) <= _MAX_WORDS else ()
     if meant:
         words = ", ".join(f"'{each}'" for each in dict.fromkeys(meant))
-        yield f'{words} is a word here; the operators are "a phrase" -word word* path: tag: title:'
+        yield f'no operators here, but words: {words}; operators are "a phrase" -word word* path: tag: title:'
 
 
 def hidden(query: SearchQuery, similarities: Sequence[float]) -> str:

@@ -81,7 +81,7 @@ _SUREST = 0.99
 _NOTHING_KNOWN = 0.2  # neither words nor a vector that can be compared with unrelated texts of its model
 # Function words alone are no subject: a text that holds them word for word may be meant, and nothing is sure.
 _NO_SUBJECT = 0.2
-_WITHOUT_TEXT = 0.6  # a form that nobody has filled in, or properties that the query does not name
+_WITHOUT_TEXT = 0.6  # a blank form, or properties that the query does not name
 _LEVELS = ((0.7, Confidence.HIGH), (0.25, Confidence.MEDIUM), (0.05, Confidence.LOW))
 
 

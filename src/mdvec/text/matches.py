@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 
 from mdvec.text.dates import find_date
-from mdvec.text.dictionary import other_spellings
+from mdvec.text.dictionary import is_hiragana, other_spellings
 from mdvec.text.folding import VARIANTS, fold_name, normalise
 from mdvec.text.operators import Operator, parse_query
 from mdvec.text.plain import without_addresses
@@ -19,6 +19,7 @@ from mdvec.text.prose import without_marks
 from mdvec.text.scripts import HIRAGANA, UNSPACED, holds_unspaced
 from mdvec.text.terms import (
     Memory,
+    bigrams_of,
     codes_in,
     forms_of,
     indexed_spellings,
@@ -92,9 +93,19 @@ def beyond_name(query: str, name: str) -> str:
 
     The words of its title and path say which document is meant, and the others which of its lines.
     """
+    folded, starts, ends = _fold(query)
+    named = normalise(name)
+    runs = [*run_pattern(named).finditer(named)]
+    words = frozenset(forms_of[run[0]][0] for run in runs if run.lastindex is None).difference(("",))
+    pairs = {pair for run in runs if run.lastindex for pair in bigrams_of(run[0]) if not is_hiragana(pair)}
+    found = [
+        (starts[start], ends[end - 1]) for start, end in (*_words(folded, words), *_anywhere(folded, pairs))
+    ]
+    if (dated := find_date(query)) and dated[0].is_in(name):
+        found.append(dated[1].span())
     rest = query
-    for start, end in reversed(match_spans(name, query)):
-        rest = f"{rest[:start]} {rest[end:]}"
+    for start, end in found:
+        rest = rest[:start] + " " * (end - start) + rest[end:]
     rest = _PARTICLE.sub(" ", rest)
     return rest if any(_wanted(rest)[:2]) else query
 

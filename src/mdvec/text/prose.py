@@ -95,16 +95,18 @@ def is_unspaced_prose(title: str, body: str) -> bool:
 
 
 def is_form(text: str) -> bool:
-    """Return True if a Markdown text is a form that nobody has filled in: headings, fields without values.
+    """Return True if a Markdown text is a blank form: headings, and fields without values.
 
     A note made of a template is one until something is written in it, and so is the template, which may have
     examples of what to write next to its placeholders.
     """
-    bare = _PLACEHOLDER.sub("", text)
-    lines = [line for line in bare.split("\n") if line.strip() and not _HEADING_LINE.match(line)]
-    fields = sum(_EMPTY_FIELD.fullmatch(line) is not None for line in lines)
-    filled = len(lines) - fields
-    return fields > 0 and not filled if bare == text else filled <= fields
+    bare = _PLACEHOLDER.sub("", text) if "{{" in text or "<%" in text else text
+    lines = (line for line in bare.split("\n") if line.strip() and not _HEADING_LINE.match(line))
+    blank = (_EMPTY_FIELD.fullmatch(line) is not None for line in lines)
+    if bare == text:  # nearly always, and mostly the first line tells
+        return next(blank, False) and all(blank)
+    found = [*blank]
+    return len(found) <= 2 * sum(found)
 
 
 class Prose(NamedTuple):

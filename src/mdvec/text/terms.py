@@ -60,7 +60,6 @@ _REMEMBERED = 1 << 16
 
 V = TypeVar("V")
 
-_LETTERS = rf"[^\W_{UNSPACED}]"
 _WORD_OR_NUMBER = rf"[^\W_{UNSPACED}]+"
 # Japanese right before and after a word is no part of it.
 _BOUND = rf"[^\W{UNSPACED}]"
@@ -82,7 +81,7 @@ _DIVIDED_SIGN = re.compile(r"\d[ ./()-]{1,3}[A-Z\d]|[A-Z][ ./()-]{1,3}\d|\b0\d{8
 _GROUP = re.compile(r"[A-Z\d]+")
 _MOST_GROUPS = 6
 _CODE_CHARS, _NUMBER_CHARS = range(4, 21), range(7, 21)
-_SNAKE_CASE = rf"(?<!{_BOUND}){_LETTERS}{{2,}}(?:_{_LETTERS}{{2,}}){{1,4}}(?!{_BOUND}|_)"
+_SNAKE_CASE = rf"(?<!{_BOUND}){LETTER}{{2,}}(?:_{LETTER}{{2,}}){{1,4}}(?!{_BOUND}|_)"
 
 # Four letters or more with a space after each, as designers of headings and some PDF files set them. Two of
 # them with three spaces are found at once, and are rare.
