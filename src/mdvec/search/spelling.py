@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.stores.interface import View
 from mdvec.stores.records import DocumentFrequencies
+from mdvec.text.dictionary import SYNONYMS, in_hiragana, others_of
 from mdvec.text.folding import normalise
 from mdvec.text.matches import phrase_finder
 from mdvec.text.scripts import HAN, KATAKANA, compiled, holds_unspaced
@@ -24,6 +25,7 @@ from mdvec.text.terms import (
     is_english,
     query_terms,
     run_pattern,
+    stem,
     whole_words,
     word_terms,
     written_term,
@@ -131,6 +133,9 @@ def check_spelling(
             if written_term(normalise(whole)) in known and not {*typed.split()}.isdisjoint(unknown)
         }
         unknown = [word for word in unknown if not any(word in typed.split() for typed in corrections)]
+        alone = [word for word in unknown if normalise(word) not in whole]
+        corrections |= _synonyms(alone, inside, view)
+        unknown = [word for word in unknown if word not in corrections]
         if unknown and not is_foreign:
             mendable = (each for each in _mendable(texts, unknown) if not others[each])
             mistyped = [each for each in mendable if count_tokens(each) != 1]
@@ -182,6 +187,11 @@ def _japanese_words(text: str) -> list[str]:
     return [word for word in found if not _OF_JAPANESE_QUESTIONS.fullmatch(word)]
 
 
+def _synonyms_of(word: str) -> Sequence[str]:
+    folded = normalise(word)
+    return others_of(in_hiragana(folded) if holds_unspaced(folded) else stem(folded), SYNONYMS)
+
+
 def _terms_of(word: str) -> tuple[str, ...]:
     folded = normalise(word)
     if holds_unspaced(word):
@@ -193,6 +203,23 @@ def _holds_japanese(word: str, terms: Iterable[str], frequencies: DocumentFreque
     """Return True if the bigrams of a word occur: all of them, or any for a word of kanji alone."""
     known = [term in frequencies.of_term for term in terms]
     return any(known) if compiled(_HAN_WORD).fullmatch(word) else all(known)
+
+
+def _synonyms(words: Sequence[str], inside: Where, view: View) -> dict[str, str]:
+    """Return the closest synonym that texts have, of each word that has one."""
+    found = {word: _synonyms_of(word) for word in words}
+    every = [*dict.fromkeys(chain(*found.values()))]
+    groups = [
+        [(term,) for term in _terms_of(each)] if holds_unspaced(each) else [_terms_of(each)] for each in every
+    ]
+    held = view.words.holding(groups, inside, limit=1)
+    known = {each for each, ids in zip(every, held, strict=True) if ids}
+    closest = {word: next((each for each in others if each in known), "") for word, others in found.items()}
+    return {
+        word: synonym
+        for word, synonym in closest.items()
+        if synonym and not _is_property(word, inside, view)
+    }
 
 
 def _parted(words: Sequence[str], inside: Where, view: View) -> dict[str, str]:

@@ -20,6 +20,9 @@ SPELLINGS = "spellings.txt"
 TRANSLATIONS = "translations.txt"
 """Words with their translations, of English ones the stems; see ``scripts/dictionary.py``."""
 
+SYNONYMS = "synonyms.txt"
+"""Words, of English ones the stems, with synonyms as they are written; see ``scripts/dictionary.py``."""
+
 _RUN = f"[{HAN}{HIRAGANA}{KATAKANA}]+"
 _HIRAGANA_RUN = f"[{HIRAGANA}ー]{{2,}}"
 _SHORTEST, _LONGEST = 2, 12

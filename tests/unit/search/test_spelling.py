@@ -135,6 +135,16 @@ def test_a_word_that_texts_write_as_two_is_two(world: World) -> None:
     assert spelling(world, "retention butter").corrections == {}
 
 
+def test_a_word_that_no_text_has_is_its_closest_synonym(world: World) -> None:
+    """Only one that texts of these collections have."""
+    add(world, "d.md", "Two aubergines. The tap drips. 医師に相談する。")
+    assert spelling(world, "eggplants").corrections == {"eggplants": "aubergine"}
+    assert spelling(world, "the leaky faucet and the sofa").corrections == {"faucet": "tap"}
+    assert spelling(world, "医者の話").corrections == {"医者": "医師"}
+    assert spelling(world, "医者の話").mended("医者の話") == "医師の話"
+    assert spelling(world, "the tap of the backup").corrections == {}
+
+
 def test_a_first_letter_is_wrong_only_where_nothing_else_matches(world: World) -> None:
     """Most typos are further behind: the more frequent word does not win by another first letter."""
     assert spelling(world, "vackup retention").corrections == {"vackup": "backup"}
