@@ -4,7 +4,7 @@
 for it, and for a word in kana all nouns in kanji that are read so. ``src/mdvec/text/translations.txt`` has a
 word and its translations, the most common first, and names in Roman letters. Japanese words are folded, with
 hiragana for katakana; English ones are stems, those of two words joined by ``_``.
-``src/mdvec/text/synonyms.txt`` has a Japanese word, or the stem of an English one, and its synonyms as they
+``src/mdvec/text/synonyms.txt`` has a Japanese word, or an English one or its stem, and its synonyms as they
 are written, the closest first: Japanese words of the same glosses, and English glosses of the same senses.
 
     pip install sudachipy sudachidict_small jaconv
@@ -55,8 +55,8 @@ _UNNUMBERED = 49
 _LATER_SENSE, _LATER_GLOSS = 15, 5
 
 # Synonyms share many of their glosses or senses, by the cosine of what they have: a larger one if they share
-# only one. Half of an English word's own senses are enough: "bike" is in one of the many senses of "bicycle".
-_ALIKE_ENGLISH, _ALIKE_ENGLISH_BY_ONE, _OWN_SHARE = 0.2, 0.4, 0.5
+# only one. Half of the few senses of an English word are enough: "bike" is in one of the many of "bicycle".
+_ALIKE_ENGLISH, _ALIKE_ENGLISH_BY_ONE, _OWN_SHARE, _FEW_SENSES = 0.3, 0.45, 0.5, 7
 _ALIKE_JAPANESE, _ALIKE_JAPANESE_BY_ONE = 0.5, 0.7
 _MOST_SHARING = 100
 _MOST_SYNONYMS = 4
@@ -198,7 +198,7 @@ def _meanings(dictionary: sqlite3.Connection) -> tuple[dict[str, set[str]], dict
 
 
 def _alike(
-    meanings: Mapping[str, set[str]], least: float, least_by_one: float, own_share: float
+    meanings: Mapping[str, set[str]], least: float, least_by_one: float, few: int
 ) -> dict[str, list[str]]:
     """Return the words that share the most meanings with each word, the most first.
 
@@ -206,7 +206,7 @@ def _alike(
         meanings: The meanings of each word.
         least: The least cosine.
         least_by_one: The least cosine of those that share only one.
-        own_share: The share of its own meanings that is enough in any case.
+        few: Of a word with so few meanings, half of them are enough.
     """
     having: dict[str, list[str]] = defaultdict(list)
     for word, own in meanings.items():
@@ -228,25 +228,30 @@ def _alike(
         enough = [
             each
             for each, cosine in cosines.items()
-            if cosine >= (least if count[each] > 1 else least_by_one) or count[each] >= own_share * len(own)
+            if cosine >= (least if count[each] > 1 else least_by_one)
+            or (len(own) <= few and count[each] >= _OWN_SHARE * len(own))
         ]
         found[word] = sorted(enough, key=lambda each: (-cosines[each], each))
     return found
 
 
 def _synonyms(dictionary: sqlite3.Connection) -> dict[str, list[str]]:
-    """Return the synonyms of Japanese words, folded, and of the stems of English ones."""
+    """Return the synonyms of Japanese words, folded, and of English ones, most of them as stems."""
     english, japanese = _meanings(dictionary)
-    found: dict[str, list[str]] = defaultdict(list)
-    for word, others in _alike(english, _ALIKE_ENGLISH, _ALIKE_ENGLISH_BY_ONE, _OWN_SHARE).items():
-        key = forms_of[word][0]
-        found[key] += [each for each in others if forms_of[each][0] not in {"", key}]
-    for word, others in _alike(japanese, _ALIKE_JAPANESE, _ALIKE_JAPANESE_BY_ONE, 2.0).items():
-        found[in_hiragana(normalise(word))] += others
+    found = {
+        in_hiragana(normalise(word)): others
+        for word, others in _alike(japanese, _ALIKE_JAPANESE, _ALIKE_JAPANESE_BY_ONE, few=0).items()
+    }
+    alike = _alike(english, _ALIKE_ENGLISH, _ALIKE_ENGLISH_BY_ONE, few=_FEW_SENSES)
+    by_senses = sorted(alike, key=lambda each: len(english[each]))
+    of_stem = {forms_of[word][0]: word for word in by_senses}
+    # The word with the most senses is found by the stem: "angle", and not "angling", which has its own line.
+    for word in by_senses:
+        stem = forms_of[word][0]
+        others = [each for each in alike[word] if forms_of[each][0] not in {"", stem}]
+        found[stem if of_stem[stem] == word else word] = others
     return {
-        word: list(dict.fromkeys(others))[:_MOST_SYNONYMS]
-        for word, others in found.items()
-        if others and len(word) >= _SHORTEST
+        word: others[:_MOST_SYNONYMS] for word, others in found.items() if others and len(word) >= _SHORTEST
     }
 
 

@@ -188,8 +188,8 @@ def _japanese_words(text: str) -> list[str]:
 
 
 def _synonyms_of(word: str) -> Sequence[str]:
-    folded = normalise(word)
-    return others_of(in_hiragana(folded) if holds_unspaced(folded) else stem(folded), SYNONYMS)
+    folded = in_hiragana(normalise(word))
+    return others_of(folded, SYNONYMS) or others_of(stem(folded), SYNONYMS)
 
 
 def _terms_of(word: str) -> tuple[str, ...]:
@@ -216,9 +216,7 @@ def _synonyms(words: Sequence[str], inside: Where, view: View) -> dict[str, str]
     known = {each for each, ids in zip(every, held, strict=True) if ids}
     closest = {word: next((each for each in others if each in known), "") for word, others in found.items()}
     return {
-        word: synonym
-        for word, synonym in closest.items()
-        if synonym and not _is_property(word, inside, view)
+        word: synonym for word, synonym in closest.items() if synonym and not _is_property(word, inside, view)
     }
 
 

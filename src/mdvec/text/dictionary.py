@@ -21,7 +21,7 @@ TRANSLATIONS = "translations.txt"
 """Words with their translations, of English ones the stems; see ``scripts/dictionary.py``."""
 
 SYNONYMS = "synonyms.txt"
-"""Words, of English ones the stems, with synonyms as they are written; see ``scripts/dictionary.py``."""
+"""Words, or the stems of English ones, with synonyms as they are written; see ``scripts/dictionary.py``."""
 
 _RUN = f"[{HAN}{HIRAGANA}{KATAKANA}]+"
 _HIRAGANA_RUN = f"[{HIRAGANA}ー]{{2,}}"
