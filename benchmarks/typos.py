@@ -27,8 +27,8 @@ from mdvec.evaluation.metrics import PRIMARY
 from mdvec.evaluation.runner import Options, evaluate
 from mdvec.search import interpretation
 from mdvec.search.spelling import Spelling
+from mdvec.text.english import STOP_WORDS
 from mdvec.text.scripts import holds_unspaced
-from mdvec.text.terms import STOP_WORDS
 from mdvec.types.query import SearchMode
 
 SETS = ("docs_astro", "en_cisi", "en_cranfield", "en_stackfaq", "vault_jzhao_link", "vault_obsidian_help")

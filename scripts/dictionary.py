@@ -60,6 +60,20 @@ _ALIKE_ENGLISH, _ALIKE_ENGLISH_BY_ONE, _OWN_SHARE, _FEW_SENSES = 0.3, 0.45, 0.5,
 _ALIKE_JAPANESE, _ALIKE_JAPANESE_BY_ONE = 0.5, 0.7
 _MOST_SHARING = 100
 _MOST_SYNONYMS = 4
+# Words with what people write for them in notes, which dictionaries of glosses do not have.
+_ABBREVIATIONS = (
+    "january jan; february feb; march mar; april apr; june jun; july jul; august aug; september sept sep; "
+    "october oct; november nov; december dec; monday mon; tuesday tue tues; wednesday wed; thursday thu "
+    "thurs; friday fri; saturday sat; sunday sun; account acct; advertisement ad advert; apartment apt; "
+    "application app; appointment appt; approximately approx; average avg; avenue ave; bicycle bike; "
+    "configuration config; database db; department dept; development dev; documentation docs; environment "
+    "env; examination exam; extension ext; hours hrs; information info; invoice inv; laboratory lab; "
+    "management mgmt; mathematics maths math; maximum max; meeting mtg; minimum min; minutes mins; mobile "
+    "cellphone; paragraph para; password pw pwd passwd; photograph photo; prescription rx; quantity qty; "
+    "reference ref; refrigerator fridge; registration reg; repository repo; schedule sched; specification "
+    "spec; statistics stats; street st; subscription subs; telephone phone tel; television tv telly; "
+    "temperature temp; university uni; vegetables veg; vocabulary vocab; weeks wks; weight wt; years yrs"
+)
 _ENGLISH_WORD = re.compile("[a-z]{2,}")
 _UNUSUAL = ("archaism", "obsolete term", "rare", "vulgar", "derogatory", "obscure term")
 
@@ -216,7 +230,7 @@ def _alike(
     total = {word: sum(map(weight.__getitem__, own)) for word, own in meanings.items()}
     found: dict[str, list[str]] = {}
     for word, own in meanings.items():
-        shared: Counter[str] = Counter()
+        shared: dict[str, float] = defaultdict(float)
         count: Counter[str] = Counter()
         for meaning in own:
             for other in having[meaning] if len(having[meaning]) <= _MOST_SHARING else ():
@@ -243,7 +257,10 @@ def _synonyms(dictionary: sqlite3.Connection) -> dict[str, list[str]]:
         for word, others in _alike(japanese, _ALIKE_JAPANESE, _ALIKE_JAPANESE_BY_ONE, few=0).items()
     }
     alike = _alike(english, _ALIKE_ENGLISH, _ALIKE_ENGLISH_BY_ONE, few=_FEW_SENSES)
-    by_senses = sorted(alike, key=lambda each: len(english[each]))
+    for group in map(str.split, _ABBREVIATIONS.split(";")):
+        for word in group:
+            alike[word] = [each for each in group if each != word] + alike.get(word, [])
+    by_senses = sorted(alike, key=lambda each: len(english.get(each, ())))
     of_stem = {forms_of[word][0]: word for word in by_senses}
     # The word with the most senses is found by the stem: "angle", and not "angling", which has its own line.
     for word in by_senses:

@@ -53,7 +53,10 @@ seen: 2026-05-01
 tags: [film]
 ---
 """,
-    "films/Alien.md": "---\ndirector: Ridley Scott\nrating: 3\nseen: 2026-06-02\n---\nIn space, no superintendent can hear them.\n",
+    "films/Alien.md": (
+        "---\ndirector: Ridley Scott\nrating: 3\nseen: 2026-06-02\n---\n"
+        "In space, no superintendent can hear them.\n"
+    ),
     "Empty ideas.md": "",
     "plan.canvas": json.dumps(BOARD),
     "Garden.excalidraw.md": DRAWING,

@@ -41,10 +41,10 @@ _REAL_SENTENCE = re.compile(
 _BEFORE = 10
 _PROSE_WEIGHT = 2
 _CODE_WEIGHT = 1
-# The end of a line of prose before another one: no heading, table or row of one, fence, list, quotation or
-# property.
+# The end of a line of prose that is so long that it may have been wrapped, before another one: no heading,
+# table or row of one, fence, list, quotation or property.
 _SOFT_BREAK = re.compile(
-    r"^(?![ \t]*(?:#{1,6}[ \t]|›|\||`{3}|~{3})|[^\n]* · )[^\n]*\S[ \t]*(\n)"
+    r"^(?![ \t]*(?:#{1,6}[ \t]|›|\||`{3}|~{3})|[^\n]* · )[^\n]{39,}\S[ \t]*(\n)"
     r"(?=[^\W\d_]|[\"'(`])(?!```|[^\n]* · |\w[\w -]{0,29}:(?:\s|\Z))",
     re.MULTILINE,
 )
@@ -332,7 +332,8 @@ def _are_parts(words: set[str], names: set[str]) -> bool:
 
 def _word(text: str) -> str:
     """Return the stem of a word, which all its forms share."""
-    from mdvec.text.terms import is_english, stem
+    from mdvec.text.english import stem
+    from mdvec.text.scripts import is_english
 
     word = text.casefold()
     return stem(word) if is_english(word) else word

@@ -16,10 +16,11 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace, StoredChunk
 from mdvec.text.dates import Date, find_date
 from mdvec.text.dictionary import other_spellings
+from mdvec.text.english import COMMON_WORDS
 from mdvec.text.folding import fold_name, normalise
 from mdvec.text.matches import fold_heading, phrase_finder
 from mdvec.text.scripts import HAN, KATAKANA, UNSPACED, holds_unspaced
-from mdvec.text.terms import COMMON_WORDS, phrase_terms, word_terms
+from mdvec.text.terms import phrase_terms, word_terms
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Where
 

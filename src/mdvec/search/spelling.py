@@ -15,17 +15,14 @@ from mdvec import run
 from mdvec.stores.interface import View
 from mdvec.stores.records import DocumentFrequencies
 from mdvec.text.dictionary import SYNONYMS, in_hiragana, others_of
+from mdvec.text.english import COMMON_WORDS, STOP_WORDS, stem
 from mdvec.text.folding import normalise
 from mdvec.text.matches import phrase_finder
-from mdvec.text.scripts import HAN, KATAKANA, compiled, holds_unspaced
+from mdvec.text.scripts import HAN, KATAKANA, compiled, holds_unspaced, is_english
 from mdvec.text.terms import (
-    COMMON_WORDS,
     LETTER,
-    STOP_WORDS,
-    is_english,
     query_terms,
     run_pattern,
-    stem,
     whole_words,
     word_terms,
     written_term,

@@ -11,11 +11,12 @@ _FENCED = re.compile(
     r"^([ \t>]*+)(?P<marks>`{3,}+|~{3,}+)[^\n]*+\n(?P<code>.*?)(?:^[ \t>]*+(?P=marks)[^\n]*+$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-# Headings, rules, the line below a table's head, directives of two kinds, badges, inclusions, imports of
-# components.
+# Headings, rules, the line below a table's head, directives of two kinds, badges, inclusions, empty items of
+# lists, imports of components.
 _DROPPED_LINE = re.compile(
     r"^(?:[-=*_|: \t]{3,}+"
-    r"|[ \t]*+(?:#{1,6}(?:[ \t].*)?|:{3}.*|/{3,}(?:[ \t].*)?|(?:>[ \t]*+)*+\[!.*|\{[*%].*[*%]\}[ \t]*+)"
+    r"|[ \t]*+(?:#{1,6}(?:[ \t].*)?|:{3}.*|/{3,}(?:[ \t].*)?|(?:>[ \t]*+)*+\[!.*|\{[*%].*[*%]\}[ \t]*+"
+    r"|[-*+][ \t]++\[.\][ \t]*+)"
     r"|import[ \t][^\n'\"]*+['\"][^\n'\"]*+['\"];?[ \t]*+|export[ \t]++(?:const|default|function)\b.*)$",
     re.MULTILINE,
 )
@@ -27,8 +28,9 @@ _LINK_ITEM = re.compile(
     r"(?=(?:!?\[\[[^\[\]\n]++\]\]|\[[^\[\]\n]++\]\([^()\n]*+\)|<?https?://\S++)[ \t]*+$)",
     re.MULTILINE,
 )
-_BULLET = re.compile(r"^[ \t]*+[-*+][ \t]++(?:\[.\][ \t]++)?", re.MULTILINE)
+_BULLET = re.compile(r"^[ \t]*+[-*+][ \t]++", re.MULTILINE)
 _TABLE_ROW = re.compile(r"^[ \t]*+\|(.*)\|[ \t]*+$", re.MULTILINE)
+_EMPTY_CELL = "–"
 _ADDRESS_LINE = re.compile(r"^[ \t]*+(?:[-*+•→][ \t]++)?<?https?://\S++[ \t]*+$", re.MULTILINE)
 _TAG = re.compile(
     r"</?[A-Za-z]"
@@ -83,12 +85,20 @@ def _prose(text: str) -> str:
     text = _COMMENT_OR_CODE.sub(lambda found: found[0] if found["code"] else "", text)
     for pattern in (_UNDERLINED, _CALLOUT, _DROPPED_LINE, _ADDRESS_LINE):
         text = pattern.sub("", text)
-    text = _TABLE_ROW.sub(lambda row: " · ".join(filter(None, map(str.strip, _CELL_END.split(row[1])))), text)
+    text = _TABLE_ROW.sub(lambda row: " · ".join(_cells(row[1])), text)
     text = _BULLET.sub("• ", _LINK_ITEM.sub("→ ", text))
     text, code = _without_code(text)
     text = _MARKS.sub("", _INLINE.sub(_label, _BREAK.sub(" ", text)))
     text = _UNBROKEN.sub("…", html.unescape(_EMPHASIS.sub(r"\2", text)))
     return _BLANKS.sub(" ", _with_code(text, code))
+
+
+def _cells(row: str) -> list[str]:
+    """Return the cells of a row, up to the last one with a text: each is below its head."""
+    cells = [each.strip() or _EMPTY_CELL for each in _CELL_END.split(row)]
+    while cells and cells[-1] == _EMPTY_CELL:
+        cells.pop()
+    return cells
 
 
 def _without_code(text: str) -> tuple[str, list[str]]:

@@ -1,4 +1,4 @@
-"""Scripts that are written without spaces: their characters, and which texts are written in them."""
+"""Scripts: the characters of those without spaces between words, and which texts are written in them."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ _LETTERS_PER_CHARACTER = 3
 
 # The beginning decides; a chunk can be megabytes long.
 _SAMPLE_CHARS = 2_000
+
+
+def is_english(word: str) -> bool:
+    """Return True if a lower-case word is written in the letters of English alone, whatever its language."""
+    return word.isascii() and word.isalpha()
 
 
 def holds_unspaced(text: str) -> bool:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from operator import add
 from typing import TypeVar
 
-import Stemmer
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from mdvec.text.dictionary import other_spellings, translations
+from mdvec.text.english import COMMON_WORDS, STEMMER_VERSION, STOP_WORDS, stem
 from mdvec.text.folding import ascii_words, compatible, normalise
 from mdvec.text.scripts import (
     HAN,
@@ -24,13 +23,11 @@ from mdvec.text.scripts import (
     UNSPACED,
     compiled,
     holds_unspaced,
+    is_english,
     is_unspaced,
 )
 
-STEMMER_VERSION: str = Stemmer.version()
-"""The version of the stemmer; another one may give other stems."""
-
-TERMS_VERSION = f"14-{STEMMER_VERSION}"
+TERMS_VERSION = f"15-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that outdated indexes are recognised."""
 
 MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
@@ -93,28 +90,6 @@ _SPACED_OUT = (
 )
 # What is no letter is no term, so each gives a word of letters and digits.
 _PICTOGRAM = "[\u2600-\u27bf\u2b50\u2b55\U0001f000-\U0001faff]"
-
-_FUNCTION_WORDS = (
-    "a an and are as at be been but by can could did do does for from had has have he her his how i if in "
-    "into is it its me my no not of on or our she should so than that the their them then there these they "
-    "this those to was we were what when where which who why will with would you your"
-)
-STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
-"""Words that occur in any text: articles, pronouns, prepositions, auxiliaries, question words."""
-
-_OF_QUESTIONS = (
-    "about after again all also always another any because before best between both different during each "
-    "either else even ever every explain few find first get give going good had here itself just keep know "
-    "last less let like long made make many may might more most much must need never new next now often old "
-    "once one only other ours own please same seem show since some someone something soon still such take "
-    "tell thing things think though time times too under until use used using very via want way ways well "
-    "whether while without work works yet"
-)
-COMMON_WORDS = STOP_WORDS.union(_OF_QUESTIONS.split())
-"""Words of which questions are made: they are neither mistyped, nor missed, nor translated."""
-
-# English alone: words of other languages in these letters are stemmed too, in documents and queries alike.
-_ENGLISH = re.compile(r"[a-z]+")
 
 # A single function word may be part of a name, such as "Subsystem for Linux".
 _FUNCTION_WORDS_OF_PROSE = 2
@@ -450,32 +425,6 @@ def whole_words(text: str) -> dict[str, list[str]]:
     whole = {each.replace("-", ""): each.split("-") for each in found}
     codes = (parts for parts in codes_in(text) if len(parts) > 1 and any(_as_code(parts, is_end=True)))
     return whole | {"".join(parts).lower(): [each.lower() for each in parts] for parts in codes}
-
-
-class _Stemmers(threading.local):
-    """A stemmer for each thread: it has state while it works."""
-
-    def __init__(self) -> None:
-        # Its own cache is slower than stemming; ours is forms_of.
-        self.english = Stemmer.Stemmer("english", 0)
-
-
-_stemmers = _Stemmers()
-
-
-def is_english(word: str) -> bool:
-    """Return True if a lower-case word is written in the letters of English alone."""
-    return _ENGLISH.fullmatch(word) is not None
-
-
-def stem(word: str) -> str:
-    """Return the stem that the forms of a word share: ``connect`` of ``connecting`` and ``connections``.
-
-    References:
-        Porter, "Snowball: A language for stemming algorithms", 2001; the English stemmer.
-    """
-    stemmed: str = _stemmers.english.stemWord(word)
-    return stemmed
 
 
 def is_unspaced_query(text: str) -> bool:

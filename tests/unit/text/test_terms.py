@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from mdvec.text.english import stem
 from mdvec.text.folding import normalise
 from mdvec.text.indexed_terms import Terms, index_terms, terms_of
 from mdvec.text.prose import Prose
@@ -38,6 +39,13 @@ def test_english_words_give_a_stem_and_themselves() -> None:
     assert index_terms("Connecting the connections") == Terms(
         main="connect connect", words="=connecting =the =connections"
     )
+
+
+@pytest.mark.parametrize(("forms", "word"), [("swam swum", "swim"), ("children", "child"), ("mice", "mouse")])
+def test_irregular_forms_have_the_stem_of_their_word(forms: str, word: str) -> None:
+    """Those that are also other words, such as "found", are left."""
+    assert {stem(each) for each in forms.split()} == {stem(word)}
+    assert stem("found") == "found"
 
 
 def test_japanese_gives_pairs_and_single_characters_once() -> None:

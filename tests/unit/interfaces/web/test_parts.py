@@ -32,8 +32,8 @@ def shown(query: str, text: str) -> list[str]:
     [
         ("## Limits\n\nFive **retries** at most.", "Five retries at most."),
         ("See [the guide](a/b.md) or [[note|that note]] or [[京都]].", "See the guide or that note or 京都."),
-        ("- [ ] call `retry()`\n", "• call retry()"),
-        ("> [!tip] Title\n> The text", "Title The text"),
+        ("- [ ] call `retry()`\n", "• [ ] call retry()"),
+        ("> [!tip] Title\n", "Title"),
         ("| a | b |\n|---|---|\n| 1 | 2 |", "a · b"),
         ("![[map.png]] Here", "Here"),
         ("snake_case_names and 2 * 3 * 4", "snake_case_names and 2 * 3 * 4"),
