@@ -150,7 +150,7 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             whole = headed or _holding(text, holds, texts)
             whole = whole or _holding(text, holds, _with_all_words(text, words, where, view))
             valued = [] if headed else [each for each, front in fronts if holds(front)]
-        parts = valued if whole or valued else _parts(text, dated, chunks, fronts, where, view)
+        parts = valued if whole or valued else _parts(text, words, dated, chunks, fronts, where, view)
         is_whole = bool(valued) or is_date
         missed = Missed() if whole or parts else _missed(text, dated, chunks, fronts)
         details.update(read=len(chunks), whole=len(whole), parts=len(parts), missed=len(missed.words))
@@ -160,19 +160,27 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
 
 def _parts(
     text: str,
+    words: Words,
     dated: tuple[Date, re.Match[str]] | None,
     chunks: Sequence[StoredChunk],
     fronts: Sequence[tuple[StoredChunk, str]],
     where: Where,
     view: View,
 ) -> Sequence[_Named]:
-    """Return the chunks that a date in a query names, else a heading, value or folder, else identifiers."""
+    """Return the chunks that a date in a query names, else a heading, value or folder, else identifiers.
+
+    Of those with the identifiers, the ones that hold all other words, too, if there are any.
+    """
     if dated is not None:
         return _of_date(dated[0], chunks, {each.id: front for each, front in fronts}, where, view)
     spoken = _CODE.sub(" ", text)  # the numbers inside a code name nothing
     valued = [each for each, front in fronts if _names_value(spoken, front)]
     headed = [each for each in chunks if _names_heading(spoken, each)]
-    return [*headed, *valued, *_in_named_folders(spoken, chunks)] or _with_identifiers(text, chunks)
+    named = [*headed, *valued, *_in_named_folders(spoken, chunks)]
+    if not named:
+        named = _with_identifiers(text, chunks)
+        named = [each for each in named if each.id in words.holding] or named
+    return named
 
 
 def _spellings(text: str) -> list[str]:
@@ -214,7 +222,8 @@ def _holding(text: str, holds: Callable[[str], bool], chunks: Sequence[StoredChu
 def _with_identifiers(text: str, chunks: Sequence[StoredChunk]) -> list[StoredChunk]:
     """Return the chunks that hold every identifier in a query; none if it has none."""
     finders = [*filter(None, map(phrase_finder, _IDENTIFIER.findall(text)))]
-    return [each for each in chunks if finders and all(holds(each.text) for holds in finders)]
+    texts = ((each, f"{each.path}\n{each.text}") for each in chunks)
+    return [each for each, text in texts if finders and all(holds(text) for holds in finders)]
 
 
 def _missed(

@@ -23,7 +23,7 @@ _WRITTEN = tuple(rf"(?:{month}|{short}\.?)" for month, short in zip(_MONTHS, _SH
 _NAME = f"(?P<name>{'|'.join(_WRITTEN)})"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?!\d)"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
-_ERA = r"(?P<era>令和|平成|昭和)\s*(?P<year>\d{1,2}|元)"
+_ERA = r"(?P<era>令和|平成|昭和|(?<![A-Za-z])[RHS])\s*(?P<year>\d{1,2}|元)"
 _ANY_YEAR = r"[12]\d{3}"
 _MONTH_DAY = r"(?P<month>\d{1,2})/(?P<day>\d{1,2})"
 _MOST_PARTS = 4  # of a fraction such as 3/4, which is no day of March
@@ -32,6 +32,7 @@ _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
         rf"{_ERA}\s*年\s*(?P<month>\d{{1,2}})\s*月(?:\s*{_DAY}\s*日)?",
+        rf"{_ERA}[-.](?P<month>\d{{1,2}})[-.]{_DAY}",
         rf"(?<!\d){_YEAR}[-/](?P<month>\d{{1,2}})(?:[-/]{_DAY})?(?![\d.])",
         rf"(?:(?<!\d){_YEAR}\s*年\s*)?(?<!\d)(?P<month>\d{{1,2}})\s*月\s*{_DAY}\s*日",
         rf"(?<!\d){_YEAR}\s*年\s*(?P<month>\d{{1,2}})\s*月",
@@ -44,6 +45,7 @@ _FORMS = tuple(
     )
 )
 _LAST_MONTH, _LAST_DAY = 12, 31
+_HALF_WIDTH = {code + 0xFEE0: code for code in range(ord("!"), ord("~") + 1)}
 
 _WEEKDAY = r"(?:[月火水木金土日](?:曜日?)?|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?)"
 _WITH_YEAR = (
@@ -97,6 +99,8 @@ class Date(Struct, frozen=True):
         compact = f"{year[2:] if self.year and self.day else year}{month}{day}"  # 250315, 20250315
         japanese = f"{year}年{self.month}月{f'{self.day}日' if self.day else ''}"
         names = (f"{year}[-_.]{month}{f'[-_.]{day}' if day else ''}", compact, japanese)
+        eras = ((era, self.year - before) for era, before in ERAS.items() if self.year and self.year > before)
+        names += tuple(f"{era}{number}[-_.]{month}{f'[-_.]{day}' if day else ''}" for era, number in eras)
         return (*(f"**/*{name}*" for name in names), f"**/{year}/{month}/{f'{day}*' if day else '**'}")
 
     def is_in(self, text: str) -> bool:
@@ -116,7 +120,7 @@ class Date(Struct, frozen=True):
             return [
                 rf"(?<!\d){year}(?:[-/.]0?{self.month}(?!\d)|\s*年\s*0?{self.month}\s*月)",
                 rf"(?<!\d)\d{{1,2}}(?:/0?{self.month}/|\.0?{self.month}\.){year}(?!\d)",
-                rf"(?:{eras})(?:\s*年\s*0?{self.month}\s*月|\.0?{self.month}(?!\d))",
+                rf"(?:{eras})(?:\s*年\s*0?{self.month}\s*月|[-.]0?{self.month}(?!\d))",
                 rf"\b{month}(?:\s+\d{{1,2}}(?:st|nd|rd|th)?)?,?\s+{year}\b",
             ]
         day, other_year = (
@@ -132,7 +136,7 @@ class Date(Struct, frozen=True):
             rf"(?<![\d/.-])(?:{before_year}){year}(?!\d)",
             rf"(?<![\d/.-])0?{self.month}/{day}{'(?=[（(])' if is_fraction else '(?![/.-])'}",
             rf"(?:(?:(?<!\d){year}|{eras})\s*年\s*|(?<![\d年])(?<!年\s))0?{self.month}\s*月\s*{day}\s*日",
-            rf"(?:{eras})\.0?{self.month}\.{day}",
+            rf"(?:{eras})[-.]0?{self.month}[-.]{day}",
             rf"\b(?:{month}\s+{day}|(?<!\d){day}\s+(?:of\s+)?{month}){other_year}",
         ]
 
@@ -167,6 +171,7 @@ def without_date(query: str) -> str:
 
 def find_date(query: str) -> tuple[Date, re.Match[str]] | None:
     """Return the day or month that a query names, and where; None if it names none."""
+    query = query.translate(_HALF_WIDTH)
     for form in _FORMS:
         if found := form.search(query):
             possible = [*dict.fromkeys(filter(_is_possible, _dates_of(found)))]

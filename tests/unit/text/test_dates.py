@@ -47,6 +47,8 @@ MONTHS = (
         ("what I paid on 01.07.2024", Date(2024, 7, 1, other=Date(2024, 1, 7))),
         ("5/5/2024", Date(2024, 5, 5)),
         ("6/8", Date(None, 6, 8)),
+        ("Ｒ６年１２月の理事会", Date(2024, 12, None)),
+        ("H30.4.1", Date(2018, 4, 1)),
     ],
 )
 def test_a_date_is_understood(query: str, date: Date | None) -> None:
@@ -142,6 +144,7 @@ def test_all_forms_of_a_day_are_the_same_day(day: datetime.date, other: datetime
         (Date(2024, 9, 5, other=Date(2024, 5, 9)), "9 May 2024", True),
         (Date(None, 5, 5), "5 mayors, May 5mm", False),
         (Date(None, 9, 5), "Sept. 5", True),
+        (Date(2024, 12, 14), "開催日 R6-12-14", True),
         (Date(2024, 9, None), "in September 2024", True),
         (Date(2024, 9, None), "in September", False),
         (Date(2024, 9, None), "2024年9月の会議", True),
@@ -161,6 +164,8 @@ def test_a_text_names_a_date(date: Date, text: str, named: bool) -> None:
         (Date(2025, 3, 5), "20250305 standup.md", True),
         (Date(2025, 3, 5), "日記/2025年3月5日.md", True),
         (Date(2025, 3, 5), "journal/2025-03-15.md", False),
+        (Date(2024, 12, None), "理事会/第4回_R6-12-14.md", True),
+        (Date(2024, 12, None), "理事会/第4回_R5-12-09.md", False),
         (Date(2025, 3, None), "journal/2025-03-15.md", True),
         (Date(None, 3, 5), "journal/1999-03-05.md", True),
         (Date(None, 3, 5), "journal/x-03-05.md", False),
