@@ -147,6 +147,9 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
         if not is_date and (words.matched_weight or words.all_known):
             heading, texts = fold_heading(text), [each for each in chunks if each.token_count]
             headed = [each for each in texts if fold_heading("".join(each.heading_path[-1:])) == heading]
+            # A document is named by a code in its path before others that mention the code.
+            is_code = bool(_IDENTIFIER.fullmatch(text.strip()))
+            headed = headed or [each for each in texts if is_code and holds(each.path)]
             whole = headed or _holding(text, holds, texts)
             whole = whole or _holding(text, holds, _with_all_words(text, words, where, view))
             valued = [] if headed else [each for each, front in fronts if holds(front)]
