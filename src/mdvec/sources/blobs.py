@@ -9,7 +9,8 @@ import tempfile
 import weakref
 import zlib
 from collections.abc import Callable, Mapping
-from typing import BinaryIO, cast
+from functools import cached_property
+from typing import IO, BinaryIO, cast
 
 from mdvec import run
 from mdvec.errors import UnreadableFileError
@@ -54,9 +55,14 @@ class FetchedBlobs:
     """Contents that were fetched but not read yet: on disk, removed with the process."""
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the last reference to us
         self._places: dict[bytes, tuple[int, int]] = {}
-        weakref.finalize(self, self._file.close)
+
+    @cached_property
+    def _file(self) -> IO[bytes]:
+        """The file, made when there is something to keep."""
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the last reference to us
+        weakref.finalize(self, file.close)
+        return file
 
     def __contains__(self, wanted: bytes) -> bool:
         return wanted in self._places

@@ -27,7 +27,8 @@ class FolderSource(Source):
     """Lists and reads the files below a folder.
 
     ``.gitignore`` and ``.mdvecignore`` apply in their folder and below, as in git. Nothing outside the folder
-    is read, except through links that the user chose, and only regular files are opened.
+    is read, except through links that the user chose, and only regular files are opened. A glob to exclude
+    without ``/`` also leaves out every folder of that name.
     """
 
     def __init__(
@@ -39,15 +40,6 @@ class FolderSource(Source):
         scan: ScanSettings = _DEFAULTS,
         cache_dir: Path | None = None,  # noqa: ARG002 - every source receives it
     ) -> None:
-        """Store the arguments; the folder is not read yet.
-
-        Args:
-            location: The folder; it may be a link to one.
-            include: See :class:`mdvec.sources.interface.SourceFactory`, as for the others.
-            exclude: A glob without ``/`` also leaves out every folder of that name.
-            scan: Which files are documents.
-            cache_dir: Not used: nothing is fetched.
-        """
         self._location = str(Path(location).absolute())
         self._selection = Selection.parse(scan, include=include, exclude=exclude)
 

@@ -54,16 +54,6 @@ class S3Source(Source):
         cache_dir: Path | None = None,  # noqa: ARG002 - every source receives it
         **bucket: Any,
     ) -> None:
-        """Store the arguments; nothing is requested yet.
-
-        Args:
-            location: ``//BUCKET[/PATH]``.
-            include: See :class:`mdvec.sources.interface.SourceFactory`, as for the others.
-            exclude: Likewise.
-            scan: Likewise.
-            cache_dir: Not used: nothing is kept.
-            bucket: See :class:`mdvec.settings.BucketSettings`.
-        """
         self._location = f"s3:{location}"
         self._selection = Selection.parse(scan, include=include, exclude=exclude)
         self._settings = bucket

@@ -48,10 +48,9 @@ class _UnknownGitError(SourceError):
 
 
 class Clone:
-    """A bare clone of one repository, shared by all its readers on this machine."""
+    """A bare clone of one repository, shared by all its readers on this machine. The first call runs git."""
 
     def __init__(self, directory: Path, location: GitLocation) -> None:
-        """Store the arguments; the first call runs git."""
         self._directory = directory
         self._location = location
         self._git = GitProgram(directory, environment=os.environ)

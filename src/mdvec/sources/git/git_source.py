@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 
 from mdvec import run
@@ -25,7 +24,8 @@ _DEFAULTS = ScanSettings()
 class GitSource(Source):
     """Lists and reads a commit by the program git.
 
-    Only the latest commit is fetched, without its history, and of its files only the documents.
+    Only the latest commit is fetched, without its history, and of its files only the documents. The cache
+    keeps the clone.
     """
 
     def __init__(
@@ -37,18 +37,6 @@ class GitSource(Source):
         exclude: Sequence[str] = (),
         scan: ScanSettings = _DEFAULTS,
     ) -> None:
-        """Store the arguments; git is not run yet.
-
-        Args:
-            location: ``URL[@REF][:PATH]``.
-            cache_dir: Where the clone is kept.
-            include: See :class:`mdvec.sources.interface.SourceFactory`, as for the others.
-            exclude: Likewise.
-            scan: Likewise.
-
-        Raises:
-            UsageError: If the location is invalid.
-        """
         self._location = parse_git(location)
         self._selection = Selection.parse(scan, include=include, exclude=exclude)
         name = re.sub(r"[^A-Za-z0-9]+", "-", self._location.url.rpartition("/")[2]).strip("-")[:40]
@@ -57,6 +45,7 @@ class GitSource(Source):
         self._clone = Clone(directory, self._location)
         self._commit = ""
         self._large: dict[bytes, int] = {}
+        self._blobs = FetchedBlobs()
 
     @staticmethod
     def parse(location: str) -> str:
@@ -117,10 +106,6 @@ class GitSource(Source):
         self._clone.fetch_blobs(self._commit, wanted)
         self._take(entries)
         run.current().report(run.Stage.FETCH, len(wanted), len(wanted))
-
-    @cached_property
-    def _blobs(self) -> FetchedBlobs:
-        return FetchedBlobs()
 
     def _take(self, entries: Sequence[SourceEntry]) -> None:
         # One content may have several names, and each kind of file has a limit of its own.

@@ -78,7 +78,7 @@ class GithubSource(Source):
     """Lists and reads a commit by GitHub's REST interface.
 
     Deletions follow from the tree of the commit alone, so force pushes and renamed files are like any other
-    change.
+    change. The cache keeps the last listing.
     """
 
     Settings = GithubSettings
@@ -91,23 +91,9 @@ class GithubSource(Source):
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         scan: ScanSettings = _DEFAULTS,
-        clock: Clock | None = None,
+        clock: Clock | None = None,  # for tests
         **settings: Any,
     ) -> None:
-        """Store the arguments; nothing is requested yet.
-
-        Args:
-            location: ``OWNER/REPO[@REF][:PATH]``.
-            cache_dir: Where the last listing is kept.
-            include: See :class:`mdvec.sources.interface.SourceFactory`, as for the others.
-            exclude: Likewise.
-            scan: Likewise.
-            clock: For tests.
-            settings: See :class:`GithubSettings`.
-
-        Raises:
-            UsageError: If the location is invalid.
-        """
         self._settings = GithubSettings(**settings)
         self._location = parse_github(location)
         self._selection = Selection.parse(scan, include=include, exclude=exclude)
@@ -125,6 +111,7 @@ class GithubSource(Source):
         self._state_file = cache_dir / "sources" / f"github-{digest}.json"
         self._clock = clock
         self._listed: _State | None = None
+        self._blobs = FetchedBlobs()
         self._expected = 0
         self._fetched = 0
 
@@ -211,10 +198,6 @@ class GithubSource(Source):
         )
         weakref.finalize(self, api.close)
         return api
-
-    @cached_property
-    def _blobs(self) -> FetchedBlobs:
-        return FetchedBlobs()
 
     def _note_fetched(self) -> None:
         self._fetched += 1
