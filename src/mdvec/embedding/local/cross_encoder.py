@@ -38,6 +38,12 @@ class CrossEncoderReranker(LocalModel["CrossEncoderEngine"], Reranker):
     """Runs a cross-encoder; see :class:`mdvec.embedding.interface.Reranker`.
 
     Of a passage that is too long for the model, the end is not read.
+
+    Args:
+        files: See :class:`mdvec.embedding.local.local_model.LocalModel`.
+        open_engine: Likewise.
+        timeout_s: Most seconds for one judgement, once the model is loaded.
+        batch_size: Most texts in one batch.
     """
 
     is_small = False
@@ -50,14 +56,6 @@ class CrossEncoderReranker(LocalModel["CrossEncoderEngine"], Reranker):
         timeout_s: float,
         batch_size: int,
     ) -> None:
-        """Store the settings; nothing is read.
-
-        Args:
-            files: The model.
-            open_engine: Loads the model in a folder.
-            timeout_s: Most seconds for one judgement, once the model is loaded.
-            batch_size: Most texts in one batch.
-        """
         super().__init__(files, open_engine)
         self._timeout_s = timeout_s
         self._batch_size = batch_size
@@ -139,9 +137,7 @@ def make_cross_encoder(
         from mdvec.embedding.local.engines import CrossEncoderEngine
 
         _check_reranks(folder)
-        return CrossEncoderEngine(
-            folder, device=chosen.device, threads=threads, trust_remote_code=chosen.trust_remote_code
-        )
+        return CrossEncoderEngine(folder, chosen, threads)
 
     files = locate(model, chosen, f"rerank.{PROVIDER}")
     batch_size = chosen.batch_size or _BATCH_SIZE

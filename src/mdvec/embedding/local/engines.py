@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 from mdvec.embedding.interface import Role
 from mdvec.embedding.local.inference import Prompts
 from mdvec.embedding.local.layout import clean
+from mdvec.embedding.local.model_settings import LocalModelSettings
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError
 from mdvec.machine import give_memory_back
 
@@ -42,27 +43,26 @@ _MAX_REASON_CHARS = 300
 class _TorchModel:
     """A model in memory. Numbers have 32 bits on every device, so that vectors of one are found on another.
 
+    A subclass loads the model when it is made.
+
+    Args:
+        folder: The files of the model.
+        settings: The device, and whether code that comes with the model may run.
+        threads: Threads on the CPU; None leaves it to torch.
+
     Attributes:
         section: Its settings, for errors.
+
+    Raises:
+        EmbedderUnavailableError: If the device is not there, or the model cannot be loaded.
     """
 
     section: ClassVar[str]
 
-    def __init__(self, folder: Path, *, device: str, threads: int | None, runs_code: bool) -> None:
-        """Choose the device; a subclass loads the model.
-
-        Args:
-            folder: The files of the model.
-            device: See :func:`choose_device`.
-            threads: Threads on the CPU; None leaves it to torch.
-            runs_code: Whether code that comes with the model may run.
-
-        Raises:
-            EmbedderUnavailableError: If the device is not there.
-        """
+    def __init__(self, folder: Path, settings: LocalModelSettings, threads: int | None) -> None:
         self._folder = folder
-        self._runs_code = runs_code
-        self._device = _prepared_device(device, threads, self.section)
+        self._runs_code = settings.trust_remote_code
+        self._device = _prepared_device(settings.device, threads, self.section)
         self._model: Any = None
 
     def free(self) -> None:
@@ -117,23 +117,11 @@ class SentenceTransformersEngine(_TorchModel):
     section = "embedding.sentence-transformers"
 
     def __init__(
-        self, folder: Path, prompts: Prompts, *, device: str, threads: int | None, trust_remote_code: bool
+        self, folder: Path, settings: LocalModelSettings, threads: int | None, prompts: Prompts
     ) -> None:
-        """Load a model.
-
-        Args:
-            folder: Its files.
-            prompts: The prefixes of texts.
-            device: See :func:`choose_device`.
-            threads: Threads on the CPU; None leaves it to torch.
-            trust_remote_code: Whether code that comes with the model may run.
-
-        Raises:
-            EmbedderUnavailableError: If it cannot be loaded.
-        """
         from sentence_transformers import SentenceTransformer
 
-        super().__init__(folder, device=device, threads=threads, runs_code=trust_remote_code)
+        super().__init__(folder, settings, threads)
         self._prompts = prompts
         self._model = self._loaded(SentenceTransformer)
 
@@ -156,24 +144,14 @@ class SentenceTransformersEngine(_TorchModel):
 
 
 class PlamoEngine(_TorchModel):
-    """A model with ``encode_query`` and ``encode_document`` in code of its own."""
+    """A model with ``encode_query`` and ``encode_document`` in code of its own, which is run."""
 
     section = "embedding.plamo"
 
-    def __init__(self, folder: Path, *, device: str, threads: int | None) -> None:
-        """Load a model and run its code.
-
-        Args:
-            folder: Its files.
-            device: See :func:`choose_device`.
-            threads: Threads on the CPU; None leaves it to torch.
-
-        Raises:
-            EmbedderUnavailableError: If it cannot be loaded, or its code has no ``encode_query``.
-        """
+    def __init__(self, folder: Path, settings: LocalModelSettings, threads: int | None) -> None:
         from transformers import AutoModel, AutoTokenizer
 
-        super().__init__(folder, device=device, threads=threads, runs_code=True)
+        super().__init__(folder, settings, threads)
         with self._loading():
             options: dict[str, Any] = {"trust_remote_code": True, "local_files_only": True}
             self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, **options)
@@ -202,21 +180,10 @@ class CrossEncoderEngine(_TorchModel):
 
     section = "rerank.transformers"
 
-    def __init__(self, folder: Path, *, device: str, threads: int | None, trust_remote_code: bool) -> None:
-        """Load a model.
-
-        Args:
-            folder: Its files.
-            device: See :func:`choose_device`.
-            threads: Threads on the CPU; None leaves it to torch.
-            trust_remote_code: Whether code that comes with the model may run.
-
-        Raises:
-            EmbedderUnavailableError: If it cannot be loaded.
-        """
+    def __init__(self, folder: Path, settings: LocalModelSettings, threads: int | None) -> None:
         from sentence_transformers import CrossEncoder
 
-        super().__init__(folder, device=device, threads=threads, runs_code=trust_remote_code)
+        super().__init__(folder, settings, threads)
         self._model = self._loaded(CrossEncoder)
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -40,7 +40,7 @@ def make_plamo(*, model: str, dimension: int | None, runtime: Runtime, **setting
     def open_engine(folder: Path, _prompts: Prompts) -> Engine:
         from mdvec.embedding.local.engines import PlamoEngine
 
-        return PlamoEngine(folder, device=chosen.device, threads=runtime.threads)
+        return PlamoEngine(folder, chosen, runtime.threads)
 
     return LocalEmbedder(
         provider=PROVIDER,

@@ -76,13 +76,7 @@ def make_sentence_transformers(
     def open_engine(folder: Path, prompts: Prompts) -> Engine:
         from mdvec.embedding.local.engines import SentenceTransformersEngine
 
-        return SentenceTransformersEngine(
-            folder,
-            prompts,
-            device=chosen.device,
-            threads=runtime.threads,
-            trust_remote_code=chosen.trust_remote_code,
-        )
+        return SentenceTransformersEngine(folder, chosen, runtime.threads, prompts)
 
     is_folder = expanded(name).is_dir()
     place = known.hub_id if known is not None and not is_folder else name
