@@ -71,7 +71,8 @@ class BucketObject(Struct, frozen=True):
 class Bucket:
     """Objects below a path of a bucket. Safe to use from several threads.
 
-    Every call may be repeated, and is when it fails in a way that may pass.
+    Every call may be repeated, and is when it fails in a way that may pass. It raises a ``ServiceError`` if
+    the bucket cannot be used, and an ``ImportStoppedError`` if the run is cancelled meanwhile.
 
     Args:
         location: ``s3://BUCKET[/PATH]``.
@@ -111,8 +112,7 @@ class Bucket:
         """Return what is below a folder, in any order; nothing is no error.
 
         Raises:
-            ServiceError: If the bucket cannot be used, or its list does not end.
-            ImportStoppedError: If the run is cancelled meanwhile.
+            ServiceRefusedError: If the list does not end.
         """
 
         def listed() -> list[BucketObject]:
@@ -140,7 +140,6 @@ class Bucket:
 
         Raises:
             ServiceAnswerError: If it is larger than ``most_bytes``; it is not read.
-            ServiceError: If the bucket cannot be used.
         """
 
         def get() -> bytes | None:
@@ -156,19 +155,11 @@ class Bucket:
         return self._repeated(get)
 
     def put(self, name: str, content: bytes) -> None:
-        """Write an object; S3 shows it whole or not at all.
-
-        Raises:
-            ServiceError: If the bucket cannot be used.
-        """
+        """Write an object; S3 shows it whole or not at all."""
         self._repeated(lambda: self._store.put(name, content, use_multipart=False))
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write an object unless there is one, which S3 decides; return False if there is another one.
-
-        Raises:
-            ServiceError: If the bucket cannot be used.
-        """
+        """Write an object unless there is one, which S3 decides; return False if there is another one."""
 
         def create() -> bool:
             try:
@@ -181,11 +172,7 @@ class Bucket:
         return self._repeated(create)
 
     def delete(self, names: Sequence[str]) -> None:
-        """Remove objects; one that is not there is no error.
-
-        Raises:
-            ServiceError: If the bucket cannot be used.
-        """
+        """Remove objects; one that is not there is no error."""
         if names:
             self._repeated(lambda: self._store.delete([*names]))
 

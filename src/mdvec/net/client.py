@@ -19,7 +19,7 @@ from msgspec import Struct
 from mdvec import run
 from mdvec.errors import ServiceAnswerError, ServiceError, ServiceRefusedError, ServiceUnavailableError
 from mdvec.net.response import Response, RetryPolicy, redacted
-from mdvec.net.transfer import TransferLimits, exchange
+from mdvec.net.transfer import exchange
 
 # Statuses that may be gone the next time; 529 is "overloaded" at some services.
 _TRANSIENT = frozenset({408, 425, 429, 529, *range(500, 505), *range(520, 525)})
@@ -56,6 +56,13 @@ class HttpClient:
     """A service at one address. Threads may share it; a wait that the service requests holds for all of them.
 
     Waiting is reported to the current run as :attr:`mdvec.run.Stage.LIMIT`, and ends when it is cancelled.
+
+    Every request may raise these:
+
+    Raises:
+        ServiceAnswerError: If the response cannot be decompressed, or is no JSON where that is requested.
+        ServiceRefusedError: If the service refuses, or sends more than it may, and would do so again.
+        ServiceUnavailableError: If it cannot be reached or used now, or requests a longer wait.
     """
 
     def __init__(
@@ -86,7 +93,6 @@ class HttpClient:
         """
         self._headers = {"User-Agent": "mdvec", "Accept-Encoding": "gzip, deflate", **(headers or {})}
         self._service = service
-        self._limits = TransferLimits(timeout_s, max_bytes)
         self._retry = retry or RetryPolicy()
         self._own_retry_after = retry_after
         self._clock = clock or Clock()
@@ -94,6 +100,9 @@ class HttpClient:
         self._closed_until = 0.0  # in seconds since 1970: the last wait that the service requested
         self._http = httpx2.Client(
             base_url=base_url, headers=self._headers, timeout=timeout_s, mounts=dict.fromkeys(_LOOPBACK)
+        )
+        self._exchange = partial(
+            exchange, self._http, service=service, timeout_s=timeout_s, max_bytes=max_bytes
         )
         weakref.finalize(self, self._http.close)
 
@@ -116,14 +125,12 @@ class HttpClient:
             path: Below the base address, or a whole address.
             headers: Sent besides the client's own.
             expected: The statuses to return.
-
-        Raises:
-            ServiceAnswerError: If the response cannot be decompressed.
-            ServiceRefusedError: If the service refuses, or sends more than it may, and would do so again.
-            ServiceUnavailableError: If it cannot be reached or used now, or requests a longer wait.
         """
-        build = partial(self._http.build_request, "GET", path, headers=headers)
-        return self._send_with_retry(partial(self._sent, build), _unchanged, expected=expected)
+
+        def send() -> Response:
+            return self._exchange(self._http.build_request("GET", path, headers=headers))
+
+        return self._send_with_retry(send, _unchanged, expected=expected)
 
     def request_json(
         self,
@@ -142,18 +149,16 @@ class HttpClient:
             json: Sent as the body; None for no body.
             params: Sent as the query.
             retry: Instead of the client's own.
-
-        Raises:
-            ServiceAnswerError: If the response is no JSON, however often the request is sent.
-            ServiceRefusedError: If the service refuses, or sends more than it may, and would do so again.
-            ServiceUnavailableError: If it cannot be reached or used now, or requests a longer wait.
         """
         content = None if json is None else json_format.dumps(json, ensure_ascii=False).encode()
         headers = None if json is None else {"Content-Type": "application/json"}
-        build = partial(
-            self._http.build_request, method, path, content=content, params=params, headers=headers
-        )
-        return self._send_with_retry(partial(self._sent, build), Response.json, retry=retry)
+
+        def send() -> Response:
+            return self._exchange(
+                self._http.build_request(method, path, content=content, params=params, headers=headers)
+            )
+
+        return self._send_with_retry(send, Response.json, retry=retry)
 
     def download(self, path: str, file: BinaryIO, *, max_bytes: int, timeout_s: float) -> Response:
         """Write a response to a file, without holding it in memory.
@@ -168,11 +173,6 @@ class HttpClient:
 
         Returns:
             The response, without its content.
-
-        Raises:
-            ServiceAnswerError: If the response cannot be decompressed.
-            ServiceRefusedError: If the service refuses, or sends more than it may, and would do so again.
-            ServiceUnavailableError: If it cannot be reached or used now, or requests a longer wait.
         """
         start = file.tell()
 
@@ -180,18 +180,9 @@ class HttpClient:
             file.seek(start)
             file.truncate()
             request = self._http.build_request("GET", path)
-            limits = TransferLimits(timeout_s, max_bytes)
-            return exchange(self._http, request, limits, service=self._service, file=file)
+            return self._exchange(request, timeout_s=timeout_s, max_bytes=max_bytes, file=file)
 
         return self._send_with_retry(send, _unchanged)
-
-    # --- one attempt -----------------------------------------------------------------------------
-
-    def _sent(self, build: Callable[[], httpx2.Request]) -> Response:
-        """Send a request, whose address may be wrong, and return the response."""
-        return exchange(self._http, build(), self._limits, service=self._service)
-
-    # --- many attempts ---------------------------------------------------------------------------
 
     def _send_with_retry(
         self,
@@ -201,6 +192,7 @@ class HttpClient:
         expected: Collection[int] = (200,),
         retry: RetryPolicy | None = None,
     ) -> T:
+        """Make a request, whose address may be wrong, and send it until its response can be read."""
         retry = retry or self._retry
         attempt = 0
         while True:

@@ -10,7 +10,6 @@ from concurrent import futures
 from typing import BinaryIO, TypeVar
 
 import httpx2
-from msgspec import Struct
 
 from mdvec import run
 from mdvec.errors import ServiceRefusedError
@@ -26,30 +25,27 @@ _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS  # zlib recognises the header
 T = TypeVar("T")
 
 
-class TransferLimits(Struct, frozen=True):
-    """The most that one exchange may take.
-
-    Attributes:
-        timeout_s: Seconds from sending the request to the last byte of the response.
-        max_bytes: Bytes of the response's body, as sent and decompressed.
-    """
-
-    timeout_s: float
-    max_bytes: int
-
-
 def exchange(
     http: httpx2.Client,
     request: httpx2.Request,
-    limits: TransferLimits,
     *,
     service: str,
+    timeout_s: float,
+    max_bytes: int,
     file: BinaryIO | None = None,
 ) -> Response:
     """Send a request and read its response; redirects of GET are followed.
 
     The HTTP library limits the silence between two bytes only. So a thread does the exchange: it is left
     behind when the time is over or the run is cancelled, and ends with the next bytes.
+
+    Args:
+        http: The connections.
+        request: The request.
+        service: Its name in messages.
+        timeout_s: Most seconds from sending the request to the last byte of the response.
+        max_bytes: Most bytes of the response's body, as sent and decompressed.
+        file: Written instead of a content in memory.
 
     Raises:
         httpx2.HTTPError: If the service cannot be reached, or time is over.
@@ -66,7 +62,7 @@ def exchange(
         if file is not None and response.status_code == httpx2.codes.OK:
             write = file.write
         try:
-            for block in _body(response, limits.max_bytes, service):
+            for block in _body(response, max_bytes, service):
                 with guard:
                     if is_over:
                         break
@@ -76,12 +72,12 @@ def exchange(
         return Response(service, response.status_code, response.headers, bytes(content))
 
     outcome = _started(transfer)
-    ends_at = time.monotonic() + limits.timeout_s
+    ends_at = time.monotonic() + timeout_s
     try:
         while not outcome.done():
             left_s = ends_at - time.monotonic()
             if left_s <= 0:
-                msg = f"it took longer than {limits.timeout_s:g} s"
+                msg = f"it took longer than {timeout_s:g} s"
                 raise httpx2.ReadTimeout(msg)
             futures.wait([outcome], timeout=min(_CHECK_S, left_s))
             run.current().check()

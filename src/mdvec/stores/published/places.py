@@ -37,6 +37,9 @@ class Place(Protocol):
 
     Attributes:
         location: Where it is, for people; never with a password.
+
+    Raises:
+        StoreError: By every method, if the place cannot be used.
     """
 
     location: str
@@ -45,40 +48,23 @@ class Place(Protocol):
         """Return False if there is no such place, as far as a listing that found nothing does not tell."""
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of all objects whose first word this is, in order; nothing is no error.
-
-        Raises:
-            StoreError: If the place cannot be used.
-        """
+        """Return the names of all objects whose first word this is, in order; nothing is no error."""
 
     def get(self, name: str, most_bytes: int) -> bytes | None:
         """Return an object; None if there is none.
 
         Raises:
             DamagedDatabaseError: If it is larger, or not a file with contents of its own.
-            StoreError: If the place cannot be used.
         """
 
     def put(self, name: str, content: bytes) -> None:
-        """Write an object, or replace it. A reader may see a part of it meanwhile.
-
-        Raises:
-            StoreError: If the place cannot be used.
-        """
+        """Write an object, or replace it. A reader may see a part of it meanwhile."""
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write an object at once or not at all; return False, and change nothing, if there is one.
-
-        Raises:
-            StoreError: If the place cannot be used.
-        """
+        """Write an object at once or not at all; return False, and change nothing, if there is one."""
 
     def delete(self, names: Sequence[str]) -> None:
-        """Remove objects; one that is not there is no error.
-
-        Raises:
-            StoreError: If the place cannot be used.
-        """
+        """Remove objects; one that is not there is no error."""
 
 
 def open_place(location: Path | str, *, region: str | None = None, endpoint: str | None = None) -> Place:
