@@ -185,12 +185,6 @@ def named_store(location: str) -> str:
     return name
 
 
-def named_vector_index(location: str) -> tuple[str, str]:
-    """Return the name of a vector index, and its place: of ``NAME[:PLACE]``, empty without one."""
-    name, _, place = location.partition(":")
-    return name, place
-
-
 def install_command(extra: str) -> str:
     """Return the command that installs what an extra of mdvec needs, wherever mdvec comes from."""
     import shlex

@@ -117,11 +117,6 @@ def settings_kind(factory: object) -> type[Struct]:
     return kind
 
 
-def as_arguments(section: Struct) -> dict[str, Any]:
-    """Return what is set in a section, as keyword arguments; None leaves a setting to the factory."""
-    return set_only(**{name: getattr(section, name) for name in section.__struct_fields__})
-
-
 def set_only(**options: object) -> dict[str, Any]:
     """Return the options that are not None: for the others a default holds."""
     return {name: value for name, value in options.items() if value is not None}

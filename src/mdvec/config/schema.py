@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import asdict
 
 from mdvec.settings import (
     LARGEST_NUMBER,
@@ -24,7 +25,7 @@ from mdvec.settings import (
     SettingsSection,
     StoreLocation,
     VectorIndexLocation,
-    as_arguments,
+    set_only,
     settings_kind,
 )
 from mdvec.types.query import MIN_SCORE, Expansion, SearchMode
@@ -428,7 +429,7 @@ class Config(SettingsSection, frozen=True, kw_only=True):
             factory: Declares the settings (see :mod:`mdvec.settings`).
         """
         section = self.extension_sections.get(section_of(stage, name))
-        return as_arguments(settings_kind(factory)() if section is None else section)
+        return set_only(**asdict(settings_kind(factory)() if section is None else section))
 
 
 def section_of(stage: str, name: str) -> str:

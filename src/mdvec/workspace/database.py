@@ -241,8 +241,8 @@ def open_store(location: Path | str, config: Config | None = None, **how: Any) -
 
 
 def _vector_index(named: str, prefix: Path, config: Config) -> VectorIndex:
-    """Make a vector index; its place begins with ``prefix`` unless another one is named."""
-    name, place = registry.named_vector_index(named)
+    """Make a vector index, ``NAME[:PLACE]``; without a place, that begins with ``prefix``."""
+    name, _, place = named.partition(":")
     factory = registry.load("vector_indexes", name)
     arguments = config.arguments("vector_indexes", name, factory)
     made: VectorIndex = factory(place or f"{prefix}.{name}", **arguments)

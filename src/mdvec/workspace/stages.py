@@ -30,7 +30,7 @@ from mdvec.errors import (
 from mdvec.indexing.work import Recipe
 from mdvec.machine import available_cores
 from mdvec.search.query_vectors import SearchedCollection
-from mdvec.settings import as_arguments, set_only, settings_kind
+from mdvec.settings import set_only, settings_kind
 from mdvec.sources.interface import Source, SourceFactory
 from mdvec.stores.interface import Store, View
 from mdvec.text.tokens import estimate_token_ends
@@ -187,7 +187,7 @@ class ModelPool:
             if self._reranker is None and self.reranker_spec:
                 self._reranker = make_reranker(
                     self.reranker_spec,
-                    **as_arguments(config.rerank),
+                    **set_only(**msgspec.structs.asdict(config.rerank)),
                     threads=config.embedding.threads,
                     settings_of=config.arguments,
                     price_of=lambda spec: price_of(spec, config.prices),

@@ -41,7 +41,7 @@ def list_stores(session: Session) -> None:
     config = session.load_config().config
     kinds = (
         ("store", "stores", registry.named_store(str(session.database or config.store.location or ""))),
-        ("vector index", "vector_indexes", registry.named_vector_index(config.store.vectors or "")[0]),
+        ("vector index", "vector_indexes", (config.store.vectors or "").partition(":")[0]),
     )
     rows: list[dict[str, object]] = [
         {"kind": kind, "name": name, "in_use": name == used, "installed": registry.is_installed(stage, name)}

@@ -84,9 +84,7 @@ class PostgresTables(Tables):
     each_id = "unnest(?::bigint[]) WITH ORDINALITY j(value, key)"
     vector, vector_dtype = "substring(halfvec_send(v.vector) FROM 5)", ">f2"
     ids = staticmethod(ids_text)
-
-    def stored(self, text: str) -> str:
-        return stored_text(text)
+    stored = staticmethod(stored_text)
 
     def change(self, sql: str, *arguments: Any) -> int:
         return self.connection.execute(own_dialect(sql), arguments).rowcount

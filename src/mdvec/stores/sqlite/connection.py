@@ -7,7 +7,7 @@ import functools
 import json
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -174,9 +174,7 @@ def _is_damaged(path: Path, connection: Connection | None) -> bool:
     return found != "ok"
 
 
-@functools.lru_cache(maxsize=64)
-def _compiled_glob(pattern: str) -> Callable[[str], bool]:
-    return compile_glob(pattern)
+_compiled_glob = functools.lru_cache(maxsize=64)(compile_glob)
 
 
 def _matches_glob(*arguments: object) -> bool:
