@@ -81,7 +81,6 @@ class HeadingChunker:
 
     @property
     def fingerprint(self) -> str:
-        """Strategy, version and settings as one string."""
         levels = ",".join(map(str, self._levels))
         return (
             f"headings/{_VERSION}:max={self._max_chars}:min={self._min_chars}"
@@ -89,11 +88,6 @@ class HeadingChunker:
         )
 
     def chunk(self, document: Document) -> CutDocument:
-        """Cut a document.
-
-        Returns:
-            Chunks as :class:`~mdvec.chunking.interface.Chunker` promises them.
-        """
         sections = sections_at(document.sections, self._levels)
         has_text = sections_with_text(document, sections)
         pieces = list(self._pieces(document, sections, has_text))

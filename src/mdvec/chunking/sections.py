@@ -97,7 +97,6 @@ class SectionChunker:
 
     @property
     def fingerprint(self) -> str:
-        """Strategy, version and settings as one string."""
         levels = "" if self._levels == ALL_LEVELS else f":levels={_joined(self._levels)}"
         joined = ":joined=2" if self._joins_neighbours else ""
         return (
@@ -106,11 +105,6 @@ class SectionChunker:
         )
 
     def chunk(self, document: Document) -> CutDocument:
-        """Cut a document.
-
-        Returns:
-            Chunks as :class:`~mdvec.chunking.interface.Chunker` promises them.
-        """
         sections = sections_at(document.sections, self._levels)
         limits = (self._min_tokens, self._max_tokens)
         ruler = body_ruler(document, self._token_ends, self._token_estimate, limits=limits)

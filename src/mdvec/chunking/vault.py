@@ -51,16 +51,10 @@ class VaultChunker:
 
     @property
     def fingerprint(self) -> str:
-        """Strategy, version and settings as one string."""
         return f"vault/{_VERSION}:limit={self._token_limit}:{self._tokenizer_name}"
 
     def chunk(self, document: Document) -> CutDocument:
-        """Cut a document.
-
-        Returns:
-            Chunks as :class:`~mdvec.chunking.interface.Chunker` promises them, and a warning that names the
-            sections above the limit.
-        """
+        """Cut a document, with a warning that names the sections above the limit."""
         if all(_is_heading_line(block, document.body) for block in document.blocks):
             return CutDocument((), is_found=bool(converter_of(document.path)))
         sections = sections_at(document.sections, _LEVELS)

@@ -74,17 +74,11 @@ class WindowChunker:
 
     @property
     def fingerprint(self) -> str:
-        """Strategy, version and settings as one string."""
         return (
             f"windows/{_VERSION}:max={self._max_tokens}:overlap={self._overlap_tokens}:{self._tokenizer_name}"
         )
 
     def chunk(self, document: Document) -> CutDocument:
-        """Cut a document.
-
-        Returns:
-            Chunks as :class:`~mdvec.chunking.interface.Chunker` promises them.
-        """
         ends = body_token_ends(document, self._token_ends)
         sections = document.sections
         section_starts = [section.start for section in sections]

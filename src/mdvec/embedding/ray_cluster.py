@@ -67,12 +67,7 @@ class RayCluster:
         self._task: Any = None
 
     def embedder(self, own: Embedder, make: Callable[[], Embedder]) -> Embedder:
-        """Return an embedder that makes its passages on the nodes.
-
-        Args:
-            own: The same embedder here, for all else.
-            make: Makes it there; it is pickled, and holds no key.
-        """
+        """Return an embedder that makes its passages on the nodes; ``make`` is pickled, and holds no key."""
         return RayEmbedder(own, pickle.dumps(make), self)
 
     @property
@@ -146,12 +141,11 @@ class RayEmbedder(Embedder):
 
     @property
     def tokens(self) -> TokenCounter:
-        """Counted here."""
         return self._own.tokens
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        """The problem on this machine, where queries are embedded."""
+        """Queries are embedded here."""
         return self._own.problem
 
     @property
@@ -161,7 +155,6 @@ class RayEmbedder(Embedder):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Those of the embedder here."""
         return self._own.warnings
 
     @property
@@ -174,11 +167,9 @@ class RayEmbedder(Embedder):
         return self._own.requests_for(texts, titles)
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Embed here."""
         return self._own.embed_queries(texts)
 
     def unload(self, *, idle_s: float) -> bool:
-        """Free the model here."""
         return self._own.unload(idle_s=idle_s)
 
     def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:

@@ -60,20 +60,13 @@ class FolderSource(Source):
         return str(path.resolve())
 
     def list(self) -> Listing:
-        """List everything once; only ignore files are opened.
-
-        Raises:
-            SourceMissingError: If the folder is missing, is not a folder, or was replaced meanwhile.
-            SourceError: If it cannot be listed, so that nothing is known about its files.
-        """
+        """List everything once; only ignore files are opened."""
         return self._scan().listing()
 
     def is_here(self) -> bool:
-        """Return True if the folder exists."""
         return Path(self._location).is_dir()
 
     def folders(self) -> Sequence[str]:
-        """Return the folders to be watched; see :class:`mdvec.sources.interface.WatchedSource`."""
         scan = self._scan()
         within = [f"{scan.root}/{real}".rstrip("/") for real in scan.entered if not real.startswith("../")]
         return watched_folders(scan.root, within)
@@ -122,12 +115,7 @@ class FolderSource(Source):
         return scan
 
     def read(self, entry: SourceEntry) -> bytes:
-        """Return the raw bytes of a listed file.
-
-        Raises:
-            UnreadableFileError: If it cannot be read, is no longer a regular file, is now outside the folder,
-                or has grown over the size limit. The message is only the reason.
-        """
+        """Return the raw bytes of a listed file; the message of an error is only the reason."""
         try:
             root = self._root()
             real = resolved(f"{root}/{entry.locator}")
@@ -147,7 +135,6 @@ class FolderSource(Source):
         )
 
     def differs(self, known: SourceEntry) -> bool:
-        """Return True if a file has changed or is gone since it was indexed; one that was touched has not."""
         try:
             status = Path(system_path(f"{self._location}/{known.locator}")).stat()
         except (OSError, ValueError):

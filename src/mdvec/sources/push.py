@@ -30,10 +30,6 @@ class PushSource(Source):
         return Listing((), pushed=True)
 
     def read(self, entry: SourceEntry) -> bytes:
-        """Raise: only the client has its files.
-
-        Raises:
-            UnreadableFileError: Always.
-        """
+        """Raise: only the client has its files."""
         msg = f"{entry.path} is kept by the client that wrote it"
         raise UnreadableFileError(msg)

@@ -72,15 +72,7 @@ class S3Source(Source):
         return bucket.location.removeprefix("s3:")
 
     def list(self) -> Listing:
-        """Request the names of all objects, a thousand with each request.
-
-        Returns:
-            See :meth:`mdvec.sources.interface.Source.list`. Its revision is a digest of all names and ETags.
-
-        Raises:
-            SourceMissingError: If there is no such bucket.
-            SourceError: If it cannot be listed.
-        """
+        """Request the names of all objects, a thousand with each request; their digest is the revision."""
         self._fetching.clear()  # of the listing before
         with _translated():
             found = self._bucket.objects()
@@ -98,12 +90,7 @@ class S3Source(Source):
         return listing_of_tree(items, self._selection, path="", revision=revision.hexdigest())
 
     def read(self, entry: SourceEntry) -> bytes:
-        """Return the content of a listed object; the next expected ones are fetched meanwhile.
-
-        Raises:
-            UnreadableFileError: If it is gone, or has changed since it was listed.
-            SourceError: If the bucket cannot be read.
-        """
+        """Return the content of a listed object; the next expected ones are fetched meanwhile."""
         _, fetching = self._fetching.pop(entry.locator, (0, None))
         self._fetch_ahead()
         with _translated():

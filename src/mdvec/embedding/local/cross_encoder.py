@@ -63,11 +63,9 @@ class CrossEncoderReranker(LocalModel["CrossEncoderEngine"], Reranker):
 
     @property
     def model(self) -> str:
-        """The name of the model."""
         return self._files.name
 
     def relevance(self, query: str, texts: Sequence[str]) -> Relevance:
-        """Judge texts; see :meth:`mdvec.embedding.interface.Reranker.relevance`."""
         import numpy as np
 
         scores = np.empty(len(texts), np.float32)

@@ -66,7 +66,6 @@ class _TorchModel:
         self._model: Any = None
 
     def free(self) -> None:
-        """Give the memory back."""
         self._model = None
         gc.collect()  # modules refer to each other in circles
         if self._device.type == "cuda":
@@ -126,7 +125,6 @@ class SentenceTransformersEngine(_TorchModel):
         self._model = self._loaded(SentenceTransformer)
 
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
-        """Run one batch; see :meth:`mdvec.embedding.local.inference.Engine.encode`."""
         with self._running():
             vectors: NDArray[np.float32] = self._model.encode(
                 [clean(text) for text in texts],
@@ -139,7 +137,6 @@ class SentenceTransformersEngine(_TorchModel):
         return vectors
 
     def count_tokens(self, text: str) -> int:
-        """Count the tokens of a text."""
         return len(self._model.tokenizer(clean(text), add_special_tokens=False)["input_ids"])
 
 
@@ -163,7 +160,6 @@ class PlamoEngine(_TorchModel):
             raise EmbedderUnavailableError(msg, hint="Use the provider sentence-transformers for it.")
 
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
-        """Run one batch; see :meth:`mdvec.embedding.local.inference.Engine.encode`."""
         encode = self._model.encode_query if role is Role.QUERY else self._model.encode_document
         with self._running(), torch.inference_mode():
             encoded = encode([clean(text) for text in texts], self._tokenizer)
@@ -171,7 +167,6 @@ class PlamoEngine(_TorchModel):
         return vectors
 
     def count_tokens(self, text: str) -> int:
-        """Count the tokens of a text."""
         return len(self._tokenizer(clean(text), add_special_tokens=False)["input_ids"])
 
 

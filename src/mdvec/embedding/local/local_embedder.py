@@ -80,12 +80,6 @@ class LocalEmbedder(LocalModel[Engine], Embedder):
 
     @cached_property
     def space(self) -> EmbeddingSpace:
-        """The space of its vectors.
-
-        Raises:
-            EmbedderUnavailableError: If the settings of the model are not here and cannot be fetched.
-            ConfigError: If the configured dimension is impossible.
-        """
         own = self._layout.dimension
         if own is None and self._wanted_dimension is None:
             msg = f"the files of {self._files.name} do not say how long its vectors are"
@@ -112,7 +106,6 @@ class LocalEmbedder(LocalModel[Engine], Embedder):
         return TokenCounter(self._token_ends, self._max_tokens, is_exact=True)
 
     def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:  # noqa: ARG002 - no use for titles
-        """Embed texts in one part; see :meth:`mdvec.embedding.interface.Embedder.embed`."""
         yield range(len(texts)), self._embedded(texts, role)
 
     # --- inside ------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ class LazyClient:
     """Reads the key and opens the client of a service at the first request. Threads may share it."""
 
     def __init__(self, connection: Connection, *, timeout_s: float, retry: RetryPolicy) -> None:
-        """Store a service; see :class:`mdvec.net.client.HttpClient` for the other arguments."""
         self._connection = connection
         self._timeout_s = timeout_s
         self._retry = retry

@@ -55,7 +55,6 @@ class RemoteEmbedder(Embedder):
     """
 
     def __init__(self, provider: Provider, settings: ServiceSettings) -> None:
-        """Store a service and its settings."""
         self._provider = provider
         self._service = provider.service
         self._settings = settings
@@ -67,21 +66,15 @@ class RemoteEmbedder(Embedder):
 
     @property
     def space(self) -> EmbeddingSpace:
-        """The space of its vectors; a probe is sent once when their length is not known.
-
-        Raises:
-            EmbeddingError: If that fails.
-        """
+        """Send a probe once when the length of its vectors is not known."""
         return self._service.space(self._known_dimension())
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        """Its key is missing or unusable; None when it is there, or none is needed."""
         return self._service.key.problem
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Likely mistakes in its settings."""
         return self._service.warnings
 
     @property
@@ -96,11 +89,9 @@ class RemoteEmbedder(Embedder):
         return min(_ROUNDS_AT_ONCE * a_round, _MAX_TEXTS_AT_ONCE)
 
     def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:
-        """Count the batches that :meth:`embed` would make."""
         return sum(1 for _ in self._batches(texts, titles))
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Embed queries; see :meth:`mdvec.embedding.interface.Embedder.embed_queries`."""
         import numpy as np
 
         retry = RetryPolicy(min(_QUERY_ATTEMPTS, self._settings.attempts), _QUERY_MAX_WAIT_S)

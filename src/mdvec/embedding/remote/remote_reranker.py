@@ -73,16 +73,13 @@ class RemoteReranker(Reranker):
 
     @property
     def model(self) -> str:
-        """The name of the model."""
         return self._endpoint.model
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        """Its key is missing or unusable; None when it is there, or none is needed."""
         return self._endpoint.key.problem
 
     def relevance(self, query: str, texts: Sequence[str]) -> Relevance:
-        """Request the scores; see :meth:`mdvec.embedding.interface.Reranker.relevance`."""
         sent = [sendable_text(text) for text in texts]
         query, name = sendable_text(query), self._endpoint.name
         request = {"query": query, self._texts_field: sent, **self._options}

@@ -57,28 +57,12 @@ class GitSource(Source):
         return str(parse_git(location))
 
     def list(self) -> Listing:
-        """Fetch the names of the latest commit.
-
-        Returns:
-            See :meth:`mdvec.sources.interface.Source.list`. Sizes are 0, since git knows only those of
-            fetched files.
-
-        Raises:
-            SourceMissingError: If there is no such repository, ref or folder.
-            SourceError: If it cannot be read, or there is no git.
-        """
+        """Fetch the names of the latest commit. Sizes are 0: git knows only those of fetched files."""
         self._commit = self._clone.fetch()
         items = self._clone.items(self._commit) if self._commit else []
         return listing_of_tree(items, self._selection, path=self._location.path, revision=self._commit)
 
     def read(self, entry: SourceEntry) -> bytes:
-        """Return the raw bytes of a listed file.
-
-        Raises:
-            UnreadableFileError: If git does not have it.
-            FileTooLargeError: If it is too large.
-            SourceError: If git cannot be run.
-        """
         wanted = entry.content_hash
         if wanted is None:
             msg = "it is not in the repository"
@@ -95,11 +79,7 @@ class GitSource(Source):
         return verified(raw, wanted)
 
     def prefetch(self, entries: Sequence[SourceEntry]) -> None:
-        """Fetch files in one request.
-
-        Raises:
-            SourceError: If they cannot be fetched.
-        """
+        """Fetch files in one request."""
         wanted = list(dict.fromkeys(entry.content_hash for entry in entries if entry.content_hash))
         if not wanted or not self._commit:
             return

@@ -127,13 +127,7 @@ class GithubSource(Source):
     def list(self) -> Listing:
         """Request the tree of the commit that the ref points to now; one call if that has not changed.
 
-        Returns:
-            See :meth:`mdvec.sources.interface.Source.list`. Committed files are listed even if git ignores
-            them.
-
-        Raises:
-            SourceMissingError: If there is no such repository, ref or folder.
-            SourceError: If GitHub cannot be reached, or does not accept the token.
+        Committed files are listed even if git ignores them.
         """
         known = _load_state(self._state_file)
         head = self._api.head(known.etag if known else "")
@@ -150,13 +144,7 @@ class GithubSource(Source):
         return listing_of_tree(state.items, self._selection, path=self._location.path, revision=state.commit)
 
     def read(self, entry: SourceEntry) -> bytes:
-        """Return the raw bytes of a listed file, checked against its hash.
-
-        Raises:
-            UnreadableFileError: If GitHub does not have it, or sends something else.
-            FileTooLargeError: If it is too large.
-            SourceError: If GitHub cannot be reached.
-        """
+        """Return the raw bytes of a listed file, checked against its hash."""
         if entry.content_hash is None:
             msg = "it is not in the repository"
             raise UnreadableFileError(msg)
@@ -169,11 +157,7 @@ class GithubSource(Source):
         return raw
 
     def prefetch(self, entries: Sequence[SourceEntry]) -> None:
-        """Fetch many files at once, as an archive; a few are fetched when they are read.
-
-        Raises:
-            SourceError: If GitHub cannot be reached.
-        """
+        """Fetch many files at once, as an archive; a few are fetched when they are read."""
         wanted = {entry.content_hash: entry.size for entry in entries if entry.content_hash is not None}
         self._expected, self._fetched = len(wanted), 0
         if self._listed is None or not self._is_archive_worth(len(wanted), self._listed):
