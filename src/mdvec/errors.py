@@ -117,12 +117,7 @@ def did_you_mean(name: str, known: Iterable[str], *, quote: str = "`") -> str:
 
 
 def meant_or_known(name: str, known: Mapping[str, str]) -> str:
-    """Return which of the known names resembles a name, as a question, else all of them.
-
-    Args:
-        name: As written.
-        known: The names, and how each is shown.
-    """
+    """Return which of the known names resembles a name, as a question, else all as they are shown."""
     near = nearest_names(name, known)
     return f"did you mean {known[near[0]]}?" if near else f"known: {', '.join(known.values())}"
 

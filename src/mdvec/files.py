@@ -82,10 +82,7 @@ def resolved(path: str) -> str:
 def write_whole(path: Path, content: bytes, *, by_way_of: Path | None = None) -> None:
     """Write a file in one step, which only its owner can read; one that is there is replaced.
 
-    Args:
-        path: The file.
-        content: All of it.
-        by_way_of: A folder on the same file system to write it in first; the file's own when None.
+    It is written first in the folder ``by_way_of``, on the same file system; in the file's own when None.
 
     Raises:
         OSError: If it cannot be written; what was there is unchanged.

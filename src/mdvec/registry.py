@@ -131,11 +131,7 @@ def is_installed(stage: str, name: str) -> bool:
 
 
 def load(stage: str, name: str) -> Any:
-    """Import the factory of an adapter.
-
-    Args:
-        stage: See :func:`names`.
-        name: As written in the configuration.
+    """Import the class or function that makes an adapter; of a stage as :func:`names` knows it.
 
     Returns:
         The adapter's class or factory function.

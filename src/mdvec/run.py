@@ -55,13 +55,7 @@ class StepListener(Protocol):
     """Receives the duration of each finished step."""
 
     def __call__(self, name: str, elapsed_ms: float, **details: object) -> None:
-        """Receive a finished step.
-
-        Args:
-            name: Such as ``dense``.
-            elapsed_ms: Wall time, in milliseconds.
-            details: Numbers that explain it, such as ``hits=50``.
-        """
+        """Receive a finished step, such as ``dense``, with numbers that explain it, such as ``hits=50``."""
 
 
 class Run:
@@ -150,11 +144,7 @@ class Run:
 
     @contextmanager
     def step(self, name: str, **details: object) -> Iterator[dict[str, object]]:
-        """Measure a step; free when no listener is there.
-
-        Args:
-            name: Such as ``dense``.
-            details: What is known beforehand.
+        """Measure a step, such as ``dense``; free when no listener is there.
 
         Yields:
             The details, to be added to while the step runs.

@@ -220,10 +220,6 @@ class Cutter:
         space; between characters. Places inside a fence come last. A fence that fits into one part is never
         cut, even if the part before gets short.
 
-        Args:
-            start: First character.
-            end: One past the last.
-
         Yields:
             Trimmed spans in order. Starts and ends ascend; without overlap they do not overlap.
         """

@@ -10,15 +10,11 @@ _MAX_FLAG_LETTERS = 64
 
 
 def is_inside_cluster(text: str, position: int) -> bool:
-    """Return True if a cut here would split a character that readers see as one.
+    """Return True if a cut here would split a character that readers see as one; at the ends it never does.
 
     Covers combining marks, variation selectors, skin tones, joined emoji, flags, Hangul jamo,
     half-width voicing marks, and the two halves of a surrogate pair; a subset of the rules of UAX 29
     that needs no tables.
-
-    Args:
-        text: Any text.
-        position: 0 to ``len(text)``; the ends are never inside.
     """
     if not 0 < position < len(text):
         return False

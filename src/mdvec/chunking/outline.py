@@ -31,10 +31,6 @@ def checked_levels(levels: Collection[int]) -> tuple[int, ...]:
 def sections_at(sections: Sequence[Section], levels: Collection[int]) -> Sequence[Section]:
     """Return the section tree reduced to some levels; other headings become text of the section above them.
 
-    Args:
-        sections: The section tree.
-        levels: Levels to keep.
-
     Returns:
         A section tree as :class:`~mdvec.types.document.Section` describes it, with the root. A parent is the
         nearest section above that remains; paths still name all headings.

@@ -214,15 +214,10 @@ def _slug(document: Document) -> str:
 
 
 def last_sentences(document: Document, start: int, end: int) -> str:
-    """Return the last one or two sentences of a span, in one line.
+    """Return the last one or two sentences of a span, in one line. A block starts with the span or before it.
 
     Headings, code, tables and HTML do not count. The second to last sentence is left out if both together are
     too long; of a single sentence that is too long, only the end is returned.
-
-    Args:
-        document: The document.
-        start: First character of the span; a block starts here or before it.
-        end: One past the last.
 
     Returns:
         At most :data:`MAX_PREVIOUS_CHARS` characters; empty if the span contains no sentence.

@@ -31,9 +31,7 @@ def known_models() -> tuple[ListedModel, ...]:
 def price_of(spec: EmbeddingSpec, settings: PriceSettings) -> Price | None:
     """Return what a model or a reranker costs: what is configured, else what is listed.
 
-    Args:
-        spec: The model, pinned.
-        settings: The configuration's own prices, by ``PROVIDER:MODEL`` or ``MODEL``.
+    The configuration names it ``PROVIDER:MODEL`` or ``MODEL``.
     """
     full_name = f"{spec.provider}:{spec.model}"
     for name in (full_name, spec.model):

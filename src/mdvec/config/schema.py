@@ -421,13 +421,7 @@ class Config(SettingsSection, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
     def arguments(self, stage: str, name: str, factory: object) -> dict[str, Any]:
-        """Return the settings of an extension, as keyword arguments of its factory.
-
-        Args:
-            stage: See :func:`mdvec.registry.names`.
-            name: Of the extension.
-            factory: Declares the settings (see :mod:`mdvec.settings`).
-        """
+        """Return the settings that the factory of an extension declares, as its keyword arguments."""
         section = self.extension_sections.get(section_of(stage, name))
         return set_only(**asdict(settings_kind(factory)() if section is None else section))
 

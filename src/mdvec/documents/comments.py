@@ -52,17 +52,12 @@ def has_comments(text: str) -> bool:
 
 
 def find_comments(text: str, start: int, code: Sequence[Span]) -> tuple[Comment, ...]:
-    """Find the comments of a Markdown text, in time linear in its length.
+    """Find the comments of a Markdown text from the start of a line on, in time linear in its length.
 
     A ``%%`` at the beginning of a line opens a comment that ends at the next ``%%``, however far away; any
     other must be closed in its paragraph. Other comments end at their closing sign. An unclosed delimiter is
-    text, so that a stray ``%%`` hides nothing, and so is one after a digit (``50%%``). Code contains no
-    comments, and code inside a comment does not end it.
-
-    Args:
-        text: The whole file.
-        start: Where to start looking, at the start of a line.
-        code: Blocks of code, in order.
+    text, so that a stray ``%%`` hides nothing, and so is one after a digit (``50%%``). Code (blocks in order)
+    contains no comments, and code inside a comment does not end it.
     """
     marks = _outside(_MARK.finditer(text, start), code)
     delimiters = [match.start() for match in marks if match[0] == _DELIMITER]

@@ -30,11 +30,7 @@ _MAX_TEXT_BYTES = 50_000_000
 
 
 def convert(path: str, raw: bytes) -> Decoded:
-    """Return the Markdown of a file.
-
-    Args:
-        path: Its path, which names the converter.
-        raw: Its bytes.
+    """Return the Markdown of a file, by the converter that its path names.
 
     Returns:
         Its text; without a text, the warning says why there is none.

@@ -92,11 +92,7 @@ def marks_in(body: str) -> Marks:
 
 
 def code_blocks(body: str, *, content_start: int = 0) -> list[tuple[int, int]]:
-    """Find fences and indented code.
-
-    Args:
-        body: As for :func:`read_markdown`.
-        content_start: Likewise.
+    """Find fences and indented code; the arguments are those of :func:`read_markdown`.
 
     Returns:
         First character of each, and one past the last, in order.

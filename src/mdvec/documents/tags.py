@@ -34,12 +34,9 @@ _NAME = re.compile(r"#?\[\[[^\[\]]+\]\]|\S+")
 def is_inline_tag(match: re.Match[str], *, begins_line: bool = False) -> bool:
     """Return True if a match of :data:`INLINE_TAG` is a tag.
 
-    A tag follows white space or Japanese punctuation, and is more than a number (``#123`` is an issue).
-    What attribute lists and shortcodes have is none (``{.note #id}``, ``{style="color: #4db6ac"}``).
-
-    Args:
-        match: The candidate.
-        begins_line: Whether nothing but the mark of a quotation, an item or a cell is before it.
+    A tag follows white space or Japanese punctuation, or begins the line but for the mark of a quotation,
+    an item or a cell, and is more than a number (``#123`` is an issue). What attribute lists and shortcodes
+    have is none (``{.note #id}``, ``{style="color: #4db6ac"}``).
     """
     text, start = match.string, match.start()
     before = _EMPHASIS.sub("", text[max(0, start - _MOST_MARKS) : start])[-1:]

@@ -138,12 +138,7 @@ class Embedder(Protocol):
         return _LOCAL_TEXTS_AT_ONCE
 
     def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:  # noqa: ARG002
-        """Return how many requests to a service :meth:`embed` makes for these passages; 0 without a service.
-
-        Args:
-            texts: The passages.
-            titles: Their titles.
-        """
+        """Return how many requests to a service :meth:`embed` makes for passages; 0 without a service."""
         return 0
 
     def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:
@@ -285,12 +280,7 @@ class Cluster(Protocol):
     """Machines that embed; made by the registry from an address, and connected to when it is first needed."""
 
     def embedder(self, own: Embedder, make: Callable[[], Embedder]) -> Embedder:
-        """Return an embedder whose passages are embedded there.
-
-        Args:
-            own: The embedder here.
-            make: Makes it there; it can be pickled.
-        """
+        """Return an embedder like ``own`` whose passages are embedded there; ``make`` can be pickled."""
 
     def close(self) -> None:
         """Disconnect, if connected."""

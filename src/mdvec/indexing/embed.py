@@ -110,12 +110,7 @@ def names_at_once(texts_at_once: int) -> int:
 
 
 def probes(view: View, space_id: SpaceId | None) -> tuple[Sequence[str], ...]:
-    """Return the texts that measure a model in its space, one sequence a call; none once it was measured.
-
-    Args:
-        view: The snapshot.
-        space_id: The space of the model; None if it has none yet.
-    """
+    """Return the texts that measure a model in its space, one sequence a call; none once it was measured."""
     measured = None if space_id is None else view.spaces.unrelated(space_id)
     return () if measured is not None else (QUESTIONS, PASSAGES)
 
@@ -217,11 +212,8 @@ def known_boilerplate(work: Work, counts: CollectionCounts) -> frozenset[str]:
     """Return the keys of a collection's boilerplate, for :func:`mdvec.text.boilerplate.without_boilerplate`.
 
     It is learned again when the number of documents has doubled, or when half of the chunks are pending. In
-    between, the collection remembers it, so that a small update reads no other documents.
-
-    Args:
-        work: The collection.
-        counts: Its counts, with all texts written.
+    between, the collection remembers it, so that a small update reads no other documents. The counts are
+    those after all texts were written.
     """
     known = work.collection.boilerplate
     has_doubled = counts.documents >= 2 * known.documents

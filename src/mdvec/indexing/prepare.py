@@ -94,13 +94,7 @@ class _Task(Struct, frozen=True):
 def prepared(
     changes: Changes, entries: Sequence[SourceEntry], processes: Processes | None = None
 ) -> Iterator[Item]:
-    """Prepare documents that changed, in order, in other processes where that pays.
-
-    Args:
-        changes: The changes.
-        entries: Those of its entries to prepare.
-        processes: Processes that may be started; None for none.
-    """
+    """Prepare documents that changed, in order, in other processes where there are some and that pays."""
     if processes is None or processes.number < 2 or not processes_pay([each.size for each in entries]):
         return map(partial(_prepared, changes), entries)
     return _prepared_elsewhere(changes, entries, processes)

@@ -171,12 +171,9 @@ def remove_file(path: Path) -> None:
 
 
 def write_matrix(path: Path, mark: int | None, space: SpaceMatrix) -> bool:
-    """Write a file in one step; the one before is replaced, and stays with processes that map it.
+    """Write a matrix of one row at least in one step.
 
-    Args:
-        path: Where to write.
-        mark: Of the database.
-        space: The matrix; one row at least.
+    The file before is replaced, and stays with processes that map it.
 
     Returns:
         False if another process is writing it, or nothing can be written there.
@@ -207,11 +204,7 @@ def write_matrix(path: Path, mark: int | None, space: SpaceMatrix) -> bool:
 
 
 def map_matrix(path: Path, mark: int | None) -> SpaceMatrix | None:
-    """Map a file; the arrays cannot be changed.
-
-    Args:
-        path: The file; links are not followed.
-        mark: Of the database.
+    """Map a file, no links followed; the arrays cannot be changed.
 
     Returns:
         None if there is no such file, or it is damaged, or of another database.

@@ -181,13 +181,7 @@ class Tables(ABC):
 
     @abstractmethod
     def insert(self, table: str, columns: Mapping[str, str], rows: Iterable[tuple[Any, ...]]) -> None:
-        """Write rows.
-
-        Args:
-            table: One of our tables.
-            columns: Types of PostgreSQL by name, in the order of the rows.
-            rows: Any number.
-        """
+        """Write rows into a table of ours; ``columns`` are their types in PostgreSQL by name, in order."""
 
     @abstractmethod
     def new_ids(self, table: str, count: int) -> Sequence[int]:

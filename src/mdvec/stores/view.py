@@ -74,12 +74,7 @@ class DocumentView(Protocol):
     def find(
         self, collection_id: CollectionId, path: str, *, verified: bool = False
     ) -> StoredDocument | None:
-        """Return the document at a path.
-
-        Args:
-            collection_id: Its collection.
-            path: Its path.
-            verified: Compare all that belongs to it with its checksum, not the text alone; slow.
+        """Return the document at a path; its text is checked, and if ``verified`` all of it: slow.
 
         Raises:
             DamagedDatabaseError: If a checksum differs.
@@ -97,9 +92,7 @@ class DocumentView(Protocol):
     def called(self, names: Sequence[str], where: Where) -> list[DocumentId]:
         """Return the documents inside ``where`` with one of some names, by path.
 
-        Args:
-            names: Folded by ``text.folding.fold_name``.
-            where: Which documents may be found.
+        The names are folded by ``text.folding.fold_name``.
         """
 
     def with_file_names(

@@ -71,9 +71,7 @@ class Models:
     ) -> ImportEstimate:
         """Return what an import would embed, and what that would cost; nothing is written.
 
-        Args:
-            name: The collection.
-            options: As for an import; ``new`` is like ``update``.
+        The mode ``new`` is like ``update``.
 
         Raises:
             CollectionNotFoundError: If there is no such collection.

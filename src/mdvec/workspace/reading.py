@@ -57,13 +57,7 @@ def every_chunk(places: Sequence[Collection], view: View) -> Iterator[StoredChun
 
 
 def links_of(document: StoredDocument, view: View, steps: int = 1) -> DocumentLinks:
-    """Return the links of a document and those to it, and which versions of it there are.
-
-    Args:
-        document: The document.
-        view: The snapshot.
-        steps: How many links away further documents may be.
-    """
+    """Return the links of a document and those to it, of so many steps, and the versions of it."""
     near = link_graph(document.collection_id, view).near(document.path, steps) if steps > 1 else ()
     placed = view.documents.links_of([document.id])
     links = [each.link for each in placed if each.link.kind is not LinkKind.PREVIOUS]

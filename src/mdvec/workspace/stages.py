@@ -293,12 +293,7 @@ class ModelPool:
 
 
 def make_embedder(spec: EmbeddingSpec, settings: EmbeddingSettings, arguments: Mapping[str, Any]) -> Embedder:
-    """Make an embedder.
-
-    Args:
-        spec: The model.
-        settings: ``[embedding]``.
-        arguments: The settings of the provider.
+    """Make an embedder, given ``[embedding]`` and the settings of its provider.
 
     Raises:
         ConfigError: If there is no such provider, or it does not offer this.
@@ -315,13 +310,7 @@ def make_embedder(spec: EmbeddingSpec, settings: EmbeddingSettings, arguments: M
 def make_elsewhere(
     version: str, spec: EmbeddingSpec, settings: EmbeddingSettings, arguments: Mapping[str, Any]
 ) -> Embedder:
-    """Make an embedder on a machine of a cluster.
-
-    Args:
-        version: Of mdvec, where the import runs.
-        spec: The model.
-        settings: ``[embedding]``.
-        arguments: The settings of the provider.
+    """Make an embedder on a machine of a cluster; mdvec has this version where the import runs.
 
     Raises:
         EmbedderUnavailableError: If another version of mdvec is here.

@@ -480,10 +480,7 @@ class Workspace:
 def workspace_at(place: DatabasePlace, config: Config, embedder: Embedder | None = None) -> Workspace:
     """Make a workspace; nothing is read or written before its first use.
 
-    Args:
-        place: Its database.
-        config: Settings.
-        embedder: Used instead of the configured one.
+    An embedder is used instead of the configured one.
     """
     stages = Stages(config, embedder, str(place.location))
     return Workspace(Collections(place, config, stages), config)

@@ -207,11 +207,7 @@ def _book(book: zipfile.ZipFile) -> Iterator[str]:
 
 @contextmanager
 def unpacked(raw: bytes, kind: str) -> Iterator[zipfile.ZipFile]:
-    """Open an archive, and have its damage reported.
-
-    Args:
-        raw: Its bytes.
-        kind: What it should be, for the message.
+    """Open an archive, and have its damage reported: that it is not of the kind that it should be.
 
     Raises:
         NotConvertedError: If it is no archive, or lacks what is looked for in it.

@@ -62,14 +62,10 @@ class BuiltinEngine:
         self._batch_tokens = batch_tokens
 
     def embed(self, texts: Sequence[str], prefix: Prefix) -> Matrix:
-        """Embed texts of any length.
+        """Embed texts of any length, with a prefix in front of each.
 
         A text longer than the model's window is embedded in windows; its vector is their mean, weighted by
         tokens.
-
-        Args:
-            texts: Any strings.
-            prefix: Put in front of each.
 
         Returns:
             float32, shape (len(texts), dim), rows of unit length in the order of the texts, finite.

@@ -114,13 +114,7 @@ class Tokenizer(Struct, frozen=True, dict=True):
 
 
 def open_tokenizer(directory: Path, *, unknown: int, longest: int) -> Tokenizer:
-    """Map the arrays of the vocabulary: takes no time, and processes share the memory.
-
-    Args:
-        directory: Where the arrays are.
-        unknown: See :class:`PieceTable`.
-        longest: Likewise.
-    """
+    """Map the arrays of the vocabulary: takes no time, and processes share the memory."""
 
     def mapped(names: Sequence[str]) -> dict[str, NDArray[Any]]:
         return {name: np.asarray(np.load(directory / f"{name}.npy", mmap_mode="r")) for name in names}

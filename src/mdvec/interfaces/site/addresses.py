@@ -101,13 +101,7 @@ def flat(name: str) -> str:
 
 
 def address(base: str, page: str, suffix: str = ".html") -> str:
-    """Return the percent-encoded address of a page or a file.
-
-    Args:
-        base: The path of the site, with a slash at both ends.
-        page: As in :func:`page_names`.
-        suffix: Of the file that is served.
-    """
+    """Return the percent-encoded address of a page (see :func:`page_names`) or a file with this suffix."""
     if suffix and (page == "index" or page.endswith("/index")):
         return base + quote(page[: -len("index")])
     return f"{base}{quote(page)}{suffix}"

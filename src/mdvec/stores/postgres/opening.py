@@ -81,12 +81,7 @@ def identifier(name: str) -> str:
 
 
 def open_first(connection: Connection, schema: str, address: str) -> Opened:
-    """Check the server, and make the tables where there are none.
-
-    Args:
-        connection: Outside a transaction.
-        schema: Where the tables are.
-        address: For messages.
+    """Check the server, outside a transaction, and make the tables where there are none.
 
     Raises:
         ConfigError: If the server is too old, has no pgvector, or the database is not in UTF-8.

@@ -147,11 +147,7 @@ _VISIBLE = {
 
 
 def _policies(visible: Mapping[str, str]) -> str:
-    """Return SQL by which the owner of tables sees all rows, and others those that a condition holds for.
-
-    Args:
-        visible: Conditions by table.
-    """
+    """Return SQL by which the owner of tables sees all rows, and others those that a condition holds for."""
     return "".join(
         f"""
 ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;

@@ -35,14 +35,9 @@ class LocalCopies:
         return next(iter(self._found()), None)
 
     def bring(self, place: Place, manifest: Manifest, prepare: Callable[[Path], None]) -> LocalFile:
-        """Return the copy of a version, fetching what is not here.
+        """Return the copy of a version, fetching what is not here; no reader sees it before it is prepared.
 
         The copy before it stays, for processes that still search it; older ones are removed.
-
-        Args:
-            place: Where it is.
-            manifest: The version.
-            prepare: Makes a new copy ready to be searched; no reader sees it before.
 
         Raises:
             DatabaseFullError: If there is no space for it.

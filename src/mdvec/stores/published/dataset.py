@@ -231,12 +231,8 @@ def publish(
 def prune(place: Place, newest: int, keep: int) -> int:
     """Remove old versions, and parts that no version needs; return how many versions were removed.
 
-    What a process sends that is publishing now stays: its number is larger than the newest one.
-
-    Args:
-        place: Where.
-        newest: A version that is there.
-        keep: How many versions stay, the newest among them.
+    ``keep`` stay, the newest among them. What a process sends that is publishing now stays: its number is
+    larger than the newest one.
 
     Raises:
         OtherVersionError: If a newer mdvec published a version that stays.

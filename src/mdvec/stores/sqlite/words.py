@@ -105,12 +105,7 @@ def _ranking(
 
 
 def _any_of(terms: Sequence[str], *, begun: bool = False) -> str:
-    """Return a query of FTS5.
-
-    Args:
-        terms: The terms.
-        begun: Whether a term that ends in a star finds what begins so.
-    """
+    """Return a query of FTS5; if ``begun``, a term that ends in a star finds what begins so."""
     quoted = ['"' + term.replace('"', '""') + '"' for term in terms]
     if begun:
         quoted = [f'{each[:-2]}"*' if each.endswith('*"') else each for each in quoted]
