@@ -114,16 +114,12 @@ class _Process:
 
     def _expire(self) -> None:
         self.has_expired = True
-        self.kill()
+        self._process.kill()
 
     @property
     def has_ended(self) -> bool:
         """True if it has ended, because nothing came for a while or a file made it."""
         return self._process.poll() is not None
-
-    def kill(self) -> None:
-        """End it now."""
-        self._process.kill()
 
 
 def end() -> None:

@@ -50,10 +50,7 @@ class FolderSource(Source):
         Raises:
             SourceMissingError: If there is no such folder.
         """
-        try:
-            path = expanded(location)
-        except RuntimeError:  # of an unknown user
-            path = Path(location)
+        path = expanded(location)
         if not path.is_dir():
             msg = f"{location} is not a folder"
             raise SourceMissingError(msg, hint="Give a folder that exists.")

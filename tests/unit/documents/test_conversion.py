@@ -68,7 +68,7 @@ def test_a_process_that_has_ended_is_replaced(monkeypatch: pytest.MonkeyPatch) -
     """Also one that ends, because nothing came, in the moment in which it is asked."""
     assert convert("a.ipynb", NOTEBOOK) == CONVERTED
     [process] = conversion._processes
-    process.kill()
+    process._process.kill()
     process._process.wait()
     alive = iter([False])
     monkeypatch.setattr(conversion._Process, "has_ended", property(lambda _: next(alive, True)))
