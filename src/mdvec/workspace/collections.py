@@ -103,10 +103,7 @@ class Collections:
         place: Which database they are registered in.
         stages: Tries what they are registered with, and makes what the folder of ``place`` is indexed with.
 
-    Args:
-        place: Which database they are registered in.
-        config: Chooses the kind of store, and its vector index.
-        stages: The stages.
+    The configuration chooses the kind of store, and its vector index.
     """
 
     def __init__(self, place: DatabasePlace, config: Config, stages: Stages) -> None:

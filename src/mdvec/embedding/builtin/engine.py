@@ -45,15 +45,6 @@ class BuiltinEngine:
     def __init__(
         self, model: ModelFiles, tokenizer: Tokenizer, encoder: Encoder, *, threads: int, batch_tokens: int
     ) -> None:
-        """Store the parts.
-
-        Args:
-            model: The model.
-            tokenizer: Of the same model.
-            encoder: Likewise.
-            threads: Threads to use.
-            batch_tokens: Most tokens in a batch; a single longer window is its own batch.
-        """
         self._manifest = model.manifest
         self._words = model.word_blocks()
         self._tokenizer = tokenizer

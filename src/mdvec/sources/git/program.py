@@ -67,20 +67,15 @@ class GitFailedError(Exception):
 class GitProgram:
     """The program git with one of our repositories.
 
-    Twice a second while it runs, progress is reported; it ends when the run is cancelled.
+    Twice a second while it runs, progress is reported; it ends when the run is cancelled. It inherits the
+    ``environment``: the user's proxies, credential helpers and keys.
 
     Attributes:
-        directory: The repository.
+        directory: The repository; it may not exist yet.
         expected_files: How many files are fetched, for the progress.
     """
 
     def __init__(self, directory: Path, *, environment: Mapping[str, str]) -> None:
-        """Store the arguments; the first call runs git.
-
-        Args:
-            directory: The repository; it may not exist yet.
-            environment: The variables that git inherits: the user's proxies, credential helpers and keys.
-        """
         self.directory = directory
         self.expected_files = 0
         kept = {name: value for name, value in environment.items() if name not in _MISLEADING}

@@ -49,12 +49,6 @@ class PostgresTables(Tables):
     Attributes:
         connection: Inside the transaction, for one thread.
         exact_up_to: The most vectors of a space that are searched in memory.
-
-    Args:
-        connection: Inside a transaction.
-        exact_up_to: The most vectors of a space that are searched in memory.
-        memo: The memorized values of versions; None in a transaction that may be undone.
-        readable: The collections that may be read.
     """
 
     def __init__(

@@ -180,13 +180,7 @@ def snapshot(
 ) -> Writer:
     """Return the parts of a transaction; one that only reads is shown as a :class:`View`.
 
-    Args:
-        connection: Inside the transaction.
-        exact_up_to: The most vectors of a space that are searched in memory.
-        memo: The memorized values of versions; None in a transaction that may be undone.
-        matrices: Those of the store; None inside a transaction that writes.
-        index: The vector index of the store, if it has one.
-        readable: The collections that may be read.
+    The arguments are those of its :class:`PostgresTables` and its :class:`PostgresVectors`.
     """
     tables = PostgresTables(connection, exact_up_to, memo, readable)
     where = PostgresWhere(tables)

@@ -37,11 +37,6 @@ class SqliteTables(Tables):
 
     Attributes:
         connection: Inside the transaction, for one thread.
-
-    Args:
-        connection: Inside a transaction.
-        memo: The memorized values of versions; None in a transaction that may be undone.
-        readable: The collections that may be read.
     """
 
     def __init__(self, connection: Connection, memo: Memo | None, readable: Readable = None) -> None:

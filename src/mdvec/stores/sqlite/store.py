@@ -129,13 +129,8 @@ def snapshot(
 ) -> Writer:
     """Return the parts of a transaction; one that only reads is shown as a :class:`View`.
 
-    Args:
-        connection: Inside the transaction.
-        claims: Those of the store; None where nobody asks for them.
-        memo: The memorized values of versions; None in a transaction that may be undone.
-        matrices: Those of the store; None inside a transaction that writes.
-        index: The vector index of the store, if it has one.
-        readable: The collections that may be read.
+    The arguments are those of its :class:`SqliteTables` and its :class:`SqliteVectors`; claims are None where
+    nobody asks for them.
     """
     tables = SqliteTables(connection, memo, readable)
     where = SqliteWhere(tables)
