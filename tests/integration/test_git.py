@@ -85,9 +85,7 @@ def test_documents_are_fetched_and_nothing_else(tmp_path: Path, cache: Path) -> 
         _FILES[entry.path] for entry in listing.entries
     ]
     assert (fetched[-2], fetched[-1]) == ((0, 3), (3, 3))
-    objects = GitProgram(_clone(cache), environment=os.environ).run(
-        "cat-file", "--batch-check=%(objecttype)", "--batch-all-objects"
-    )
+    objects = GitProgram(_clone(cache)).run("cat-file", "--batch-check=%(objecttype)", "--batch-all-objects")
     assert sorted(objects.split()) == [b"blob"] * 3 + [b"commit"] + [b"tree"] * 3
 
 
@@ -363,7 +361,7 @@ def test_a_link_in_place_of_a_clone_is_refused(
 def test_who_waits_for_git_can_give_up(tmp_path: Path) -> None:
     """Cancelling the run ends git, and what git has started."""
     started = tmp_path / "started"
-    program = GitProgram(tmp_path / "r.git", environment=os.environ)
+    program = GitProgram(tmp_path / "r.git")
     alias = f"alias.wait=!echo $$ > '{started}'; sleep 60"
 
     def cancel(*_: object) -> None:
@@ -387,7 +385,7 @@ def test_git_ends_with_the_process_that_started_it(tmp_path: Path, number: signa
     started = tmp_path / "started"
     code = (
         "import os, sys\nfrom pathlib import Path\nfrom mdvec.sources.git.program import GitProgram\n"
-        "GitProgram(Path(sys.argv[1]), environment=os.environ).run('-c', sys.argv[2], 'wait')"
+        "GitProgram(Path(sys.argv[1])).run('-c', sys.argv[2], 'wait')"
     )
     alias = f"alias.wait=!echo $$ > '{started}'; sleep 600"
     process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "r.git"), alias])
@@ -410,7 +408,7 @@ def _is_running(group: int) -> bool:
 
 def test_what_git_says_is_kept_short(tmp_path: Path) -> None:
     """Its verdict is passed on; advice that suits nobody here is not."""
-    program = GitProgram(tmp_path / "r.git", environment=os.environ)
+    program = GitProgram(tmp_path / "r.git")
     with pytest.raises(GitFailedError) as caught:
         program.run("rev-parse", "HEAD")
     assert caught.value.said.startswith("fatal: not a git repository")

@@ -53,7 +53,7 @@ class Clone:
     def __init__(self, directory: Path, location: GitLocation) -> None:
         self._directory = directory
         self._location = location
-        self._git = GitProgram(directory, environment=os.environ)
+        self._git = GitProgram(directory)
 
     def fetch(self) -> str:
         """Fetch the names of the ref's latest commit.

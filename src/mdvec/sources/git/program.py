@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -67,18 +67,18 @@ class GitFailedError(Exception):
 class GitProgram:
     """The program git with one of our repositories.
 
-    Twice a second while it runs, progress is reported; it ends when the run is cancelled. It inherits the
-    ``environment``: the user's proxies, credential helpers and keys.
+    Twice a second while it runs, progress is reported; it ends when the run is cancelled. It inherits our
+    environment: the user's proxies, credential helpers and keys.
 
     Attributes:
         directory: The repository; it may not exist yet.
         expected_files: How many files are fetched, for the progress.
     """
 
-    def __init__(self, directory: Path, *, environment: Mapping[str, str]) -> None:
+    def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.expected_files = 0
-        kept = {name: value for name, value in environment.items() if name not in _MISLEADING}
+        kept = {name: value for name, value in os.environ.items() if name not in _MISLEADING}
         self._environment = {
             **kept,
             "LC_ALL": "C",
