@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -204,16 +205,8 @@ def make_openai(
 
 
 def _server(provider: str, address: str) -> EmbedderFactory:
-    """Return the factory for a server on this machine; see :func:`make_openai`."""
-
-    @declares(OpenAiSettings)
-    def make(
-        *, model: str = "", dimension: int | None = None, runtime: Runtime, **settings: Any
-    ) -> RemoteEmbedder:
-        given = {"base_url": address, **settings}
-        return make_openai(provider=provider, model=model, dimension=dimension, runtime=runtime, **given)
-
-    return make
+    """Return the factory for a server, at this address of this machine unless the settings name another."""
+    return declares(OpenAiSettings)(partial(make_openai, provider=provider, base_url=address))
 
 
 make_ollama = _server("ollama", "http://localhost:11434/v1")
