@@ -98,9 +98,9 @@ class Date(Struct, frozen=True):
         month, day = f"{self.month:02}", f"{self.day:02}" if self.day else ""
         compact = f"{year[2:] if self.year and self.day else year}{month}{day}"  # 250315, 20250315
         japanese = f"{year}年{self.month}月{f'{self.day}日' if self.day else ''}"
-        names = (f"{year}[-_.]{month}{f'[-_.]{day}' if day else ''}", compact, japanese)
+        parts = f"[-_.]{month}{f'[-_.]{day}' if day else ''}"
         eras = ((era, self.year - before) for era, before in ERAS.items() if self.year and self.year > before)
-        names += tuple(f"{era}{number}[-_.]{month}{f'[-_.]{day}' if day else ''}" for era, number in eras)
+        names = (f"{year}{parts}", compact, japanese, *(f"{era}{number}{parts}" for era, number in eras))
         return (*(f"**/*{name}*" for name in names), f"**/{year}/{month}/{f'{day}*' if day else '**'}")
 
     def is_in(self, text: str) -> bool:
