@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from mdvec.evaluation.judgements import Question, Ranker
 from mdvec.evaluation.runner import best_of_each, scope_filters
-from mdvec.text.english import stem
 from mdvec.text.scripts import HAN, HANGUL, HIRAGANA, KATAKANA
+from mdvec.text.terms import stem
 from mdvec.types.query import Expansion, SearchMode, SearchQuery
 from mdvec.workspace import Workspace
 

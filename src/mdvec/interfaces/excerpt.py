@@ -332,8 +332,8 @@ def _are_parts(words: set[str], names: set[str]) -> bool:
 
 def _word(text: str) -> str:
     """Return the stem of a word, which all its forms share."""
-    from mdvec.text.english import stem
     from mdvec.text.scripts import is_english
+    from mdvec.text.terms import stem
 
     word = text.casefold()
     return stem(word) if is_english(word) else word

@@ -15,7 +15,7 @@ from mdvec import run
 from mdvec.stores.interface import View
 from mdvec.stores.records import DocumentFrequencies
 from mdvec.text.dictionary import SYNONYMS, in_hiragana, others_of
-from mdvec.text.english import COMMON_WORDS, STOP_WORDS, stem
+from mdvec.text.english import COMMON_WORDS, STOP_WORDS
 from mdvec.text.folding import normalise
 from mdvec.text.matches import phrase_finder
 from mdvec.text.scripts import HAN, KATAKANA, compiled, holds_unspaced, is_english
@@ -23,6 +23,7 @@ from mdvec.text.terms import (
     LETTER,
     query_terms,
     run_pattern,
+    stem,
     whole_words,
     word_terms,
     written_term,

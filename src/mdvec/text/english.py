@@ -1,13 +1,6 @@
-"""English words: stems, and the words that carry no subject."""
+"""English words that carry no subject, and irregular forms."""
 
 from __future__ import annotations
-
-import threading
-
-import Stemmer
-
-STEMMER_VERSION: str = Stemmer.version()
-"""The version of the stemmer; another one may give other stems."""
 
 _FUNCTION_WORDS = (
     "a an and are as at be been but by can could did do does for from had has have he her his how i if in "
@@ -54,25 +47,5 @@ _IRREGULAR_FORMS = (
     "phenomenon; scarves scarf; shelves shelf; stimuli stimulus; syntheses synthesis; teeth tooth; theses "
     "thesis; thieves thief; vertices vertex; wives wife; wolves wolf; women woman"
 )
-_WORD_OF_FORM = {form: word for *forms, word in map(str.split, _IRREGULAR_FORMS.split(";")) for form in forms}
-
-
-class _Stemmers(threading.local):
-    """A stemmer for each thread: it has state while it works."""
-
-    def __init__(self) -> None:
-        # Its own cache is slower than stemming; ours is that of the terms.
-        self.english = Stemmer.Stemmer("english", 0)
-
-
-_stemmers = _Stemmers()
-
-
-def stem(word: str) -> str:
-    """Return the stem that the forms of a word share: ``connect`` of ``connecting``, ``swim`` of ``swam``.
-
-    References:
-        Porter, "Snowball: A language for stemming algorithms", 2001; the English stemmer.
-    """
-    stemmed: str = _stemmers.english.stemWord(_WORD_OF_FORM.get(word, word))
-    return stemmed
+WORD_OF_FORM = {form: word for *forms, word in map(str.split, _IRREGULAR_FORMS.split(";")) for form in forms}
+"""Words by their irregular forms."""

@@ -30,7 +30,6 @@ _LINK_ITEM = re.compile(
 )
 _BULLET = re.compile(r"^[ \t]*+[-*+][ \t]++", re.MULTILINE)
 _TABLE_ROW = re.compile(r"^[ \t]*+\|(.*)\|[ \t]*+$", re.MULTILINE)
-_EMPTY_CELL = "–"
 _ADDRESS_LINE = re.compile(r"^[ \t]*+(?:[-*+•→][ \t]++)?<?https?://\S++[ \t]*+$", re.MULTILINE)
 _TAG = re.compile(
     r"</?[A-Za-z]"
@@ -85,7 +84,7 @@ def _prose(text: str) -> str:
     text = _COMMENT_OR_CODE.sub(lambda found: found[0] if found["code"] else "", text)
     for pattern in (_UNDERLINED, _CALLOUT, _DROPPED_LINE, _ADDRESS_LINE):
         text = pattern.sub("", text)
-    text = _TABLE_ROW.sub(lambda row: " · ".join(_cells(row[1])), text)
+    text = _TABLE_ROW.sub(_row, text)
     text = _BULLET.sub("• ", _LINK_ITEM.sub("→ ", text))
     text, code = _without_code(text)
     text = _MARKS.sub("", _INLINE.sub(_label, _BREAK.sub(" ", text)))
@@ -93,12 +92,9 @@ def _prose(text: str) -> str:
     return _BLANKS.sub(" ", _with_code(text, code))
 
 
-def _cells(row: str) -> list[str]:
-    """Return the cells of a row, up to the last one with a text: each is below its head."""
-    cells = [each.strip() or _EMPTY_CELL for each in _CELL_END.split(row)]
-    while cells and cells[-1] == _EMPTY_CELL:
-        cells.pop()
-    return cells
+def _row(found: re.Match[str]) -> str:
+    """Return a row of a table. Empty cells before others stay, so that each is below its head."""
+    return " · ".join(each.strip() or "–" for each in _CELL_END.split(found[1])).rstrip(" ·–")
 
 
 def _without_code(text: str) -> tuple[str, list[str]]:

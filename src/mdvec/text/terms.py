@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from operator import add
 from typing import TypeVar
 
+import Stemmer
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from mdvec.text.dictionary import other_spellings, translations
-from mdvec.text.english import COMMON_WORDS, STEMMER_VERSION, STOP_WORDS, stem
+from mdvec.text.english import COMMON_WORDS, STOP_WORDS, WORD_OF_FORM
 from mdvec.text.folding import ascii_words, compatible, normalise
 from mdvec.text.scripts import (
     HAN,
@@ -26,6 +28,9 @@ from mdvec.text.scripts import (
     is_english,
     is_unspaced,
 )
+
+STEMMER_VERSION: str = Stemmer.version()
+"""The version of the stemmer; another one may give other stems."""
 
 TERMS_VERSION = f"15-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that outdated indexes are recognised."""
@@ -425,6 +430,27 @@ def whole_words(text: str) -> dict[str, list[str]]:
     whole = {each.replace("-", ""): each.split("-") for each in found}
     codes = (parts for parts in codes_in(text) if len(parts) > 1 and any(_as_code(parts, is_end=True)))
     return whole | {"".join(parts).lower(): [each.lower() for each in parts] for parts in codes}
+
+
+class _Stemmers(threading.local):
+    """A stemmer for each thread: it has state while it works."""
+
+    def __init__(self) -> None:
+        # Its own cache is slower than stemming; ours is forms_of.
+        self.english = Stemmer.Stemmer("english", 0)
+
+
+_stemmers = _Stemmers()
+
+
+def stem(word: str) -> str:
+    """Return the stem that the forms of a word share: ``connect`` of ``connecting``, ``swim`` of ``swam``.
+
+    References:
+        Porter, "Snowball: A language for stemming algorithms", 2001; the English stemmer.
+    """
+    stemmed: str = _stemmers.english.stemWord(WORD_OF_FORM.get(word, word))
+    return stemmed
 
 
 def is_unspaced_query(text: str) -> bool:

@@ -7,12 +7,12 @@ from importlib.resources import files
 import pytest
 
 from mdvec.text.dictionary import SPELLINGS, TRANSLATIONS, other_spellings, others_of, translations
-from mdvec.text.english import COMMON_WORDS, stem
+from mdvec.text.english import COMMON_WORDS
 from mdvec.text.folding import normalise
 from mdvec.text.indexed_terms import index_terms
 from mdvec.text.matches import match_spans, phrase_finder
 from mdvec.text.scripts import holds_unspaced
-from mdvec.text.terms import indexed_spellings, query_terms
+from mdvec.text.terms import indexed_spellings, query_terms, stem
 
 
 @pytest.mark.parametrize(

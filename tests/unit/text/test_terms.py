@@ -7,11 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mdvec.text.english import stem
 from mdvec.text.folding import normalise
 from mdvec.text.indexed_terms import Terms, index_terms, terms_of
 from mdvec.text.prose import Prose
-from mdvec.text.terms import QueryTerms, query_terms
+from mdvec.text.terms import QueryTerms, query_terms, stem
 
 
 @pytest.mark.parametrize(
