@@ -31,7 +31,7 @@ from mdvec.evaluation.corpus import Corpus, Indexing, indexed_set, temporary_fol
 from mdvec.evaluation.judgements import JudgedSet, Question
 from mdvec.evaluation.metrics import DEPTH, ndcg
 from mdvec.evaluation.runner import scope_filters
-from mdvec.search import exact, fusion, interpretation, meaning, search, words
+from mdvec.search import exact, fusion, interpretation, meaning, search, spelling, words
 from mdvec.search.spelling import Spelling
 from mdvec.stores.sqlite import words as stored_words
 from mdvec.text import terms
@@ -89,6 +89,7 @@ def variants() -> tuple[Variant, ...]:
         one("no-folding", "folding of like texts", search, "folded", lambda ranked, _: (ranked, {})),
         one("no-spellings", "other spellings of Japanese words", terms, "other_spellings", lambda _: {}),
         one("no-translations", "translations", terms, "translations", lambda *_: ()),
+        one("no-synonyms", "synonyms of words that no text has", spelling, "others_of", lambda *_: []),
         one("no-corrections", "corrections", interpretation, "check_spelling", lambda *_: Spelling()),
     )
 
@@ -99,6 +100,9 @@ class _Nothing:
     def findall(self, _text: str) -> list[str]:
         """Return no match."""
         return []
+
+    def fullmatch(self, _text: str) -> None:
+        """Return no match."""
 
 
 def by_ranks(candidates: Any, _words: object) -> Any:
