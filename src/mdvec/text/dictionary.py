@@ -197,7 +197,7 @@ def others_of(word: str, name: str) -> Sequence[str]:
     return found.decode().split()[1:] if found.startswith(key) else []
 
 
-@lru_cache(2)
+@cache
 def _table(name: str) -> mmap:
     with files(__package__).joinpath(name).open("rb") as file:  # processes share its pages
         return mmap(file.fileno(), 0, access=ACCESS_READ)
