@@ -20,8 +20,9 @@ class Evidence(NamedTuple):
 
     Attributes:
         nearness: Standard deviations above unrelated texts; 0 without a vector.
-        coverage: Share of the query's words, 0..1; a word that no text contains counts as missing. 1 if the
-            query names the hit by a date, a value or an identifier.
+        coverage: Share of the query's words, 0..1; a word that no text contains counts as missing. A first
+            hit that holds all others has all of them, however long it is. 1 if the query names the hit by a
+            date, a value or an identifier.
         words: The evidence of words, in standard deviations.
         lead: Of a first hit, its evidence ahead of the best hit in another document that the query does not
             name, at most :data:`_MAX_LEAD` either way: more says no more. Else 0.
@@ -103,13 +104,16 @@ def probabilities(passages: Sequence[RankedPassage], candidates: Candidates, wor
 def _bounded(probability: float, passage: RankedPassage, candidates: Candidates, words: Words) -> float:
     """Bound a probability: a passage with every word is shown, however sure the first hit is."""
     has_subject = not words.max_score or words.matched_weight or not words.all_known
-    holds_all = any(each.id in words.holding for each in passage.chunks)
-    least = MIN_SCORE if holds_all else 1 - _SUREST
+    least = MIN_SCORE if _holds_all(passage, words) else 1 - _SUREST
     at = passage.best.at
     most = candidates.missed.most_across if candidates.other_language[at] else candidates.missed.most
     if not (passage.best.place.token_count or candidates.exact[at] or candidates.named[at]):
         most = min(most, _WITHOUT_TEXT)
     return min(most, _SUREST if has_subject else _NO_SUBJECT, max(least, probability))
+
+
+def _holds_all(passage: RankedPassage, words: Words) -> bool:
+    return any(each.id in words.holding for each in passage.chunks)
 
 
 def probability(evidence: Evidence, judged: Judged) -> float:
@@ -135,7 +139,9 @@ def evidence_of(
         nearness, is_across = float(candidates.above_unrelated[at]), bool(candidates.other_language[at])
         has_vector = not math.isnan(nearness)
         known = 1.0 if candidates.exact[at] else words.matched_weight
-        coverage = max(known * float(candidates.word_share[at]), float(candidates.named[at]))
+        holds_all = is_first and _holds_all(passage, words)
+        share = 1.0 if holds_all else float(candidates.word_share[at])
+        coverage = max(known * share, float(candidates.named[at]))
         evidence = Evidence(
             nearness=nearness if has_vector else 0.0,
             coverage=coverage,
