@@ -37,7 +37,7 @@ _LETTERS_OF_TOKEN = 2.5  # fewer for each token of a model are no word in any la
 _MIN_PART = 3  # letters of a word that is a part of another
 _MAX_READ = 20  # chunks, to see whether two words are next to each other
 _PAIR = re.compile(r"(?<![^\W_])([^\W\d_]+)(?=( [^\W\d_]+)(?![^\W_]))", re.ASCII)
-# A question has hardly more mistyped words; each has some hundred neighbours to look up.
+# A question has hardly more unknown words; a mistyped one has some hundred neighbours to look up.
 _MAX_MENDED = 8
 _MAX_NAMED = 8
 _MAX_TERMS = 64
@@ -132,7 +132,7 @@ def check_spelling(
         }
         unknown = [word for word in unknown if not any(word in typed.split() for typed in corrections)]
         alone = [word for word in unknown if normalise(word) not in whole]
-        corrections |= _synonyms(alone, inside, view)
+        corrections |= _synonyms(alone[:_MAX_MENDED], inside, view)
         unknown = [word for word in unknown if word not in corrections]
         if unknown and not is_foreign:
             mendable = (each for each in _mendable(texts, unknown) if not others[each])
