@@ -147,9 +147,10 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
         if not is_date and (words.matched_weight or words.all_known):
             heading, texts = fold_heading(text), [each for each in chunks if each.token_count]
             headed = [each for each in texts if fold_heading("".join(each.heading_path[-1:])) == heading]
-            # A document is named by a code in its path before others that mention the code.
-            is_code = bool(_IDENTIFIER.fullmatch(text.strip()))
-            headed = headed or [each for each in texts if is_code and holds(each.path)]
+            if not headed and _IDENTIFIER.fullmatch(text.strip()):
+                # A document with a code in its name comes before others that mention the code.
+                coded = [each for each in texts if holds(each.path.rpartition("/")[2])]
+                headed = coded if _in_few(coded, _FEW) else []
             whole = headed or _holding(text, holds, texts)
             whole = whole or _holding(text, holds, _with_all_words(text, words, where, view))
             valued = [] if headed else [each for each, front in fronts if holds(front)]
@@ -170,20 +171,14 @@ def _parts(
     where: Where,
     view: View,
 ) -> Sequence[_Named]:
-    """Return the chunks that a date in a query names, else a heading, value or folder, else identifiers.
-
-    Of those with the identifiers, the ones that hold all other words, too, if there are any.
-    """
+    """Return the chunks that a date in a query names, else a heading, value or folder, else identifiers."""
     if dated is not None:
         return _of_date(dated[0], chunks, {each.id: front for each, front in fronts}, where, view)
     spoken = _CODE.sub(" ", text)  # the numbers inside a code name nothing
     valued = [each for each, front in fronts if _names_value(spoken, front)]
     headed = [each for each in chunks if _names_heading(spoken, each)]
     named = [*headed, *valued, *_in_named_folders(spoken, chunks)]
-    if not named:
-        named = _with_identifiers(text, chunks)
-        named = [each for each in named if each.id in words.holding] or named
-    return named
+    return named or _with_identifiers(text, chunks, words)
 
 
 def _spellings(text: str) -> list[str]:
@@ -222,11 +217,13 @@ def _holding(text: str, holds: Callable[[str], bool], chunks: Sequence[StoredChu
     return [each for each in found if typed in each.text.casefold()] or found
 
 
-def _with_identifiers(text: str, chunks: Sequence[StoredChunk]) -> list[StoredChunk]:
-    """Return the chunks that hold every identifier in a query; none if it has none."""
+def _with_identifiers(text: str, chunks: Sequence[StoredChunk], words: Words) -> list[StoredChunk]:
+    """Return the chunks that hold every identifier in a query; those with all its words if there are any."""
     finders = [*filter(None, map(phrase_finder, _IDENTIFIER.findall(text)))]
-    texts = ((each, f"{each.path}\n{each.text}") for each in chunks)
-    return [each for each, text in texts if finders and all(holds(text) for holds in finders)]
+    found = [
+        each for each in chunks if finders and all(holds(f"{each.path}\n{each.text}") for holds in finders)
+    ]
+    return [each for each in found if each.id in words.holding] or found
 
 
 def _missed(

@@ -21,6 +21,7 @@ from mdvec.text.matches import phrase_finder
 from mdvec.text.scripts import HAN, KATAKANA, compiled, holds_unspaced, is_english
 from mdvec.text.terms import (
     LETTER,
+    bigrams_of,
     query_terms,
     run_pattern,
     stem,
@@ -192,9 +193,7 @@ def _synonyms_of(word: str) -> Sequence[str]:
 
 def _terms_of(word: str) -> tuple[str, ...]:
     folded = normalise(word)
-    if holds_unspaced(word):
-        return tuple(folded[at : at + 2] for at in range(len(folded) - 1)) or (folded,)
-    return word_terms(folded)
+    return bigrams_of(folded) if holds_unspaced(word) else word_terms(folded)
 
 
 def _holds_japanese(word: str, terms: Iterable[str], frequencies: DocumentFrequencies) -> bool:
@@ -207,15 +206,15 @@ def _synonyms(words: Sequence[str], inside: Where, view: View) -> dict[str, str]
     """Return the closest synonym that texts have, of each word that has one."""
     found = {word: _synonyms_of(word) for word in words}
     every = [*dict.fromkeys(chain(*found.values()))]
+    if not every:
+        return {}
     groups = [
         [(term,) for term in _terms_of(each)] if holds_unspaced(each) else [_terms_of(each)] for each in every
     ]
     held = view.words.holding(groups, inside, limit=1)
     known = {each for each, ids in zip(every, held, strict=True) if ids}
-    closest = {word: next((each for each in others if each in known), "") for word, others in found.items()}
-    return {
-        word: synonym for word, synonym in closest.items() if synonym and not _is_property(word, inside, view)
-    }
+    closest = ((word, next(filter(known.__contains__, others), "")) for word, others in found.items())
+    return {word: synonym for word, synonym in closest if synonym and not _is_property(word, inside, view)}
 
 
 def _parted(words: Sequence[str], inside: Where, view: View) -> dict[str, str]:

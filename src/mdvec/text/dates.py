@@ -23,7 +23,7 @@ _WRITTEN = tuple(rf"(?:{month}|{short}\.?)" for month, short in zip(_MONTHS, _SH
 _NAME = f"(?P<name>{'|'.join(_WRITTEN)})"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?!\d)"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
-_ERA = r"(?P<era>令和|平成|昭和|(?<![A-Za-z])[RHS])\s*(?P<year>\d{1,2}|元)"
+_ERA = r"(?P<era>令和|平成|昭和|(?<![A-Za-z])(?-i:[RHS]))\s*(?P<year>\d{1,2}|元)"
 _ANY_YEAR = r"[12]\d{3}"
 _MONTH_DAY = r"(?P<month>\d{1,2})/(?P<day>\d{1,2})"
 _MOST_PARTS = 4  # of a fraction such as 3/4, which is no day of March
@@ -32,7 +32,7 @@ _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
         rf"{_ERA}\s*年\s*(?P<month>\d{{1,2}})\s*月(?:\s*{_DAY}\s*日)?",
-        rf"{_ERA}[-.](?P<month>\d{{1,2}})[-.]{_DAY}",
+        rf"{_ERA}[-.](?P<month>\d{{1,2}})[-.]{_DAY}(?=\s*(?:[^\x00-\x7f]|\Z))",  # R4.2.1 is also a version
         rf"(?<!\d){_YEAR}[-/](?P<month>\d{{1,2}})(?:[-/]{_DAY})?(?![\d.])",
         rf"(?:(?<!\d){_YEAR}\s*年\s*)?(?<!\d)(?P<month>\d{{1,2}})\s*月\s*{_DAY}\s*日",
         rf"(?<!\d){_YEAR}\s*年\s*(?P<month>\d{{1,2}})\s*月",
@@ -120,7 +120,7 @@ class Date(Struct, frozen=True):
             return [
                 rf"(?<!\d){year}(?:[-/.]0?{self.month}(?!\d)|\s*年\s*0?{self.month}\s*月)",
                 rf"(?<!\d)\d{{1,2}}(?:/0?{self.month}/|\.0?{self.month}\.){year}(?!\d)",
-                rf"(?:{eras})(?:\s*年\s*0?{self.month}\s*月|[-.]0?{self.month}(?!\d))",
+                rf"(?:{eras})(?:\s*年\s*0?{self.month}\s*月|\.0?{self.month}(?!\d))",
                 rf"\b{month}(?:\s+\d{{1,2}}(?:st|nd|rd|th)?)?,?\s+{year}\b",
             ]
         day, other_year = (

@@ -21,8 +21,8 @@ _OF_QUESTIONS = (
 COMMON_WORDS = STOP_WORDS.union(_OF_QUESTIONS.split())
 """Words of which questions are made: they are neither mistyped, nor missed, nor translated."""
 
-# Forms that share no stem with their word, which is the last of each group. Forms that are also other words
-# ("found", "left", "saw") are not among them.
+# Forms that share no stem with their word, which is the last of each group. Forms that are as often other
+# words ("found", "left", "saw") are not among them.
 _IRREGULAR_FORMS = (
     "arose arisen arise; ate eaten eat; awoke awoken awake; beaten beat; became become; began begun begin; "
     "bent bend; bitten bite; bled bleed; blew blown blow; bought buy; bred breed; broke broken break; "

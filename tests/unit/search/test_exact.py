@@ -224,6 +224,13 @@ def test_of_a_long_document_one_passage_counts(world: World, sections: int, coun
     assert found(write(world, notes), "blue whale") == {"long.md": counted}
 
 
+@pytest.mark.parametrize(("documents", "paths"), [(10, 10), (11, 1)])
+def test_a_code_in_the_names_of_many_documents_names_none(world: World, documents: int, paths: int) -> None:
+    """Such as a year, which then names the text that mentions it."""
+    notes = {f"2025 {number}.md": f"# N\n\nA note {'more ' * number}" for number in range(documents)}
+    assert len(found(write(world, {**notes, "rain.md": "# Rain\n\nIn 2025 it rained."}), "2025")) == paths
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [

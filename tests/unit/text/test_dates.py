@@ -49,6 +49,7 @@ MONTHS = (
         ("6/8", Date(None, 6, 8)),
         ("Ｒ６年１２月の理事会", Date(2024, 12, None)),
         ("H30.4.1", Date(2018, 4, 1)),
+        ("R6-12-14 の議事録", Date(2024, 12, 14)),
     ],
 )
 def test_a_date_is_understood(query: str, date: Date | None) -> None:
@@ -72,7 +73,7 @@ def test_a_date_is_understood(query: str, date: Date | None) -> None:
         *("room 2024-999", "10 decimal places", "12 marching bands", "3 mayors", "sun 2024", "call 555-2025"),
         *("13/13/2024", "0/5/2024", "6/8 of it"),
         *("May 99", "RFC 2119", "port 8080", "1/2", "3-15", "2048-bit keys", "mars 2024", "Janus 2024"),
-        "1024年の3月",
+        *("1024年の3月", "R4.2.1 release notes", "h2.1.5", "r6年12月", "S3.1.2 bucket"),
     ],
 )
 def test_ordinary_text_is_no_date(query: str) -> None:
@@ -80,7 +81,7 @@ def test_ordinary_text_is_no_date(query: str) -> None:
     assert date_in(query) is None
 
 
-@given(st.text())
+@given(st.text() | st.text("0123456789RHSrhs年月日令和元-./ "))
 def test_any_text_may_be_asked(text: str) -> None:
     """What is found is a month of the year, and a day that a month may have; text without digits has none."""
     found = date_in(text)

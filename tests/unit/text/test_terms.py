@@ -42,7 +42,7 @@ def test_english_words_give_a_stem_and_themselves() -> None:
 
 @pytest.mark.parametrize(("forms", "word"), [("swam swum", "swim"), ("children", "child"), ("mice", "mouse")])
 def test_irregular_forms_have_the_stem_of_their_word(forms: str, word: str) -> None:
-    """Those that are also other words, such as "found", are left."""
+    """Those that are as often other words, such as "found", are left."""
     assert {stem(each) for each in forms.split()} == {stem(word)}
     assert stem("found") == "found"
 

@@ -78,9 +78,9 @@ class GitProgram:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.expected_files = 0
-        kept = {name: value for name, value in os.environ.items() if name not in _MISLEADING}
+        inherited = {name: value for name, value in os.environ.items() if name not in _MISLEADING}
         self._environment = {
-            **kept,
+            **inherited,
             "LC_ALL": "C",
             "GIT_ALLOW_PROTOCOL": _TRANSPORTS,
             "GIT_TERMINAL_PROMPT": "0",
