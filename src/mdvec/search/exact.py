@@ -17,8 +17,8 @@ from mdvec.stores.records import ChunkPlace, StoredChunk
 from mdvec.text.dates import Date, find_date
 from mdvec.text.dictionary import other_spellings
 from mdvec.text.english import COMMON_WORDS
-from mdvec.text.folding import fold_name, normalise
-from mdvec.text.matches import fold_heading, phrase_finder
+from mdvec.text.folding import compatible, fold_name, normalise
+from mdvec.text.matches import fold_heading, phrase_finder, subject_of
 from mdvec.text.scripts import HAN, KATAKANA, UNSPACED, holds_unspaced
 from mdvec.text.terms import phrase_terms, word_terms
 from mdvec.types.ids import ChunkId, DocumentId
@@ -69,6 +69,8 @@ _IDENTIFIER = re.compile(
     re.ASCII,
 )
 
+_HEADING = re.compile(r"^#{1,6}[ \t]+(?:\d+(?:\.\d+)*\.?[ \t]+)?(.+)$", re.MULTILINE)
+_SENTENCE = re.compile(r"\n|[.!?:;|](?=\s)")
 _SECTION = re.compile(r"(?<![\w.,])\d+(?:\.\d+)+(?![\w.,])", re.ASCII)
 # A number that is no year, and that nothing is counted by.
 _LONG_NUMBER = re.compile(rf"(?<![\w.,/-])(?!(?:19|20)\d\d\b)\d{{4,}}(?![.,/-]?\w|[{HAN}])", re.ASCII)
@@ -77,11 +79,14 @@ _NUMBERED = re.compile(
     rf"(?P<name>第|(?<!{_LETTER})[^\W\d_]+)[ \u3000#]?(?P<number>\d+(?:\.\d+)*)(?P<unit>[{HAN}]?)"
     rf"(?!{_LETTER}|[{HAN}{KATAKANA}])"
 )
+# What Japanese names by a number alone: 6班, 302号室, 3年生.
+_COUNTED = re.compile(r"(?<![\d.第])(?P<number>\d+)(?P<unit>号室|号棟|班|組|章|話|条|丁目|年生|学期|期生)")
 
 # The largest probability where no chunk has the date, a long code, or this one of several numbered things;
 # and where none has a short code.
 _WITHOUT, _WITHOUT_SHORT = 0.2, 0.6
-_MANY_DIGITS = 3
+# A code that is no usual word: of three digits or more, SESSION_MAX, or a number that begins with 0.
+_NAME_OF_ONE = re.compile(r"(?=(?:\D*\d){3})(?!\d+\Z).+|\w+_\w+|0\d{3,}", re.ASCII)
 
 # Words of a query in which every code counts; a pasted message has more.
 _MOST_TYPED = 10
@@ -154,9 +159,15 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             whole = headed or _holding(text, holds, texts)
             whole = whole or _holding(text, holds, _with_all_words(text, words, where, view))
             valued = [] if headed else [each for each, front in fronts if holds(front)]
+            if valued and text.startswith("#"):  # a tag, and not the word
+                whole = [each for each in whole if text.casefold() in each.text.casefold()]
         parts = valued if whole or valued else _parts(text, words, dated, chunks, fronts, where, view)
+        if not (whole or parts or is_date):
+            held = [each for each in chunks if each.token_count and each.id in words.holding]
+            whole = _in_other_forms(text, held)
         is_whole = bool(valued) or is_date
-        missed = Missed() if whole or parts else _missed(text, dated, chunks, fronts)
+        is_found = bool(whole or (parts and dated))
+        missed = Missed() if is_found else _missed(text, dated, chunks, fronts)
         details.update(read=len(chunks), whole=len(whole), parts=len(parts), missed=len(missed.words))
     named = _in_few(parts, _FEW_ALIKE)
     return Exact(_in_few(whole, _FEW) | (named if is_whole else frozenset()), named, missed)
@@ -217,6 +228,30 @@ def _holding(text: str, holds: Callable[[str], bool], chunks: Sequence[StoredChu
     return [each for each in found if typed in each.text.casefold()] or found
 
 
+def _in_other_forms(text: str, chunks: Sequence[StoredChunk]) -> list[StoredChunk]:
+    """Return the chunks with the words of a query in a row, in any forms; those with such a heading if any.
+
+    Function words do not count: "change PIN" is the heading "Changing the PIN".
+    """
+    wanted = subject_of(text)
+    if not wanted or (len(wanted) == 1 and len(text.split()) > 1):
+        return []
+    headed = [each for each in chunks if any(subject_of(line) == wanted for line in _headings(each))]
+    return headed or [
+        each
+        for each in chunks
+        if any(_in_a_row(wanted, subject_of(line)) for line in _SENTENCE.split(each.text))
+    ]
+
+
+def _headings(chunk: StoredChunk) -> list[str]:
+    return [*chunk.heading_path[-1:], *_HEADING.findall(chunk.text)]
+
+
+def _in_a_row(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    return any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1))
+
+
 def _with_identifiers(text: str, chunks: Sequence[StoredChunk], words: Words) -> list[StoredChunk]:
     """Return the chunks that hold every identifier in a query; those with all its words if there are any."""
     finders = [*filter(None, map(phrase_finder, _IDENTIFIER.findall(text)))]
@@ -239,7 +274,8 @@ def _missed(
     """
     is_typed = len(text.split()) <= _MOST_TYPED
     codes = [*_CODE.findall(text), *_LONG_NUMBER.findall(text)] if is_typed else []
-    numbered = [*_NUMBERED.finditer(text)] if is_typed else []
+    one_width = compatible(text)
+    numbered = [*_NUMBERED.finditer(one_width), *_COUNTED.finditer(one_width)] if is_typed else []
     if not (dated or codes or numbered):
         return Missed()
     front = {each.id: properties for each, properties in fronts}
@@ -250,21 +286,21 @@ def _missed(
     if dated is not None:
         is_there = any(map(dated[0].may_be_in, texts))
         return Missed() if is_there else Missed((dated[1].group(),), _WITHOUT, _WITHOUT)
-    others = [found[0] for found in numbered if _has_others(found, "\n".join(texts))]
+    joined = compatible("\n".join(texts)) if numbered else ""
+    others = [found[0] for found in numbered if _has_others(found, joined)]
     missed = [code for code in codes if (holds := phrase_finder(code)) and not any(map(holds, texts))]
-    is_sure = others or any(
-        sum(map(str.isdecimal, code)) >= _MANY_DIGITS and not code.isdecimal() for code in missed
-    )
+    is_sure = others or any(map(_NAME_OF_ONE.fullmatch, missed))
     most = _WITHOUT if is_sure else _WITHOUT_SHORT if missed else 1.0
     return Missed(tuple(dict.fromkeys((*missed, *others))), most, most)
 
 
 def _has_others(numbered: re.Match[str], text: str) -> bool:
     """Return True if a text has several things of a name with numbers, and none with that of a query."""
-    name, unit = re.escape(numbered["name"]), numbered["unit"]
-    if fold_name(numbered["name"]) in COMMON_WORDS or bool(unit) is not (name == "第"):
+    name, unit = numbered.groupdict().get("name") or "", numbered["unit"]
+    if fold_name(name) in COMMON_WORDS or (name and bool(unit) is not (name == "第")):
         return False
-    alike = re.compile(rf"(?<!{_LETTER}){name}s?[ \u3000#:：._-]{{0,3}}(\d+(?:\.\d+)*){unit}", re.IGNORECASE)
+    before = rf"(?<!{_LETTER}){re.escape(name)}s?[ \u3000#:：._-]{{0,3}}" if name else r"(?<![\d.])"
+    alike = re.compile(rf"{before}(\d+(?:\.\d+)*){unit}", re.IGNORECASE)
     numbers = {each.lstrip("0") for each in alike.findall(text)}
     wanted = numbered["number"].lstrip("0")
     return len(numbers) > 1 and not any(each == wanted or each.startswith(f"{wanted}.") for each in numbers)

@@ -34,6 +34,7 @@ _FORMS = tuple(
         rf"{_ERA}\s*年\s*(?P<month>\d{{1,2}})\s*月(?:\s*{_DAY}\s*日)?",
         rf"{_ERA}[-.](?P<month>\d{{1,2}})[-.]{_DAY}(?=\s*(?:[^\x00-\x7f]|\Z))",  # R4.2.1 is also a version
         rf"(?<!\d){_YEAR}[-/](?P<month>\d{{1,2}})(?:[-/]{_DAY})?(?![\d.])",
+        rf"(?<![\d.]){_YEAR}\.(?P<month>\d{{1,2}})\.{_DAY}(?![\d.])",
         rf"(?:(?<!\d){_YEAR}\s*年\s*)?(?<!\d)(?P<month>\d{{1,2}})\s*月\s*{_DAY}\s*日",
         rf"(?<!\d){_YEAR}\s*年\s*(?P<month>\d{{1,2}})\s*月",
         rf"(?<![\d/.]){_MONTH_DAY}(?=\s*[（(の])",
@@ -143,12 +144,14 @@ class Date(Struct, frozen=True):
     def may_be_in(self, text: str) -> bool:
         """Return True if a text has its parts in several places, as a table of 2025 has a row for 4月."""
 
-        def written(number: int, unit: str) -> str:
-            return rf"(?<!\d)0?{number}\s*{unit}|(?:^[\W_]*|\|\s*)0?{number}(?![\d/.-])"
+        def alone(number: int) -> str:
+            return rf"(?:^[\W_]*|\|\s*)0?{number}(?![\d/.-])"
 
-        parts = [rf"{written(self.month, '月')}|\b{_WRITTEN[self.month - 1]}"]
+        in_table = rf"\|\s*(?:month|月)\s*\|(?s:.*?){alone(self.month)}"
+        no_other_year = r"(?<![\d年])(?<!年\s)"
+        parts = [rf"{no_other_year}0?{self.month}\s*月|\b{_WRITTEN[self.month - 1]}|{in_table}"]
         if self.day:
-            parts.append(rf"{written(self.day, '日')}|(?<!\d){self.day}(?:st|nd|rd|th)\b")
+            parts.append(rf"(?<!\d)0?{self.day}\s*日|(?<!\d){self.day}(?:st|nd|rd|th)\b|{alone(self.day)}")
         if self.year:
             parts.append("|".join((str(self.year), *self._eras())))
         return all(re.search(part, text, re.IGNORECASE | re.MULTILINE) for part in parts)

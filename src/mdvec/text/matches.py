@@ -45,6 +45,7 @@ _NO_WORD = re.compile(r"[\W_]+")
 # With the character before, which combining marks change.
 _BEYOND_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
 _COMMA_IN_NUMBER = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_SIGN_IN_NUMBER = re.compile(r"(?<=\d)[.,](?=\d)")
 _WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SPACE_BESIDE_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
@@ -275,6 +276,16 @@ def _spans(phrase: str, text: str, *, prefix: bool) -> Iterator[tuple[int, int]]
 def fold_heading(heading: str) -> str:
     """Return the form in which headings are compared, without an anchor such as ``{#name}``."""
     return fold_name(_HEADING_ID.sub("", heading))
+
+
+def subject_of(text: str) -> tuple[str, ...]:
+    """Return the words of a text but function words, each in the form that its inflections share.
+
+    A number is one word: 200 is not in 1,200.
+    """
+    folded = _SIGN_IN_NUMBER.sub("", normalise(text))
+    runs = run_pattern(folded).finditer(folded)
+    return tuple(filter(None, (run[0] if run.lastindex else forms_of[run[0]][0] for run in runs)))
 
 
 def _letters(text: str) -> str:
