@@ -236,11 +236,11 @@ def with_files(
         view: The snapshot.
     """
     places = {each.collection.id: each for each in searched}
-    facts = view.documents.facts([chunk.document_id for _, chunk in found])
+    documents = view.documents.get([chunk.document_id for _, chunk in found])
     for hit, chunk in found:
-        place, said = places[chunk.collection_id], facts[chunk.document_id]
+        place, document = places[chunk.collection_id], documents[chunk.document_id]
         replaced = view.documents.versions(chunk.collection_id)
-        created = first_moment(said.frontmatter, CREATED_KEYS)
+        created = first_moment(document.frontmatter, CREATED_KEYS)
         begin = max(hit.start, chunk.start) if chunk.start < hit.end else hit.start
         yield replace(
             hit,
@@ -251,11 +251,11 @@ def with_files(
             folder_contexts=contexts_above(chunk.path, place.collection.folder_contexts),
             supersedes=replaced.older.get(chunk.document_id, ()),
             superseded_by=replaced.newer.get(chunk.document_id, ()),
-            updated_ms=said.changed_ns // _NS_PER_MS or None,
+            updated_ms=document.changed_ns // _NS_PER_MS or None,
             created_ms=None if created is None else created // _NS_PER_MS,
-            tags=said.tags,
-            properties=_asked_properties(query, said.frontmatter) if said.frontmatter else (),
-            place=place_with_words(query, said.comments, begin, hit.chunk_text),
+            tags=document.tags,
+            properties=_asked_properties(query, document.frontmatter) if document.frontmatter else (),
+            place=place_with_words(query, document.comments, begin, hit.chunk_text),
         )
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
 from mdvec.files import inside
@@ -198,11 +197,9 @@ def _named(path: str, place: Collection, view: View) -> list[StoredDocument]:
 
 def _called(path: str, place: Collection, view: View) -> list[StoredDocument]:
     """Return the documents with this title or alias."""
-    where = Where((place.id,))
-    ids = view.documents.called([fold_name(path)], where) if path else []
-    listed = view.documents.newest(replace(where, only=frozenset(ids)), limit=len(ids)) if ids else []
-    documents = (view.documents.find(place.id, path) for path in sorted(each.path for each in listed))
-    return [each for each in documents if each is not None]
+    ids = view.documents.called([fold_name(path)], Where((place.id,))) if path else []
+    found = view.documents.get(ids)
+    return [found[each] for each in ids]
 
 
 def _alike(path: str, place: Collection, view: View) -> list[StoredDocument]:
@@ -243,7 +240,7 @@ def not_found(path: str, collections: Sequence[Collection], view: View) -> Docum
     near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)]
     if wanted and not near:
         begun = Where(tuple(each.id for each in collections), filters=Filters(alias_prefix=wanted))
-        near = [each.path for each in view.documents.newest(begun, limit=_MAX_NEAR)]
+        near = [each.path for each in view.documents.newest(begun, limit=_MAX_NEAR).values()]
     near = near or nearest_names(wanted, known, most=3)
     if not near and "/" not in wanted:  # a note's name alone
         names = {file_key(item): item for item in known}

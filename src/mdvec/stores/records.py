@@ -116,6 +116,7 @@ class StoredDocument(Struct, frozen=True):
         aliases: As written.
         content_hash: The identity of its content.
         mtime_ns: As last seen.
+        changed_ns: When it was last updated, by itself or else its file; 0 if nothing says when.
         size: As last seen.
         dirty: Whether it is marked as changed since it was indexed.
         indexed_at_ms: When it was written, in milliseconds since 1970.
@@ -136,6 +137,7 @@ class StoredDocument(Struct, frozen=True):
     aliases: tuple[str, ...]
     content_hash: bytes
     mtime_ns: int
+    changed_ns: int
     size: int
     dirty: bool
     indexed_at_ms: int
@@ -181,22 +183,6 @@ class StoredSpace(Struct, frozen=True):
     id: SpaceId
     space: EmbeddingSpace
     vectors: int
-
-
-class DocumentFacts(Struct, frozen=True):
-    """The facts that a document states about itself.
-
-    Attributes:
-        tags: As written.
-        frontmatter: Parsed frontmatter.
-        changed_ns: When it was last updated, by itself or else its file; 0 if nothing says when.
-        comments: The parts that readers do not see, in order.
-    """
-
-    tags: tuple[str, ...]
-    frontmatter: Mapping[str, object]
-    changed_ns: int
-    comments: tuple[Comment, ...] = ()
 
 
 class ChunkPlace(NamedTuple):

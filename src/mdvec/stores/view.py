@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from mdvec.stores.records import (
     ChunkPlace,
-    DocumentFacts,
     DocumentFrequencies,
     Groups,
     PendingText,
@@ -59,11 +58,8 @@ class DocumentView(Protocol):
     ) -> list[ListedDocument]:
         """List at most ``limit`` documents with this prefix that come after this path, in order of path."""
 
-    def newest(self, where: Where, *, limit: int) -> list[ListedDocument]:
-        """List documents that hold a chunk inside ``where``, the last updated first, then by place."""
-
-    def titles(self, where: Where) -> dict[DocumentId, str]:
-        """Return the titles of documents inside ``where``, by id: the last updated first, then by path."""
+    def newest(self, where: Where, *, limit: int | None = None) -> dict[DocumentId, ListedDocument]:
+        """List documents inside ``where``, by id: the last updated first, then by collection and path."""
 
     def known(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
         """Return the facts for a comparison with the source, by path."""
@@ -74,14 +70,14 @@ class DocumentView(Protocol):
     def find(
         self, collection_id: CollectionId, path: str, *, verified: bool = False
     ) -> StoredDocument | None:
-        """Return the document at a path; its text is checked, and if ``verified`` all of it: slow.
+        """Return the document at a path; the text of each is checked, and if ``verified`` all of it: slow.
 
         Raises:
             DamagedDatabaseError: If a checksum differs.
         """
 
-    def facts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, DocumentFacts]:
-        """Return the facts that documents state about themselves, by id; unknown ids are left out."""
+    def get(self, documents: Sequence[DocumentId]) -> dict[DocumentId, StoredDocument]:
+        """Return documents by id, in any order; unknown ids are left out."""
 
     def texts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
         """Return the texts of documents, by id; unknown ids are left out."""
@@ -229,15 +225,8 @@ class VectorView(Protocol):
         skeleton only the first counts. So equal documents give an equal sample, and a new one changes little.
         """
 
-    def page(
-        self, space_id: SpaceId, *, after: bytes, limit: int
-    ) -> tuple[list[TextHash], NDArray[np.float32]]:
-        """Return a page of the stored vectors, used or not.
-
-        Returns:
-            The hashes after ``after`` in byte order (empty for the first page), and their vectors, shape
-            (n, dim).
-        """
+    def pages(self, space_id: SpaceId) -> Iterator[tuple[list[TextHash], NDArray[np.float32]]]:
+        """Yield all stored vectors, used or not, in order of hash: hashes, and vectors of shape (n, dim)."""
 
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return the hashes that have a vector."""

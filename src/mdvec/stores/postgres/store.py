@@ -8,13 +8,14 @@ import secrets
 from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from mdvec.errors import ConfigError, DamagedDatabaseError, StoreError
 from mdvec.stores.claims import Claim
 from mdvec.stores.collection_tables import CollectionTables
-from mdvec.stores.commits import await_commit
+from mdvec.stores.commits import current_version
 from mdvec.stores.document_tables import ChunkTables, DocumentTables
 from mdvec.stores.interface import Team, View, Writer
 from mdvec.stores.pool import closed_on_error
@@ -311,10 +312,6 @@ class PostgresStore:
     ) -> set[CollectionId]:
         return self._claims.share(lease, here, missing)
 
-    def wait_for_change(self, version: int, *, timeout_s: float) -> int:
-        with self._database.listening() as heard:
-            return await_commit(self._current_version, version, timeout_s=timeout_s, heard=heard)
-
     def set_access(self, collection: Collection, role: str, *, may_read: bool) -> None:
         schema = self._database.settings.schema
         with self._database.writing() as connection:
@@ -346,15 +343,11 @@ class PostgresStore:
         if not known:
             with self._database.writing() as connection:
                 connection.execute(_ATTACH, (secrets.randbits(62),))
-        return AttachedIndex(index, self._current_version)
+        return AttachedIndex(index, partial(current_version, self))
 
     def _tables(self, connection: Connection) -> list[str]:
         """Return the names of our tables."""
         return [row[0] for row in connection.execute(_OUR_TABLES, (self._database.settings.schema,))]
-
-    def _current_version(self) -> int:
-        with self._database.reading() as connection:
-            return PostgresTables(connection, self._exact_up_to, None).version
 
 
 def _is_attached(connection: Connection) -> bool:

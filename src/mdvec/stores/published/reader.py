@@ -22,7 +22,6 @@ from mdvec.errors import (
     StoreUnavailableError,
 )
 from mdvec.settings import BucketSettings, OwnFolder, Seconds
-from mdvec.stores.commits import await_commit
 from mdvec.stores.interface import Store, Team, View
 from mdvec.stores.published.copies import LocalCopies
 from mdvec.stores.published.dataset import LocalFile, latest, numbers, read_manifest
@@ -151,9 +150,6 @@ class PublishedStore:
     def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:  # noqa: ARG002
         """Write nothing: what is published again is read from the version."""
         return ""
-
-    def wait_for_change(self, version: int, *, timeout_s: float) -> int:
-        return await_commit(lambda: self._held.copy.manifest.number, version, timeout_s=timeout_s)
 
     def check(self) -> list[StoreError]:
         held = self._held

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.claims import Claim
 from mdvec.stores.collection_tables import CollectionTables
-from mdvec.stores.commits import await_commit
+from mdvec.stores.commits import current_version
 from mdvec.stores.document_tables import ChunkTables, DocumentTables
 from mdvec.stores.interface import Team, View, Writer
 from mdvec.stores.pool import closed_on_error
@@ -260,9 +261,6 @@ class SqliteStore:
     def make_vector_indexes(self) -> None:
         """Do nothing: vectors are searched in memory, or by an index next to the file."""
 
-    def wait_for_change(self, version: int, *, timeout_s: float) -> int:
-        return await_commit(self._current_version, version, timeout_s=timeout_s)
-
     def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:
         from mdvec.stores.sqlite.copying import write_copy
 
@@ -310,11 +308,7 @@ class SqliteStore:
         if not known:
             with self._database.writing() as connection:
                 attach(connection)
-        return AttachedIndex(index, self._current_version)
-
-    def _current_version(self) -> int:
-        with self._database.reading() as connection:
-            return snapshot(connection).version
+        return AttachedIndex(index, partial(current_version, self))
 
 
 def _problems(connection: Connection) -> list[str]:
