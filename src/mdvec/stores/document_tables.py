@@ -28,7 +28,7 @@ from mdvec.stores.records import (
     StoredDocument,
     places_of_rows,
 )
-from mdvec.stores.tables import Sql, Tables, locator_bytes, locator_of, memorized, starts_with
+from mdvec.stores.tables import NEW_EPOCH, Sql, Tables, locator_bytes, locator_of, memorized, starts_with
 from mdvec.stores.versions import find_versions
 from mdvec.stores.view import ChunkView
 from mdvec.stores.where_tables import BY_PLACE, NarrowedPart, WhereTables
@@ -40,22 +40,21 @@ from mdvec.types.links import PlacedLink, Versions
 from mdvec.types.query import Where
 from mdvec.types.report import ListedDocument, TagCount
 
-_OF_DOCUMENT = {
-    "collection": "k.name",
-    "content_hash": "d.sha256",
-    "dirty": "d.dirty_since_ms IS NOT NULL",
-    **{name: f"d.{name}" for name in ("path", "locator", "title", "mtime_ns", "size")},
-}
-
 # The columns of the fields of a StoredChunk, but for its text, and of a StoredDocument, but for its text and
 # its labels.
 _CHUNK = {name: f"c.{name}" for name in StoredChunk.__struct_fields__ if name != "text"}
-_CHUNK |= {"end": "c.stop", **_OF_DOCUMENT}
+_CHUNK |= {"end": "c.stop", "collection": "k.name", "path": "d.path", "title": "d.title"}
 _DOCUMENT = {
     name: f"d.{name}" for name in StoredDocument.__struct_fields__ if name not in ("body", "tags", "aliases")
 }
-_DOCUMENT |= {"frontmatter": "t.frontmatter", "comments": "t.comments", **_OF_DOCUMENT}
-_DOCUMENT |= {"changed_ns": "coalesce(d.updated_ns, d.mtime_ns)"}
+_DOCUMENT |= {
+    "collection": "k.name",
+    "comments": "t.comments",
+    "content_hash": "d.sha256",
+    "frontmatter": "t.frontmatter",
+    "changed_ns": "coalesce(d.updated_ns, d.mtime_ns)",
+    "dirty": "d.dirty_since_ms IS NOT NULL",
+}
 _DECODED: Mapping[str, Callable[[Any], Any]] = {
     "locator": locator_of,
     "comments": lambda stored: tuple(Comment(at, text) for at, text in json.loads(stored)),
@@ -108,9 +107,6 @@ class DocumentTables(NarrowedPart, DocumentWriter):
     @abstractmethod
     def _complete(self, documents: Sequence[int], records: Sequence[DocumentRecord]) -> None:
         """Complete the rows of new documents."""
-
-    def _revive(self) -> None:
-        """Note that documents are no longer superseded; does nothing, unless an adapter does."""
 
     def _merge_words(self) -> None:
         """Put the index of words in order after an import; does nothing, unless an adapter does."""
@@ -299,7 +295,8 @@ class DocumentTables(NarrowedPart, DocumentWriter):
             *these.arguments,
         )
         if not all(is_superseded for (is_superseded,) in changed):
-            self._revive()
+            # Some were skipped while superseded: missing vectors are looked for again from the start.
+            self.tables.change(NEW_EPOCH)
         self._merge_words()
 
 
@@ -387,8 +384,6 @@ class ChunkTables(NarrowedPart, ChunkView):
         found: dict[ChunkId, StoredChunk] = {}
         for row in rows:
             fields = dict(zip(_CHUNK, row, strict=True))
-            fields["locator"] = locator_of(fields["locator"])
-            fields["dirty"] = bool(fields["dirty"])
             fields["heading_path"] = tuple(json.loads(fields["heading_path"]))
             text = bodies[fields["document_id"]][fields["start"] : fields["end"]]
             found[fields["id"]] = StoredChunk(**fields, text=text)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from mdvec.types.change import SourceEntry
-from mdvec.types.chunk import Chunk, under_context
+from mdvec.types.chunk import Chunk
 from mdvec.types.document import Comment, Document
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.space import EmbeddingSpace
@@ -145,19 +145,14 @@ class StoredDocument(Struct, frozen=True):
 
 
 class StoredChunk(Struct, frozen=True):
-    """A chunk with facts about its document. Fields as in Chunk, SearchHit and StoredDocument."""
+    """A chunk with the names of its document. Fields as in Chunk, SearchHit and StoredDocument."""
 
     id: ChunkId
     document_id: DocumentId
     collection_id: CollectionId
     collection: str
     path: str
-    locator: str
     title: str
-    content_hash: bytes
-    mtime_ns: int
-    size: int
-    dirty: bool
     ordinal: int
     parent: int | None
     depth: int
@@ -230,12 +225,6 @@ class PendingText(Struct, frozen=True):
     text: str
     title: str = ""
     start: int = 0
-
-
-def pending_chunk(text_hash: TextHash, text: str, context: str, title: str) -> PendingText:
-    """Return the text of a chunk as it is embedded, under its context."""
-    whole = under_context(context, text)
-    return PendingText(text_hash, whole, title, len(whole) - len(text))
 
 
 class DamagedRows(Struct, frozen=True):

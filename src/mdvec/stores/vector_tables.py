@@ -6,17 +6,18 @@ A matrix follows the commits of its store by ids that only grow: rows with large
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdvec.stores.document_tables import ChunkTables
 from mdvec.stores.interface import VectorWriter
-from mdvec.stores.records import ChunkPlace, StoredSpace, VectorKind
+from mdvec.stores.records import ChunkPlace, PendingText, StoredSpace, VectorKind
 from mdvec.stores.tables import NEW_EPOCH, Sql, Tables, memorized
 from mdvec.stores.vectors.follower import AttachedIndex, IndexFollower, NearestQuery
 from mdvec.stores.vectors.journal import OWNERS, TABLES
 from mdvec.stores.where_tables import BY_PLACE, NarrowedPart, WhereTables
+from mdvec.types.chunk import under_context
 from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
 from mdvec.types.query import Where
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
@@ -229,6 +230,17 @@ class VectorTables(NarrowedPart, VectorWriter):
             hashes, vectors = zip(*found, strict=True)
             yield list(hashes), self._decoded(space_id, vectors)
             after = hashes[-1]
+
+    def _pending_texts(self, kind: VectorKind, rows: Iterable[Sequence[Any]]) -> list[PendingText]:
+        """Return pending texts from rows: hash and name, or hash, document, start, stop, context, title."""
+        if kind is VectorKind.NAME:
+            return [PendingText(TextHash(text_hash), name) for text_hash, name in rows]
+        rows, found = list(rows), []
+        bodies = self._chunks.texts(list({row[1] for row in rows}))
+        for text_hash, document_id, start, stop, context, title in rows:
+            text = under_context(context, bodies[document_id][start:stop])
+            found.append(PendingText(TextHash(text_hash), text, title, len(text) - (stop - start)))
+        return found
 
     def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
         ((count,),) = self.tables.rows(_COUNT_PENDING_NAMES, collection_id, space_id)

@@ -59,7 +59,8 @@ class PostgresTables(Tables):
         super().__init__(version, found["vector_epoch"], memo, readable)
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
-        return fetch_rows(self.connection, sql, *arguments)
+        cursor = self.connection.execute(own_dialect(sql), arguments, binary=True)
+        return cursor.fetchall() if cursor.description else []
 
     def named(self, column: str, values: Iterable[str]) -> Sql:
         return Sql(f"{column} = ANY(?)", (list(values),))
@@ -212,12 +213,6 @@ class PostgresDatabase:
     def connect(self) -> Connection:
         """Open a connection of its own."""
         return connect(self.address, prepared_statements=self.settings.prepared_statements)
-
-
-def fetch_rows(connection: Connection, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
-    """Run a statement that is written as for SQLite; return its rows, if any."""
-    cursor = connection.execute(own_dialect(sql), arguments, binary=True)
-    return cursor.fetchall() if cursor.description else []
 
 
 def own_dialect(sql: str) -> str:

@@ -31,7 +31,7 @@ from mdvec.stores.sqlite.schema import attach
 from mdvec.stores.sqlite.vectors import SqliteVectors
 from mdvec.stores.sqlite.where import SqliteWhere
 from mdvec.stores.sqlite.words import SqliteWords
-from mdvec.stores.tables import NEW_EPOCH, Memo, Readable, Sql
+from mdvec.stores.tables import Memo, Readable, Sql
 from mdvec.stores.vector_tables import Matrices, SpaceTables
 from mdvec.stores.vectors.follower import AttachedIndex
 from mdvec.stores.vectors.index import VectorIndex
@@ -93,10 +93,6 @@ class SqliteDocuments(DocumentTables):
         largest, total = max(pages, default=0), sum(pages)
         if total <= _MAX_MERGED_PAGES and total - largest > _MAX_APART * total:
             self.tables.change("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')")
-
-    def _revive(self) -> None:
-        # Some were skipped while superseded, so look for missing vectors again from the start.
-        self.tables.change(NEW_EPOCH)
 
 
 class SqliteCollections(CollectionTables):
