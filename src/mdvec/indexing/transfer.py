@@ -28,7 +28,6 @@ _DOCUMENT_FACTS = (
     *("path", "locator", "title", "body", "comments", "content_start", "frontmatter", "tags", "aliases"),
     *("content_hash", "mtime_ns", "size", "dirty"),
 )
-_CHUNK_FACTS = tuple(name for name in Chunk.__struct_fields__ if name != "heading")
 _DOCUMENTS_A_BATCH = 100
 _PURPOSE = "moving to another store"
 
@@ -158,7 +157,7 @@ def _copy_collection(view: View, target: Store, collection: Collection, done: in
         run.current().check()
         run.current().report(run.Stage.TEXT, done, total)
         batch = paths[at : at + _DOCUMENTS_A_BATCH]
-        records = [_record(view, collection, here[path]) for path in batch]
+        records = [_record(view, here[path]) for path in batch]
         with target.write() as writer:
             writer.documents.put(own, records)
             writer.documents.mark_dirty(
@@ -184,26 +183,17 @@ def _is_same(known: KnownDocument, other: KnownDocument | None) -> bool:
     return known == replace(other, id=known.id, dirty_since_ms=known.dirty_since_ms)
 
 
-def _record(view: View, collection: Collection, known: KnownDocument) -> DocumentRecord:
+def _record(view: View, known: KnownDocument) -> DocumentRecord:
     """Return a document as it was written: parsed again, but with its own chunks."""
-    path = known.path
-    stored = view.documents.find(collection.id, path)
-    if stored is None:
-        msg = f"{path} was listed but is not there"
-        raise StoreError(msg)
+    path, stored = known.path, view.documents.get([known.id])[known.id]
     document = parse_document(path, with_comments(stored.body, stored.comments))
     entry = SourceEntry(path, stored.locator, stored.mtime_ns, stored.size)
     return make_record(entry, stored.content_hash, known.fingerprint, document, _chunks(view, stored.id))
 
 
 def _chunks(view: View, document_id: DocumentId) -> tuple[Chunk, ...]:
-    return tuple(
-        Chunk(
-            **{name: getattr(each, name) for name in _CHUNK_FACTS},
-            heading=each.heading_path[-1] if each.heading_path else "",
-        )
-        for each in view.chunks.of_document(document_id)
-    )
+    names, chunks = Chunk.__struct_fields__, view.chunks.of_document(document_id)
+    return tuple(Chunk(**{name: getattr(each, name) for name in names}) for each in chunks)
 
 
 def _copy_vectors(view: View, target: Store) -> None:

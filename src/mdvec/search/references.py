@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -17,7 +17,7 @@ from mdvec.text.folding import fold_name, nfc, normalise, spelled
 from mdvec.text.links import file_key, link_key, resolve
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
 from mdvec.types.document import Lines, Link, LinkKind
-from mdvec.types.ids import CollectionId
+from mdvec.types.ids import CollectionId, DocumentId
 from mdvec.types.links import PlacedLink
 from mdvec.types.query import Filters, Where
 
@@ -180,37 +180,38 @@ def _named(path: str, place: Collection, view: View) -> list[StoredDocument]:
     """
     spelling = spellings(path)[-1].removeprefix("/")
     key = link_key(Link(LinkKind.WIKI, spelling))
-    candidates = [
-        each
-        for found in view.documents.with_file_names(place.id, [key, f"{key} "]).values()
-        for each in found
-    ]
+    named = view.documents.with_file_names(place.id, [key, f"{key} "]).values()
+    candidates = {path: each for found in named for path, each in found.items()}
     for unseen in (None, _UNSEEN):
         shown = {each: unseen.sub("", each) if unseen else each for each in candidates}
         paths = [each for each in candidates if _leads(spelling, shown[each])]
         whole = [each for each in paths if _leads(f"/{spelling}", shown[each])]
-        documents = (view.documents.find(place.id, each) for each in sorted(whole or paths))
-        if found := [each for each in documents if each is not None]:
-            return found
+        if paths:
+            return _stored((candidates[each] for each in sorted(whole or paths)), view)
     return []
+
+
+def _stored(ids: Iterable[DocumentId], view: View) -> list[StoredDocument]:
+    """Return documents in the order of their ids."""
+    ids = list(ids)
+    found = view.documents.get(ids)
+    return [found[each] for each in ids]
 
 
 def _called(path: str, place: Collection, view: View) -> list[StoredDocument]:
     """Return the documents with this title or alias."""
-    ids = view.documents.called([fold_name(path)], Where((place.id,))) if path else []
-    found = view.documents.get(ids)
-    return [found[each] for each in ids]
+    return _stored(view.documents.called([fold_name(path)], Where((place.id,))) if path else (), view)
 
 
 def _alike(path: str, place: Collection, view: View) -> list[StoredDocument]:
     """Return the documents whose paths end so by their looks; those at the whole path come before."""
     spelling = look_of(spellings(path)[-1].removeprefix("/"))
     name = file_key(spelling)
-    looks = {each: look_of(each) for each in view.documents.known(place.id)} if name else {}
+    known = view.documents.known(place.id) if name else {}
+    looks = {each: look_of(each) for each in known}
     paths = [each for each, look in looks.items() if name in look and _leads(spelling, look)]
     whole = [each for each in paths if _leads(f"/{spelling}", looks[each])]
-    documents = (view.documents.find(place.id, each) for each in sorted(whole or paths))
-    return [each for each in documents if each is not None]
+    return _stored((known[each].id for each in sorted(whole or paths)), view)
 
 
 def _leads(spelling: str, path: str) -> bool:

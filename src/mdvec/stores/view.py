@@ -266,6 +266,5 @@ class View(Struct, frozen=True):
 
 def every_document(collection_id: CollectionId, view: View) -> Iterator[StoredDocument]:
     """Yield all documents of a collection, by path."""
-    for path in sorted(view.documents.known(collection_id)):
-        if (document := view.documents.find(collection_id, path)) is not None:
-            yield document
+    for _, known in sorted(view.documents.known(collection_id).items()):
+        yield view.documents.get([known.id])[known.id]
