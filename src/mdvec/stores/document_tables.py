@@ -159,7 +159,7 @@ class DocumentTables(NarrowedPart, DocumentWriter):
         return next(iter(self._stored(here).values()), None)
 
     def get(self, documents: Sequence[DocumentId]) -> dict[DocumentId, StoredDocument]:
-        return self._stored(self.tables.one_of("d.id", documents)) if documents else {}
+        return self._stored(self.tables.listed("d.id", documents)) if documents else {}
 
     def _stored(self, chosen: Sql) -> dict[DocumentId, StoredDocument]:
         """Return the documents ``d`` that meet a condition, by id."""
@@ -170,11 +170,14 @@ class DocumentTables(NarrowedPart, DocumentWriter):
         found: dict[DocumentId, dict[str, Any]] = {}
         for kind, display, *row in self.tables.rows(sql, *chosen.arguments):
             fields = dict(zip(_DOCUMENT, row, strict=True))
-            fields = found.setdefault(fields["id"], {**fields, LabelKind.TAG: (), LabelKind.ALIAS: ()})
+            fields = found.setdefault(fields["id"], {**fields, "tags": (), "aliases": ()})
             if kind is not None:
-                fields[kind] += (display,)
-        bodies = self.texts(list(found))
-        return {key: _document(fields, bodies[key]) for key, fields in found.items()}
+                fields["tags" if kind == LabelKind.TAG else "aliases"] += (display,)
+        bodies, documents = self.texts(list(found)), {}
+        for key, fields in found.items():
+            fields |= {name: decode(fields[name]) for name, decode in _DECODED.items()}
+            documents[key] = StoredDocument(**fields, body=bodies[key])
+        return documents
 
     def texts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
         # An answer asks several times for the same ones; a transaction that writes may have changed them.
@@ -298,17 +301,6 @@ class DocumentTables(NarrowedPart, DocumentWriter):
             # Some were skipped while superseded: missing vectors are looked for again from the start.
             self.tables.change(NEW_EPOCH)
         self._merge_words()
-
-
-def _document(fields: dict[str, Any], body: str) -> StoredDocument:
-    """Return a document with the values of ``_DOCUMENT`` as they are stored, and its labels by kind."""
-    return StoredDocument(
-        **{name: fields[name] for name in _DOCUMENT if name not in _DECODED},
-        **{name: decode(fields[name]) for name, decode in _DECODED.items()},
-        body=body,
-        tags=fields[LabelKind.TAG],
-        aliases=fields[LabelKind.ALIAS],
-    )
 
 
 def _placed(rows: Sequence[tuple[Any, ...]]) -> list[PlacedLink]:
