@@ -7,9 +7,7 @@ transaction, and ``Store.claim()`` the right to bring one collection up to date.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from collections.abc import Collection as AnyCollection
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mdvec.errors import StoreError
@@ -265,25 +263,6 @@ class Store(Protocol):
 
         Raises:
             StoreError: If they cannot be made.
-        """
-
-    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:
-        """Write some collections as they are now into a database file, and nothing about this machine.
-
-        Copies of equal content are nearly equal files.
-
-        Args:
-            path: A file that is not there.
-            names: The collections.
-            version: The version of the copy's snapshots.
-
-        Returns:
-            A digest of the content, in hexadecimal digits, which depends on neither the version nor the time.
-            Empty in a store that is no file, and writes none.
-
-        Raises:
-            ImportStoppedError: If the run is cancelled; a part of the file is there.
-            StoreError: If the store cannot be read, or the file not written.
         """
 
     def check(self) -> list[StoreError]:

@@ -5,11 +5,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 from mdvec.errors import ConfigError, DamagedDatabaseError, StoreError
@@ -297,10 +295,6 @@ class PostgresStore:
                 f"{identifier(schema)}.{identifier(table)}" for table in self._tables(connection)
             )
             connection.execute(f"VACUUM (FULL, ANALYZE) {names}")
-
-    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:  # noqa: ARG002
-        """Write nothing: the tables are no file."""
-        return ""
 
     def take_texts(self, claim: Claim, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         with self._writing(claim) as connection:

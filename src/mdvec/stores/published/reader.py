@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -146,10 +145,6 @@ class PublishedStore:
 
     def make_vector_indexes(self) -> None:
         """Do nothing: the version is complete."""
-
-    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:  # noqa: ARG002
-        """Write nothing: what is published again is read from the version."""
-        return ""
 
     def check(self) -> list[StoreError]:
         held = self._held

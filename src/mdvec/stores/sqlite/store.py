@@ -204,6 +204,15 @@ class SqliteStore:
     spaces_of = staticmethod(read_spaces)
 
     @staticmethod
+    def write_copy(
+        path: Path, target: Path, names: AnyCollection[str], version: int, *, follow_links: bool
+    ) -> str:
+        """Write some collections of a file into another one; see :mod:`mdvec.stores.sqlite.copying`."""
+        from mdvec.stores.sqlite.copying import write_copy
+
+        return write_copy(path, target, names, version, snapshot, follow_links=follow_links)
+
+    @staticmethod
     def adopt(path: Path) -> None:
         """Make a file of :meth:`write_copy` from elsewhere ready to be searched, whoever wrote it.
 
@@ -256,13 +265,6 @@ class SqliteStore:
 
     def make_vector_indexes(self) -> None:
         """Do nothing: vectors are searched in memory, or by an index next to the file."""
-
-    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:
-        from mdvec.stores.sqlite.copying import write_copy
-
-        with self._database.reading() as connection:
-            snapshot(connection)  # reads: from here on the snapshot stays
-            return write_copy(connection, path, names, version, snapshot)
 
     def check(self) -> list[StoreError]:
         try:
