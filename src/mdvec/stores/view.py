@@ -70,14 +70,14 @@ class DocumentView(Protocol):
     def find(
         self, collection_id: CollectionId, path: str, *, verified: bool = False
     ) -> StoredDocument | None:
-        """Return the document at a path; the text of each is checked, and if ``verified`` all of it: slow.
+        """Return the document at a path; its text is checked, and if ``verified`` all of it: slow.
 
         Raises:
             DamagedDatabaseError: If a checksum differs.
         """
 
     def get(self, documents: Sequence[DocumentId]) -> dict[DocumentId, StoredDocument]:
-        """Return documents by id, in any order; unknown ids are left out."""
+        """Return documents by id, in any order, each with its text checked; unknown ids are left out."""
 
     def texts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
         """Return the texts of documents, by id; unknown ids are left out."""
