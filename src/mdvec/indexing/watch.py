@@ -261,8 +261,7 @@ class Watcher:
         found = {collection.name: (collection, source) for collection, source in watched}
         with self._guard:
             for name, target in list(self._targets.items()):
-                now, known = found[name][0] if name in found else None, target.collection
-                if now is None or (now.id, now.source) != (known.id, known.source):
+                if name not in found or _differs(found[name][0], target.collection):
                     del self._targets[name]
                     target.cancel()
             for name, (collection, source) in found.items():
@@ -436,6 +435,10 @@ class Watcher:
             target.at_work = None
             target.due_at = ended + (rest_s if target.changed else wait_s)
         self._wake.set()
+
+
+def _differs(now: Collection, known: Collection) -> bool:
+    return (now.id, now.source) != (known.id, known.source)
 
 
 def _identities(folders: Sequence[str]) -> dict[str, tuple[int, int]]:
