@@ -146,7 +146,7 @@ def _record(number: int, parts: Sequence[Sequence[Sentence]], *, unspaced: bool)
         # No two chunks have the same vector.
         text = " ".join([f"{number}-{ordinal}", *(each.text for each in part)])
         chunks.append(
-            Chunk(ordinal, None, 0, "", (), start, start + len(text), ordinal + 1, ordinal + 1, 100, text)
+            Chunk(ordinal, None, 0, (), start, start + len(text), ordinal + 1, ordinal + 1, 100, text)
         )
         start += len(text) + 1
     body = "\n".join(chunk.text for chunk in chunks)

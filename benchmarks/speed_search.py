@@ -146,12 +146,8 @@ def beside_sqlite_vec(database: Path, embedder: Embedder, asked: Sequence[str]) 
             nearest: list[list[float]] = [[] for _ in vectors]
             # Names have vectors, too, and are no chunks.
             names = {row[0] for row in view.documents.tables.rows("SELECT text_hash FROM names")}  # type: ignore[attr-defined] # of SQLite
-            after, queries = b"", np.array(vectors, np.float32)
-            while True:
-                hashes, rows = view.vectors.page(space_id, after=after, limit=20_000)
-                if not hashes:
-                    break
-                after = hashes[-1]
+            queries = np.array(vectors, np.float32)
+            for hashes, rows in view.vectors.pages(space_id):
                 table.executemany("INSERT INTO v(e) VALUES (?)", ((row.tobytes(),) for row in rows))
                 chunks = rows[[each not in names for each in hashes]]
                 for known, products in zip(nearest, queries @ chunks.T, strict=True):

@@ -107,7 +107,7 @@ def write(name: str, size: int, folder: Path, address: str) -> dict[str, float]:
         for ordinal, text in enumerate(texts):
             heading = ("Top", f"Part {ordinal}")
             end = start + len(text)
-            chunks.append(Chunk(ordinal, None, 1, heading[1], heading, start, end, 1, 1, 60, text))
+            chunks.append(Chunk(ordinal, None, 1, heading, start, end, 1, 1, 60, text))
             start = end + 2
         body = "\n\n".join(texts)
         source = TitleSource.FILE_NAME

@@ -72,7 +72,6 @@ def make_document(
                 ordinal=ordinal,
                 parent=ordinal - 1 if ordinal else None,
                 depth=depths[ordinal] if depths else 0,
-                heading="",
                 heading_path=("Top", f"Part {ordinal}"),
                 start=start,
                 end=start + len(text),

@@ -146,7 +146,7 @@ def test_chunks_say_something_and_fit(case: Case, documents: list[Document]) -> 
 
 
 def test_chunks_know_their_headings(case: Case, documents: list[Document]) -> None:
-    """Heading and path are those of a section of the document, and the depth is that section's level."""
+    """Their path is that of a section of the document, and the depth is that section's level."""
     for document in documents:
         known = {(section.heading_path, min(section.level, 3)) for section in document.sections}
         for chunk in case.make().chunk(document).chunks:
@@ -155,7 +155,6 @@ def test_chunks_know_their_headings(case: Case, documents: list[Document]) -> No
                 : -1 if chunk.heading_path and " · " in chunk.heading_path[-1] else None
             ]
             assert (above, chunk.depth) in known
-            assert chunk.heading == (chunk.heading_path[-1] if chunk.heading_path else "")
 
 
 def test_chunking_is_a_function(case: Case, documents: list[Document]) -> None:

@@ -78,7 +78,7 @@ def test_a_mark_goes_with_what_it_said(store: Store, filled: Collection) -> None
     assert dirty(store, filled) == ["b/d/e.md", "bb/f.md"]
 
 
-def test_documents_and_chunks_say_that_they_are_dirty(store: Store, filled: Collection) -> None:
+def test_documents_say_that_they_are_dirty(store: Store, filled: Collection) -> None:
     """As they are read for an answer."""
     with store.write() as writer:
         writer.documents.mark_dirty(filled.id, ["a.md"])
@@ -87,9 +87,7 @@ def test_documents_and_chunks_say_that_they_are_dirty(store: Store, filled: Coll
             document = view.documents.find(filled.id, path)
             assert document is not None
             assert document.dirty is (path == "a.md")
-            for chunk in view.chunks.of_document(document.id):
-                assert chunk.dirty is (path == "a.md")
-                assert view.chunks.get([chunk.id])[chunk.id].dirty is (path == "a.md")
+            assert view.documents.get([document.id]) == {document.id: document}
 
 
 def test_collections_are_marked_apart(world: World) -> None:

@@ -19,7 +19,7 @@ from mdvec.stores.records import MAX_NAME_CHARS, MAX_NAMES, PendingText, VectorK
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.collection import Collection
-from mdvec.types.document import DocumentState
+from mdvec.types.document import DocumentState, Link, LinkKind
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.query import Where
 from mdvec.types.report import CollectionCounts, FileStatus
@@ -112,12 +112,11 @@ def test_names_have_an_end(store: Store, notes: Collection) -> None:
 def test_superseded_documents_are_not_pending(store: Store, notes: Collection) -> None:
     """Neither their texts nor their names are to be embedded, until nothing replaces them any more."""
     space_id = open_space(store, SPACE)
+    document, chunks = make_document("new.md", ["two", "shared"])
     with store.write() as writer:
         put(writer, notes.id, *make_document("old.md", ["one", "shared"]))
-        put(writer, notes.id, *make_document("new.md", ["two", "shared"]))
-        old = writer.documents.find(notes.id, "old.md")
-        assert old is not None
-        writer.documents.finish(notes.id, [old.id])
+        put(writer, notes.id, replace(document, links=(Link(LinkKind.PREVIOUS, "old"),)), chunks)
+        writer.documents.finish(notes.id)
 
     def left() -> tuple[list[str], list[str], int, int]:
         texts, names = ([each.text for each in pending(store, notes, space_id, kind)] for kind in VectorKind)
@@ -137,7 +136,8 @@ def test_superseded_documents_are_not_pending(store: Store, notes: Collection) -
     )
     assert counted(store, notes, space_id).superseded == 1
     with store.write() as writer:
-        writer.documents.finish(notes.id, [])
+        put(writer, notes.id, document, chunks)
+        writer.documents.finish(notes.id)
     assert left() == (["one"], ["old.md"], 1, 1)
     assert counted(store, notes, space_id).superseded == 0
 

@@ -22,6 +22,7 @@ from tests.waiting import HANG_S
 
 from mdvec import run
 from mdvec.errors import ImportStoppedError, StoreError
+from mdvec.stores.commits import await_commit
 from mdvec.stores.interface import Store, View
 from mdvec.stores.records import VectorKind
 from mdvec.text.hashing import text_hash
@@ -130,9 +131,7 @@ def change_everything(world: World) -> None:
         outcome = [Exclusion("x", "r")], [Unreadable("y", "r")]
         writer.collections.set_outcome(first, exclusions=outcome[0], failures=outcome[1])
         writer.spaces.open(OTHER)
-        writer.spaces.set_unrelated(
-            world.space_id, UnrelatedTexts(Unrelated(0.1, 0.2, b""), Unrelated(0.3, 0.4, b""))
-        )
+        writer.spaces.open(SPACE, UnrelatedTexts(Unrelated(0.1, 0.2, b""), Unrelated(0.3, 0.4, b"")))
         writer.vectors.drop_unused()
         texts = ("new", "c\nnew", "same", "c.md")
         for text in texts:
@@ -347,7 +346,7 @@ def test_closing_twice(store: Store) -> None:
 def test_a_commit_ends_the_wait_for_a_change(store: Store, notes: Collection) -> None:
     """Of another thread, or one before the wait; without a change the version is the same at the end."""
     version = read(store, lambda view: view.version)
-    assert store.wait_for_change(version, timeout_s=0.01) == version
+    assert await_commit(store, version, timeout_s=0.01) == version
 
     def write() -> None:
         with store.write() as writer:
@@ -355,10 +354,10 @@ def test_a_commit_ends_the_wait_for_a_change(store: Store, notes: Collection) ->
 
     thread = threading.Timer(0.05, write)
     thread.start()
-    later = store.wait_for_change(version, timeout_s=HANG_S)
+    later = await_commit(store, version, timeout_s=HANG_S)
     thread.join()
     assert later == read(store, lambda view: view.version) > version
-    assert store.wait_for_change(version, timeout_s=HANG_S) == later
+    assert await_commit(store, version, timeout_s=HANG_S) == later
 
 
 def test_cancelling_ends_the_wait_for_a_change(store: Store) -> None:
@@ -367,5 +366,5 @@ def test_cancelling_ends_the_wait_for_a_change(store: Store) -> None:
     thread = threading.Timer(0.05, running.cancel)
     thread.start()
     with run.bound(running), pytest.raises(ImportStoppedError):
-        store.wait_for_change(read(store, lambda view: view.version), timeout_s=HANG_S)
+        await_commit(store, read(store, lambda view: view.version), timeout_s=HANG_S)
     thread.join()

@@ -23,7 +23,7 @@ from tests.contract.store_world import (
 
 from mdvec.stores.records import StoredSpace, VectorKind
 from mdvec.text.hashing import text_hash
-from mdvec.types.ids import ChunkId, DocumentId, SpaceId, TextHash
+from mdvec.types.ids import ChunkId, DocumentId, SpaceId
 from mdvec.types.query import Filters, Where
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
 
@@ -144,8 +144,9 @@ def test_spaces_are_found_by_key(world: World) -> None:
         assert view.spaces.find(space) == space_id != world.space_id
 
 
-def test_all_spaces_and_vectors_can_be_read(world: World) -> None:
+def test_all_spaces_and_vectors_can_be_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page at a time, in order of hash, as they are stored; whether or not anything uses them."""
+    monkeypatch.setattr("mdvec.stores.vector_tables._BATCH_ROWS", 10)
     assert EmbeddingSpace.from_key(SPACE.key) == SPACE
     with pytest.raises(ValueError, match="not an embedding space"):
         EmbeddingSpace.from_key("e5")
@@ -154,16 +155,11 @@ def test_all_spaces_and_vectors_can_be_read(world: World) -> None:
     expected = sorted((text_hash(f"text {number}"), number) for number in range(25))
     with world.store.read() as view:
         assert view.spaces.all() == [StoredSpace(world.space_id, SPACE, len(vectors))]
-        hashes: list[TextHash] = []
-        read: list[NDArray[np.float32]] = []
-        while page := view.vectors.page(world.space_id, after=hashes[-1] if hashes else b"", limit=10):
-            if not page[0]:
-                break
-            hashes += page[0]
-            read.append(page[1])
-    assert hashes == [each for each, _ in expected]
+        pages = [*view.vectors.pages(world.space_id)]
+    assert [len(hashes) for hashes, _ in pages] == [10, 10, 5]
+    assert [each for hashes, _ in pages for each in hashes] == [each for each, _ in expected]
     stored = vectors[[number for _, number in expected]].astype(np.float16)
-    assert np.array_equal(np.concatenate(read), stored)
+    assert np.array_equal(np.concatenate([vectors for _, vectors in pages]), stored)
 
 
 def test_unrelated_texts_are_measured_once_in_each_space(world: World) -> None:
@@ -174,10 +170,10 @@ def test_unrelated_texts_are_measured_once_in_each_space(world: World) -> None:
     with world.store.write() as writer:
         assert writer.spaces.unrelated(world.space_id) is None
         for measured in (first, second):
-            writer.spaces.set_unrelated(world.space_id, measured)
+            assert writer.spaces.open(SPACE, measured) == world.space_id
             assert writer.spaces.unrelated(world.space_id) == first
         assert writer.spaces.unrelated(other) is None
-        writer.spaces.set_unrelated(other, second)
+        assert writer.spaces.open(replace(SPACE, model="other"), second) == other
         writer.spaces.drop(world.space_id)
     with world.store.read() as view:
         assert (view.spaces.unrelated(world.space_id), view.spaces.unrelated(other)) == (first, second)

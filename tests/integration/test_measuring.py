@@ -214,9 +214,7 @@ def test_two_that_measure_at_once_agree(docs: Path) -> None:
         ) -> Parts:
             if role is Role.QUERY:
                 with closing(open_store(docs.parent / "i.sqlite")) as store, store.write() as writer:
-                    space_id = writer.spaces.find(self.space)
-                    assert space_id is not None
-                    writer.spaces.set_unrelated(space_id, theirs)
+                    writer.spaces.open(self.space, theirs)
             yield from super().embed(texts, role, titles)
 
     theirs = UnrelatedTexts(Unrelated(0.1, 0.1, b"\0\0\0\0"), Unrelated(0.2, 0.1, b"\0\0\0\0"))

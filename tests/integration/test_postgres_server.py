@@ -441,7 +441,7 @@ def test_vectors_are_stored_as_they_are_rounded() -> None:
         writer.vectors.put(space_id, hashes, vectors.astype(np.float32))
         writer.vectors.put(space_id, [], np.zeros((0, 64), np.float32))
     with store.read() as view:
-        found, stored = view.vectors.page(space_id, after=b"", limit=2_000)
+        [(found, stored)] = view.vectors.pages(space_id)
     assert found == hashes
     assert stored.astype(np.float16).tobytes() == vectors.tobytes()
     store.close()

@@ -18,7 +18,6 @@ from mdvec.config import load_config
 from mdvec.embedding.interface import Role
 from mdvec.embedding.unrelated import PASSAGES
 from mdvec.errors import WriterBusyError
-from mdvec.stores.commits import await_commit
 from mdvec.stores.records import VectorKind
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.text.hashing import text_hash
@@ -129,31 +128,3 @@ def test_two_machines_embed_no_text_twice(tmp_path: Path) -> None:
     assert len(counts) > 60
     assert {text: count for text, count in counts.items() if count > 1} == {}
     assert all(each.embedded for each in embedders.values())
-
-
-def test_commits_are_heard_by_others() -> None:
-    """The commit of another process is announced: who waits does not look before, and not much later."""
-    schema = new_schema()
-    one, two = open_postgres(schema=schema), open_postgres(schema=schema)
-    notes = add_collection(one)
-    with two.read() as view:
-        version = view.version
-    looked: list[int] = []
-
-    def look() -> int:
-        looked.append(read(two, lambda view: view.version))
-        if len(looked) == 1:
-            with one.write():
-                pass  # says nothing
-            with one.write() as writer:
-                put(writer, notes.id, *make_document("a.md", ["text"]))
-            looked[0] = version  # it was so before
-            return version
-        return looked[-1]
-
-    with two._database.listening() as heard:
-        assert await_commit(look, version, timeout_s=HANG_S, heard=heard) > version
-    assert len(looked) == 2
-    assert two.wait_for_change(version, timeout_s=HANG_S) == looked[-1]
-    one.close()
-    two.close()

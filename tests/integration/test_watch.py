@@ -591,10 +591,16 @@ def contents(workspace: Workspace) -> object:
     """Return all that a collection holds, but for ids and times."""
     status = workspace.status(NAME, files=True).collections[0]
     chunks = [
-        (each.path, each.ordinal, each.text, each.title, each.heading_path, each.size, each.mtime_ns)
+        (each.path, each.ordinal, each.text, each.title, each.heading_path)
         for each in workspace.chunks((NAME,))
     ]
-    return chunks, [msgspec.structs.replace(each, indexed_ms=0) for each in status.files or ()], status.counts
+    documents = workspace.documents(NAME, limit=10_000)
+    return (
+        chunks,
+        documents,
+        [msgspec.structs.replace(each, indexed_ms=0) for each in status.files or ()],
+        status.counts,
+    )
 
 
 def answers(workspace: Workspace) -> object:

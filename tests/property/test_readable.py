@@ -46,7 +46,7 @@ PORTS = {
 BY_ALL = {"spaces.unrelated"}  # a scale that is measured once
 REFUSED: dict[str, Callable[[View, SpaceId], object]] = {
     "spaces.all": lambda view, _: view.spaces.all(),
-    "vectors.page": lambda view, space: view.vectors.page(space, after=b"", limit=MANY),
+    "vectors.pages": lambda view, space: [*view.vectors.pages(space)],
     "vectors.known": lambda view, space: view.vectors.known(space, [text_hash("a")]),
 }
 
@@ -89,8 +89,7 @@ class Reader:
                 replace(each, indexed_ms=0) for each in collections.file_states(first, space)
             ],
             "documents.page": documents.page(first, after="", prefix="", limit=MANY),
-            "documents.newest": documents.newest(where, limit=MANY),
-            "documents.titles": self.named(documents.titles(where)),
+            "documents.newest": _by(self.documents, documents.newest(where)),
             "documents.known": {
                 path: replace(each, id=DocumentId(0)) for path, each in documents.known(first).items()
             },
@@ -99,7 +98,10 @@ class Reader:
                 found and replace(found, id=DocumentId(0), collection_id=CollectionId(0), indexed_at_ms=0)
                 for found in (documents.find(first, path) for path in PATHS)
             ],
-            "documents.facts": _by(self.documents, documents.facts(ids)),
+            "documents.get": {
+                self.documents[key]: (each.body, each.tags, each.frontmatter)
+                for key, each in documents.get(ids).items()
+            },
             "documents.texts": _by(self.documents, documents.texts(ids)),
             "documents.tags": documents.tags(where),
             "documents.called": [

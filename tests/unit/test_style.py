@@ -12,15 +12,15 @@ from statistics import median
 ROOT = Path(__file__).resolve().parents[2]
 MAX_LINES = 500
 # Of all modules; what the source is worth is in docs/decisions/size.md.
-MAX_CODE_LINES = 41_800
+MAX_CODE_LINES = 41_700
 MIN_MEDIAN_LINES = 130
 MAX_MODULES = 25
 # All doors call it, so its modules are listed in its docstring; in folders below it they would be hidden.
 MAX_MODULES_OF = {"workspace": 12}
 MIN_LINES_FOR_ONE_USER = 50
 # Methods of the port of the stores, in all and in one of its parts.
-MAX_PORT = 69
-MAX_PART = 14
+MAX_PORT = 65
+MAX_PART = 13
 STORES = ROOT / "src" / "mdvec" / "stores"
 MODULES = [path for path in (ROOT / "src").rglob("*.py") if path.name not in ("__init__.py", "__main__.py")]
 

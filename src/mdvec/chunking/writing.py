@@ -98,7 +98,6 @@ class ChunkWriter:
                 ordinal=len(self._chunks),
                 parent=self._parent_of(named),
                 depth=min(named.level, _MAX_DEPTH),
-                heading=columns[0] if columns else named.heading,
                 heading_path=(*named.heading_path, *columns),
                 start=start,
                 end=end,

@@ -134,7 +134,7 @@ def _measure_if_unknown(work: Work, embedder: Embedder, space_id: SpaceId) -> No
             raise
         return
     with work.write() as writer:
-        writer.spaces.set_unrelated(space_id, measured)
+        writer.spaces.open(embedder.space, measured)
 
 
 def _embed_batches(
@@ -161,7 +161,13 @@ def _pending_batches(work: Work, space_id: SpaceId, texts_at_once: int) -> Itera
     while True:
         for kind, limit in at_once.items():
             while texts := _pending(work, kind, space_id, limit):
-                yield from _taken(work, space_id, texts)
+                if work.store.team is not None:
+                    mine = work.store.team.take_texts(
+                        work.claim, space_id, [each.text_hash for each in texts]
+                    )
+                    texts = [each for each in texts if each.text_hash in mine]
+                if texts:
+                    yield texts
         if work.store.team is None or not _others(work, space_id):
             return
         run.current().sleep(_WAIT_FOR_OTHERS_S)
@@ -170,15 +176,6 @@ def _pending_batches(work: Work, space_id: SpaceId, texts_at_once: int) -> Itera
 def _embedded(item: PendingText, boilerplate: Collection[str]) -> str:
     """Return a text without boilerplate, which would make it similar to all others."""
     return item.text[: item.start] + without_boilerplate(item.text[item.start :], boilerplate)
-
-
-def _taken(work: Work, space_id: SpaceId, texts: list[PendingText]) -> Iterator[list[PendingText]]:
-    """Yield the texts that no other process is embedding, if there are any."""
-    if work.store.team is not None:
-        mine = work.store.team.take_texts(work.claim, space_id, [each.text_hash for each in texts])
-        texts = [each for each in texts if each.text_hash in mine]
-    if texts:
-        yield texts
 
 
 def _others(work: Work, space_id: SpaceId) -> list[Activity]:
@@ -230,7 +227,7 @@ def known_boilerplate(work: Work, counts: CollectionCounts) -> frozenset[str]:
 
 def _sampled_bodies(work: Work, view: View) -> Iterator[str]:
     """Yield the texts of documents spread over the collection; the same for the same collection."""
-    ids = sorted(view.documents.titles(Where((work.collection.id,))))
+    ids = sorted(view.documents.newest(Where((work.collection.id,))))
     sample = ids[:: 1 + len(ids) // _SAMPLED_DOCUMENTS]
     for start in range(0, len(sample), _DOCUMENTS_AT_ONCE):
         yield from view.documents.texts(sample[start : start + _DOCUMENTS_AT_ONCE]).values()

@@ -357,7 +357,6 @@ def metadata_chunk(document: Document) -> Chunk:
         ordinal=0,
         parent=None,
         depth=0,
-        heading="",
         heading_path=(),
         start=start,
         end=end,

@@ -53,7 +53,6 @@ def pushed_record(path: str, sections: Sequence[IndexedSection]) -> DocumentReco
             ordinal=ordinal,
             parent=at.get(each.parent_id) if each.parent_id is not None else None,
             depth=each.depth,
-            heading=each.heading,
             heading_path=headings,
             start=start,
             end=end,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -22,21 +21,15 @@ from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.types.chunk import Chunk
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState, with_comments
-from mdvec.types.ids import CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.ids import CollectionId, DocumentId
 from mdvec.types.store_report import StoreContents
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _DOCUMENT_FACTS = (
     *("path", "locator", "title", "body", "comments", "content_start", "frontmatter", "tags", "aliases"),
     *("content_hash", "mtime_ns", "size", "dirty"),
 )
-_CHUNK_FACTS = tuple(name for name in Chunk.__struct_fields__ if name != "heading")
 _DOCUMENTS_A_BATCH = 100
 _PURPOSE = "moving to another store"
-_VECTORS_A_BATCH = 2_000
 
 
 def copy_store(source: Store, target: Store, *, wait_s: float) -> StoreContents:
@@ -107,7 +100,7 @@ def describe(view: View) -> StoreContents:
             documents, chunks = documents + 1, chunks + len(cut)
     for each in sorted(view.spaces.all(), key=lambda each: each.space.key):
         counted = 0
-        for hashes, matrix in _pages(view, each.id):
+        for hashes, matrix in view.vectors.pages(each.id):
             counted += len(hashes)
             total.update(b"".join(hashes))
             total.update(matrix.astype("<f2").tobytes())
@@ -164,7 +157,7 @@ def _copy_collection(view: View, target: Store, collection: Collection, done: in
         run.current().check()
         run.current().report(run.Stage.TEXT, done, total)
         batch = paths[at : at + _DOCUMENTS_A_BATCH]
-        records = [_record(view, collection, here[path]) for path in batch]
+        records = [_record(view, here[path]) for path in batch]
         with target.write() as writer:
             writer.documents.put(own, records)
             writer.documents.mark_dirty(
@@ -179,7 +172,7 @@ def _copy_collection(view: View, target: Store, collection: Collection, done: in
             exclusions=[Exclusion(e.path, e.reason) for e in states if e.state is DocumentState.EXCLUDED],
             failures=[Unreadable(e.path, e.reason) for e in states if e.state is DocumentState.FAILED],
         )
-        writer.documents.finish(own, writer.documents.versions(own).newer)
+        writer.documents.finish(own)
     return done
 
 
@@ -190,26 +183,17 @@ def _is_same(known: KnownDocument, other: KnownDocument | None) -> bool:
     return known == replace(other, id=known.id, dirty_since_ms=known.dirty_since_ms)
 
 
-def _record(view: View, collection: Collection, known: KnownDocument) -> DocumentRecord:
+def _record(view: View, known: KnownDocument) -> DocumentRecord:
     """Return a document as it was written: parsed again, but with its own chunks."""
-    path = known.path
-    stored = view.documents.find(collection.id, path)
-    if stored is None:
-        msg = f"{path} was listed but is not there"
-        raise StoreError(msg)
+    path, stored = known.path, view.documents.get([known.id])[known.id]
     document = parse_document(path, with_comments(stored.body, stored.comments))
     entry = SourceEntry(path, stored.locator, stored.mtime_ns, stored.size)
     return make_record(entry, stored.content_hash, known.fingerprint, document, _chunks(view, stored.id))
 
 
 def _chunks(view: View, document_id: DocumentId) -> tuple[Chunk, ...]:
-    return tuple(
-        Chunk(
-            **{name: getattr(each, name) for name in _CHUNK_FACTS},
-            heading=each.heading_path[-1] if each.heading_path else "",
-        )
-        for each in view.chunks.of_document(document_id)
-    )
+    names, chunks = Chunk.__struct_fields__, view.chunks.of_document(document_id)
+    return tuple(Chunk(**{name: getattr(each, name) for name in names}) for each in chunks)
 
 
 def _copy_vectors(view: View, target: Store) -> None:
@@ -222,21 +206,7 @@ def _copy_vectors(view: View, target: Store) -> None:
                 writer.spaces.drop(each.id)
     for each in spaces:
         unrelated = view.spaces.unrelated(each.id)
-        for hashes, vectors in _pages(view, each.id):
+        for hashes, vectors in view.vectors.pages(each.id):
             run.current().check()
             with target.write() as writer:
-                own = writer.spaces.open(each.space)
-                writer.vectors.put(own, hashes, vectors)
-                if unrelated is not None:
-                    writer.spaces.set_unrelated(own, unrelated)
-
-
-def _pages(view: View, space_id: SpaceId) -> Iterator[tuple[list[TextHash], NDArray[np.float32]]]:
-    """Yield all vectors of a space, in order of hash."""
-    after = b""
-    while True:
-        hashes, vectors = view.vectors.page(space_id, after=after, limit=_VECTORS_A_BATCH)
-        if not hashes:
-            return
-        yield hashes, vectors
-        after = hashes[-1]
+                writer.vectors.put(writer.spaces.open(each.space, unrelated), hashes, vectors)

@@ -83,7 +83,7 @@ def write_changes(
         writer.collections.set_outcome(
             work.collection.id, exclusions=sorted(outcome.exclusions), failures=sorted(outcome.failures)
         )
-        writer.documents.finish(work.collection.id, writer.documents.versions(work.collection.id).newer)
+        writer.documents.finish(work.collection.id)
     return outcome
 
 

@@ -393,7 +393,7 @@ def _of_date(
     for glob in date.globs:
         if where.filters.path is None:
             inside = replace(where, filters=replace(where.filters, path=glob))
-            documents.update(dict.fromkeys(view.documents.titles(inside)))
+            documents.update(dict.fromkeys(view.documents.newest(inside)))
     named = view.chunks.places_in([*documents], where, _MAX_HOLDERS)
     wanted = [[tuple(chain.from_iterable(map(word_terms, each))) for each in day] for day in date.words]
     held = {*chain(*view.words.holding(wanted, where, limit=_MAX_HOLDERS))}

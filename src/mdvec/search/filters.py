@@ -234,7 +234,7 @@ def at_path(where: Where, view: View) -> Where:
             return where
         if inside is places:
             return replace(where, filters=replace(where.filters, path=path))
-        return _at_documents(where, frozenset(view.documents.titles(found)))
+        return _at_documents(where, frozenset(view.documents.newest(found)))
     for path, inside in meant:
         if alike := _alike(path, inside, view):
             return _at_documents(where, alike)
@@ -366,7 +366,7 @@ def unfound(filters: Filters, texts: Iterable[str], collections: Sequence[Collec
         where = narrowed(required, collections, view)
         if hint := unmet(required, where, view):
             return hint
-        if tags and not view.chunks.places_in([*view.documents.titles(where)], where, 1):
+        if tags and not view.chunks.places_in([*view.documents.newest(where)], where, 1):
             named = ", ".join(f"'{tag}'" for tag in tags)
             return f"Only notes without text have the tag {named}: they are listed, but not searched."
     return ""

@@ -236,26 +236,26 @@ def with_files(
         view: The snapshot.
     """
     places = {each.collection.id: each for each in searched}
-    facts = view.documents.facts([chunk.document_id for _, chunk in found])
+    documents = view.documents.get([chunk.document_id for _, chunk in found])
     for hit, chunk in found:
-        place, said = places[chunk.collection_id], facts[chunk.document_id]
+        place, document = places[chunk.collection_id], documents[chunk.document_id]
         replaced = view.documents.versions(chunk.collection_id)
-        created = first_moment(said.frontmatter, CREATED_KEYS)
+        created = first_moment(document.frontmatter, CREATED_KEYS)
         begin = max(hit.start, chunk.start) if chunk.start < hit.end else hit.start
         yield replace(
             hit,
             chunk_text=_own_text(query, hit.chunk_text, chunk.title, place.collection.boilerplate.frequent),
-            stale=is_stale(chunk, place.differs),
-            file=file_of(chunk, place.collection, view),
+            stale=is_stale(document, place.differs),
+            file=file_of(document, place.collection, view),
             chunk_index=chunk.ordinal,
             folder_contexts=contexts_above(chunk.path, place.collection.folder_contexts),
             supersedes=replaced.older.get(chunk.document_id, ()),
             superseded_by=replaced.newer.get(chunk.document_id, ()),
-            updated_ms=said.changed_ns // _NS_PER_MS or None,
+            updated_ms=document.changed_ns // _NS_PER_MS or None,
             created_ms=None if created is None else created // _NS_PER_MS,
-            tags=said.tags,
-            properties=_asked_properties(query, said.frontmatter) if said.frontmatter else (),
-            place=place_with_words(query, said.comments, begin, hit.chunk_text),
+            tags=document.tags,
+            properties=_asked_properties(query, document.frontmatter) if document.frontmatter else (),
+            place=place_with_words(query, document.comments, begin, hit.chunk_text),
         )
 
 
@@ -265,21 +265,19 @@ def _asked_properties(query: str, frontmatter: Mapping[str, object]) -> tuple[st
     return tuple(islice(asked, _MOST_PROPERTIES))
 
 
-def file_of(
-    known: StoredDocument | StoredChunk | ListedDocument, collection: Collection, view: View
-) -> str | None:
+def file_of(known: StoredDocument | ListedDocument, collection: Collection, view: View) -> str | None:
     """Return the absolute path of a document's file; None if it is not shown, or no file of this machine."""
     if view.restricted or collection.source.kind != DEFAULT_SOURCE:
         return None
     return str(Path(collection.source.location, known.locator))
 
 
-def is_stale(known: StoredChunk | StoredDocument, differs: Callable[[SourceEntry], bool]) -> bool:
+def is_stale(known: StoredDocument, differs: Callable[[SourceEntry], bool]) -> bool:
     """Return True if a document is marked as changed, or its file differs from the index."""
     return known.dirty or differs(entry_of(known))
 
 
-def entry_of(known: StoredDocument | StoredChunk) -> SourceEntry:
+def entry_of(known: StoredDocument) -> SourceEntry:
     """Return the file of a document as its source listed it."""
     return SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
 

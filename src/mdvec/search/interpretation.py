@@ -168,20 +168,20 @@ def _documents_with(operator: Operator, where: Where, view: View) -> Sequence[Do
         case Field.PATH:
             asked = replace(everywhere, filters=Filters(path=folder_or_glob(operator.text)))
             # Mostly it matches as it is typed; a bracket may be part of a name.
-            found = {} if "[" in operator.text else view.documents.titles(asked)
-            return [*(found or view.documents.titles(at_path(asked, view)))]
+            found = {} if "[" in operator.text else view.documents.newest(asked)
+            return [*(found or view.documents.newest(at_path(asked, view)))]
         case Field.TAG:
             asked = replace(everywhere, filters=Filters(tags=(operator.text,)))
-            if tagged := view.documents.titles(asked):
+            if tagged := view.documents.newest(asked):
                 return [*tagged]
             filters = Filters(tags=tagged_alike((operator.text,), everywhere, view))
-            return [*view.documents.titles(replace(everywhere, filters=filters))]
+            return [*view.documents.newest(replace(everywhere, filters=filters))]
         case _:
             terms = [phrase_terms(each, prefix=operator.prefix) for each in phrase_spellings(operator.text)]
             held = chain(*view.words.holding([each.groups for each in terms], everywhere))
             candidates = replace(everywhere, chunks=frozenset(held))
             holds = _text_finder(operator)
-            return [key for key, title in view.documents.titles(candidates).items() if holds(title)]
+            return [key for key, each in view.documents.newest(candidates).items() if holds(each.title)]
 
 
 def _searched_texts(chunk: StoredChunk) -> Iterator[str]:
@@ -194,10 +194,9 @@ def _searched_texts(chunk: StoredChunk) -> Iterator[str]:
 
 def _names(chunk: StoredChunk, view: View) -> Iterator[str]:
     """Yield the aliases of a chunk's document and the values of its properties."""
-    document = view.documents.find(chunk.collection_id, chunk.path)
-    if document is not None:
-        yield from document.aliases
-        yield from property_text(document.frontmatter).splitlines()
+    document = view.documents.get([chunk.document_id])[chunk.document_id]
+    yield from document.aliases
+    yield from property_text(document.frontmatter).splitlines()
 
 
 def _words_with(prefix: str, text: str) -> Iterator[str]:

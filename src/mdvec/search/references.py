@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
 from mdvec.files import inside
@@ -18,7 +17,7 @@ from mdvec.text.folding import fold_name, nfc, normalise, spelled
 from mdvec.text.links import file_key, link_key, resolve
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
 from mdvec.types.document import Lines, Link, LinkKind
-from mdvec.types.ids import CollectionId
+from mdvec.types.ids import CollectionId, DocumentId
 from mdvec.types.links import PlacedLink
 from mdvec.types.query import Filters, Where
 
@@ -181,39 +180,38 @@ def _named(path: str, place: Collection, view: View) -> list[StoredDocument]:
     """
     spelling = spellings(path)[-1].removeprefix("/")
     key = link_key(Link(LinkKind.WIKI, spelling))
-    candidates = [
-        each
-        for found in view.documents.with_file_names(place.id, [key, f"{key} "]).values()
-        for each in found
-    ]
+    named = view.documents.with_file_names(place.id, [key, f"{key} "]).values()
+    candidates = {path: each for found in named for path, each in found.items()}
     for unseen in (None, _UNSEEN):
         shown = {each: unseen.sub("", each) if unseen else each for each in candidates}
         paths = [each for each in candidates if _leads(spelling, shown[each])]
         whole = [each for each in paths if _leads(f"/{spelling}", shown[each])]
-        documents = (view.documents.find(place.id, each) for each in sorted(whole or paths))
-        if found := [each for each in documents if each is not None]:
-            return found
+        if paths:
+            return _stored((candidates[each] for each in sorted(whole or paths)), view)
     return []
+
+
+def _stored(ids: Iterable[DocumentId], view: View) -> list[StoredDocument]:
+    """Return documents in the order of their ids."""
+    ids = list(ids)
+    found = view.documents.get(ids)
+    return [found[each] for each in ids]
 
 
 def _called(path: str, place: Collection, view: View) -> list[StoredDocument]:
     """Return the documents with this title or alias."""
-    where = Where((place.id,))
-    ids = view.documents.called([fold_name(path)], where) if path else []
-    listed = view.documents.newest(replace(where, only=frozenset(ids)), limit=len(ids)) if ids else []
-    documents = (view.documents.find(place.id, path) for path in sorted(each.path for each in listed))
-    return [each for each in documents if each is not None]
+    return _stored(view.documents.called([fold_name(path)], Where((place.id,))) if path else (), view)
 
 
 def _alike(path: str, place: Collection, view: View) -> list[StoredDocument]:
     """Return the documents whose paths end so by their looks; those at the whole path come before."""
     spelling = look_of(spellings(path)[-1].removeprefix("/"))
     name = file_key(spelling)
-    looks = {each: look_of(each) for each in view.documents.known(place.id)} if name else {}
+    known = view.documents.known(place.id) if name else {}
+    looks = {each: look_of(each) for each in known}
     paths = [each for each, look in looks.items() if name in look and _leads(spelling, look)]
     whole = [each for each in paths if _leads(f"/{spelling}", looks[each])]
-    documents = (view.documents.find(place.id, each) for each in sorted(whole or paths))
-    return [each for each in documents if each is not None]
+    return _stored((known[each].id for each in sorted(whole or paths)), view)
 
 
 def _leads(spelling: str, path: str) -> bool:
@@ -243,7 +241,7 @@ def not_found(path: str, collections: Sequence[Collection], view: View) -> Docum
     near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)]
     if wanted and not near:
         begun = Where(tuple(each.id for each in collections), filters=Filters(alias_prefix=wanted))
-        near = [each.path for each in view.documents.newest(begun, limit=_MAX_NEAR)]
+        near = [each.path for each in view.documents.newest(begun, limit=_MAX_NEAR).values()]
     near = near or nearest_names(wanted, known, most=3)
     if not near and "/" not in wanted:  # a note's name alone
         names = {file_key(item): item for item in known}

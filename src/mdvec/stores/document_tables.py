@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from mdvec.clock import now_ms
@@ -23,13 +23,12 @@ from mdvec.stores.interface import DocumentWriter
 from mdvec.stores.records import (
     ChunkPlace,
     ChunkTerms,
-    DocumentFacts,
     DocumentRecord,
     StoredChunk,
     StoredDocument,
     places_of_rows,
 )
-from mdvec.stores.tables import Tables, locator_bytes, locator_of, memorized, starts_with
+from mdvec.stores.tables import NEW_EPOCH, Sql, Tables, locator_bytes, locator_of, memorized, starts_with
 from mdvec.stores.versions import find_versions
 from mdvec.stores.view import ChunkView
 from mdvec.stores.where_tables import BY_PLACE, NarrowedPart, WhereTables
@@ -41,20 +40,28 @@ from mdvec.types.links import PlacedLink, Versions
 from mdvec.types.query import Where
 from mdvec.types.report import ListedDocument, TagCount
 
-_OF_DOCUMENT = {
-    "collection": "k.name",
-    "content_hash": "d.sha256",
-    "dirty": "d.dirty_since_ms IS NOT NULL",
-    **{name: f"d.{name}" for name in ("path", "locator", "title", "mtime_ns", "size")},
-}
-
-# The columns of the fields of a StoredChunk, but for its text, and of a StoredDocument, but for its labels.
+# The columns of the fields of a StoredChunk, but for its text, and of a StoredDocument, but for its text and
+# its labels.
 _CHUNK = {name: f"c.{name}" for name in StoredChunk.__struct_fields__ if name != "text"}
-_CHUNK |= {"end": "c.stop", **_OF_DOCUMENT}
+_CHUNK |= {"end": "c.stop", "collection": "k.name", "path": "d.path", "title": "d.title"}
 _DOCUMENT = {
-    name: f"d.{name}" for name in StoredDocument.__struct_fields__ if name not in ("tags", "aliases")
+    name: f"d.{name}" for name in StoredDocument.__struct_fields__ if name not in ("body", "tags", "aliases")
 }
-_DOCUMENT |= {"frontmatter": "t.frontmatter", "comments": "t.comments", **_OF_DOCUMENT}
+_DOCUMENT |= {
+    "collection": "k.name",
+    "comments": "t.comments",
+    "content_hash": "d.sha256",
+    "frontmatter": "t.frontmatter",
+    "changed_ns": "coalesce(d.updated_ns, d.mtime_ns)",
+    "dirty": "d.dirty_since_ms IS NOT NULL",
+}
+_DECODED: Mapping[str, Callable[[Any], Any]] = {
+    "locator": locator_of,
+    "comments": lambda stored: tuple(Comment(at, text) for at, text in json.loads(stored)),
+    "frontmatter": json.loads,
+    "dirty": bool,
+    "warnings": lambda stored: tuple(stored.splitlines()),
+}
 
 _JOINED = """chunks c CROSS JOIN documents d ON d.id = c.document_id
     CROSS JOIN collections k ON k.id = c.collection_id"""
@@ -63,6 +70,7 @@ _CHUNKS = f"SELECT {', '.join(_CHUNK.values())} FROM {_JOINED}"
 _PLACE = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced, c.token_count, c.skeleton"
 
 _LAST_CHARACTER = "\U0010ffff"
+_EVERY = 2**62
 
 # Of documents, in memory while a snapshot is open: what one answer asks for, and no import of large files.
 _MAX_TEXTS, _MAX_TEXT_CHARS = 100, 5_000_000
@@ -100,9 +108,6 @@ class DocumentTables(NarrowedPart, DocumentWriter):
     def _complete(self, documents: Sequence[int], records: Sequence[DocumentRecord]) -> None:
         """Complete the rows of new documents."""
 
-    def _revive(self) -> None:
-        """Note that documents are no longer superseded; does nothing, unless an adapter does."""
-
     def _merge_words(self) -> None:
         """Put the index of words in order after an import; does nothing, unless an adapter does."""
 
@@ -118,23 +123,16 @@ class DocumentTables(NarrowedPart, DocumentWriter):
             for row in self.tables.rows(sql, collection_id, after, *paths.arguments, limit)
         ]
 
-    def newest(self, where: Where, *, limit: int) -> list[ListedDocument]:
+    def newest(self, where: Where, *, limit: int | None = None) -> dict[DocumentId, ListedDocument]:
         condition = self._where.documents(where)
-        sql = f"""SELECT k.name, d.path, d.title, d.size, d.mtime_ns, d.updated_ns, d.locator
+        sql = f"""SELECT d.id, d.locator, k.name, d.path, d.title, d.size, d.mtime_ns, d.updated_ns
             FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
-            WHERE {condition.text} ORDER BY coalesce(d.updated_ns, d.mtime_ns) DESC, k.name, d.path
-            LIMIT ?"""
-        rows = self.tables.rows(sql, *condition.arguments, limit)
-        return [
-            ListedDocument(name, path, title, size, modified_ns, updated_ns, locator_of(locator))
-            for name, path, title, size, modified_ns, updated_ns, locator in rows
-        ]
-
-    def titles(self, where: Where) -> dict[DocumentId, str]:
-        condition = self._where.documents(where)
-        sql = f"""SELECT d.id, d.title FROM documents d WHERE {condition.text}
-            ORDER BY coalesce(d.updated_ns, d.mtime_ns) DESC, d.path, d.id"""
-        return {DocumentId(key): title for key, title in self.tables.rows(sql, *condition.arguments)}
+            WHERE {condition.text} ORDER BY {BY_PLACE} LIMIT ?"""
+        rows = self.tables.rows(sql, *condition.arguments, _EVERY if limit is None else limit)
+        return {
+            key: ListedDocument(name, path, title, size, modified_ns, updated_ns, locator_of(locator))
+            for key, locator, name, path, title, size, modified_ns, updated_ns in rows
+        }
 
     def known(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
         sql = """SELECT id, path, locator, mtime_ns, size, sha256, fingerprint, dirty_since_ms FROM documents
@@ -150,58 +148,44 @@ class DocumentTables(NarrowedPart, DocumentWriter):
     def find(
         self, collection_id: CollectionId, path: str, *, verified: bool = False
     ) -> StoredDocument | None:
-        columns = ", ".join({**_DOCUMENT, "body": self.body_column}.values())
-        intact = self.intact if verified else "true"
-        sql = f"""SELECT {intact}, {columns}
-            FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
-            CROSS JOIN contents t ON t.document_id = d.id WHERE d.collection_id = ? AND d.path = ?"""
-        found = self.tables.rows(sql, collection_id, path)
-        if not found:
-            return None
-        is_intact, *row = found[0]
-        if not is_intact:
-            msg = f"{path} is damaged in the index"
-            raise DamagedDatabaseError(msg)
-        fields = dict(zip(_DOCUMENT, row, strict=True))
-        fields["locator"] = locator_of(fields["locator"])
-        fields["comments"] = _comments(fields["comments"])
-        fields["frontmatter"] = json.loads(fields["frontmatter"])
-        fields["dirty"] = bool(fields["dirty"])
-        fields["warnings"] = tuple(fields["warnings"].splitlines())
-        labels = self.tables.rows(
-            "SELECT kind, display FROM labels WHERE document_id = ? ORDER BY position", fields["id"]
-        )
-        tags = tuple(display for kind, display in labels if kind == LabelKind.TAG)
-        aliases = tuple(display for kind, display in labels if kind == LabelKind.ALIAS)
-        return StoredDocument(**fields, tags=tags, aliases=aliases)
-
-    def facts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, DocumentFacts]:
-        chosen = self.tables.one_of("d.id", documents)
-        sql = f"""SELECT d.id, t.frontmatter, coalesce(d.updated_ns, d.mtime_ns), t.comments,
-            l.kind, l.display FROM documents d CROSS JOIN contents t ON t.document_id = d.id
-            LEFT JOIN labels l ON l.document_id = d.id WHERE {chosen.text} ORDER BY l.position"""
-        found: dict[DocumentId, tuple[str, int, str, list[str]]] = {}
-        for key, *said, kind, display in self.tables.rows(sql, *chosen.arguments):
-            frontmatter, changed_ns, comments = said
-            *_, tags = found.setdefault(DocumentId(key), (frontmatter, changed_ns, comments, []))
-            tags += [display] if kind == LabelKind.TAG else []
-        return {
-            key: DocumentFacts(
-                tuple(tags),
-                json.loads(frontmatter),
-                changed_ns,
-                () if comments == "[]" else _comments(comments),
+        here = Sql("d.collection_id = ? AND d.path = ?", (collection_id, path))
+        if verified:
+            rows = self.tables.rows(
+                f"SELECT {self.intact} FROM documents d WHERE {here.text}", *here.arguments
             )
-            for key, (frontmatter, changed_ns, comments, tags) in found.items()
-        }
+            if not all(is_intact for (is_intact,) in rows):
+                msg = f"{path} is damaged in the index"
+                raise DamagedDatabaseError(msg)
+        return next(iter(self._stored(here).values()), None)
+
+    def get(self, documents: Sequence[DocumentId]) -> dict[DocumentId, StoredDocument]:
+        return self._stored(self.tables.listed("d.id", documents)) if documents else {}
+
+    def _stored(self, chosen: Sql) -> dict[DocumentId, StoredDocument]:
+        """Return the documents ``d`` that meet a condition, by id."""
+        sql = f"""SELECT l.kind, l.display, {", ".join(_DOCUMENT.values())}
+            FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
+            CROSS JOIN contents t ON t.document_id = d.id LEFT JOIN labels l ON l.document_id = d.id
+            WHERE {chosen.text} ORDER BY l.position"""
+        found: dict[DocumentId, dict[str, Any]] = {}
+        for kind, display, *row in self.tables.rows(sql, *chosen.arguments):
+            fields = dict(zip(_DOCUMENT, row, strict=True))
+            fields = found.setdefault(fields["id"], {**fields, "tags": (), "aliases": ()})
+            if kind is not None:
+                fields["tags" if kind == LabelKind.TAG else "aliases"] += (display,)
+        bodies, documents = self.texts(list(found)), {}
+        for key, fields in found.items():
+            fields |= {name: decode(fields[name]) for name, decode in _DECODED.items()}
+            documents[key] = StoredDocument(**fields, body=bodies[key])
+        return documents
 
     def texts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
         # An answer asks several times for the same ones; a transaction that writes may have changed them.
         known = {} if self.tables.known is None else self.tables.texts
-        if len(known) > _MAX_TEXTS or sum(map(len, known.values())) > _MAX_TEXT_CHARS:
-            known.clear()
-        if missing := [each for each in documents if each not in known]:
-            chosen = self.tables.listed("t.document_id", missing)
+        if any(each not in known for each in documents):
+            if len(known) > _MAX_TEXTS or sum(map(len, known.values())) > _MAX_TEXT_CHARS:
+                known.clear()
+            chosen = self.tables.listed("t.document_id", [each for each in documents if each not in known])
             sql = f"SELECT t.document_id, {self.body_column} FROM contents t WHERE {chosen.text}"
             known.update(self.tables.rows(sql, *chosen.arguments))
         return {each: known[each] for each in documents if each in known}
@@ -263,9 +247,9 @@ class DocumentTables(NarrowedPart, DocumentWriter):
         identified = list(zip(ids, put, strict=True))
         rows = ((key, *document_row(collection_id, each, self.tables.stored)) for key, each in identified)
         self.tables.insert("documents", {"id": "bigint", **DOCUMENTS}, rows)
-        for part in PARTS:
-            rows = (row for key, each in identified for row in part.rows(key, each, self.tables.stored))
-            self.tables.insert(part.table, part.columns, rows)
+        for table, (columns, rows_of) in PARTS.items():
+            rows = (row for key, each in identified for row in rows_of(key, each, self.tables.stored))
+            self.tables.insert(table, columns, rows)
         terms = [each for record in put for each in record.terms]
         chunks = self.tables.new_ids("chunks", len(terms))
         cut = (
@@ -305,8 +289,8 @@ class DocumentTables(NarrowedPart, DocumentWriter):
             [(collection_id, path) for path in paths],
         )
 
-    def finish(self, collection_id: CollectionId, superseded: Iterable[DocumentId]) -> None:
-        these = self.tables.listed("id", superseded)
+    def finish(self, collection_id: CollectionId) -> None:
+        these = self.tables.listed("id", self.versions(collection_id).newer)
         changed = self.tables.rows(
             f"""UPDATE documents SET superseded = NOT superseded
             WHERE collection_id = ? AND superseded <> ({these.text}) RETURNING superseded""",
@@ -314,12 +298,9 @@ class DocumentTables(NarrowedPart, DocumentWriter):
             *these.arguments,
         )
         if not all(is_superseded for (is_superseded,) in changed):
-            self._revive()
+            # Some were skipped while superseded: missing vectors are looked for again from the start.
+            self.tables.change(NEW_EPOCH)
         self._merge_words()
-
-
-def _comments(stored: str) -> tuple[Comment, ...]:
-    return tuple(Comment(at, text) for at, text in json.loads(stored))
 
 
 def _placed(rows: Sequence[tuple[Any, ...]]) -> list[PlacedLink]:
@@ -395,8 +376,6 @@ class ChunkTables(NarrowedPart, ChunkView):
         found: dict[ChunkId, StoredChunk] = {}
         for row in rows:
             fields = dict(zip(_CHUNK, row, strict=True))
-            fields["locator"] = locator_of(fields["locator"])
-            fields["dirty"] = bool(fields["dirty"])
             fields["heading_path"] = tuple(json.loads(fields["heading_path"]))
             text = bodies[fields["document_id"]][fields["start"] : fields["end"]]
             found[fields["id"]] = StoredChunk(**fields, text=text)

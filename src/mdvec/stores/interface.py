@@ -7,9 +7,7 @@ transaction, and ``Store.claim()`` the right to bring one collection up to date.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from collections.abc import Collection as AnyCollection
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mdvec.errors import StoreError
@@ -19,7 +17,7 @@ from mdvec.stores.tables import Readable
 from mdvec.stores.view import CollectionView, DocumentView, SpaceView, VectorView, View
 from mdvec.types.change import Exclusion, SourceEntry, Unreadable
 from mdvec.types.collection import Collection
-from mdvec.types.ids import CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.ids import CollectionId, SpaceId, TextHash
 from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
 from mdvec.types.store_report import PublishedVersion
 
@@ -88,21 +86,24 @@ class DocumentWriter(DocumentView, Protocol):
     def delete(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Remove documents with their chunks, names, labels and links; unknown paths are ignored."""
 
-    def finish(self, collection_id: CollectionId, superseded: Iterable[DocumentId]) -> None:
-        """End the writing of many documents: make their words quick to find, and set the superseded ones.
+    def finish(self, collection_id: CollectionId) -> None:
+        """End the writing of many documents: make their words quick to find, and mark the replaced ones.
 
-        Texts and names of those are not pending. Searches find them unless ``Where.hidden`` names them.
+        These are superseded, as :meth:`versions` says: their texts and names are not pending. Searches find
+        them unless ``Where.hidden`` names them.
         """
 
 
 class SpaceWriter(SpaceView, Protocol):
     """The spaces of a transaction."""
 
-    def open(self, space: EmbeddingSpace) -> SpaceId:
-        """Return the id of a space; a new one is written."""
+    def open(self, space: EmbeddingSpace, measured: UnrelatedTexts | None = None) -> SpaceId:
+        """Return the id of a space; a new one is written.
 
-    def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
-        """Write the similarity of unrelated texts in a space, unless it was measured before."""
+        Args:
+            space: The space.
+            measured: The similarity of unrelated texts in it, which is written unless one was before.
+        """
 
     def drop(self, space_id: SpaceId) -> int:
         """Remove all vectors of a space, and return how many; its id stays valid."""
@@ -262,32 +263,6 @@ class Store(Protocol):
 
         Raises:
             StoreError: If they cannot be made.
-        """
-
-    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:
-        """Write some collections as they are now into a database file, and nothing about this machine.
-
-        Copies of equal content are nearly equal files.
-
-        Args:
-            path: A file that is not there.
-            names: The collections.
-            version: The version of the copy's snapshots.
-
-        Returns:
-            A digest of the content, in hexadecimal digits, which depends on neither the version nor the time.
-            Empty in a store that is no file, and writes none.
-
-        Raises:
-            ImportStoppedError: If the run is cancelled; a part of the file is there.
-            StoreError: If the store cannot be read, or the file not written.
-        """
-
-    def wait_for_change(self, version: int, *, timeout_s: float) -> int:
-        """Return the version of the store as soon as it differs from this one, or after the timeout.
-
-        Raises:
-            ImportStoppedError: If the run is cancelled meanwhile.
         """
 
     def check(self) -> list[StoreError]:

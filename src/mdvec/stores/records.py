@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from mdvec.types.change import SourceEntry
-from mdvec.types.chunk import Chunk, under_context
+from mdvec.types.chunk import Chunk
 from mdvec.types.document import Comment, Document
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.space import EmbeddingSpace
@@ -116,6 +116,7 @@ class StoredDocument(Struct, frozen=True):
         aliases: As written.
         content_hash: The identity of its content.
         mtime_ns: As last seen.
+        changed_ns: When it was last updated, by itself or else its file; 0 if nothing says when.
         size: As last seen.
         dirty: Whether it is marked as changed since it was indexed.
         indexed_at_ms: When it was written, in milliseconds since 1970.
@@ -136,6 +137,7 @@ class StoredDocument(Struct, frozen=True):
     aliases: tuple[str, ...]
     content_hash: bytes
     mtime_ns: int
+    changed_ns: int
     size: int
     dirty: bool
     indexed_at_ms: int
@@ -143,19 +145,14 @@ class StoredDocument(Struct, frozen=True):
 
 
 class StoredChunk(Struct, frozen=True):
-    """A chunk with facts about its document. Fields as in Chunk, SearchHit and StoredDocument."""
+    """A chunk with the names of its document. Fields as in Chunk, SearchHit and StoredDocument."""
 
     id: ChunkId
     document_id: DocumentId
     collection_id: CollectionId
     collection: str
     path: str
-    locator: str
     title: str
-    content_hash: bytes
-    mtime_ns: int
-    size: int
-    dirty: bool
     ordinal: int
     parent: int | None
     depth: int
@@ -181,22 +178,6 @@ class StoredSpace(Struct, frozen=True):
     id: SpaceId
     space: EmbeddingSpace
     vectors: int
-
-
-class DocumentFacts(Struct, frozen=True):
-    """The facts that a document states about itself.
-
-    Attributes:
-        tags: As written.
-        frontmatter: Parsed frontmatter.
-        changed_ns: When it was last updated, by itself or else its file; 0 if nothing says when.
-        comments: The parts that readers do not see, in order.
-    """
-
-    tags: tuple[str, ...]
-    frontmatter: Mapping[str, object]
-    changed_ns: int
-    comments: tuple[Comment, ...] = ()
 
 
 class ChunkPlace(NamedTuple):
@@ -244,12 +225,6 @@ class PendingText(Struct, frozen=True):
     text: str
     title: str = ""
     start: int = 0
-
-
-def pending_chunk(text_hash: TextHash, text: str, context: str, title: str) -> PendingText:
-    """Return the text of a chunk as it is embedded, under its context."""
-    whole = under_context(context, text)
-    return PendingText(text_hash, whole, title, len(whole) - len(text))
 
 
 class DamagedRows(Struct, frozen=True):

@@ -6,17 +6,18 @@ A matrix follows the commits of its store by ids that only grow: rows with large
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdvec.stores.document_tables import ChunkTables
 from mdvec.stores.interface import VectorWriter
-from mdvec.stores.records import ChunkPlace, StoredSpace, VectorKind
+from mdvec.stores.records import ChunkPlace, PendingText, StoredSpace, VectorKind
 from mdvec.stores.tables import NEW_EPOCH, Sql, Tables, memorized
 from mdvec.stores.vectors.follower import AttachedIndex, IndexFollower, NearestQuery
 from mdvec.stores.vectors.journal import OWNERS, TABLES
 from mdvec.stores.where_tables import BY_PLACE, NarrowedPart, WhereTables
+from mdvec.types.chunk import under_context
 from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
 from mdvec.types.query import Where
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
@@ -141,22 +142,18 @@ class SpaceTables(NarrowedPart):
         found = {bool(unspaced): Unrelated(*rest) for unspaced, *rest in self.tables.rows(sql, space_id)}
         return UnrelatedTexts(spaced=found[False], unspaced=found[True]) if found else None
 
-    def open(self, space: EmbeddingSpace) -> SpaceId:
-        known = self.find(space)
-        if known is not None:
-            return known
-        sql = "INSERT INTO spaces(key, dimension) VALUES (?, ?) RETURNING id"
-        ((space_id,),) = self.tables.rows(sql, space.key, space.dimension)
+    def open(self, space: EmbeddingSpace, measured: UnrelatedTexts | None = None) -> SpaceId:
+        space_id = self.find(space)
+        if space_id is None:
+            sql = "INSERT INTO spaces(key, dimension) VALUES (?, ?) RETURNING id"
+            ((space_id,),) = self.tables.rows(sql, space.key, space.dimension)
+        if measured is not None and self.unrelated(space_id) is None:
+            for unspaced, each in ((False, measured.spaced), (True, measured.unspaced)):
+                sql = (
+                    "INSERT INTO unrelated(space_id, unspaced, mean, spread, passages) VALUES (?, ?, ?, ?, ?)"
+                )
+                self.tables.rows(sql, space_id, unspaced, each.mean, each.spread, each.passages)
         return SpaceId(space_id)
-
-    def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
-        if self.unrelated(space_id) is not None:
-            return
-        for unspaced, each in ((False, measured.spaced), (True, measured.unspaced)):
-            self.tables.rows(
-                "INSERT INTO unrelated(space_id, unspaced, mean, spread, passages) VALUES (?, ?, ?, ?, ?)",
-                *(space_id, unspaced, each.mean, each.spread, each.passages),
-            )
 
     def drop(self, space_id: SpaceId) -> int:
         """Remove all vectors of a space; its row stays, so that its id is not used again."""
@@ -226,12 +223,24 @@ class VectorTables(NarrowedPart, VectorWriter):
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         return self._matrix(space_id).vectors(ids)
 
-    def page(
-        self, space_id: SpaceId, *, after: bytes, limit: int
-    ) -> tuple[list[TextHash], NDArray[np.float32]]:
+    def pages(self, space_id: SpaceId) -> Iterator[tuple[list[TextHash], NDArray[np.float32]]]:
         self._where.require_everything()
-        found = self.tables.rows(_PAGE.format(vector=self.tables.vector), space_id, after, limit)
-        return [TextHash(row[0]) for row in found], self._decoded(space_id, [row[1] for row in found])
+        sql, after = _PAGE.format(vector=self.tables.vector), b""
+        while found := self.tables.rows(sql, space_id, after, _BATCH_ROWS):
+            hashes, vectors = zip(*found, strict=True)
+            yield list(hashes), self._decoded(space_id, vectors)
+            after = hashes[-1]
+
+    def _pending_texts(self, kind: VectorKind, rows: Iterable[Sequence[Any]]) -> list[PendingText]:
+        """Return pending texts from rows: hash and name, or hash, document, start, stop, context, title."""
+        if kind is VectorKind.NAME:
+            return [PendingText(TextHash(text_hash), name) for text_hash, name in rows]
+        rows, found = list(rows), []
+        bodies = self._chunks.texts(list({row[1] for row in rows}))
+        for text_hash, document_id, start, stop, context, title in rows:
+            text = under_context(context, bodies[document_id][start:stop])
+            found.append(PendingText(TextHash(text_hash), text, title, len(text) - (stop - start)))
+        return found
 
     def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
         ((count,),) = self.tables.rows(_COUNT_PENDING_NAMES, collection_id, space_id)

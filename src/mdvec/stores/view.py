@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from mdvec.stores.records import (
     ChunkPlace,
-    DocumentFacts,
     DocumentFrequencies,
     Groups,
     PendingText,
@@ -59,11 +58,8 @@ class DocumentView(Protocol):
     ) -> list[ListedDocument]:
         """List at most ``limit`` documents with this prefix that come after this path, in order of path."""
 
-    def newest(self, where: Where, *, limit: int) -> list[ListedDocument]:
-        """List documents that hold a chunk inside ``where``, the last updated first, then by place."""
-
-    def titles(self, where: Where) -> dict[DocumentId, str]:
-        """Return the titles of documents inside ``where``, by id: the last updated first, then by path."""
+    def newest(self, where: Where, *, limit: int | None = None) -> dict[DocumentId, ListedDocument]:
+        """List documents inside ``where``, by id: the last updated first, then by collection and path."""
 
     def known(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
         """Return the facts for a comparison with the source, by path."""
@@ -80,8 +76,8 @@ class DocumentView(Protocol):
             DamagedDatabaseError: If a checksum differs.
         """
 
-    def facts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, DocumentFacts]:
-        """Return the facts that documents state about themselves, by id; unknown ids are left out."""
+    def get(self, documents: Sequence[DocumentId]) -> dict[DocumentId, StoredDocument]:
+        """Return documents by id, in any order, each with its text checked; unknown ids are left out."""
 
     def texts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
         """Return the texts of documents, by id; unknown ids are left out."""
@@ -229,15 +225,8 @@ class VectorView(Protocol):
         skeleton only the first counts. So equal documents give an equal sample, and a new one changes little.
         """
 
-    def page(
-        self, space_id: SpaceId, *, after: bytes, limit: int
-    ) -> tuple[list[TextHash], NDArray[np.float32]]:
-        """Return a page of the stored vectors, used or not.
-
-        Returns:
-            The hashes after ``after`` in byte order (empty for the first page), and their vectors, shape
-            (n, dim).
-        """
+    def pages(self, space_id: SpaceId) -> Iterator[tuple[list[TextHash], NDArray[np.float32]]]:
+        """Yield all stored vectors, used or not, in order of hash: hashes, and vectors of shape (n, dim)."""
 
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return the hashes that have a vector."""
@@ -277,6 +266,5 @@ class View(Struct, frozen=True):
 
 def every_document(collection_id: CollectionId, view: View) -> Iterator[StoredDocument]:
     """Yield all documents of a collection, by path."""
-    for path in sorted(view.documents.known(collection_id)):
-        if (document := view.documents.find(collection_id, path)) is not None:
-            yield document
+    for _, known in sorted(view.documents.known(collection_id).items()):
+        yield view.documents.get([known.id])[known.id]

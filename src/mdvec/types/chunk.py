@@ -14,8 +14,7 @@ class Chunk(Struct, frozen=True):
         ordinal: Position in the document, from 0.
         parent: Ordinal of the chunk that starts the parent section; None at the top.
         depth: 0 for text above the first heading, else the heading's level, at most 3.
-        heading: The nearest heading above (or at) the chunk's start; empty without one.
-        heading_path: Headings from the outermost to the nearest one.
+        heading_path: Headings from the outermost to the nearest one above (or at) the chunk's start.
         start: First character, in the document's body.
         end: One past the last character.
         start_line: 1-based line of the first character.
@@ -28,7 +27,6 @@ class Chunk(Struct, frozen=True):
     ordinal: int
     parent: int | None
     depth: int
-    heading: str
     heading_path: tuple[str, ...]
     start: int
     end: int

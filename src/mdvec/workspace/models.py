@@ -281,9 +281,9 @@ def configured_otherwise(collection: Collection, stages: Stages, place: Database
     if own is None or not models.is_chosen:
         return ()
     wanted = models.configured
-    if wanted.provider == own.provider and (
-        _means(wanted, own) or models.for_(wanted).space == models.for_(own).space
-    ):
+    # It may only leave open what the other one names.
+    is_open = wanted.model in ("", own.model) and wanted.dimension in (None, own.dimension)
+    if wanted.provider == own.provider and (is_open or models.for_(wanted).space == models.for_(own).space):
         return ()
     return (
         f"the configured model is {wanted}, but {collection.name} uses {own}: "
@@ -319,11 +319,6 @@ def pinned_model(collection: Collection, model: Model, *, embed: bool) -> Embedd
         if embed:
             raise
         return None
-
-
-def _means(wanted: EmbeddingSpec, own: EmbeddingSpec) -> bool:
-    """Return True if one specification only leaves open what the other names."""
-    return wanted.model in ("", own.model) and wanted.dimension in (None, own.dimension)
 
 
 def choose_model(work: Work, wanted: EmbeddingSpec, models: ModelPool) -> Collection:

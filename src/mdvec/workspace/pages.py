@@ -13,7 +13,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mdvec.documents.links import text_first
-from mdvec.documents.properties import updated_ns
 from mdvec.errors import DocumentNotFoundError
 from mdvec.search.filters import check_range, clean_filters, narrowed, unmet
 from mdvec.search.hits import entry_of, file_of, is_stale, place_with_words
@@ -113,7 +112,7 @@ class Pages:
             properties=document.frontmatter,
             tags=document.tags,
             aliases=document.aliases,
-            updated_ns=updated_ns(document.path, document.frontmatter) or document.mtime_ns,
+            updated_ns=document.changed_ns,
             stale=is_stale(document, self._stages.source(place.source).differs),
             file=file,
             place=_place(document, marked),
@@ -216,7 +215,7 @@ def _entry(document: StoredDocument, *, superseded: bool) -> PageEntry:
         title=document.title,
         tags=document.tags,
         properties=document.frontmatter,
-        updated_ns=updated_ns(document.path, document.frontmatter) or document.mtime_ns,
+        updated_ns=document.changed_ns,
         superseded=superseded,
     )
 
@@ -362,7 +361,7 @@ class Browse:
         check_range("limit", limit, 1, None)
         with self._collections.read() as view:
             _, where = self._meant(filters, collections, view)
-            found = view.documents.newest(where, limit=limit)
+            found = view.documents.newest(where, limit=limit).values()
             known = {each.name: each for each in view.collections.all()}
             return [replace(each, file=file_of(each, known[each.collection], view)) for each in found]
 
@@ -465,7 +464,7 @@ class Browse:
             if self._counted is None or self._counted[0] != key:
                 enabled = self._collections.chosen((), view)
                 where = narrowed(others, enabled, view)
-                self._counted = key, view.documents.newest(where, limit=_MAX_COUNTED)
+                self._counted = key, [*view.documents.newest(where, limit=_MAX_COUNTED).values()]
             return self._counted[1]
 
 

@@ -255,7 +255,8 @@ def cut(document: StoredDocument, lines: Lines) -> tuple[str, int, int]:
     if not all_lines and lines == (None, None):
         return "", 1, 1
     if first < 1 or first > max(1, len(all_lines)) or last < first:
-        msg = f"{document.path} has {len(all_lines)} lines; {_range(lines)} is not a range within it"
+        given = ":".join("" if line is None else str(line) for line in lines)
+        msg = f"{document.path} has {len(all_lines)} lines; {given} is not a range within it"
         raise UsageError(msg, hint="Lines count from 1; give them as FIRST:LAST.")
     return "".join(all_lines[first - 1 : last]), first, last
 
@@ -265,10 +266,6 @@ def _split(text: str) -> list[str]:
     lines = [line + "\n" for line in text.split("\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
-
-
-def _range(lines: Lines) -> str:
-    return ":".join("" if line is None else str(line) for line in lines)
 
 
 def find(path: str, collection: str | None, collections: Collections, view: View) -> Reference:

@@ -271,15 +271,15 @@ def _sections_of(document: StoredDocument, place: Collection, view: View) -> tup
     return tuple(
         IndexedSection(
             id=str(chunk.id),
-            document_path=chunk.path,
+            document_path=document.path,
             heading=chunk.heading_path[-1] if chunk.heading_path else "",
             depth=chunk.depth,
             content=chunk.text,
             token_count=chunk.token_count,
             parent_id=None if chunk.parent is None else str(chunks[chunk.parent].id),
             order=chunk.ordinal,
-            is_dirty=chunk.dirty,
-            document_hash=chunk.content_hash.hex(),
+            is_dirty=document.dirty,
+            document_hash=document.content_hash.hex(),
             created_at_ms=document.indexed_at_ms,
             updated_at_ms=document.mtime_ns // _MS,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +13,7 @@ from mdvec import registry, run
 from mdvec.config.schema import Config
 from mdvec.errors import ConfigError, NoIndexError, StoreError
 from mdvec.indexing.work import all_were_read
-from mdvec.stores.interface import Store, Team, View
+from mdvec.stores.interface import Team, View
 from mdvec.text.addresses import scheme_of
 from mdvec.text.quantity import quantity
 from mdvec.types.collection import Collection
@@ -131,7 +132,7 @@ class Stores:
         self._warn_of_pending(collections)
         with TemporaryDirectory(prefix="mdvec-publish-") as folder:
             file = Path(folder) / "version.sqlite"
-            content = _write_copy(self._collections.store(), file, chosen, number)
+            content = self._write_copy(file, chosen, number)
             if previous is not None and previous.content == content:
                 manifest, sent = previous, 0
             else:
@@ -148,6 +149,24 @@ class Stores:
             sent_bytes=sent,
             removed=0 if keep is None else dataset.prune(place, manifest.number, keep),
         )
+
+    def _write_copy(self, file: Path, names: Sequence[str], number: int) -> str:
+        """Write the file that is published, and return a digest of what it holds.
+
+        What is in another store than a file is copied into one before.
+        """
+        from mdvec.indexing.transfer import copy_store
+
+        place = self._collections.place
+        path = place.location
+        if registry.named_store(str(path)) != "sqlite":
+            path = file.with_name("all.sqlite")
+            with closing(open_store(path)) as between:
+                copy_store(self._collections.store(), between, wait_s=_MOVE_WAIT_S)
+        digest: str = registry.load("stores", "sqlite").write_copy(
+            Path(path), file, names, number, follow_links=place.came_with is None
+        )
+        return digest
 
     def _warn_of_pending(self, collections: Sequence[Collection]) -> None:
         """Warn of texts that are published without a vector."""
@@ -217,24 +236,6 @@ class Stores:
             msg = f"{store.location} is not on a server, so rights cannot be granted"
             raise ConfigError(msg, hint="Use PostgreSQL: [store] location = 'postgresql://…'.")
         return store.team
-
-
-def _write_copy(store: Store, file: Path, names: Sequence[str], number: int) -> str:
-    """Write the file that is published, by way of another file from a store that writes none.
-
-    Returns:
-        A digest of what it holds.
-    """
-    if digest := store.write_copy(file, names, number):
-        return digest
-    from mdvec.indexing.transfer import copy_store
-
-    between = open_store(file.with_name("all.sqlite"))
-    try:
-        copy_store(store, between, wait_s=_MOVE_WAIT_S)
-        return _write_copy(between, file, names, number)
-    finally:
-        between.close()
 
 
 def _count(file: Path) -> tuple[int, int]:

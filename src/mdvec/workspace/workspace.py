@@ -22,6 +22,7 @@ from mdvec.search.filters import narrowed
 from mdvec.search.hits import is_stale
 from mdvec.search.search import Search, recorded_search, search
 from mdvec.settings import set_only
+from mdvec.stores.commits import await_commit
 from mdvec.stores.records import StoredChunk
 from mdvec.types.collection import DOCS_COLLECTION, Collection, SearchDefaults
 from mdvec.types.document import Lines
@@ -389,7 +390,7 @@ class Workspace:
         Raises:
             ImportStoppedError: If the run is cancelled meanwhile.
         """
-        return self._collections.store().wait_for_change(generation, timeout_s=timeout_s)
+        return await_commit(self._collections.store(), generation, timeout_s=timeout_s)
 
     def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:
         """Count the documents of each tag, most used first, without older versions, as a search does.

@@ -33,7 +33,7 @@ def test_headings_of_three_levels_start_a_chunk() -> None:
     """The heading stands at the chunk's head, the preface is a chunk, a fourth level stays inside."""
     text = "In.\n\n# A\n\nText a.\n\n## B\n\nText b.\n\n### C\n\nText c.\n\n#### D\n\nText d.\n"
     chunks = _chunks(text)
-    assert [(c.text, c.heading, c.depth, c.parent) for c in chunks] == [
+    assert [(c.text, "".join(c.heading_path[-1:]), c.depth, c.parent) for c in chunks] == [
         ("In.", "", 0, None),
         ("# A\n\nText a.", "A", 1, 0),
         ("## B\n\nText b.", "B", 2, 1),
@@ -111,7 +111,7 @@ _LONG = "This text is long enough to stand by itself, with room to spare."
 def test_a_small_section_joins_the_one_before() -> None:
     """Nothing is lost, and the chunk keeps the name of the section that took it in."""
     chunks = _chunks(f"# A\n\n{_LONG}\n\n# B\n\nx\n\n# C\n\n{_LONG}", min_chars=50)
-    assert [(c.heading, c.text) for c in chunks] == [
+    assert [("".join(c.heading_path[-1:]), c.text) for c in chunks] == [
         ("A", f"# A\n\n{_LONG}\n\n# B\n\nx"),
         ("C", f"# C\n\n{_LONG}"),
     ]
@@ -120,7 +120,7 @@ def test_a_small_section_joins_the_one_before() -> None:
 def test_a_small_section_joins_the_first_one_below_it() -> None:
     """A short introduction stays with what it introduces."""
     chunks = _chunks(f"# A\n\n{_LONG}\n\n# B\n\nx\n\n## C\n\n{_LONG}", min_chars=50)
-    assert [(c.heading, c.text) for c in chunks] == [
+    assert [("".join(c.heading_path[-1:]), c.text) for c in chunks] == [
         ("A", f"# A\n\n{_LONG}"),
         ("C", f"# B\n\nx\n\n## C\n\n{_LONG}"),
     ]
@@ -136,7 +136,7 @@ def test_small_neighbours_join_until_they_are_no_longer_small() -> None:
     text = "\n\n".join(f"## Q{n}\n\nAn answer of some words." for n in range(5))
     chunks = _chunks(text, min_chars=50)
     assert [re.findall(r"Q\d", c.text) for c in chunks] == [["Q0", "Q1"], ["Q2", "Q3", "Q4"]]
-    assert [c.heading for c in chunks] == ["Q0", "Q2"]
+    assert ["".join(c.heading_path[-1:]) for c in chunks] == ["Q0", "Q2"]
 
 
 def test_a_small_section_between_full_ones_stays() -> None:
@@ -160,7 +160,7 @@ def test_plain_text_is_cut_by_paragraph() -> None:
     """A paragraph is a chunk without heading; signs of Markdown mean nothing."""
     chunks = _chunks("# one\ntwo\n\n\n  three\n \nfour", path="x.txt")
     assert [c.text for c in chunks] == ["# one\ntwo", "  three", "four"]
-    assert {(c.heading, c.depth, c.parent) for c in chunks} == {("", 0, None)}
+    assert {("".join(c.heading_path[-1:]), c.depth, c.parent) for c in chunks} == {("", 0, None)}
     assert [(c.start_line, c.end_line) for c in chunks] == [(1, 2), (5, 5), (7, 7)]
 
 

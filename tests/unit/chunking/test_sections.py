@@ -60,12 +60,12 @@ def test_one_chunk_per_section_with_its_place_in_the_tree() -> None:
     """Each section is a chunk that knows parent, depth, path, positions and lines."""
     text = "---\nt: 1\n---\nIn.\n\n# A\n\nText a.\n\n## B\n\nText b.\n\n##### C\n\nText c.\n\n# D\n\nText d."
     chunks = _chunks(text)
-    assert [(c.depth, c.heading, c.heading_path, c.parent) for c in chunks] == [
-        (0, "", (), None),
-        (1, "A", ("A",), 0),
-        (2, "B", ("A", "B"), 1),
-        (3, "C", ("A", "B", "C"), 2),
-        (1, "D", ("D",), 0),
+    assert [(c.depth, c.heading_path, c.parent) for c in chunks] == [
+        (0, (), None),
+        (1, ("A",), 0),
+        (2, ("A", "B"), 1),
+        (3, ("A", "B", "C"), 2),
+        (1, ("D",), 0),
     ]
     assert [c.text for c in chunks][:2] == ["In.", "# A\n\nText a."]
     assert [(c.start_line, c.end_line) for c in chunks] == [(4, 4), (6, 8), (10, 12), (14, 16), (18, 20)]
@@ -139,7 +139,10 @@ def test_small_siblings_share_a_chunk_until_it_is_no_longer_small() -> None:
     text = "# T\n\n" + "word " * 10 + "\n\n" + "".join(f"## S{n}\n\none two\n\n" for n in range(5))
     chunks = _chunks(text, min_tokens=8)
     assert [re.findall(r"S\d", c.text) for c in chunks] == [[], ["S0", "S1"], ["S2", "S3", "S4"]]
-    assert [(c.heading, c.depth, c.parent) for c in chunks[1:]] == [("S0", 2, 0), ("S2", 2, 0)]
+    assert [("".join(c.heading_path[-1:]), c.depth, c.parent) for c in chunks[1:]] == [
+        ("S0", 2, 0),
+        ("S2", 2, 0),
+    ]
     # The headings are in the text itself: above it stands what they share.
     assert chunks[1].context == "T"
 
@@ -161,10 +164,7 @@ def test_a_smallest_size_holds_where_a_neighbour_has_room() -> None:
     text = f"# A\n\nx\n\n## A1\n\n{'word ' * 12}\n\n# B\n\n{'word ' * 12}\n\n## B1\n\nx\n"
     chunks = _chunks(text, min_tokens=8)
     assert [re.findall("# ([AB]1?)", c.text) for c in chunks] == [["A", "A1"], ["B", "B1"]]
-    assert [(c.heading, c.depth, c.heading_path) for c in chunks] == [
-        ("A1", 2, ("A", "A1")),
-        ("B", 1, ("B",)),
-    ]
+    assert [(c.depth, c.heading_path) for c in chunks] == [(2, ("A", "A1")), (1, ("B",))]
     full = f"# A\n\n{'word ' * 18}\n\n# B\n\nx\n"
     assert [c.token_count for c in _chunks(full, min_tokens=8)] == [20, 3]
 
@@ -173,7 +173,7 @@ def test_a_small_section_after_the_children_of_its_sibling_joins_the_last_of_the
     """Its neighbour is under another heading, and still the only one."""
     text = f"# T\n\n{'word ' * 9}\n\n## A\n\n{'word ' * 9}\n\n### A1\n\n{'word ' * 9}\n\n## B\n\nx\n"
     chunks = _chunks(text, min_tokens=8)
-    assert [c.heading for c in chunks] == ["T", "A", "A1"]
+    assert ["".join(c.heading_path[-1:]) for c in chunks] == ["T", "A", "A1"]
     assert chunks[-1].text.endswith("## B\n\nx")
 
 
@@ -184,7 +184,7 @@ def test_no_small_chunk_has_a_neighbour_with_room() -> None:
     counts = [c.token_count for c in chunks]
     for before, after in itertools.pairwise(counts):
         assert min(before, after) >= 10 or before + after > 34
-    assert chunks[-1].heading == "B"
+    assert chunks[-1].heading_path == ("T", "B")
 
 
 def test_joined_sections_stay_within_the_limit() -> None:

@@ -34,7 +34,7 @@ def test_sections_of_the_second_level_are_chunks() -> None:
     """Deeper headings stay inside; the text before the first section is a chunk of its own."""
     text = "# T\n\nIn.\n\n## A\n\nText a.\n\n### A1\n\nText.\n\n#### A2\n\nText.\n\n## B\n\nText b.\n"
     chunks = _chunks(text)
-    assert [(c.text, c.heading, c.depth, c.parent) for c in chunks] == [
+    assert [(c.text, "".join(c.heading_path[-1:]), c.depth, c.parent) for c in chunks] == [
         ("# T\n\nIn.", "T", 1, None),
         ("## A\n\nText a.\n\n### A1\n\nText.\n\n#### A2\n\nText.", "A", 2, 0),
         ("## B\n\nText b.", "B", 2, 0),
@@ -55,7 +55,7 @@ def test_a_first_level_heading_ends_a_section() -> None:
 def test_headings_without_text_go_with_what_is_below_them() -> None:
     """A title right above a section is in its chunk, and so not said again above it."""
     chunks = _chunks("# T\n\n## A\n\na\n\n## B\n\nb\n")
-    assert [(c.text, c.heading, c.parent) for c in chunks] == [
+    assert [(c.text, "".join(c.heading_path[-1:]), c.parent) for c in chunks] == [
         ("# T\n\n## A\n\na", "A", None),
         ("## B\n\nb", "B", 0),
     ]
@@ -100,7 +100,7 @@ def test_the_sentences_before_give_way_to_the_limit() -> None:
     text = "## A\n\none two three four five\n\n## B\n\nsix\n\n### B1\n\nseven\n"
     for limit, previous in ((15, "[prev] one two three four five\n\n"), (14, ""), (10, "")):
         cut = _cut(text, token_limit=limit)
-        assert [c.heading for c in cut.chunks] == ["A", "B"]
+        assert ["".join(c.heading_path[-1:]) for c in cut.chunks] == ["A", "B"]
         assert cut.chunks[1].context == f"title:x\n\n{previous}# x\n"
         assert cut.warnings == ()
 
@@ -188,7 +188,7 @@ def test_the_first_chunk_has_no_previous_text() -> None:
 )
 def test_the_parent_heading_falls_back(text: str, path: str, parent: str) -> None:
     """It is the first level's above, else the frontmatter's title, else the file's name without its time."""
-    chunk = next(chunk for chunk in _chunks(text, path=path) if chunk.heading == "A")
+    chunk = next(chunk for chunk in _chunks(text, path=path) if chunk.heading_path[-1:] == ("A",))
     assert re.findall(r"^# (.*)$", chunk.context, re.MULTILINE) == [parent]
 
 

@@ -58,11 +58,8 @@ def test_a_window_is_named_after_the_heading_it_begins_under() -> None:
     """Headings neither cut nor make parents."""
     text = f"In.\n\n# A\n\n{'w ' * 600}\n\n#### B\n\n{'w ' * 600}"
     chunks = _chunks(text, max_tokens=700, overlap_tokens=0)
-    assert [(c.heading, c.heading_path, c.depth, c.parent) for c in chunks] == [
-        ("", (), 0, None),
-        ("B", ("A", "B"), 3, None),
-    ]
-    assert _chunks("# A\n\ntext")[0].heading == "A"
+    assert [(c.heading_path, c.depth, c.parent) for c in chunks] == [((), 0, None), (("A", "B"), 3, None)]
+    assert _chunks("# A\n\ntext")[0].heading_path == ("A",)
 
 
 def test_what_the_tokenizer_skips_is_kept() -> None:

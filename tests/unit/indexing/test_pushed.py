@@ -33,6 +33,7 @@ def stored(path: str, sections: list[IndexedSection]) -> StoredDocument:
         aliases=(),
         content_hash=record.content_hash,
         mtime_ns=0,
+        changed_ns=0,
         size=0,
         dirty=False,
         indexed_at_ms=0,

@@ -82,8 +82,7 @@ def _filled(store: Store, seed: int) -> Store:
                 Collection(CollectionId(0), name, "", SourceSpec("folder", "/x"))
             )
             writer.documents.put(collection.id, _records(chance, 40))
-            space_id = writer.spaces.open(space)
-            writer.spaces.set_unrelated(space_id, UnrelatedTexts(_UNRELATED, _UNRELATED))
+            space_id = writer.spaces.open(space, UnrelatedTexts(_UNRELATED, _UNRELATED))
             pending = [
                 *writer.vectors.pending(VectorKind.TEXT, collection.id, space_id, 999),
                 *writer.vectors.pending(VectorKind.NAME, collection.id, space_id, 999),
@@ -238,7 +237,7 @@ def mixed(world: World) -> World:
     world.embed_toward(QUERY, {text: near.get(path, 0.0) for path, text in texts.items()})
     with world.store.write() as writer:
         unrelated = Unrelated(0.0, 0.1, np.zeros(len(QUERY), "<f4").tobytes())
-        writer.spaces.set_unrelated(world.space_id, UnrelatedTexts(unrelated, unrelated))
+        writer.spaces.open(SPACE, UnrelatedTexts(unrelated, unrelated))
     return world
 
 

@@ -26,6 +26,7 @@ def _stored(body: str) -> StoredDocument:
         aliases=(),
         content_hash=b"",
         mtime_ns=0,
+        changed_ns=0,
         size=len(body),
         dirty=False,
         indexed_at_ms=0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,10 +18,8 @@ from mdvec.stores.tables import Memo, Readable, Sql, Tables
 from mdvec.text.addresses import without_password
 
 # The last statement of a transaction that changed something: other writers wait from here on anyway.
-_NEW_VERSION = """WITH changed AS (
-    UPDATE meta SET value = value + 1
-    WHERE key = 'generation' AND pg_current_xact_id_if_assigned() IS NOT NULL RETURNING value
-) SELECT pg_notify(%s, value::text) FROM changed"""
+_NEW_VERSION = """UPDATE meta SET value = value + 1
+    WHERE key = 'generation' AND pg_current_xact_id_if_assigned() IS NOT NULL"""
 
 
 class PostgresSettings(SettingsSection, frozen=True, kw_only=True):
@@ -61,7 +59,8 @@ class PostgresTables(Tables):
         super().__init__(version, found["vector_epoch"], memo, readable)
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
-        return fetch_rows(self.connection, sql, *arguments)
+        cursor = self.connection.execute(own_dialect(sql), arguments, binary=True)
+        return cursor.fetchall() if cursor.description else []
 
     def named(self, column: str, values: Iterable[str]) -> Sql:
         return Sql(f"{column} = ANY(?)", (list(values),))
@@ -112,13 +111,11 @@ class PostgresDatabase:
         address: As libpq takes it.
         settings: How it is used.
         opened: What was found there.
-        channel: Where commits are announced.
     """
 
     def __init__(self, address: str, settings: PostgresSettings) -> None:
         self.address = address
         self.settings = settings
-        self.channel = f"mdvec_{settings.schema}"
         first = self.connect()
         with closed_on_error(first), translated(address):
             self.opened: Opened = open_first(first, settings.schema, address)
@@ -165,7 +162,7 @@ class PostgresDatabase:
             # Other writers wait, and readers go on. An advisory lock, every role could take and keep.
             connection.execute(f"LOCK TABLE {identifier(self.settings.schema)}.meta IN EXCLUSIVE MODE")
             yield connection
-            connection.execute(_NEW_VERSION, (self.channel,))
+            connection.execute(_NEW_VERSION)
 
     @contextmanager
     def outside_transactions(self) -> Iterator[Connection]:
@@ -176,23 +173,6 @@ class PostgresDatabase:
                 yield connection
             finally:
                 self._pool.give_back(connection)
-
-    @contextmanager
-    def listening(self) -> Iterator[Callable[[float], bool]]:
-        """Listen to commits on a connection of its own, which must not go through a transaction pooler.
-
-        Yields:
-            A function that waits at most a number of seconds for a commit of any process; it returns False if
-            there was none.
-        """
-        with translated(self.address), self.connect() as connection:
-            connection.execute(f"LISTEN {identifier(self.channel)}")
-
-            def wait(timeout_s: float) -> bool:
-                with translated(self.address):
-                    return any(True for _ in connection.notifies(timeout=timeout_s, stop_after=1))
-
-            yield wait
 
     def close(self) -> None:
         """Close the connections; those in use follow when they are given back."""
@@ -233,12 +213,6 @@ class PostgresDatabase:
     def connect(self) -> Connection:
         """Open a connection of its own."""
         return connect(self.address, prepared_statements=self.settings.prepared_statements)
-
-
-def fetch_rows(connection: Connection, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
-    """Run a statement that is written as for SQLite; return its rows, if any."""
-    cursor = connection.execute(own_dialect(sql), arguments, binary=True)
-    return cursor.fetchall() if cursor.description else []
 
 
 def own_dialect(sql: str) -> str:

@@ -5,16 +5,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
+from functools import partial
 from typing import Any, ClassVar
 
 from mdvec.errors import ConfigError, DamagedDatabaseError, StoreError
 from mdvec.stores.claims import Claim
 from mdvec.stores.collection_tables import CollectionTables
-from mdvec.stores.commits import await_commit
+from mdvec.stores.commits import current_version
 from mdvec.stores.document_tables import ChunkTables, DocumentTables
 from mdvec.stores.interface import Team, View, Writer
 from mdvec.stores.pool import closed_on_error
@@ -297,10 +296,6 @@ class PostgresStore:
             )
             connection.execute(f"VACUUM (FULL, ANALYZE) {names}")
 
-    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:  # noqa: ARG002
-        """Write nothing: the tables are no file."""
-        return ""
-
     def take_texts(self, claim: Claim, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         with self._writing(claim) as connection:
             token = self._claims.token(claim)
@@ -310,10 +305,6 @@ class PostgresStore:
         self, lease: Claim, here: Sequence[CollectionId], missing: Sequence[CollectionId]
     ) -> set[CollectionId]:
         return self._claims.share(lease, here, missing)
-
-    def wait_for_change(self, version: int, *, timeout_s: float) -> int:
-        with self._database.listening() as heard:
-            return await_commit(self._current_version, version, timeout_s=timeout_s, heard=heard)
 
     def set_access(self, collection: Collection, role: str, *, may_read: bool) -> None:
         schema = self._database.settings.schema
@@ -346,15 +337,11 @@ class PostgresStore:
         if not known:
             with self._database.writing() as connection:
                 connection.execute(_ATTACH, (secrets.randbits(62),))
-        return AttachedIndex(index, self._current_version)
+        return AttachedIndex(index, partial(current_version, self))
 
     def _tables(self, connection: Connection) -> list[str]:
         """Return the names of our tables."""
         return [row[0] for row in connection.execute(_OUR_TABLES, (self._database.settings.schema,))]
-
-    def _current_version(self) -> int:
-        with self._database.reading() as connection:
-            return PostgresTables(connection, self._exact_up_to, None).version
 
 
 def _is_attached(connection: Connection) -> bool:

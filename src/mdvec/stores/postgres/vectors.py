@@ -16,7 +16,7 @@ from mdvec.stores.postgres.claims import IS_ALIVE
 from mdvec.stores.postgres.connection import Binary, Connection, ids_text
 from mdvec.stores.postgres.database import PostgresTables
 from mdvec.stores.postgres.opening import EF_SEARCH
-from mdvec.stores.records import ChunkPlace, DamagedRows, PendingText, VectorKind, pending_chunk
+from mdvec.stores.records import ChunkPlace, DamagedRows, PendingText, VectorKind
 from mdvec.stores.tables import Tables, memorized
 from mdvec.stores.vector_tables import VectorTables
 from mdvec.stores.vectors.follower import NearestQuery
@@ -118,14 +118,7 @@ class PostgresVectors(VectorTables):
         self, kind: VectorKind, collection_id: CollectionId, space_id: SpaceId, limit: int
     ) -> list[PendingText]:
         arguments = (collection_id, space_id, space_id, _live_tokens(self.tables), limit)
-        rows = self.tables.connection.execute(_PENDING[kind], arguments).fetchall()
-        if kind is VectorKind.NAME:
-            return [PendingText(TextHash(text_hash), text) for text_hash, text in rows]
-        bodies = self._chunks.texts(list({row[1] for row in rows})) if rows else {}
-        return [
-            pending_chunk(TextHash(text_hash), bodies[document_id][start:stop], context, title)
-            for text_hash, document_id, start, stop, context, title in rows
-        ]
+        return self._pending_texts(kind, self.tables.connection.execute(_PENDING[kind], arguments))
 
     def _number(self, sql: str, arguments: tuple[Any, ...]) -> int:
         number: int = self.tables.connection.execute(sql, arguments).fetchall()[0][0]

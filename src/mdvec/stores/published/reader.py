@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,7 +21,6 @@ from mdvec.errors import (
     StoreUnavailableError,
 )
 from mdvec.settings import BucketSettings, OwnFolder, Seconds
-from mdvec.stores.commits import await_commit
 from mdvec.stores.interface import Store, Team, View
 from mdvec.stores.published.copies import LocalCopies
 from mdvec.stores.published.dataset import LocalFile, latest, numbers, read_manifest
@@ -147,13 +145,6 @@ class PublishedStore:
 
     def make_vector_indexes(self) -> None:
         """Do nothing: the version is complete."""
-
-    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:  # noqa: ARG002
-        """Write nothing: what is published again is read from the version."""
-        return ""
-
-    def wait_for_change(self, version: int, *, timeout_s: float) -> int:
-        return await_commit(lambda: self._held.copy.manifest.number, version, timeout_s=timeout_s)
 
     def check(self) -> list[StoreError]:
         held = self._held

@@ -16,6 +16,7 @@ from mdvec.stores.interface import Writer
 from mdvec.stores.sqlite.checksums import DOCUMENT_CHECKSUM
 from mdvec.stores.sqlite.connection import Access, Connection, add_functions, connect, translated
 from mdvec.stores.sqlite.database import SqliteDatabase
+from mdvec.stores.sqlite.opening import Opening
 from mdvec.stores.sqlite.schema import TABLES, VERSION, attach
 from mdvec.types.collection import Collection, SourceSpec
 
@@ -58,19 +59,26 @@ DELETE FROM meta WHERE key NOT IN ('generation', 'vector_epoch');
 
 
 def write_copy(
-    source: Connection, target: Path, names: AnyCollection[str], version: int, snapshot: Snapshots
+    path: Path,
+    target: Path,
+    names: AnyCollection[str],
+    version: int,
+    snapshot: Snapshots,
+    *,
+    follow_links: bool,
 ) -> str:
-    """Write some collections of a snapshot into a file; all else is removed, and overwritten, in it.
+    """Write some collections of a database into a file; all else is removed, and overwritten, in it.
 
     Comments, file names of what is not in the index, places of sources and everything about this machine are
-    left out.
+    left out. Copies of equal content are nearly equal files.
 
     Args:
-        source: The snapshot, in which something was read already.
+        path: The database.
         target: A file that is not there.
         names: The collections.
         version: What the copy's snapshots call their version.
         snapshot: Returns the parts of a transaction.
+        follow_links: Whether the path of the database may hold symbolic links.
 
     Returns:
         A digest of what the file holds, but for the version and the times of imports.
@@ -78,16 +86,10 @@ def write_copy(
     Raises:
         ImportStoppedError: If the run is cancelled; a part of the file is there.
     """
-    with translated(target):
-        copy = connect(target, Access.MAKE)
-        try:
-            with copy.backup("main", source, "main") as backup:
-                while not backup.done:
-                    backup.step(_PAGES_A_STEP)
-                    run.current().check()
-            copy.pragma("journal_mode", "delete")
-        finally:
-            copy.close()
+    opening = Opening(read_only=True, follow_links=follow_links)
+    with contextlib.closing(SqliteDatabase(path, opening)) as database, database.reading() as source:
+        snapshot(source)  # reads: from here on the snapshot stays
+        _copy_pages(source, target)
     with contextlib.closing(SqliteDatabase(target)) as database:
         with database.writing() as connection:
             _keep_only(snapshot(connection), names)
@@ -101,6 +103,15 @@ def write_copy(
         if free > _MAX_FREE * pages:
             copy.execute("PRAGMA temp_store = FILE; VACUUM")
         return _digest(copy)
+
+
+def _copy_pages(source: Connection, target: Path) -> None:
+    with translated(target), contextlib.closing(connect(target, Access.MAKE)) as copy:
+        with copy.backup("main", source, "main") as backup:
+            while not backup.done:
+                backup.step(_PAGES_A_STEP)
+                run.current().check()
+        copy.pragma("journal_mode", "delete")
 
 
 def adopt(path: Path, snapshot: Snapshots) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.claims import Claim
 from mdvec.stores.collection_tables import CollectionTables
-from mdvec.stores.commits import await_commit
+from mdvec.stores.commits import current_version
 from mdvec.stores.document_tables import ChunkTables, DocumentTables
 from mdvec.stores.interface import Team, View, Writer
 from mdvec.stores.pool import closed_on_error
@@ -30,7 +31,7 @@ from mdvec.stores.sqlite.schema import attach
 from mdvec.stores.sqlite.vectors import SqliteVectors
 from mdvec.stores.sqlite.where import SqliteWhere
 from mdvec.stores.sqlite.words import SqliteWords
-from mdvec.stores.tables import NEW_EPOCH, Memo, Readable, Sql
+from mdvec.stores.tables import Memo, Readable, Sql
 from mdvec.stores.vector_tables import Matrices, SpaceTables
 from mdvec.stores.vectors.follower import AttachedIndex
 from mdvec.stores.vectors.index import VectorIndex
@@ -92,10 +93,6 @@ class SqliteDocuments(DocumentTables):
         largest, total = max(pages, default=0), sum(pages)
         if total <= _MAX_MERGED_PAGES and total - largest > _MAX_APART * total:
             self.tables.change("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')")
-
-    def _revive(self) -> None:
-        # Some were skipped while superseded, so look for missing vectors again from the start.
-        self.tables.change(NEW_EPOCH)
 
 
 class SqliteCollections(CollectionTables):
@@ -207,6 +204,15 @@ class SqliteStore:
     spaces_of = staticmethod(read_spaces)
 
     @staticmethod
+    def write_copy(
+        path: Path, target: Path, names: AnyCollection[str], version: int, *, follow_links: bool
+    ) -> str:
+        """Write some collections of a file into another one; see :mod:`mdvec.stores.sqlite.copying`."""
+        from mdvec.stores.sqlite.copying import write_copy
+
+        return write_copy(path, target, names, version, snapshot, follow_links=follow_links)
+
+    @staticmethod
     def adopt(path: Path) -> None:
         """Make a file of :meth:`write_copy` from elsewhere ready to be searched, whoever wrote it.
 
@@ -260,16 +266,6 @@ class SqliteStore:
     def make_vector_indexes(self) -> None:
         """Do nothing: vectors are searched in memory, or by an index next to the file."""
 
-    def wait_for_change(self, version: int, *, timeout_s: float) -> int:
-        return await_commit(self._current_version, version, timeout_s=timeout_s)
-
-    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:
-        from mdvec.stores.sqlite.copying import write_copy
-
-        with self._database.reading() as connection:
-            snapshot(connection)  # reads: from here on the snapshot stays
-            return write_copy(connection, path, names, version, snapshot)
-
     def check(self) -> list[StoreError]:
         try:
             with self._database.reading() as connection:
@@ -310,11 +306,7 @@ class SqliteStore:
         if not known:
             with self._database.writing() as connection:
                 attach(connection)
-        return AttachedIndex(index, self._current_version)
-
-    def _current_version(self) -> int:
-        with self._database.reading() as connection:
-            return snapshot(connection).version
+        return AttachedIndex(index, partial(current_version, self))
 
 
 def _problems(connection: Connection) -> list[str]:

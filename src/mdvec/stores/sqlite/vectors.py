@@ -6,10 +6,9 @@ import itertools
 import json
 from collections.abc import Sequence
 from contextlib import closing
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from mdvec.stores.records import DamagedRows, PendingText, VectorKind, pending_chunk
+from mdvec.stores.records import DamagedRows, PendingText, VectorKind
 from mdvec.stores.sqlite.checksums import discard
 from mdvec.stores.sqlite.database import SqliteTables
 from mdvec.stores.vector_tables import VectorTables, removed
@@ -56,33 +55,23 @@ class SqliteVectors(VectorTables):
         self, kind: VectorKind, collection_id: CollectionId, space_id: SpaceId, limit: int
     ) -> list[PendingText]:
         """Return texts without a vector; start where the last call found the first one."""
-        body_of = lru_cache(maxsize=1)(lambda document_id: self._chunks.texts([document_id])[document_id])
-
-        def made(text_hash: TextHash, *rest: Any) -> PendingText:
-            if kind is VectorKind.NAME:
-                return PendingText(text_hash, *rest)
-            document_id, start, stop, context, title = rest
-            return pending_chunk(text_hash, body_of(document_id)[start:stop], context, title)
-
         table, sql = TABLES[kind], _PENDING[kind]
         # Ids only grow, and vectors are only removed with a new epoch: up to here, all have their vector.
         key = (table, collection_id, space_id, self.tables.vector_epoch)
         known = {} if self._matrices is None else self._matrices.embedded_up_to
         after = known.get(key, 0)
         execute = self.tables.connection.execute
-        found: dict[bytes, PendingText] = {}
+        found: dict[bytes, list[Any]] = {}
         if after or execute(_ANY_MISSING.format(table=table), (space_id,)).get is not None:
             with closing(execute(sql, (after, collection_id, space_id))) as rows:
-                for row_id, text_hash, *rest in rows:
+                for row_id, *row in rows:
                     if not found:
                         after = row_id - 1
-                    if text_hash in found:
-                        continue
-                    if len(found) >= limit:
+                    if len(found) >= limit and row[0] not in found:
                         break
-                    found[text_hash] = made(TextHash(text_hash), *rest)
+                    found.setdefault(row[0], row)
         known[key] = after if found else max(after, execute(_NEWEST.format(table=table)).get or 0)
-        return list(found.values())
+        return self._pending_texts(kind, found.values())
 
     def put(self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]) -> None:
         from mdvec.stores.matrix import encode
