@@ -73,6 +73,7 @@ def import_(
     """
     options = msgspec.convert({**chosen, "accept_pending": True, "processes": None}, ImportOptions)
     failed = False
+    values: list[object] = []
     with (
         session.open(makes=session.docs_dir is not None) as (workspace, _),
         workspace.models.embedding_on(cluster, shows_output=session.verbose),
@@ -81,18 +82,29 @@ def import_(
         if not names:
             there_are = bool(workspace.collections(include_disabled=True))
             note_no_collections(session.import_here(), are_disabled=there_are)
-        for name in names:
-            if estimate:
-                _print_estimate(workspace.models.estimate(name, options), session)
-            elif not _import_one(name, options, workspace, session, is_only_one=len(names) == 1):
-                failed = True
+        several = len(names) > 1
+        try:
+            for name in names:
+                if estimate:
+                    _print_estimate(workspace.models.estimate(name, options), session, values)
+                elif not _import_one(name, options, workspace, session, values, is_only_one=not several):
+                    failed = True
+        finally:
+            if values and session.output == "json":  # one value, however many collections
+                session.wrote_json(values if several else values[0])
     return EXIT_FAILED if failed else 0
 
 
 def _import_one(
-    name: str, options: ImportOptions, workspace: Workspace, session: Session, *, is_only_one: bool
+    name: str,
+    options: ImportOptions,
+    workspace: Workspace,
+    session: Session,
+    values: list[object],
+    *,
+    is_only_one: bool,
 ) -> bool:
-    """Import a collection and print the outcome; return False if anything failed.
+    """Import a collection and print the outcome, or add its value; return False if anything failed.
 
     Raises:
         ImportStoppedError: If the user stops it.
@@ -111,7 +123,7 @@ def _import_one(
         failure = translate(error)
         print_failure(f"{name}: {failure.message}", session.hint(failure.hint))
         return False
-    _print_report(report, session)
+    _print_report(report, session, values)
     if report.failure is not None:
         failure = translate(report.failure)
         # The command that resumes it replaces the general hint.
@@ -123,10 +135,11 @@ def _import_one(
     return not (report.failed or report.failure)
 
 
-def _print_report(report: ImportReport, session: Session) -> None:
+def _print_report(report: ImportReport, session: Session, values: list[object]) -> None:
     from mdvec.interfaces import answers
 
-    if session.wrote_json(answers.import_report(report)):
+    values.append(answers.import_report(report))
+    if session.output == "json":
         return
     for warning in report.warnings[:_MOST_WARNINGS]:
         warn(warning)
@@ -136,8 +149,9 @@ def _print_report(report: ImportReport, session: Session) -> None:
     write(import_summary(report) + "\n")
 
 
-def _print_estimate(estimate: ImportEstimate, session: Session) -> None:
-    if session.wrote_json(estimate):
+def _print_estimate(estimate: ImportEstimate, session: Session, values: list[object]) -> None:
+    values.append(estimate)
+    if session.output == "json":
         return
     for warning in estimate.warnings:
         warn(warning)
