@@ -9,6 +9,7 @@ another store, and the harnesses that kill processes; and the quick ones once mo
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -28,15 +29,27 @@ STEPS = {
     "layers": [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"],
     "tests": [*PYTHON, *PYTEST, *PARALLEL],
 }
+HEAVY = ("node", "browser", "harness")
+"""The markers of tests that need Node or Chromium, or a minute."""
+
+
+def files_with(*markers: str) -> list[str]:
+    """Return the files whose tests have one of some markers: to import all takes each process seconds."""
+    marked = re.compile(rf"mark\.(?:{'|'.join(markers)})\b")
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    found = [path for path in files if marked.search(path.read_text(encoding="utf-8"))]
+    return [path.relative_to(ROOT).as_posix() for path in found]
+
+
 COVERAGE = [*PYTHON, "coverage"]
 MEASURED = [*COVERAGE, "run", "-m", *PYTEST, *PARALLEL]
 # Of what "tests" has run, only what covers much in little time runs once more (see tests/conftest.py).
 MEASURED_TESTS = "(measured or torch or postgres or lancedb or chroma or s3 or ray)"
 HEAVY_STEPS = {
     "tests that need Node or Chromium, and harnesses": [
-        *(*PYTHON, *PYTEST, *PARALLEL, "-m", "node or browser or harness"),
+        *(*PYTHON, *PYTEST, *PARALLEL, "-m", " or ".join(HEAVY), *files_with(*HEAVY)),
     ],
-    "tests under coverage": [*MEASURED, "-m", f"{MEASURED_TESTS} and not (node or browser or harness)"],
+    "tests under coverage": [*MEASURED, "-m", f"{MEASURED_TESTS} and not ({' or '.join(HEAVY)})"],
     "combine": [*COVERAGE, "combine", "--quiet"],
     "coverage": [*COVERAGE, "report"],
 }

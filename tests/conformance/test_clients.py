@@ -60,6 +60,13 @@ INSPECTIONS = [
         "Where did we stay?",
     ),
 ]
+# Each request goes over both transports, in one era of the protocol; the first two in the other one, too.
+RUNS = [
+    (transport, era, inspection)
+    for transport, own, other in (("stdio", "legacy", "modern"), ("http", "modern", "legacy"))
+    for era, inspections in ((own, INSPECTIONS), (other, INSPECTIONS[:2]))
+    for inspection in inspections
+]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -116,12 +123,10 @@ def test_whole_suites_pass(
     passed(conformance(line, *arguments, cwd=tmp_path))
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-@pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize(
-    ("request_options", "expected"),
-    INSPECTIONS,
-    ids=[unquote(" ".join(each[1:4:2])) for each, _ in INSPECTIONS],
+    ("transport", "era", "inspection"),
+    RUNS,
+    ids=[f"{transport} {era} {unquote(' '.join(each[1:4:2]))}" for transport, era, (each, _) in RUNS],
 )
 def test_inspector_reads(
     request: pytest.FixtureRequest,
@@ -129,10 +134,10 @@ def test_inspector_reads(
     tmp_path: Path,
     transport: str,
     era: str,
-    request_options: tuple[str, ...],
-    expected: str,
+    inspection: tuple[tuple[str, ...], str],
 ) -> None:
     """MCP Inspector's command line gets answers over both transports, in both eras of the protocol."""
+    request_options, expected = inspection
     if transport == "http":
         target = [request.getfixturevalue("url"), "--transport", "http"]
     else:

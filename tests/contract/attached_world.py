@@ -79,6 +79,12 @@ _MARKS = {"lancedb": [pytest.mark.lancedb], "chroma": [pytest.mark.chroma]}
 EVERY_INDEX = [pytest.param(name, marks=_MARKS.get(name, ())) for name in FACTORIES]
 """For the fixture ``make``, indirectly; without it, tests use the index in memory."""
 
+EVERY_INDEX_ONCE = [
+    *(pytest.param("sqlite", name, marks=_MARKS.get(name, ())) for name in FACTORIES),
+    pytest.param("postgres", "memory", marks=pytest.mark.postgres),
+]
+"""For the fixtures ``store_kind`` and ``make``, indirectly: a store knows its index by the port alone."""
+
 
 @dataclass
 class SqlitePlace:
