@@ -191,10 +191,10 @@ class World:
     store: IndexableStore
     collections: list[CollectionId] = field(default_factory=list)
 
-    def put(self, path: str, texts: Sequence[str], *, collection: int = 0, tags: Sequence[str] = ()) -> None:
+    def put(self, path: str, texts: Sequence[str], *, collection: int = 0) -> None:
         """Write a document without vectors."""
         with self.exact.write() as writer:
-            writer.documents.put(self.collections[collection], [record(path, texts, tags)])
+            writer.documents.put(self.collections[collection], [record(path, texts)])
 
     def delete(self, path: str, *, collection: int = 0) -> None:
         """Remove a document."""
@@ -262,11 +262,12 @@ def open_world(place: Place, make: MakeIndex, folder: Path) -> World:
 def fill(world: World) -> None:
     """Write 2,000 chunks: 30 % of the documents have one tag, a thousandth of the chunks another."""
     chance = random.Random(7)
-    for number in range(DOCUMENTS):
-        length = {100: RARE, 102: 2 * CHUNKS_PER_DOCUMENT - RARE}.get(number, CHUNKS_PER_DOCUMENT)
-        texts = [" ".join(chance.choices(WORDS, k=12)) for _ in range(length)]
-        tags = [*(["often"] if number % 10 < 3 else []), *(["rare"] if number == 100 else [])]
-        world.put(f"{number}.md", texts, collection=number % 2, tags=tags)
+    with world.exact.write() as writer:
+        for number in range(DOCUMENTS):
+            length = {100: RARE, 102: 2 * CHUNKS_PER_DOCUMENT - RARE}.get(number, CHUNKS_PER_DOCUMENT)
+            texts = [" ".join(chance.choices(WORDS, k=12)) for _ in range(length)]
+            tags = [*(["often"] if number % 10 < 3 else []), *(["rare"] if number == 100 else [])]
+            writer.documents.put(world.collections[number % 2], [record(f"{number}.md", texts, tags)])
     world.embed()
 
 
