@@ -207,20 +207,12 @@ def hit_address(hit: SearchHit, editor: str) -> str:
 
 def import_summary(report: ImportReport) -> str:
     """Return two lines for people, and a third when a change of the model was completed."""
-    changes = [
-        f"{count:,} {word}"
-        for word, count in (
-            ("added", report.added),
-            ("updated", report.updated),
-            ("moved", report.moved),
-            ("deleted", report.deleted),
-            ("unchanged", report.unchanged),
-            ("failed", report.failed),
-            ("excluded", report.excluded),
-            ("hidden as older versions", report.superseded),
-        )
-        if count
+    words = ("added", "updated", "moved", "deleted", "unchanged", "failed", "excluded")
+    counts = [
+        *((getattr(report, word), word) for word in words),
+        (report.superseded, "hidden as older versions"),
     ]
+    changes = [f"{count:,} {word}" for count, word in counts if count]
     names = f" (and {quantity(report.embedded_names, 'name')})" if report.embedded_names else ""
     changed = f"\n{report.collection} uses {report.new_model} from now on" if report.new_model else ""
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,13 +17,12 @@ from mdvec.interfaces.cli.terminal import note, note_no_collections, print_failu
 from mdvec.interfaces.errors import EXIT_FAILED, translate
 from mdvec.interfaces.present import estimate_summary, import_summary
 from mdvec.text.quantity import quantity
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport
+from mdvec.types.report import ImportMode, ImportOptions
 
 # More would hide the outcome.
 _MOST_WARNINGS = 5
 
 if TYPE_CHECKING:
-    from mdvec.types.model_report import ImportEstimate
     from mdvec.workspace import Workspace
 
 
@@ -86,7 +86,8 @@ def import_(
         try:
             for name in names:
                 if estimate:
-                    _print_estimate(workspace.models.estimate(name, options), session, values)
+                    found = workspace.models.estimate(name, options)
+                    _print(found, found.warnings, estimate_summary(found), session, values)
                 elif not _import_one(name, options, workspace, session, values, is_only_one=not several):
                     failed = True
         finally:
@@ -110,6 +111,8 @@ def _import_one(
         ImportStoppedError: If the user stops it.
         MdvecError: If it cannot be imported, and is the only one.
     """
+    from mdvec.interfaces import answers
+
     again = session.command("import", "-n", name, "-m", "update")
     resume = f"'{again}'" if session.docs_dir is None else SAME_COMMAND
     try:
@@ -123,7 +126,11 @@ def _import_one(
         failure = translate(error)
         print_failure(f"{name}: {failure.message}", session.hint(failure.hint))
         return False
-    _print_report(report, session, values)
+    command = session.command("status", "-n", name)
+    more = quantity(len(report.warnings) - _MOST_WARNINGS, "more warning")
+    further = f"and {more}; '{command}' has all of them" if report.warnings[_MOST_WARNINGS:] else ""
+    warnings, text = report.warnings[:_MOST_WARNINGS], import_summary(report)
+    _print(answers.import_report(report), warnings, text, session, values, more=further)
     if report.failure is not None:
         failure = translate(report.failure)
         # The command that resumes it replaces the general hint.
@@ -135,24 +142,14 @@ def _import_one(
     return not (report.failed or report.failure)
 
 
-def _print_report(report: ImportReport, session: Session, values: list[object]) -> None:
-    from mdvec.interfaces import answers
-
-    values.append(answers.import_report(report))
-    if session.output == "json":
-        return
-    for warning in report.warnings[:_MOST_WARNINGS]:
-        warn(warning)
-    if more := len(report.warnings[_MOST_WARNINGS:]):
-        command = session.command("status", "-n", report.collection)
-        note(f"and {quantity(more, 'more warning')}; '{command}' has all of them")
-    write(import_summary(report) + "\n")
-
-
-def _print_estimate(estimate: ImportEstimate, session: Session, values: list[object]) -> None:
-    values.append(estimate)
-    if session.output == "json":
-        return
-    for warning in estimate.warnings:
-        warn(warning)
-    write(estimate_summary(estimate) + "\n")
+def _print(
+    value: object, warnings: Iterable[str], text: str, session: Session, values: list[object], more: str = ""
+) -> None:
+    """Print an outcome for people, and add it to the values for programs."""
+    values.append(value)
+    if session.output != "json":
+        for warning in warnings:
+            warn(warning)
+        if more:
+            note(more)
+        write(f"{text}\n")
