@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote
 import pytest
 from tests.conformance.clients import HERE, Outcome, conformance, inspector, install
 from tests.conformance.servers import MDVEC, make_notes, serving
+from tests.waiting import HANG_S
 
 pytestmark = pytest.mark.node
 
@@ -146,5 +147,6 @@ def test_inspector_reads(
         ]
         settings = [part for setting in own for part in ("-e", setting)]
         target = ["--transport", "stdio", *settings, *MDVEC, "serve"]
-    options = (*request_options, "--protocol-era", era, "--format", "json", *target)
+    patience = ("--connect-timeout", str(int(HANG_S * 1000)))  # its own 15 s are short on a busy machine
+    options = (*request_options, "--protocol-era", era, *patience, "--format", "json", *target)
     assert expected in passed(inspector(*options, cwd=tmp_path))
