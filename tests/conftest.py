@@ -13,7 +13,7 @@ import pytest
 
 IN_CI = bool(os.environ.get("CI"))
 
-# What runs once more under coverage: all of these folders but some files, which take a third of the time and
+# What coverage is measured with: all of these folders but some files, which take a third of the time and
 # cover next to nothing that others do not.
 MEASURED = {"unit", "contract", "integration"}
 UNMEASURED = {
@@ -45,11 +45,29 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def is_measured(file: Path) -> bool:
+    """Return True for a file whose tests coverage is measured with."""
+    folder, *below = file.relative_to(Path(__file__).parent).parts
+    return folder in MEASURED and UNMEASURED.isdisjoint(below)
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what is measured."""
-    folder, *below = item.path.relative_to(Path(__file__).parent).parts
-    if folder in MEASURED and UNMEASURED.isdisjoint(below):
+    if is_measured(item.path):
         item.add_marker("measured")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file that a step of ``scripts/check.py`` has no use for: all of them take seconds."""
+    if not collection_path.match("test_*.py"):
+        return None
+    match str(config.getoption("markexpr")).split():
+        case ["measured", "and", *_]:
+            return None if is_measured(collection_path) else True
+        case ["not", "measured", "and", *_]:
+            return True if is_measured(collection_path) else None
+        case _:
+            return None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

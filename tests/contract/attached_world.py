@@ -79,6 +79,12 @@ _MARKS = {"lancedb": [pytest.mark.lancedb], "chroma": [pytest.mark.chroma]}
 EVERY_INDEX = [pytest.param(name, marks=_MARKS.get(name, ())) for name in FACTORIES]
 """For the fixture ``make``, indirectly; without it, tests use the index in memory."""
 
+EVERY_INDEX_ONCE = [
+    *(pytest.param("sqlite", name, marks=_MARKS.get(name, ())) for name in FACTORIES),
+    pytest.param("postgres", "memory", marks=pytest.mark.postgres),
+]
+"""For the fixtures ``store_kind`` and ``make``, indirectly: a store knows its index by the port alone."""
+
 
 @dataclass
 class SqlitePlace:
@@ -185,10 +191,10 @@ class World:
     store: IndexableStore
     collections: list[CollectionId] = field(default_factory=list)
 
-    def put(self, path: str, texts: Sequence[str], *, collection: int = 0, tags: Sequence[str] = ()) -> None:
+    def put(self, path: str, texts: Sequence[str], *, collection: int = 0) -> None:
         """Write a document without vectors."""
         with self.exact.write() as writer:
-            writer.documents.put(self.collections[collection], [record(path, texts, tags)])
+            writer.documents.put(self.collections[collection], [record(path, texts)])
 
     def delete(self, path: str, *, collection: int = 0) -> None:
         """Remove a document."""
@@ -256,11 +262,12 @@ def open_world(place: Place, make: MakeIndex, folder: Path) -> World:
 def fill(world: World) -> None:
     """Write 2,000 chunks: 30 % of the documents have one tag, a thousandth of the chunks another."""
     chance = random.Random(7)
-    for number in range(DOCUMENTS):
-        length = {100: RARE, 102: 2 * CHUNKS_PER_DOCUMENT - RARE}.get(number, CHUNKS_PER_DOCUMENT)
-        texts = [" ".join(chance.choices(WORDS, k=12)) for _ in range(length)]
-        tags = [*(["often"] if number % 10 < 3 else []), *(["rare"] if number == 100 else [])]
-        world.put(f"{number}.md", texts, collection=number % 2, tags=tags)
+    with world.exact.write() as writer:
+        for number in range(DOCUMENTS):
+            length = {100: RARE, 102: 2 * CHUNKS_PER_DOCUMENT - RARE}.get(number, CHUNKS_PER_DOCUMENT)
+            texts = [" ".join(chance.choices(WORDS, k=12)) for _ in range(length)]
+            tags = [*(["often"] if number % 10 < 3 else []), *(["rare"] if number == 100 else [])]
+            writer.documents.put(world.collections[number % 2], [record(f"{number}.md", texts, tags)])
     world.embed()
 
 

@@ -13,6 +13,7 @@ from tests.contract.attached_world import (
     CHUNKS_PER_DOCUMENT,
     DOCUMENTS,
     EVERY_INDEX,
+    EVERY_INDEX_ONCE,
     FACTORIES,
     NAMES,
     OTHER,
@@ -94,7 +95,7 @@ def no_scan(monkeypatch: pytest.MonkeyPatch, store_kind: str) -> None:
 # --- the store with an index --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", EVERY_INDEX, indirect=True)
+@pytest.mark.parametrize(("store_kind", "make"), EVERY_INDEX_ONCE, indirect=True)
 @pytest.mark.usefixtures("no_scan")
 def test_recall(full: World) -> None:
     """The ten nearest of 2,000 chunks are those of the exact matrix."""
@@ -147,7 +148,7 @@ def test_similarities(full: World) -> None:
 # --- catching up --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", EVERY_INDEX, indirect=True)
+@pytest.mark.parametrize(("store_kind", "make"), EVERY_INDEX_ONCE, indirect=True)
 @pytest.mark.usefixtures("no_scan")
 def test_changes(world: World) -> None:
     """Documents that are new, changed, moved, removed and put back are found as they are now."""
@@ -364,7 +365,7 @@ def test_an_older_snapshot_is_answered_as_it_is(full: World) -> None:
     assert held(full) == 1_125
 
 
-@pytest.mark.parametrize("make", EVERY_INDEX, indirect=True)
+@pytest.mark.parametrize(("store_kind", "make"), EVERY_INDEX_ONCE, indirect=True)
 def test_threads(full: World) -> None:
     """Several threads search and write at once; afterwards nothing is missing and nothing twice."""
     problems: list[BaseException] = []

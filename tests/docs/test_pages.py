@@ -6,6 +6,7 @@ import itertools
 import re
 import runpy
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -69,30 +70,25 @@ def test_every_decision_says_what_holds_and_why() -> None:
         assert f"({page.name})" in index, page.name
 
 
-def test_every_test_that_the_default_leaves_out_is_run() -> None:
-    """Each marker that a test has is a step of `scripts/check.py --heavy`."""
-    options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"][
-        "addopts"
-    ]
-    left_out = re.findall(r"not (\w+)", options[-1])
-    steps = runpy.run_path(str(ROOT / "scripts" / "check.py"))["HEAVY_STEPS"].values()
-    chosen = {
-        choice: step
-        for step in steps
-        for word, choice in itertools.pairwise(step)
-        if word == "-m" and choice not in ("pytest", "coverage")
-    }
+def test_every_test_is_run_and_in_ci_once() -> None:
+    """In CI one step of both commands chooses it; elsewhere the second runs what the default leaves out."""
+    check = runpy.run_path(str(ROOT / "scripts" / "check.py"))
+    pytest_options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]
+    left_out = re.findall(r"not (\w+)", pytest_options["addopts"][-1])
     assert left_out == ["torch", "node", "browser", "harness", "postgres", "lancedb", "chroma", "s3", "ray"]
-    for marker in left_out:
-        [step, *_] = [
-            step
-            for choice, step in chosen.items()
-            if choice == marker or (f"not {marker}" not in choice and "not " in choice)
-        ]
-        files = [
-            path.relative_to(ROOT).as_posix()
-            for path in (ROOT / "tests").rglob("*.py")
-            if f"pytest.mark.{marker}" in path.read_text(encoding="utf-8")
-        ]
-        folders = [word for word in step if word.startswith("tests/")] or ["tests"]
-        assert all(file.startswith(tuple(folders)) for file in files), marker
+    in_ci = [*check["steps"](in_ci=True).values(), *check["heavy_steps"](in_ci=True).values()]
+    for marker, measured in itertools.product(("", *left_out), (True, False)):
+        values = {each: each == marker for each in left_out} | {"measured": measured}
+        [step] = [each for each in in_ci if "pytest" in each and eval(choice_of(each), {}, values)]
+        elsewhere = [each for each in check["heavy_steps"](in_ci=False).values() if "pytest" in each]
+        again = [each for each in elsewhere if eval(choice_of(each), {}, values)]
+        assert len(again) == (1 if marker or measured else 0)
+        named = {word for word in step if word.startswith("tests/")}
+        for path in (ROOT / "tests").rglob("*.py") if marker and named else ():
+            if f"pytest.mark.{marker}" in path.read_text(encoding="utf-8"):
+                assert path.relative_to(ROOT).as_posix() in named, marker
+
+
+def choice_of(step: Sequence[str]) -> str:
+    """Return the markers that a step of pytest chooses."""
+    return [following for word, following in itertools.pairwise(step) if word == "-m"][-1]

@@ -166,6 +166,28 @@ def test_a_filter_that_nothing_has_can_be_removed(page: TestClient) -> None:
     assert page.get("/", params={"q": "x", "tag": "ops"}).text.count('value="ops"') == 1
 
 
+@pytest.mark.parametrize(
+    "query", [{"q": "retry", "tag": "nope"}, {"q": "retry", "tag": "旅行"}, {"q": "宿", "folder": "nope"}]
+)
+def test_the_page_says_in_its_language_why_nothing_was_found(page: TestClient, query: dict[str, str]) -> None:
+    """The hint of the search on tags and folders has Japanese words; it names what nothing has."""
+    english = page.get("/", params=query, headers={"accept-language": "en"}).text
+    japanese = page.get("/", params=query, headers={"accept-language": "ja"}).text
+    assert "No document" in english
+    assert "No document" not in japanese
+    assert (
+        query.get("tag", "nope/") in re.findall(r'<p class="quiet">(.*文書はありません。.*)</p>', japanese)[0]
+    )
+
+
+def test_a_list_of_documents_has_no_scores(page: TestClient) -> None:
+    """Operators alone choose documents, and rank none."""
+    listed, ranked = page.get("/?q=tag:ops").text, page.get("/?q=retry+tag:ops").text
+    for shown in ('<span class="confidence', "<dt>Score</dt>"):
+        assert (shown in listed, shown in ranked) == (False, True)
+    assert 'class="hit"' in listed
+
+
 def counts(page: TestClient, name: str, **query: Any) -> dict[str, int]:
     """Return the counts beside one kind of filter."""
     text = page.get("/filters", params=query).text

@@ -81,14 +81,7 @@ def documents(values: Sequence[ListedDocument], limit: int, hint: str = "") -> D
     """Return the shape of a list of documents, which has one more than the limit if there are others."""
     listed = (
         # A repository has no times.
-        Listed(
-            each.collection,
-            each.path,
-            each.title,
-            iso_time(each.changed_ns // 10**6 or None) or "",
-            each.size,
-            each.file,
-        )
+        _from_attributes(Listed, each, updated=iso_time(each.changed_ns // 10**6 or None) or "")
         for each in values[:limit]
     )
     return Documents(tuple(listed), len(values) > limit, hint)
@@ -232,15 +225,11 @@ def _collection_status(value: reports.CollectionStatus) -> CollectionState:
         value,
         **_registered(value.collection),
         **msgspec.structs.asdict(value.counts),
-        check=None if check is None else _check(check),
+        check=check and _from_attributes(Check, check, moved=tuple(Moved(*pair) for pair in check.moved)),
         check_error=value.check_error or None,
         activity=None if value.activity is None else str(value.activity),
         folder_contexts=tuple(shown_contexts(value.collection.folder_contexts)),
     )
-
-
-def _check(value: reports.DiskCheck) -> Check:
-    return _from_attributes(Check, value, moved=tuple(Moved(*pair) for pair in value.moved))
 
 
 def _registered(value: collections.Collection) -> JsonObject:

@@ -132,7 +132,6 @@ def serve_http(
 
 def _url_of(address: Authority, port: int) -> str:
     """Return the URL of a server, for clients on this machine."""
-    if not address.is_wildcard:
-        return f"http://{Authority(address.host, port)}"
     # Clients cannot connect to an address that means all others.
-    return f"http://{Authority('::1' if ':' in address.host else '127.0.0.1', port)}"
+    loopback = "::1" if ":" in address.host else "127.0.0.1"
+    return f"http://{Authority(loopback if address.is_wildcard else address.host, port)}"

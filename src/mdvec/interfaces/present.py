@@ -115,6 +115,12 @@ def trail(hit: SearchHit) -> str:
     return " › ".join((hit.title, *headings))
 
 
+def score_text(hit: SearchHit) -> str:
+    """Return the score of a hit; empty for one that only the operators of a query chose, as in a list."""
+    is_listed = hit.score == 1 and hit.similarity is None and hit.lexical_rank is None
+    return "" if is_listed else f"{hit.score:.2f}"
+
+
 def versions_line(hit: SearchHit) -> str:
     """Return the older and newer versions of the document of a hit; empty without any."""
     parts = (("supersedes", hit.supersedes), ("superseded by", hit.superseded_by))
@@ -168,10 +174,12 @@ def hits_markdown(result: SearchResult) -> str:
     return "".join(f"{line}\n" for hit in result.hits for line in _hit_markdown(hit))
 
 
-def confidence_line(confidence: Confidence) -> str:
-    """Return the confidence in an answer, for people."""
+def confidence_line(result: SearchResult) -> str:
+    """Return the confidence in an answer, for people; empty for a list, see :func:`score_text`."""
+    if result.hits and not any(map(score_text, result.hits)):
+        return ""
     more = {Confidence.LOW: "; these passages may not answer the question", Confidence.NONE: f"; {NO_ANSWER}"}
-    return f"confidence: {confidence.value}{more.get(confidence, '')}"
+    return f"confidence: {result.confidence.value}{more.get(result.confidence, '')}"
 
 
 def spelling_lines(result: SearchResult) -> list[str]:
@@ -199,20 +207,12 @@ def hit_address(hit: SearchHit, editor: str) -> str:
 
 def import_summary(report: ImportReport) -> str:
     """Return two lines for people, and a third when a change of the model was completed."""
-    changes = [
-        f"{count:,} {word}"
-        for word, count in (
-            ("added", report.added),
-            ("updated", report.updated),
-            ("moved", report.moved),
-            ("deleted", report.deleted),
-            ("unchanged", report.unchanged),
-            ("failed", report.failed),
-            ("excluded", report.excluded),
-            ("hidden as older versions", report.superseded),
-        )
-        if count
+    words = ("added", "updated", "moved", "deleted", "unchanged", "failed", "excluded")
+    counts = [
+        *((getattr(report, word), word) for word in words),
+        (report.superseded, "hidden as older versions"),
     ]
+    changes = [f"{count:,} {word}" for count, word in counts if count]
     names = f" (and {quantity(report.embedded_names, 'name')})" if report.embedded_names else ""
     changed = f"\n{report.collection} uses {report.new_model} from now on" if report.new_model else ""
     return (
@@ -226,7 +226,8 @@ def import_summary(report: ImportReport) -> str:
 def _hit_markdown(hit: SearchHit) -> Iterator[str]:
     label = trail(hit).translate(_LABEL_ESCAPES)
     target = (hit.file or f"{hit.collection}/{hit.path}").translate(_TARGET_ESCAPES)
-    yield f"- [{label}](<{target}#L{hit.line}>) ({hit.score:.2f})"
+    score = score_text(hit)
+    yield f"- [{label}](<{target}#L{hit.line}>)" + (f" ({score})" if score else "")
     for line in filter(None, (versions_line(hit), about_line(hit), context_line(hit))):
         yield f"  ({line.translate(_LABEL_ESCAPES)})"
     if similar := similar_line(hit):  # behind the quoted text it would become a part of it

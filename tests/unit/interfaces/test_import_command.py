@@ -155,9 +155,9 @@ def test_what_the_service_needs_is_said_too(mdvec: Mdvec, workspace: FakeWorkspa
 
 
 def test_several_collections_give_several_reports(mdvec: Mdvec) -> None:
-    """``-n`` may be repeated; each collection has its own line of JSON, in the order given."""
+    """``-n`` may be repeated; the JSON is one list, in the order given."""
     out = mdvec("import", "-n", "b", "-n", "a", "-m", "update", "--format", "json").out
-    assert [json.loads(line)["collection"] for line in out.splitlines()] == ["b", "a"]
+    assert [each["collection"] for each in json.loads(out)] == ["b", "a"]
 
 
 def test_a_folder_needs_no_name(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

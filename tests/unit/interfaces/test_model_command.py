@@ -156,9 +156,9 @@ def test_estimate(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
 
 
 def test_estimate_as_json(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
-    """One object for each collection."""
+    """A list with an object for each collection."""
     outcome = mdvec("import", "-n", "a", "-n", "b", "--estimate", "--format", "json")
-    first, second = map(json.loads, outcome.out.splitlines())
+    first, second = json.loads(outcome.out)
     assert (first["collection"], second["collection"]) == ("a", "b")
     assert (first["usd"], first["price"]) == (
         0.000247,

@@ -240,6 +240,17 @@ def test_text_is_for_people(mdvec: Mdvec) -> None:
     assert "\x1b" not in outcome.out
 
 
+def test_a_list_has_no_scores(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """A query of operators alone ranks nothing: for people, its hits have no score."""
+    hit = replace(HIT, score=1.0, similarity=None, dense_rank=None, lexical_rank=None)
+    workspace.result = replace(RESULT, hits=(hit,))
+    outcome = mdvec("search", "tag:x")
+    assert outcome.out.splitlines()[0] == "1. 京都の旅 › 宿"
+    assert "confidence" not in outcome.err
+    assert "1.00" not in mdvec("search", "tag:x", "--format", "md").out
+    assert json.loads(mdvec("search", "tag:x", "--format", "json").out)["hits"][0]["score"] == 1
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

@@ -151,7 +151,9 @@ def test_a_wrong_call_is_refused_in_the_same_words_everywhere(
     if wrong.line:
         outcome = mdvec(*shlex.split(wrong.line))
         assert outcome.code == 2
-        assert outcome.err.startswith(f"error: {on_the_command_line(wrong.said)}")
+        said = on_the_command_line(wrong.said)
+        typed = said.replace("`--limit`", "`-k`") if " -k " in wrong.line else said
+        assert outcome.err.startswith(f"error: {typed}")
     reached = [
         name
         for name, _ in workspace.calls

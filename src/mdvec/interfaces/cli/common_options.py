@@ -17,6 +17,9 @@ from mdvec.errors import did_you_mean
 from mdvec.interfaces.cli.session import Session
 from mdvec.text.addresses import scheme_of
 
+# Where the context of a command has its arguments as they were typed.
+_TYPED = "mdvec.typed"
+
 Option = Callable[[Any], Any]
 """Adds an option to a command."""
 
@@ -30,7 +33,7 @@ class PathFromHere(click.Path):
         with suppress(click.BadParameter):
             if str(value):
                 return Path(os.fsdecode(super().convert(here / value, param, ctx)))
-        name, kind = name_of(param) if param else self.name, "a file" if self.file_okay else "a folder"
+        name, kind = name_of(param, ctx) if param else self.name, "a file" if self.file_okay else "a folder"
         why = "" if not str(value) else _problem_of(here / value, is_file=self.file_okay)
         msg = f"`{name}` must be {kind} that can be read, not {str(value)!r}{why}"
         raise click.UsageError(msg, ctx)
@@ -49,9 +52,13 @@ EXISTING_FILE = PathFromHere(exists=True, dir_okay=False)
 EXISTING_FOLDER = PathFromHere(exists=True, file_okay=False)
 
 
-def name_of(param: click.Parameter) -> str:
-    """Return the name of an option or an argument, as messages have it."""
-    return param.human_readable_name if isinstance(param, click.Argument) else max(param.opts, key=len)
+def name_of(param: click.Parameter, ctx: click.Context | None = None) -> str:
+    """Return the name of an option or an argument, as messages have it: the one that was typed."""
+    if isinstance(param, click.Argument):
+        return param.human_readable_name
+    typed: tuple[str, ...] = () if ctx is None else ctx.meta.get(_TYPED, ())
+    named = (each for each in param.opts if any(word.startswith(each) for word in typed))
+    return next(named, max(param.opts, key=len))
 
 
 class _Worded(click.ParamType[Any]):
@@ -67,7 +74,7 @@ class _Worded(click.ParamType[Any]):
         written, schema = str(value), _schema(self)
         found = self._read(str(coerced(written, schema)), param, ctx)
         if found is None:
-            msg = f"`{name_of(param) if param else self.name}` must be {allowed(schema, written)}"
+            msg = f"`{name_of(param, ctx) if param else self.name}` must be {allowed(schema, written)}"
             raise click.UsageError(msg, ctx)
         return found
 
@@ -121,6 +128,7 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options; click's error about a missing value gets the command."""
+        ctx.meta[_TYPED] = tuple(args)  # click takes them out of the list
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:

@@ -88,21 +88,17 @@ def print_report(
         text = render(report, max_failures=MAX_FAILURES if failures is None else failures)
     else:
         width = table_width() if output is None else None
+        listed = own_failures if failures is None else failures
         text = "\n".join(
             f"{printable(table.title)}\n\n{table_text(table.columns, table.rows, width)}"
-            for table in _tables(report, failures, own_failures)
+            for each in report.sets
+            for table in set_tables(each, max_failures=listed if each.set.own else failures or 0)
         )
     if output is None:
         write(text)
     else:
         output.write_text(text, encoding="utf-8", errors="backslashreplace")
         note(f"written to {output}")
-
-
-def _tables(report: EvalReport, failures: int | None, own_failures: int) -> Iterator[Table]:
-    for each in report.sets:
-        default = own_failures if each.set.own else 0
-        yield from set_tables(each, max_failures=default if failures is None else failures)
 
 
 def print_verdict(verdict: Verdict) -> bool:

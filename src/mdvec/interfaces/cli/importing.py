@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,13 +17,12 @@ from mdvec.interfaces.cli.terminal import note, note_no_collections, print_failu
 from mdvec.interfaces.errors import EXIT_FAILED, translate
 from mdvec.interfaces.present import estimate_summary, import_summary
 from mdvec.text.quantity import quantity
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport
+from mdvec.types.report import ImportMode, ImportOptions
 
 # More would hide the outcome.
 _MOST_WARNINGS = 5
 
 if TYPE_CHECKING:
-    from mdvec.types.model_report import ImportEstimate
     from mdvec.workspace import Workspace
 
 
@@ -73,6 +73,7 @@ def import_(
     """
     options = msgspec.convert({**chosen, "accept_pending": True, "processes": None}, ImportOptions)
     failed = False
+    values: list[object] = []
     with (
         session.open(makes=session.docs_dir is not None) as (workspace, _),
         workspace.models.embedding_on(cluster, shows_output=session.verbose),
@@ -81,23 +82,37 @@ def import_(
         if not names:
             there_are = bool(workspace.collections(include_disabled=True))
             note_no_collections(session.import_here(), are_disabled=there_are)
-        for name in names:
-            if estimate:
-                _print_estimate(workspace.models.estimate(name, options), session)
-            elif not _import_one(name, options, workspace, session, is_only_one=len(names) == 1):
-                failed = True
+        several = len(names) > 1
+        try:
+            for name in names:
+                if estimate:
+                    found = workspace.models.estimate(name, options)
+                    _print(found, found.warnings, estimate_summary(found), session, values)
+                elif not _import_one(name, options, workspace, session, values, is_only_one=not several):
+                    failed = True
+        finally:
+            if values and session.output == "json":  # one value, however many collections
+                session.wrote_json(values if several else values[0])
     return EXIT_FAILED if failed else 0
 
 
 def _import_one(
-    name: str, options: ImportOptions, workspace: Workspace, session: Session, *, is_only_one: bool
+    name: str,
+    options: ImportOptions,
+    workspace: Workspace,
+    session: Session,
+    values: list[object],
+    *,
+    is_only_one: bool,
 ) -> bool:
-    """Import a collection and print the outcome; return False if anything failed.
+    """Import a collection and print the outcome, or add its value; return False if anything failed.
 
     Raises:
         ImportStoppedError: If the user stops it.
         MdvecError: If it cannot be imported, and is the only one.
     """
+    from mdvec.interfaces import answers
+
     again = session.command("import", "-n", name, "-m", "update")
     resume = f"'{again}'" if session.docs_dir is None else SAME_COMMAND
     try:
@@ -111,7 +126,11 @@ def _import_one(
         failure = translate(error)
         print_failure(f"{name}: {failure.message}", session.hint(failure.hint))
         return False
-    _print_report(report, session)
+    command = session.command("status", "-n", name)
+    more = quantity(len(report.warnings) - _MOST_WARNINGS, "more warning")
+    further = f"and {more}; '{command}' has all of them" if report.warnings[_MOST_WARNINGS:] else ""
+    warnings, text = report.warnings[:_MOST_WARNINGS], import_summary(report)
+    _print(answers.import_report(report), warnings, text, session, values, more=further)
     if report.failure is not None:
         failure = translate(report.failure)
         # The command that resumes it replaces the general hint.
@@ -123,22 +142,14 @@ def _import_one(
     return not (report.failed or report.failure)
 
 
-def _print_report(report: ImportReport, session: Session) -> None:
-    from mdvec.interfaces import answers
-
-    if session.wrote_json(answers.import_report(report)):
-        return
-    for warning in report.warnings[:_MOST_WARNINGS]:
-        warn(warning)
-    if more := len(report.warnings[_MOST_WARNINGS:]):
-        command = session.command("status", "-n", report.collection)
-        note(f"and {quantity(more, 'more warning')}; '{command}' has all of them")
-    write(import_summary(report) + "\n")
-
-
-def _print_estimate(estimate: ImportEstimate, session: Session) -> None:
-    if session.wrote_json(estimate):
-        return
-    for warning in estimate.warnings:
-        warn(warning)
-    write(estimate_summary(estimate) + "\n")
+def _print(
+    value: object, warnings: Iterable[str], text: str, session: Session, values: list[object], more: str = ""
+) -> None:
+    """Print an outcome for people, and add it to the values for programs."""
+    values.append(value)
+    if session.output != "json":
+        for warning in warnings:
+            warn(warning)
+        if more:
+            note(more)
+        write(f"{text}\n")

@@ -105,13 +105,12 @@ def _bar(stage: Stage) -> Progress:
         progress.TextColumn("{task.description}", markup=False, table_column=column)
     ]
     if not is_wait:
-        counted = (
+        columns += (
             progress.BarColumn(),
             progress.MofNCompleteColumn(),
             Rate(),
             progress.TimeRemainingColumn(),
         )
-        columns += counted
     bar = progress.Progress(*columns, console=Console(stderr=True), transient=True)
     bar.add_task("", total=None)
     return bar

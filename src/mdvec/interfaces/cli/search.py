@@ -136,11 +136,10 @@ def search(
     doubtful = result.confidence in (Confidence.LOW, Confidence.NONE)
     answered = result.hits or result.weaker
     if answered and (output == "text" or (doubtful and output != "json")):
-        note(present.confidence_line(result.confidence))
-        if weaker := present.weaker_line(result, "shown with --all"):
-            note(weaker)
-        if reranked := present.reranked_line(result.reranked):
-            note(reranked)
+        weaker = present.weaker_line(result, "shown with --all")
+        lines = (present.confidence_line(result), weaker, present.reranked_line(result.reranked))
+        for line in filter(None, lines):
+            note(line)
 
 
 def _note_shortcomings(result: SearchResult, session: Session) -> None:
@@ -191,11 +190,11 @@ def _hit_lines(
     def styled(text: str, **style: object) -> str:
         return click.style(text, **style) if colored else text  # type: ignore[arg-type]
 
-    score = f"{hit.score:.2f}"
+    score = present.score_text(hit)
     number = f"{hit.rank}. "
     head = number + _short_trail(printable(trail(hit)), width - len(number) - len(score) - _MIN_GAP)
     gap = " " * max(_MIN_GAP, width - cell_width(head) - len(score))
-    yield styled(head, bold=True) + gap + styled(score, dim=True)
+    yield styled(head, bold=True) + (gap + styled(score, dim=True) if score else "")
 
     place = visible(f"{hit.collection}/{hit.path}" if several else hit.path)
     shown = styled(f"{place}:{hit.line}", fg="cyan")

@@ -66,17 +66,14 @@ def _print_status(found: WorkspaceStatus, name: str | None, session: Session) ->
     for watcher in found.watchers:
         write(f"watcher: {visible(str(watcher))}\n")
     write("\n")
+    counts = ("documents", "chunks", "pending_chunks", "failed", "excluded")
     write_table(
         ("name", "enabled", "documents", "chunks", "pending", "failed", "excluded", "last indexed"),
         [
             (
                 each.collection.name,
                 "yes" if each.collection.enabled else "no",
-                f"{each.counts.documents:,}",
-                f"{each.counts.chunks:,}",
-                f"{each.counts.pending_chunks:,}",
-                f"{each.counts.failed:,}",
-                f"{each.counts.excluded:,}",
+                *(f"{getattr(each.counts, count):,}" for count in counts),
                 present.moment(each.collection.last_indexed_ms),
             )
             for each in found.collections

@@ -129,9 +129,7 @@ def update(
 @click.argument("new_name")
 def rename(session: Session, name: str, new_name: str) -> None:
     """Give a collection another name; its index stays."""
-    with session.open() as (workspace, _):
-        workspace.update_collection(name, new_name=new_name)
-    note(f"renamed {name} to {new_name}")
+    _change(session, name, f"renamed {name} to {new_name}", new_name=new_name)
 
 
 @tool.command()
@@ -153,18 +151,14 @@ def delete(session: Session, name: str, yes: bool) -> int:
 @_name_option
 def enable(session: Session, name: str) -> None:
     """Include a collection in searches again."""
-    with session.open() as (workspace, _):
-        workspace.update_collection(name, enabled=True)
-    note(f"enabled {name}")
+    _change(session, name, f"enabled {name}", enabled=True)
 
 
 @tool.command()
 @_name_option
 def disable(session: Session, name: str) -> None:
     """Search a collection only when it is named."""
-    with session.open() as (workspace, _):
-        workspace.update_collection(name, enabled=False)
-    note(f"disabled {name}")
+    _change(session, name, f"disabled {name}", enabled=False)
 
 
 @tool.command()
@@ -227,6 +221,12 @@ def list_(session: Session, include_disabled: bool, only_names: bool) -> None:
             for each in collections
         ],
     )
+
+
+def _change(session: Session, name: str, done: str, **changes: Any) -> None:
+    with session.open() as (workspace, _):
+        workspace.update_collection(name, **changes)
+    note(done)
 
 
 def _context_command(session: Session, name: str) -> str:

@@ -24,7 +24,7 @@ _XDG = ("XDG_CONFIG_HOME", ".config")
 _PACKAGED = "Packages/Claude_*/LocalCache/Roaming"
 
 
-class Client(Struct, frozen=True):
+class Client(Struct, frozen=True, kw_only=True):
     """The differences between clients.
 
     Attributes:
@@ -43,9 +43,9 @@ class Client(Struct, frozen=True):
     """
 
     title: str
-    root: tuple[str, str] | None
+    root: tuple[str, str] | None = None
     user_file: str
-    project_file: str
+    project_file: str = ""
     after: str
     servers_key: str = "mcpServers"
     is_toml: bool = False
@@ -151,9 +151,7 @@ CLIENTS: Mapping[str, Client] = {
     # https://modelcontextprotocol.io/docs/develop/connect-local-servers
     "claude-desktop": Client(
         title="Claude Desktop",
-        root=None,
         user_file="Claude/claude_desktop_config.json",
-        project_file="",
         after="quit Claude Desktop, not only its window, and start it again",
         url_key="",
     ),
@@ -171,7 +169,6 @@ CLIENTS: Mapping[str, Client] = {
     # https://code.visualstudio.com/docs/agents/reference/mcp-configuration
     "vscode": Client(
         title="VS Code",
-        root=None,
         user_file="Code/User/mcp.json",
         project_file=".vscode/mcp.json",
         after="run 'MCP: List Servers' in VS Code and start the server",

@@ -77,6 +77,16 @@ def shared_environment() -> list[str]:
     return [os.path.expanduser("~"), os.environ.get("TZ", ""), *(folder() for folder in folders)]
 
 
+def holds_lock(place: str) -> bool:
+    """Return True if a daemon holds the lock of a place: another program may have the port of one killed."""
+    from pathlib import Path
+
+    from mdvec.locks import locked
+
+    with locked(Path(place, "lock"), wait_s=0) as is_free:
+        return not is_free
+
+
 def _daemons() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the names of the places of daemons of this version, and their descriptions of themselves."""
     folder = daemons_folder()
@@ -90,20 +100,10 @@ def _daemons() -> Iterator[tuple[str, dict[str, Any]]]:
         try:
             with open(os.path.join(folder, place, "daemon.json"), "rb") as file:
                 info = json.loads(file.read())
-            if info["version"] == __version__ and (info["socket"] or _runs(os.path.join(folder, place))):
+            if info["version"] == __version__ and (info["socket"] or holds_lock(os.path.join(folder, place))):
                 yield place, info
         except (OSError, ValueError, TypeError, KeyError):
             continue
-
-
-def _runs(place: str) -> bool:
-    """Return True if a daemon holds its lock: another program may have the port of one that was killed."""
-    from pathlib import Path
-
-    from mdvec.locks import locked
-
-    with locked(Path(place, "lock"), wait_s=0) as is_free:
-        return not is_free
 
 
 def _answer(daemon: Mapping[str, Any], line: Mapping[str, object]) -> dict[str, Any]:

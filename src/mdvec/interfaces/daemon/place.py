@@ -16,8 +16,7 @@ from msgspec import Struct
 
 from mdvec import __version__
 from mdvec.errors import MdvecError
-from mdvec.interfaces.daemon.client import daemons_folder, shared_environment
-from mdvec.locks import locked
+from mdvec.interfaces.daemon.client import daemons_folder, holds_lock, shared_environment
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
@@ -80,8 +79,7 @@ def running(place: Path) -> DaemonInfo | None:
     """Return the description of the daemon that holds the lock; None if none does."""
     if not (place / LOCK).exists():
         return None
-    with locked(place / LOCK, wait_s=0) as free:
-        return None if free else read_info(place)
+    return read_info(place) if holds_lock(os.fspath(place)) else None
 
 
 def place_of(database: Path | str) -> Path:

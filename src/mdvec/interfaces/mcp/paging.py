@@ -75,10 +75,8 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
         text, tokens = _start_of(whole, max(0, room))
         cut = hit.cut_lines
         if len(text) < len(whole) and hits:
-            text, cut = (
-                _excerpt(result.searched or result.query, hit),
-                (f"{hit.start_line}:{hit.end_line}",),
-            )
+            text = _excerpt(result.searched or result.query, hit)
+            cut = (f"{hit.start_line}:{hit.end_line}",)
             tokens = estimate_token_count(text)
         elif len(text) < len(whole):
             cut_from = hit.start_line + text.count("\n")
@@ -144,15 +142,11 @@ def outlined(outline: Outline, links: DocumentLinks, related: Sequence[SearchHit
 
 
 def _names_of(hit: SearchHit) -> str:
-    lists = (
-        hit.heading_path,
-        hit.supersedes,
-        hit.superseded_by,
-        hit.folder_contexts,
-        hit.tags,
-        hit.properties,
+    versions, about = (
+        (*hit.supersedes, *hit.superseded_by),
+        (*hit.folder_contexts, *hit.tags, *hit.properties),
     )
-    return "\n".join((hit.collection, hit.path, hit.title, *(name for names in lists for name in names)))
+    return "\n".join((hit.collection, hit.path, hit.title, *hit.heading_path, *versions, *about))
 
 
 def _start_of(text: str, most_tokens: int) -> tuple[str, int]:

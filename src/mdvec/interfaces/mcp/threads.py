@@ -29,15 +29,12 @@ _WHOLE = 100.0
 _WAITING_STEP = 0.001
 # Where each step starts in a whole import, and its share of it: embedding takes longest by far.
 _SHARES = {
-    Stage.WAIT: (0, 0),
-    Stage.LIMIT: (0, 0),
     Stage.SCAN: (0, 1),
     Stage.FETCH: (1, 9),
     Stage.TEXT: (10, 10),
     Stage.MODEL: (20, 5),
     Stage.EMBED: (25, 70),
     Stage.INDEX: (95, 5),
-    Stage.PUBLISH: (0, 0),  # no agent publishes
 }
 
 
@@ -64,7 +61,7 @@ class CallProgress:
     def __call__(self, stage: Stage, done: int, total: int, detail: str = "", /) -> None:
         """Receive progress, from any thread."""
         line = progress_line(stage, done, total, detail)
-        start, span = _SHARES[stage]
+        start, span = _SHARES.get(stage, (0, 0))  # waiting has none, and no agent publishes
         share = min(1.0, done / total) if total else 0.0
         waiting = _WAITING_STEP if stage in (Stage.WAIT, Stage.LIMIT) and line != self.line else 0.0
         now = max(self.done + waiting, self.part * _WHOLE + start + span * share)

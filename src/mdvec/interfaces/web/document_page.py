@@ -57,6 +57,8 @@ async def show(site: Site, request: Request) -> Response:
         raise
     is_here = site.options.address.is_loopback and site.workspace.may_write
     file = spelled(page.file) if is_here and page.file else None
+    # Addresses have / in front, even of a path of Windows.
+    rooted = "/" + (file or "").replace("\\", "/").removeprefix("/")
     line = marked.first if marked else 1
     return site.page(
         request,
@@ -73,7 +75,7 @@ async def show(site: Site, request: Request) -> Response:
         original=_original_url(page),
         line=line,
         obsidian=f"obsidian://open?{urlencode({'path': file or ''}, quote_via=quote)}",
-        vscode=f"vscode://file{quote(_rooted(file or ''))}:{line}",
+        vscode=f"vscode://file{quote(rooted)}:{line}",
     )
 
 
@@ -158,12 +160,6 @@ def _linked(text: str, hrefs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield found["text"] or target, hrefs.get(target.strip(), "")
         position = found.end()
     yield text[position:], ""
-
-
-def _rooted(file: str) -> str:
-    """Return a path as addresses have it, with ``/`` in front, even of a Windows path."""
-    path = file.replace("\\", "/")
-    return path if path.startswith("/") else f"/{path}"
 
 
 def _in_words(value: object) -> str:

@@ -26,7 +26,14 @@ from mdvec.interfaces.errors import OnBug, translate_for_client
 from mdvec.interfaces.http.guard import status_of
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.present import moment
-from mdvec.interfaces.web.strings import NO_PAGE, OLD_PAGE, preferred_language, shown_failure, words_of
+from mdvec.interfaces.web.strings import (
+    NO_PAGE,
+    OLD_PAGE,
+    preferred_language,
+    shown_failure,
+    shown_hint,
+    words_of,
+)
 from mdvec.text.templates import html_templates
 from mdvec.types.page import Marked, Page
 from mdvec.workspace import BackgroundImport, Workspace
@@ -118,6 +125,7 @@ class Site:
         self._templates.filters.update(
             bytes=_bytes,
             moment=lambda moment_ms: "" if moment_ms is None else moment(moment_ms),
+            hint=shown_hint,
             shown=shown_failure,
         )
         self._templates.globals.update(document_url=document_url, search_url=search_url)

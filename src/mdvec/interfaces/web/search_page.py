@@ -17,7 +17,7 @@ from mdvec.errors import CollectionNotFoundError, UsageError
 from mdvec.interfaces import operations
 from mdvec.interfaces.errors import translate_logged
 from mdvec.interfaces.excerpt import excerpt_of
-from mdvec.interfaces.present import about_line, trail
+from mdvec.interfaces.present import about_line, score_text, trail
 from mdvec.interfaces.requests import SearchRequest, search_query
 from mdvec.interfaces.times import parse_since
 from mdvec.interfaces.web.frame import Site, document_url
@@ -203,6 +203,7 @@ def _shown(hit: SearchHit, form: Form, result: SearchResult) -> dict[str, Any]:
     return {
         "hit": hit,
         "about": about_line(hit),
+        "score": score_text(hit),
         "href": f"{document_url(hit.collection, hit.path, **parameters)}#{PASSAGE_ANCHOR}",
         "trail": trail(hit).split(" › ")[1:],
         "lines": excerpt_of(query, hit, width=_LINE_COLUMNS, lines=_LINES),

@@ -342,3 +342,20 @@ def shown_failure(failure: Failure, language: str) -> ShownFailure:
         detail = "" if failure in (NO_PAGE, OLD_PAGE) else f"{failure.message} {hint}".strip()
         return ShownFailure(words.sentence_ja, words.step_ja, detail)
     return ShownFailure(failure.message, f"{hint} {words.step}".strip(), "")
+
+
+# Hints of the search, as far as the page has the filters that they are about.
+_HINTS_JA = {
+    r"No document has the tag (.*); did you mean (.*)\?": r"タグ \1 の文書はありません。\2 でしょうか。",
+    r"No document has the tag (.*)\.": r"タグ \1 の文書はありません。",
+    r"No document is at the path (.*)\.": r"\1 にある文書はありません。",
+    r"No document was updated in that time\.": "その期間に更新された文書はありません。",
+    r"No document meets all the filters.*": "すべての条件に合う文書はありません。条件を減らしてください。",
+    r"Only notes without text have the tag (.*):.*": r"タグ \1 は本文のないノートにしかありません。",
+}
+
+
+def shown_hint(hint: str, language: str) -> str:
+    """Return a hint of the search in a language of the page; in English where it has no other words."""
+    found = ((re.fullmatch(pattern, hint), words) for pattern, words in _HINTS_JA.items())
+    return next((match.expand(words) for match, words in found if match and language == "ja"), hint)
