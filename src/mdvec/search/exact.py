@@ -70,7 +70,7 @@ _IDENTIFIER = re.compile(
 )
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(?:\d+(?:\.\d+)*\.?[ \t]+)?(.+)$", re.MULTILINE)
-_SENTENCE = re.compile(r"\n|[.!?:;|](?=\s)")
+_CLAUSE = re.compile(r"\n|[.,!?:;|](?=\s)")
 _SECTION = re.compile(r"(?<![\w.,])\d+(?:\.\d+)+(?![\w.,])", re.ASCII)
 # A number that is no year, and that nothing is counted by.
 _LONG_NUMBER = re.compile(rf"(?<![\w.,/-])(?!(?:19|20)\d\d\b)\d{{4,}}(?![.,/-]?\w|[{HAN}])", re.ASCII)
@@ -240,7 +240,7 @@ def _in_other_forms(text: str, chunks: Sequence[StoredChunk]) -> list[StoredChun
     return headed or [
         each
         for each in chunks
-        if any(_in_a_row(wanted, subject_of(line)) for line in _SENTENCE.split(each.text))
+        if any(_in_a_row(wanted, subject_of(line)) for line in _CLAUSE.split(each.text))
     ]
 
 
