@@ -343,7 +343,7 @@ def unmet(filters: Filters, where: Where, view: View) -> str:
         below = f"{fold_characters(tag)}/"
         if not any(f"{fold_characters(each)}/".startswith(below) for each in known):
             return f"No document has the tag '{tag}'" + (did_you_mean(tag, known, quote="'") or ".")
-    for words, alone in _one_by_one(where):
+    for words, alone in _one_by_one(where, filters.path):
         if not view.documents.newest(alone, limit=1):
             return f"No document {words}."
     return "No document meets all the filters. Leave some of them out."
@@ -372,7 +372,7 @@ def unfound(filters: Filters, texts: Iterable[str], collections: Sequence[Collec
     return ""
 
 
-def _one_by_one(where: Where) -> Iterator[tuple[str, Where]]:
+def _one_by_one(where: Where, typed_path: str | None) -> Iterator[tuple[str, Where]]:
     """Yield the filters but tags, each alone, with what it asks of a document."""
     filters = where.filters
 
@@ -380,7 +380,7 @@ def _one_by_one(where: Where) -> Iterator[tuple[str, Where]]:
         return replace(where, filters=Filters(**chosen), only=None)
 
     if filters.path is not None:
-        yield f"is at the path '{filters.path}'", alone(path=filters.path)
+        yield f"is at the path '{typed_path}'", alone(path=filters.path)
     if filters.alias_prefix is not None:
         yield (
             f"has an alias that starts with '{filters.alias_prefix}'",
