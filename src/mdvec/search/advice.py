@@ -158,12 +158,12 @@ def not_operators(query: str, as_text: Sequence[str]) -> Iterator[str]:
 
 
 def hidden(query: SearchQuery, similarities: Sequence[float]) -> str:
-    """Return a hint about passages below the threshold, given their similarities, the largest first."""
+    """Return a hint about passages below the threshold, given their similarities."""
     if not similarities:
         return ""
     return (
         f"The threshold of {query.threshold:g} hides {quantity(len(similarities), 'passage')}; "
-        f"the nearest has a similarity of {similarities[0]:.3f}. Take a lower threshold."
+        f"the nearest has a similarity of {max(similarities):.3f}. Take a lower threshold."
     )
 
 

@@ -78,7 +78,7 @@ class Answers(Struct, frozen=True):
         passages: Best first.
         plausible: Those of them that are not left out because they hardly answer the query.
         probability: How probable it is that the first one answers the query; 0 if there is none.
-        hidden: If the threshold hides every candidate, their similarities, best first; otherwise empty.
+        hidden: If the threshold hides every candidate, their similarities; otherwise empty.
         reranked: What a reranker did.
     """
 
@@ -396,7 +396,7 @@ def answer(
         scored,
         [replace(scored[at], score=score) for at, score in zip(reranked.order, scores, strict=True)],
         probable[0] if probable else 0.0,
-        () if passages else _similarities(ranking.candidates),
+        () if passages else tuple(each for each in ranking.candidates.similarity.tolist() if each == each),
         reranked,
     )
 
@@ -494,7 +494,3 @@ def _passages(query: SearchQuery, ranking: Ranking, *, least: int) -> list[Ranke
     # Each document has a passage at least as good as any of a later one.
     documents = max(_SPARE * query.limit, least)
     return joined_passages(ranked, per_document=query.per_document, documents=documents)
-
-
-def _similarities(candidates: Candidates) -> tuple[float, ...]:
-    return tuple(sorted((each for each in candidates.similarity.tolist() if each == each), reverse=True))
