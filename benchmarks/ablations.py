@@ -15,6 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,7 @@ def variants() -> tuple[Variant, ...]:
         one("words-once", "weight of words in Japanese queries", words, "_WORD_AMONG_BIGRAMS", 1),
         one("no-minor", "terms of less weight", stored_words, "FIELD_WEIGHTS", (1.0, 0.0)),
         one("no-exact", "all exact evidence", search, "find_exact", lambda *_: exact.Exact()),
-        one("no-headings", "headings that are the query", exact, "fold_heading", lambda _: object()),
+        one("no-headings", "headings that are the query", exact, "fold_heading", _nameless),
         one("no-dates", "dates", exact, "find_date", lambda _: None),
         one("no-values", "values of properties in the query", exact, "_names_value", lambda *_: False),
         one("no-folders", "names of folders in the query", exact, "_in_named_folders", lambda *_: []),
@@ -92,6 +93,14 @@ def variants() -> tuple[Variant, ...]:
         one("no-synonyms", "synonyms of words that no text has", spelling, "others_of", lambda *_: []),
         one("no-corrections", "corrections", interpretation, "check_spelling", lambda *_: Spelling()),
     )
+
+
+_numbers = count()
+
+
+def _nameless(_: str) -> str:
+    """Return a name that no other text has."""
+    return f"{next(_numbers)} "
 
 
 class _Nothing:

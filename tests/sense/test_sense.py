@@ -17,10 +17,10 @@ from tests.workspaces import written
 from mdvec import SearchQuery, open_workspace
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder, available
 from mdvec.embedding.interface import Role
+from mdvec.types.hit import SearchResult
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts, Vector
-from mdvec.types.hit import SearchResult
 
 pytestmark = [
     pytest.mark.harness,
@@ -94,7 +94,7 @@ def _plain(text: object) -> str:
 
 
 def test_answers_are_what_a_person_would_say(tmp_path: Path, model_cache: Path) -> None:
-    """Nearly all questions to a hundred small folders are answered as a person expects."""
+    """Nearly all questions to a hundred and fifty small folders are answered as a person expects."""
     embedder = RememberingEmbedder(model_cache)
     wrong: list[str] = []
     asked = 0

@@ -18,7 +18,7 @@ from mdvec.text.dates import Date, find_date
 from mdvec.text.dictionary import other_spellings
 from mdvec.text.english import COMMON_WORDS
 from mdvec.text.folding import compatible, fold_name, normalise
-from mdvec.text.matches import fold_heading, phrase_finder, subject_of
+from mdvec.text.matches import fold_heading, phrase_finder
 from mdvec.text.scripts import HAN, KATAKANA, UNSPACED, holds_unspaced
 from mdvec.text.terms import phrase_terms, word_terms
 from mdvec.types.ids import ChunkId, DocumentId
@@ -69,7 +69,6 @@ _IDENTIFIER = re.compile(
     re.ASCII,
 )
 
-_HEADING = re.compile(r"^#{1,6}[ \t]+(?:\d+(?:\.\d+)*\.?[ \t]+)?(.+)$", re.MULTILINE)
 _CLAUSE = re.compile(r"\n|[.,!?:;|](?=\s)")
 _SECTION = re.compile(r"(?<![\w.,])\d+(?:\.\d+)+(?![\w.,])", re.ASCII)
 # A number that is no year, and that nothing is counted by.
@@ -129,7 +128,8 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
 
     The whole query may be the name of documents; or else the heading of sections; or else a phrase that
     passages hold, as it is typed or with other signs between its words, or that their properties hold. A part
-    of it may be a day or a month, the value of a property, a folder, or an identifier.
+    of it may be a day or a month, the value of a property, a folder, or an identifier. If it names nothing in
+    these ways, passages may hold its words in a row in other forms.
 
     Args:
         text: The query.
@@ -146,11 +146,12 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             return Exact(missed=_missed(text, dated, (), ()))
         chunks = [*view.chunks.get([*words.scores][:_READ]).values()]
         fronts = _properties(chunks, view)
+        heading = fold_heading(text)
         whole: list[StoredChunk] = []
         valued: list[StoredChunk] = []
         is_date = dated is not None and dated[1].group() == text.strip()  # a phrase would find one notation
         if not is_date and (words.matched_weight or words.all_known):
-            heading, texts = fold_heading(text), [each for each in chunks if each.token_count]
+            texts = [each for each in chunks if each.token_count]
             headed = [each for each in texts if fold_heading("".join(each.heading_path[-1:])) == heading]
             if not headed and _IDENTIFIER.fullmatch(text.strip()):
                 # A document with a code in its name comes before others that mention the code.
@@ -162,9 +163,14 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             if valued and text.startswith("#"):  # a tag, and not the word
                 whole = [each for each in whole if text.casefold() in each.text.casefold()]
         parts = valued if whole or valued else _parts(text, words, dated, chunks, fronts, where, view)
-        if not (whole or parts or is_date):
+        if not (whole or parts or is_date) and (" " in heading or " " not in text.strip()):
+            # In other forms. Of a question with a single word of its own, many texts hold a form.
             held = [each for each in chunks if each.token_count and each.id in words.holding]
-            whole = _in_other_forms(text, held)
+            whole = [
+                each
+                for each in held
+                if any(f" {heading} " in f" {fold_heading(clause)} " for clause in _CLAUSE.split(each.text))
+            ]
         is_whole = bool(valued) or is_date
         is_found = bool(whole or (parts and dated))
         missed = Missed() if is_found else _missed(text, dated, chunks, fronts)
@@ -226,30 +232,6 @@ def _holding(text: str, holds: Callable[[str], bool], chunks: Sequence[StoredChu
     found = [each for each in chunks if holds(each.text)]
     typed = text.casefold()
     return [each for each in found if typed in each.text.casefold()] or found
-
-
-def _in_other_forms(text: str, chunks: Sequence[StoredChunk]) -> list[StoredChunk]:
-    """Return the chunks with the words of a query in a row, in any forms; those with such a heading if any.
-
-    Function words do not count: "change PIN" is the heading "Changing the PIN".
-    """
-    wanted = subject_of(text)
-    if not wanted or (len(wanted) == 1 and len(text.split()) > 1):
-        return []
-    headed = [each for each in chunks if any(subject_of(line) == wanted for line in _headings(each))]
-    return headed or [
-        each
-        for each in chunks
-        if any(_in_a_row(wanted, subject_of(line)) for line in _CLAUSE.split(each.text))
-    ]
-
-
-def _headings(chunk: StoredChunk) -> list[str]:
-    return [*chunk.heading_path[-1:], *_HEADING.findall(chunk.text)]
-
-
-def _in_a_row(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    return any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1))
 
 
 def _with_identifiers(text: str, chunks: Sequence[StoredChunk], words: Words) -> list[StoredChunk]:

@@ -274,18 +274,15 @@ def _spans(phrase: str, text: str, *, prefix: bool) -> Iterator[tuple[int, int]]
 
 
 def fold_heading(heading: str) -> str:
-    """Return the form in which headings are compared, without an anchor such as ``{#name}``."""
-    return fold_name(_HEADING_ID.sub("", heading))
+    """Return the form in which headings and clauses are compared, without an anchor such as ``{#name}``.
 
-
-def subject_of(text: str) -> tuple[str, ...]:
-    """Return the words of a text but function words, each in the form that its inflections share.
-
-    A number is one word: 200 is not in 1,200.
+    Each word is in the form that its inflections share, and function words are left out unless there are no
+    others: "Changing the PIN" is "change PIN". A number is one word: 200 is not in 1,200.
     """
-    folded = _SIGN_IN_NUMBER.sub("", normalise(text))
+    folded = _SIGN_IN_NUMBER.sub("", normalise(_HEADING_ID.sub("", heading)))
     runs = run_pattern(folded).finditer(folded)
-    return tuple(filter(None, (run[0] if run.lastindex else forms_of[run[0]][0] for run in runs)))
+    words = [run[0] if run.lastindex else forms_of[run[0]][0] for run in runs]
+    return " ".join(filter(None, words)) or fold_name(heading)
 
 
 def _letters(text: str) -> str:
