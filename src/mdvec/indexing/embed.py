@@ -161,13 +161,7 @@ def _pending_batches(work: Work, space_id: SpaceId, texts_at_once: int) -> Itera
     while True:
         for kind, limit in at_once.items():
             while texts := _pending(work, kind, space_id, limit):
-                if work.store.team is not None:
-                    mine = work.store.team.take_texts(
-                        work.claim, space_id, [each.text_hash for each in texts]
-                    )
-                    texts = [each for each in texts if each.text_hash in mine]
-                if texts:
-                    yield texts
+                yield from _taken(work, space_id, texts)
         if work.store.team is None or not _others(work, space_id):
             return
         run.current().sleep(_WAIT_FOR_OTHERS_S)
@@ -176,6 +170,15 @@ def _pending_batches(work: Work, space_id: SpaceId, texts_at_once: int) -> Itera
 def _embedded(item: PendingText, boilerplate: Collection[str]) -> str:
     """Return a text without boilerplate, which would make it similar to all others."""
     return item.text[: item.start] + without_boilerplate(item.text[item.start :], boilerplate)
+
+
+def _taken(work: Work, space_id: SpaceId, texts: list[PendingText]) -> Iterator[list[PendingText]]:
+    """Yield the texts that no other process is embedding, if there are any."""
+    if work.store.team is not None:
+        mine = work.store.team.take_texts(work.claim, space_id, [each.text_hash for each in texts])
+        texts = [each for each in texts if each.text_hash in mine]
+    if texts:
+        yield texts
 
 
 def _others(work: Work, space_id: SpaceId) -> list[Activity]:

@@ -79,13 +79,15 @@ _NUMBERED = re.compile(
     rf"(?!{_LETTER}|[{HAN}{KATAKANA}])"
 )
 # What Japanese names by a number alone: 6班, 302号室, 3年生.
-_COUNTED = re.compile(r"(?<![\d.第])(?P<number>\d+)(?P<unit>号室|号棟|班|組|章|話|条|丁目|年生|学期|期生)")
+_COUNTED = re.compile(
+    r"(?<![\d.第])(?P<name>)(?P<number>\d+)(?P<unit>号室|号棟|班|組|章|話|条|丁目|年生|学期|期生)"
+)
 
 # The largest probability where no chunk has the date, a long code, or this one of several numbered things;
 # and where none has a short code.
 _WITHOUT, _WITHOUT_SHORT = 0.2, 0.6
 # A code that is no usual word: of three digits or more, SESSION_MAX, or a number that begins with 0.
-_NAME_OF_ONE = re.compile(r"(?=(?:\D*\d){3})(?!\d+\Z).+|\w+_\w+|0\d{3,}", re.ASCII)
+_NAME_OF_ONE = re.compile(r"(?=(?:\D*\d){3})(?!\d+\Z).+|.+_.+|0\d{3,}", re.ASCII)
 
 # Words of a query in which every code counts; a pasted message has more.
 _MOST_TYPED = 10
@@ -143,7 +145,7 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             return Exact(_in_few(view.chunks.places_in(called, where, _MAX_HOLDERS), _FEW))
         holds, dated = _finder(spellings), find_date(text)
         if holds is None or not (words.scores or dated):
-            return Exact(missed=_missed(text, dated, (), ()))
+            return Exact(missed=_missed(text, dated, (), (), is_named=False))
         chunks = [*view.chunks.get([*words.scores][:_READ]).values()]
         fronts = _properties(chunks, view)
         heading = fold_heading(text)
@@ -173,7 +175,7 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             ]
         is_whole = bool(valued) or is_date
         is_found = bool(whole or (parts and dated))
-        missed = Missed() if is_found else _missed(text, dated, chunks, fronts)
+        missed = Missed() if is_found else _missed(text, dated, chunks, fronts, is_named=bool(parts))
         details.update(read=len(chunks), whole=len(whole), parts=len(parts), missed=len(missed.words))
     named = _in_few(parts, _FEW_ALIKE)
     return Exact(_in_few(whole, _FEW) | (named if is_whole else frozenset()), named, missed)
@@ -248,6 +250,8 @@ def _missed(
     dated: tuple[Date, re.Match[str]] | None,
     chunks: Sequence[StoredChunk],
     fronts: Sequence[tuple[StoredChunk, str]],
+    *,
+    is_named: bool,
 ) -> Missed:
     """Return the date or the codes in a query that no chunk has.
 
@@ -256,8 +260,9 @@ def _missed(
     """
     is_typed = len(text.split()) <= _MOST_TYPED
     codes = [*_CODE.findall(text), *_LONG_NUMBER.findall(text)] if is_typed else []
-    one_width = compatible(text)
-    numbered = [*_NUMBERED.finditer(one_width), *_COUNTED.finditer(one_width)] if is_typed else []
+    # "Section 5.2" may be named by the number before a line, and others in the text with the word.
+    one_width = compatible(text) if is_typed and not is_named else ""
+    numbered = [*_NUMBERED.finditer(one_width), *_COUNTED.finditer(one_width)]
     if not (dated or codes or numbered):
         return Missed()
     front = {each.id: properties for each, properties in fronts}
@@ -278,7 +283,7 @@ def _missed(
 
 def _has_others(numbered: re.Match[str], text: str) -> bool:
     """Return True if a text has several things of a name with numbers, and none with that of a query."""
-    name, unit = numbered.groupdict().get("name") or "", numbered["unit"]
+    name, unit = numbered["name"], numbered["unit"]
     if fold_name(name) in COMMON_WORDS or (name and bool(unit) is not (name == "第")):
         return False
     before = rf"(?<!{_LETTER}){re.escape(name)}s?[ \u3000#:：._-]{{0,3}}" if name else r"(?<![\d.])"

@@ -473,7 +473,7 @@ def rank(
 
 def _newest(query: SearchQuery, meant: Interpretation, view: View) -> Answers:
     """Return the first chunks of each document that operators allow, the last updated document first."""
-    documents = [*view.documents.newest(meant.where)][: query.limit]
+    documents = view.documents.newest(meant.where, limit=query.limit)
     most = query.per_document or 1
     places = [place for each in documents for place in view.chunks.places_in([each], meant.where, most)]
     listed = [

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from mdvec.clock import now_ms
 from mdvec.stores.records import DocumentRecord
@@ -100,6 +101,20 @@ CHUNKS: Final = _columns(
     heading_path text, context text, unspaced boolean, skeleton bytea"""
 )
 """The columns of :func:`chunk_rows`."""
+
+
+class DocumentTable(Struct, frozen=True):
+    """A table that holds a part of each document.
+
+    Attributes:
+        table: Its name.
+        columns: Types by name.
+        rows: Yields the rows of a document.
+    """
+
+    table: str
+    columns: Mapping[str, str]
+    rows: Callable[[int, DocumentRecord, Stored], Iterator[Row]]
 
 
 # json.dumps would make an encoder for each call.
@@ -200,31 +215,35 @@ def chunk_rows(
         )
 
 
-PARTS: Final[
-    Mapping[str, tuple[Mapping[str, str], Callable[[int, DocumentRecord, Stored], Iterator[Row]]]]
-] = {
-    "contents": (
+PARTS: Final = (
+    DocumentTable(
+        "contents",
         _columns("document_id bigint, frontmatter text, body text, comments text"),
         content_rows,
     ),
-    "labels": (
+    DocumentTable(
+        "labels",
         _columns("kind text, folded text, document_id bigint, position integer, display text"),
         label_rows,
     ),
-    "properties": (
+    DocumentTable(
+        "properties",
         _columns("document_id bigint, key text, value text, number double precision"),
         property_rows,
     ),
-    "names": (_columns("document_id bigint, folded text, text text, text_hash bytea"), name_rows),
-    "links": (
+    DocumentTable(
+        "names", _columns("document_id bigint, folded text, text text, text_hash bytea"), name_rows
+    ),
+    DocumentTable(
+        "links",
         _columns(
             """document_id bigint, position integer, kind text, target text, fragment text, text text,
             line integer, file_key text"""
         ),
         link_rows,
     ),
-}
-"""The tables with what belongs to a document, but for its chunks: types of columns, and its rows."""
+)
+"""What belongs to a document, but for its chunks."""
 
 _TABLES: Final = """
 -- generation: grows with every commit that changed something, so that other processes notice.

@@ -247,9 +247,9 @@ class DocumentTables(NarrowedPart, DocumentWriter):
         identified = list(zip(ids, put, strict=True))
         rows = ((key, *document_row(collection_id, each, self.tables.stored)) for key, each in identified)
         self.tables.insert("documents", {"id": "bigint", **DOCUMENTS}, rows)
-        for table, (columns, rows_of) in PARTS.items():
-            rows = (row for key, each in identified for row in rows_of(key, each, self.tables.stored))
-            self.tables.insert(table, columns, rows)
+        for part in PARTS:
+            rows = (row for key, each in identified for row in part.rows(key, each, self.tables.stored))
+            self.tables.insert(part.table, part.columns, rows)
         terms = [each for record in put for each in record.terms]
         chunks = self.tables.new_ids("chunks", len(terms))
         cut = (

@@ -45,7 +45,7 @@ _NO_WORD = re.compile(r"[\W_]+")
 # With the character before, which combining marks change.
 _BEYOND_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
 _COMMA_IN_NUMBER = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_SIGN_IN_NUMBER = re.compile(r"(?<=\d)[.,](?=\d)")
+_POINT_IN_NUMBER = re.compile(r"(?<=\d)\.(?=\d)")
 _WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SPACE_BESIDE_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
@@ -277,9 +277,10 @@ def fold_heading(heading: str) -> str:
     """Return the form in which headings and clauses are compared, without an anchor such as ``{#name}``.
 
     Each word is in the form that its inflections share, and function words are left out unless there are no
-    others: "Changing the PIN" is "change PIN". A number is one word: 200 is not in 1,200.
+    others: "Changing the PIN" is "change PIN". A number is one word: 200 is not in 1,200, nor 1.1 in 1.1.0.
     """
-    folded = _SIGN_IN_NUMBER.sub("", normalise(_HEADING_ID.sub("", heading)))
+    folded = _COMMA_IN_NUMBER.sub("", normalise(_HEADING_ID.sub("", heading)))
+    folded = _POINT_IN_NUMBER.sub("point", folded)
     runs = run_pattern(folded).finditer(folded)
     words = [run[0] if run.lastindex else forms_of[run[0]][0] for run in runs]
     return " ".join(filter(None, words)) or fold_name(heading)

@@ -54,6 +54,7 @@ NOTES: Mapping[str, str] = {
     "may.md": "# Spring\n\nOn 2 May 1998 the storks came.",
     "person.md": "---\nbirthday: 1980-04-09\n---\n# Ann\n\nA friend.",
     "hosts.md": "# Hosts\n\nThe server is 10.0.0.12, the printer 10.0.0.35.",
+    "lease.md": "# Lease\n\n12.1 Notice of a month.\n\n12.2 See clause 3.1 and clause 4.2.",
     "rooms.md": "# 鍵\n\n101号室と102号室の鍵は管理人にある。2022年5月に替えた。",
     "fees.md": "# Fees\n\nGuests pay 1,200 yen.",
     "signed.md": "# Contract\n\n締結日 令和6年7月12日、更新は8/20。",
@@ -283,6 +284,8 @@ def test_identifiers_are_codes_versions_and_joined_names(text: str, names: Seque
         ("letters 0195", ("0195",)),
         ("102号室の鍵", ()),
         ("１０３号室の鍵", ("103号室",)),
+        ("clause 12.1 on notice", ()),  # by the number before its line
+        ("clause 9.9 on notice", ("clause 9.9",)),
         ("seeds and tomatoes", ()),
         (f"a pasted message with E149 in it {'and more ' * 5}", ()),
     ],

@@ -142,10 +142,8 @@ def outlined(outline: Outline, links: DocumentLinks, related: Sequence[SearchHit
 
 
 def _names_of(hit: SearchHit) -> str:
-    versions, about = (
-        (*hit.supersedes, *hit.superseded_by),
-        (*hit.folder_contexts, *hit.tags, *hit.properties),
-    )
+    versions = (*hit.supersedes, *hit.superseded_by)
+    about = (*hit.folder_contexts, *hit.tags, *hit.properties)
     return "\n".join((hit.collection, hit.path, hit.title, *hit.heading_path, *versions, *about))
 
 
