@@ -5,7 +5,8 @@ for it, and for a word in kana all nouns in kanji that are read so. ``src/mdvec/
 word and its translations, the most common first, and names in Roman letters. Japanese words are folded, with
 hiragana for katakana; English ones are stems, those of two words joined by ``_``.
 ``src/mdvec/text/synonyms.txt`` has a Japanese word, or an English one or its stem, and its synonyms as they
-are written, the closest first: Japanese words of the same glosses, and English glosses of the same senses.
+are written, the closest first: readings of kanji, Japanese words of the same glosses, and English glosses of
+the same senses.
 
     pip install sudachipy sudachidict_small jaconv
     pip download --no-deps --no-binary :all: jamdict-data    # unpack jamdict.db from it
@@ -33,6 +34,7 @@ from mdvec.text.terms import forms_of
 _FOLDER = Path(__file__).parents[1] / "src/mdvec/text"
 _JAPANESE = re.compile(f"[{HAN}{HIRAGANA}{KATAKANA}]+")
 _HAN = re.compile(f"[{HAN}]")
+_ALL_HAN = re.compile(f"[{HAN}]+")
 _SHORTEST = 2
 # Two letters are read in many ways, and are part of many words.
 _SHORTEST_READING = 3
@@ -152,16 +154,16 @@ def _with_kanji(dictionary: sqlite3.Connection) -> set[int]:
     return {entry for (entry,) in dictionary.execute("SELECT DISTINCT idseq FROM Kanji")}
 
 
+def _usually_in_kana(dictionary: sqlite3.Connection) -> set[int]:
+    query = "SELECT idseq FROM Sense JOIN misc ON misc.sid = Sense.ID WHERE misc.text = ?"
+    return {entry for (entry,) in dictionary.execute(query, (_USUALLY_KANA,))}
+
+
 def _pairs(dictionary: sqlite3.Connection) -> Iterator[tuple[str, str, int]]:
     """Yield Japanese words with English ones, and the number of how common that is."""
     kanji, kana = _words(dictionary, "Kanji", "KJP"), _words(dictionary, "Kana", "KNP")
     with_kanji = _with_kanji(dictionary)
-    of_kana = {
-        entry
-        for (entry,) in dictionary.execute(
-            "SELECT idseq FROM Sense JOIN misc ON misc.sid = Sense.ID WHERE misc.text = ?", (_USUALLY_KANA,)
-        )
-    }
+    of_kana = _usually_in_kana(dictionary)
     verbs = {
         sense
         for (sense,) in dictionary.execute(
@@ -249,13 +251,35 @@ def _alike(
     return found
 
 
+def _readings(dictionary: sqlite3.Connection) -> dict[str, list[str]]:
+    """Return words in kanji that people also write in kana, with readings: 兎 with うさぎ, ウサギ."""
+    common = {word: entry for entry, words in _words(dictionary, "Kanji", "KJP").items() for word, _ in words}
+    in_kana = _usually_in_kana(dictionary)
+    kana: dict[int, list[tuple[str, bool]]] = defaultdict(list)
+    for entry, text, without_kanji in dictionary.execute("SELECT idseq, text, nokanji FROM Kana ORDER BY ID"):
+        kana[entry].append((text, bool(without_kanji)))
+    found: dict[str, list[str]] = {}
+    for entry, word in dictionary.execute("SELECT idseq, text FROM Kanji ORDER BY ID"):
+        (first, _), *others = kana[entry]
+        in_both = [text for text, without_kanji in others if without_kanji]
+        is_long = len(word) == 1 and word in common and len(first) >= _SHORTEST_READING
+        if (
+            _ALL_HAN.fullmatch(word)
+            and len(first) >= _SHORTEST
+            and common.get(word, entry) == entry
+            and (entry in in_kana or in_both or is_long)
+        ):
+            found.setdefault(normalise(word), [first, *in_both])
+    return found
+
+
 def _synonyms(dictionary: sqlite3.Connection) -> dict[str, list[str]]:
     """Return the synonyms of Japanese words, folded, and of English ones, most of them as stems."""
     english, japanese = _meanings(dictionary)
-    found = {
-        in_hiragana(normalise(word)): others
-        for word, others in _alike(japanese, _ALIKE_JAPANESE, _ALIKE_JAPANESE_BY_ONE, few=0).items()
-    }
+    found = _readings(dictionary)
+    for word, others in _alike(japanese, _ALIKE_JAPANESE, _ALIKE_JAPANESE_BY_ONE, few=0).items():
+        key = in_hiragana(normalise(word))
+        found[key] = [*dict.fromkeys((*found.get(key, ()), *others))]
     alike = _alike(english, _ALIKE_ENGLISH, _ALIKE_ENGLISH_BY_ONE, few=_FEW_SENSES)
     for group in map(str.split, _ABBREVIATIONS.split(";")):
         for word in group:
@@ -268,7 +292,9 @@ def _synonyms(dictionary: sqlite3.Connection) -> dict[str, list[str]]:
         others = [each for each in alike[word] if forms_of[each][0] not in {"", stem}]
         found[stem if of_stem[stem] == word else word] = others
     return {
-        word: others[:_MOST_SYNONYMS] for word, others in found.items() if others and len(word) >= _SHORTEST
+        word: others[:_MOST_SYNONYMS]
+        for word, others in found.items()
+        if others and (len(word) >= _SHORTEST or _HAN.match(word))
     }
 
 

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.stores.interface import View
 from mdvec.stores.records import DocumentFrequencies
-from mdvec.text.dictionary import SYNONYMS, in_hiragana, others_of
+from mdvec.text.dictionary import SYNONYMS, in_hiragana, is_hiragana, others_of
 from mdvec.text.english import COMMON_WORDS, STOP_WORDS
 from mdvec.text.folding import normalise
 from mdvec.text.matches import phrase_finder
-from mdvec.text.scripts import HAN, KATAKANA, compiled, holds_unspaced, is_english
+from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA, compiled, holds_unspaced, is_english
 from mdvec.text.terms import (
     LETTER,
     bigrams_of,
@@ -29,6 +29,7 @@ from mdvec.text.terms import (
     word_terms,
     written_term,
 )
+from mdvec.types.ids import ChunkId
 from mdvec.types.query import ANY_VALUE, Comparison, Filters, PropertyCondition, Where
 
 # In a shorter word, mistyped or held, another letter makes another word: "undo" is no "udo".
@@ -43,7 +44,7 @@ _MAX_MENDED = 8
 _MAX_NAMED = 8
 _MAX_TERMS = 64
 
-_OF_JAPANESE_QUESTIONS = re.compile("何.*|方法|仕方|場合|理由|意味")
+_OF_JAPANESE_QUESTIONS = re.compile("何.*|方法|仕方|場合|理由|意味|[事物者所時話]")
 
 # What is part of an identifier, a path or an address is as it is.
 _TOKEN = re.compile(r"\S+")
@@ -52,8 +53,12 @@ _OUTER_SIGNS = "\"'`()[]{}<>*!?.,;:…、。！？「」『』（）“”‘’
 _UNSAID = re.compile(r"(?<=\w)\.(?:md|mdx|markdown|txt)\b|(?<=\d),(?=\d{3}(?!\d))", re.IGNORECASE)
 _INSIDE_WORDS = frozenset("-'’")
 
-_JAPANESE_WORD = rf"[{KATAKANA}]{{2,}}|[{HAN}]{{2,}}"
+# A single kanji before other kana may be the beginning of a verb or an adjective.
+_JAPANESE_WORD = rf"[{KATAKANA}]{{2,}}|[{HAN}]{{2,}}|[{HAN}](?![{HIRAGANA}])|[{HAN}](?=[のをはがに])"
 _HAN_WORD = rf"[{HAN}]+"
+# Before a word of hiragana: a particle, or the end of an adjective or a verb; after it a particle.
+_BEFORE, _AFTER = "のをはがにでともやへかいるたなく", "のをはがにでともやへかだ"
+_AS_WORD = f"(?:(?<![{HIRAGANA}])|(?<=[{_BEFORE}])){{}}(?:(?![{HIRAGANA}])|(?=[{_AFTER}]))"
 
 
 class Spelling(Struct, frozen=True):
@@ -182,8 +187,10 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _japanese_words(text: str) -> list[str]:
+    """Return the words of katakana or kanji in a text; of single kanji, those that have other forms."""
     found = [] if text.isascii() else compiled(_JAPANESE_WORD).findall(text)
-    return [word for word in found if not _OF_JAPANESE_QUESTIONS.fullmatch(word)]
+    words = (word for word in found if not _OF_JAPANESE_QUESTIONS.fullmatch(word))
+    return [word for word in words if len(word) > 1 or _synonyms_of(word)]
 
 
 def _synonyms_of(word: str) -> Sequence[str]:
@@ -211,10 +218,18 @@ def _synonyms(words: Sequence[str], inside: Where, view: View) -> dict[str, str]
     groups = [
         [(term,) for term in _terms_of(each)] if holds_unspaced(each) else [_terms_of(each)] for each in every
     ]
-    held = view.words.holding(groups, inside, limit=1)
-    known = {each for each, ids in zip(every, held, strict=True) if ids}
+    held = view.words.holding(groups, inside, limit=_MAX_READ)
+    known = {each for each, ids in zip(every, held, strict=True) if ids and _is_word_in(each, ids, view)}
     closest = ((word, next(filter(known.__contains__, others), "")) for word, others in found.items())
     return {word: synonym for word, synonym in closest if synonym and not _is_property(word, inside, view)}
+
+
+def _is_word_in(word: str, chunks: Sequence[ChunkId], view: View) -> bool:
+    """Return False if texts have a word of hiragana only as a part of others: まくら in うまくくらす."""
+    if not is_hiragana(word):
+        return True
+    found = compiled(_AS_WORD.format(word))
+    return any(found.search(normalise(each.text)) for each in view.chunks.get(chunks).values())
 
 
 def _parted(words: Sequence[str], inside: Where, view: View) -> dict[str, str]:

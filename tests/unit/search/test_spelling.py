@@ -145,6 +145,17 @@ def test_a_word_that_no_text_has_is_its_closest_synonym(world: World) -> None:
     assert spelling(world, "the tap of the backup").corrections == {}
 
 
+def test_a_word_in_kanji_is_its_reading(world: World) -> None:
+    """Where texts have it as a word, and not as a part of another one."""
+    add(world, "d.md", "薬でじんましんが出た。カビに注意。うまくくらす。")
+    assert spelling(world, "蕁麻疹の薬").corrections == {"蕁麻疹": "じんましん"}
+    assert spelling(world, "黴 掃除").corrections == {"黴": "カビ"}
+    assert spelling(world, "枕の薬") == Spelling(unknown=("枕",))
+    add(world, "e.md", "低いまくら")
+    assert spelling(world, "枕の薬").corrections == {"枕": "まくら"}
+    assert spelling(world, "薬を落とす時") == Spelling()  # 落 is the beginning of a verb
+
+
 def test_a_first_letter_is_wrong_only_where_nothing_else_matches(world: World) -> None:
     """Most typos are further behind: the more frequent word does not win by another first letter."""
     assert spelling(world, "vackup retention").corrections == {"vackup": "backup"}
