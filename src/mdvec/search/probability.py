@@ -25,7 +25,8 @@ class Evidence(NamedTuple):
             date, a value or an identifier.
         words: The evidence of words, in standard deviations.
         lead: Of a first hit, its evidence ahead of the best hit in another document that the query does not
-            name, at most :data:`_MAX_LEAD` either way: more says no more. Else 0.
+            name, at most :data:`_MAX_LEAD` either way: more says no more; half of it in the only document.
+            Else 0.
         doubt: Of a later hit, the logarithm of the probability that the first one does not answer: most
             questions have one answer. Else 0.
         crowd: Logarithm of the number of candidates: among many, some are near by chance.
@@ -74,6 +75,9 @@ WEIGHTS = {
 that are not 0. Weights of later hits are fitted to the doubts that the weights of first hits leave."""
 
 _MAX_LEAD = 5.0
+
+# In a folder of one manual, its own next passage is the only rival, and being ahead of it says less.
+_WITHIN_DOCUMENT = 0.5
 
 # Candidates beyond this number do not count: ties decide how many there are.
 _CROWD = 200
@@ -160,24 +164,22 @@ def evidence_of(
 
 
 def _lead_of_first(passages: Sequence[RankedPassage], candidates: Candidates) -> float:
-    """Return how far the first passage is ahead of the best one in another document; 0 if there is none.
+    """Return how far the first passage is ahead of the best one in another document, or in the only one.
 
     Of several that the query names, none takes anything from another; nor does a text of the same words. If
     it names all that were found, they are ahead of everything else.
     """
     if not passages:
         return 0.0
-    first = passages[0]
+    first, *others = passages
     named = candidates.exact | candidates.named
     is_named = bool(named[first.best.at])
-    rivals = (
-        each.evidence
-        for each in passages
-        if each.best.place.document_id != first.best.place.document_id
-        and not each.best.is_folded
-        and not (is_named and named[each.best.at])
-    )
-    return first.evidence - next(rivals, -math.inf if is_named else first.evidence)
+    rivals = [each for each in others if not (each.best.is_folded or (is_named and named[each.best.at]))]
+    elsewhere = [each for each in rivals if each.best.place.document_id != first.best.place.document_id]
+    if is_named and not elsewhere:
+        return math.inf
+    lead = first.evidence - next((each.evidence for each in elsewhere or rivals), first.evidence)
+    return lead if elsewhere else _WITHIN_DOCUMENT * lead
 
 
 def level_of(probability: float) -> Confidence:

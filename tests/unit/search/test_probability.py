@@ -121,7 +121,7 @@ def test_more_evidence_never_lowers_it(
 
 
 def test_a_lead_is_that_over_another_document() -> None:
-    """Later hits have none; of several that the query names, none takes from another."""
+    """Or in the only one; later hits have none; of several that the query names, none takes from another."""
     chunks = [(100, 9.0), (101, 8.0), (200, 6.0), (300, 5.0)]
     found = [
         RankedPassage(Ranked(at, place(chunk), evidence), (place(chunk),), evidence)
@@ -133,7 +133,8 @@ def test_a_lead_is_that_over_another_document() -> None:
         return [each.lead for _, each in evidence_of(passages, plain, words())]
 
     assert leads(found) == [3.0, 0.0, 0.0, 0.0]
-    assert leads(found[:2]) == [0.0, 0.0]  # no rival, no lead
+    assert leads(found[:2]) == [0.5, 0.0]  # a folder of one long manual
+    assert leads(found[:1]) == [0.0]
     assert leads(found, named=[0, 2])[0] == 4.0
     assert leads([]) == []
 
