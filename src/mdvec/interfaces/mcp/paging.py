@@ -74,10 +74,10 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
         room = left - others if hits else left
         text, tokens = _start_of(whole, max(0, room))
         cut = hit.cut_lines
-        if len(text) < len(whole) and hits:
+        if len(text) < len(whole) and (hits or room <= _EXCERPT_TOKENS):
             text = _excerpt(result.searched or result.query, hit)
+            text, tokens = _start_of(text, _EXCERPT_TOKENS if hits else max(0, room))
             cut = (f"{hit.start_line}:{hit.end_line}",)
-            tokens = estimate_token_count(text)
         elif len(text) < len(whole):
             cut_from = hit.start_line + text.count("\n")
             cut = (f"{cut_from}:{hit.end_line}", *cut)
@@ -148,11 +148,12 @@ def _names_of(hit: SearchHit) -> str:
 
 
 def _start_of(text: str, most_tokens: int) -> tuple[str, int]:
-    """Return as many whole lines as fit, or a part of the first one, and their tokens."""
+    """Return as many whole lines as fit, and their tokens; with a part of the next line if that is long."""
     part = text[: most_tokens * MAX_CHARS_PER_TOKEN]
     ends = estimate_token_ends(part)
     if len(ends) > most_tokens:
         part = part[: ends[most_tokens - 1]] if most_tokens else ""
-    if len(part) < len(text):
-        part = part[: part.rfind("\n") + 1] or part
+    lines_end = part.rfind("\n") + 1
+    if len(part) < len(text) and lines_end > len(part) // 2:
+        part = part[:lines_end]
     return part, min(len(ends), most_tokens)

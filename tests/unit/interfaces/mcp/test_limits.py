@@ -103,6 +103,17 @@ def test_what_became_of_words_is_among_the_warnings(workspace: FakeWorkspace) ->
     ]
 
 
+def test_little_room_is_for_the_answer() -> None:
+    """Not for the heading above a long line; with more room, the line is cut."""
+    text = "# Cranes\n\n" + "Nothing of that is here. " * 40 + "The retention is 30 days. " + "Nor here. " * 40
+    found = replace(RESULT, query="retention", hits=(replace(HIT, text=text, chunk_text=text),))
+    [short] = fitted(found, 100).hits
+    [cut] = fitted(found, 300).hits
+    assert "The retention is 30 days." in short.text
+    assert text.startswith(cut.text)
+    assert 250 < estimate_token_count(cut.text) <= 300
+
+
 @pytest.mark.parametrize("text", ["x" * 200_000, " " * 500_000 + "x", "京" * 100_000, "\n" * 200_000])
 def test_a_text_without_lines_or_words_is_cut_too(text: str) -> None:
     """By characters then."""
