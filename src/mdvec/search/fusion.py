@@ -147,7 +147,7 @@ def with_feedback(
     import numpy as np
 
     judged = _best_of_documents(evidence, candidates)
-    if len(judged) <= _RELEVANT:
+    if len(judged) < _JUDGED:
         return evidence
     weights = np.exp((evidence[judged] - evidence[judged[0]]) / _BEHIND)
     weights[_RELEVANT:] = 0.0

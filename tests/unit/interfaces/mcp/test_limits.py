@@ -105,7 +105,7 @@ def test_what_became_of_words_is_among_the_warnings(workspace: FakeWorkspace) ->
 
 def test_little_room_is_for_the_answer() -> None:
     """Not for the heading above a long line; with more room, the line is cut."""
-    text = "# Cranes\n\n" + "Nothing of that is here. " * 40 + "The retention is 30 days. " + "Nor here. " * 40
+    text = f"# Cranes\n\n{'Nothing of that is here. ' * 40}The retention is 30 days. {'Nor here. ' * 40}"
     found = replace(RESULT, query="retention", hits=(replace(HIT, text=text, chunk_text=text),))
     [short] = fitted(found, 100).hits
     [cut] = fitted(found, 300).hits
