@@ -19,6 +19,7 @@ NOTES = {
     "e.md": "# E\n\n[[d]]\n",
     "alone.md": "# Alone\n\n[site](https://example.com) and ![[picture.png]]\n",
     "broken.md": "# Broken\n\n[[nowhere]] and [[a]]\n",
+    "lost.md": "# Lost\n\n[[a]] ![[gone.png]]\n",
     "new.md": "---\nprevious: alone.md\n---\n# New\n\nA newer version of alone.\n",
 }
 OTHERS = {"a.md": "# A\n\n[[nowhere else]]\n", "c.md": "# C\n"}
@@ -32,6 +33,7 @@ def vault(tmp_path: Path) -> Iterator[Workspace]:
         for name, notes in (("vault", NOTES), ("other", OTHERS)):
             folder = tmp_path / name
             folder.mkdir()
+            (folder / "picture.png").write_bytes(b"\x89PNG")
             for path, text in notes.items():
                 (folder / path).write_text(text, encoding="utf-8")
             workspace.add_collection(name, "", str(folder))
@@ -63,10 +65,10 @@ def test_orphans_have_no_link_from_or_to_another_document(vault: Workspace) -> N
 
 def test_documents_with_a_link_that_leads_to_nothing(vault: Workspace) -> None:
     """They can be listed and searched; files that are no documents and addresses are not missed."""
-    assert listed(vault, LinkFilter.UNRESOLVED) == {"vault/broken.md", "other/a.md"}
+    assert listed(vault, LinkFilter.UNRESOLVED) == {"vault/broken.md", "vault/lost.md", "other/a.md"}
     hits = vault.search(SearchQuery("broken", filters=Filters(links=LinkFilter.UNRESOLVED), min_score=0)).hits
-    assert {hit.path for hit in hits} == {"broken.md", "a.md"}
+    assert {hit.path for hit in hits} == {"broken.md", "lost.md", "a.md"}
     both = Filters(links=LinkFilter.UNRESOLVED, linked_to="a.md")
-    assert [each.path for each in vault.browse.newest(both, ("vault",))] == ["broken.md"]
+    assert {each.path for each in vault.browse.newest(both, ("vault",))} == {"lost.md", "broken.md"}
     none = Filters(links=LinkFilter.UNRESOLVED, path="b.md")
     assert "all the filters" in vault.browse.unmet(none, ("vault",))

@@ -30,7 +30,7 @@ up: "[[Index]]"
 ---
 # 京都
 
-旅の plan。[[宿#四条|四条の宿]] と [[宿#^block]]、![[地図.png]]、[[まだない]]。
+旅の plan。[[宿#四条|四条の宿]] と [[宿#^block]]、![[地図.png]]、[[まだない]]、![[ない.png]]。
 """,
     "京都 下書き.md": "---\ntags: 旅行/国内\n---\n旅の plan、下書き。\n",
     "archive/京都.md": "旅の plan、前の年。[[京都]] [here](../旅行/宿.md)\n",
@@ -85,7 +85,7 @@ BACKLINKS = {
     "京都 下書き.md": [],
     "archive/京都.md": [],
 }
-UNRESOLVED = {("京都.md", "まだない"), ("Index.md", "KYOTO")}
+UNRESOLVED = {("京都.md", "まだない"), ("京都.md", "ない.png"), ("Index.md", "KYOTO")}
 
 Found = Callable[..., set[str]]
 
@@ -95,6 +95,8 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """The notes above, imported; their files are all of the same day."""
     folder = tmp_path_factory.mktemp("vault")
     written(folder, NOTES)
+    (folder / "絵").mkdir()
+    (folder / "絵/地図.png").write_bytes(b"\x89PNG")
     moment = datetime(2020, 1, 1, tzinfo=UTC).timestamp()
     for path in NOTES:
         os.utime(folder / path, (moment, moment))
@@ -216,6 +218,7 @@ def test_links_say_where_they_lead(vault: Workspace) -> None:
         (10, "宿", "^block", LinkState.DOCUMENT, "旅行/宿.md"),
         (10, "地図.png", "", LinkState.FILE, None),
         (10, "まだない", "", LinkState.UNRESOLVED, None),
+        (10, "ない.png", "", LinkState.UNRESOLVED, None),
     ]
     unresolved = {
         (path, link.target)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from mdvec.stores.interface import View
-from mdvec.text.links import file_key, link_key, link_state, resolve
+from mdvec.text.links import file_key, link_key, link_state, names_other_file, resolve
 from mdvec.types.document import LinkKind
 from mdvec.types.ids import CollectionId, DocumentId
 from mdvec.types.links import LinkState, NearDocument
@@ -54,6 +54,15 @@ class LinkGraph(Struct, frozen=True):
             frontier = reached
 
 
+def other_files(collection_id: CollectionId, view: View) -> dict[str, dict[str, None]]:
+    """Return the paths of the files of a collection that are no documents, by their :func:`file_key`."""
+    named: dict[str, dict[str, None]] = {}
+    for each in view.collections.file_states(collection_id, None):
+        if names_other_file(each.path):
+            named.setdefault(file_key(each.path), {})[each.path] = None
+    return named
+
+
 def link_graph(collection_id: CollectionId, view: View) -> LinkGraph:
     """Return the graph of a collection; it reads all of its links."""
     ids = {path: each.id for path, each in view.documents.known(collection_id).items()}
@@ -62,6 +71,7 @@ def link_graph(collection_id: CollectionId, view: View) -> LinkGraph:
         named.setdefault(file_key(path), []).append(path)
     linked: dict[str, dict[str, None]] = {}
     unresolved: set[str] = set()
+    files = other_files(collection_id, view)
     for each in view.documents.links_of(ids.values()):
         if each.link.kind is LinkKind.PREVIOUS:
             continue
@@ -69,6 +79,8 @@ def link_graph(collection_id: CollectionId, view: View) -> LinkGraph:
         if to is not None and to != each.path:
             linked.setdefault(each.path, {})[to] = None
             linked.setdefault(to, {})[each.path] = None
-        elif link_state(each.link, to) is LinkState.UNRESOLVED:
-            unresolved.add(each.path)
+        elif to is None:
+            file = resolve(each.link, each.path, files.get(link_key(each.link), ()))
+            if link_state(each.link, None, is_file=file is not None) is LinkState.UNRESOLVED:
+                unresolved.add(each.path)
     return LinkGraph(ids, linked, frozenset(unresolved))

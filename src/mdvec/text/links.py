@@ -102,14 +102,20 @@ def link_key(link: Link) -> str:
     return file_key(linked_path(link) or "")
 
 
-def link_state(link: Link, path: str | None) -> LinkState:
-    """Return the kind of target of a link that leads to the document at a path, or to none."""
+def link_state(link: Link, path: str | None, *, is_file: bool) -> LinkState:
+    """Return the kind of target of a link.
+
+    Args:
+        link: The link.
+        path: The document that it leads to, or None.
+        is_file: Whether another file of the collection is there.
+    """
     if path is not None:
         return LinkState.DOCUMENT
     wanted = linked_path(link)
     if wanted is None:
         return LinkState.OUTSIDE
-    return LinkState.FILE if names_other_file(wanted) else LinkState.UNRESOLVED
+    return LinkState.FILE if is_file and names_other_file(wanted) else LinkState.UNRESOLVED
 
 
 def resolve(link: Link, from_path: str, candidates: Collection[str]) -> str | None:

@@ -16,6 +16,7 @@ from mdvec.documents.links import text_first
 from mdvec.errors import DocumentNotFoundError
 from mdvec.search.filters import check_range, clean_filters, narrowed, unmet
 from mdvec.search.hits import entry_of, file_of, is_stale, place_with_words
+from mdvec.search.link_graph import other_files
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
 from mdvec.stores.view import every_document
@@ -186,10 +187,7 @@ class Pages:
         with self._guard:
             version, named = self._files.get(place.id, (-1, {}))
             if version != view.version:
-                named = {}
-                for each in view.collections.file_states(place.id, None):
-                    if names_other_file(each.path):
-                        named.setdefault(file_key(each.path), {})[each.path] = None
+                named = other_files(place.id, view)
                 self._files[place.id] = view.version, named
             return named
 

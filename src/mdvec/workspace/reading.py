@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
 from mdvec.search.filters import MAX_DEPTH
-from mdvec.search.link_graph import link_graph
+from mdvec.search.link_graph import link_graph, other_files
 from mdvec.search.references import Reference, backlinks_of, find_reference, look_of, without_brackets
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
@@ -22,7 +22,6 @@ from mdvec.text.links import link_key, link_state, resolve
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.collection import Collection
 from mdvec.types.document import Document, Lines, Link, LinkKind, Section, places_of, with_comments
-from mdvec.types.ids import DocumentId
 from mdvec.types.links import Backlink, DocumentLinks, OutgoingLink
 from mdvec.types.outline import Outline, OutlineSection
 from mdvec.types.report import ListedDocument, Passage
@@ -62,12 +61,13 @@ def links_of(document: StoredDocument, view: View, steps: int = 1) -> DocumentLi
     placed = view.documents.links_of([document.id])
     links = [each.link for each in placed if each.link.kind is not LinkKind.PREVIOUS]
     named = view.documents.with_file_names(document.collection_id, {link_key(link) for link in links})
+    files = other_files(document.collection_id, view) if links else {}
     versions = view.documents.versions(document.collection_id)
     return DocumentLinks(
         collection=document.collection,
         path=document.path,
         title=document.title,
-        links=tuple(_outgoing(link, document.path, named.get(link_key(link), {})) for link in links),
+        links=tuple(_outgoing(link, document.path, named, files) for link in links),
         backlinks=tuple(
             Backlink(each.path, each.link.line, each.link.kind, each.link.fragment, each.link.text)
             for each in backlinks_of(document.collection_id, document.path, view)
@@ -78,11 +78,15 @@ def links_of(document: StoredDocument, view: View, steps: int = 1) -> DocumentLi
     )
 
 
-def _outgoing(link: Link, from_path: str, candidates: dict[str, DocumentId]) -> OutgoingLink:
-    path = resolve(link, from_path, candidates)
-    return OutgoingLink(
-        link.kind, link.target, link.fragment, link.text, link.line, link_state(link, path), path
-    )
+def _outgoing(
+    link: Link,
+    from_path: str,
+    documents: Mapping[str, Mapping[str, object]],
+    files: Mapping[str, Mapping[str, object]],
+) -> OutgoingLink:
+    path, file = (resolve(link, from_path, paths.get(link_key(link), {})) for paths in (documents, files))
+    state = link_state(link, path, is_file=file is not None)
+    return OutgoingLink(link.kind, link.target, link.fragment, link.text, link.line, state, path)
 
 
 def passage(document: StoredDocument, *, lines: Lines | None, section: str | None, stale: bool) -> Passage:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +18,9 @@ from mdvec.interfaces.cli.terminal import note, warn, write, write_documents, wr
 from mdvec.interfaces.printing import visible
 from mdvec.types.document import LinkKind
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink
+
+if TYPE_CHECKING:
+    from mdvec import Workspace
 
 _INDENT = "  "
 
@@ -115,6 +119,16 @@ def _print_outline(session: Session, path: str, name: str | None) -> None:
         note("no text")
 
 
+@contextmanager
+def _up_to_date(session: Session, names: Sequence[str]) -> Iterator[Workspace]:
+    """Open the workspace; first look for changed files, as a search does, and warn about what is not read."""
+    with session.reading(*names) as (workspace, _):
+        left, _ = workspace.freshness.bring_up(names)
+        for each in left:
+            warn(each)
+        yield workspace
+
+
 @command()
 @names_option()
 @format_option("table", "json")
@@ -123,7 +137,7 @@ def tags(session: Session, names: tuple[str, ...]) -> None:
     """List the tags, most used first."""
     from mdvec.types.query import Filters
 
-    with session.reading(*names) as (workspace, _):
+    with _up_to_date(session, names) as workspace:
         found = workspace.tags(names)
         hint = "" if found else workspace.browse.unmet(Filters(), names)
     if session.wrote_json(found):
@@ -189,7 +203,7 @@ def ls(session: Session, /, **options: Any) -> None:
     from mdvec.interfaces.requests import SearchRequest
 
     request = msgspec.convert({"query": "", **options}, SearchRequest)
-    with session.reading(*request.collections) as (workspace, _):
+    with _up_to_date(session, request.collections) as workspace:
         page = listed(workspace, request)
         several = len(request.collections or workspace.collections()) > 1
     paths = (each.file or f"{each.collection}/{each.path}" for each in page.documents)
