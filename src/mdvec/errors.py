@@ -336,7 +336,8 @@ class ReadOnlyDatabaseError(StoreError):
 
     code = "read_only"
     default_hint = (
-        "Make its folder writable, or name another place with --database or, for --docs-dir, --data-dir."
+        "Make its folder writable, free space on a full disk, or name another place with --database or, for "
+        "--docs-dir, --data-dir."
     )
 
 

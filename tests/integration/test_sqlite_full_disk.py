@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,32 @@ except DatabaseFullError:
     with store.claim(notes, "importing", wait_s=0) as claim, store.write(claim) as writer:
         assert len(writer.documents.known(notes.id)) == written
     store.close()
+
+
+def test_a_full_disk_can_be_read(tmp_path: Path) -> None:
+    """Though SQLite cannot make the file there that readers share; writing fails, and says what to do."""
+    path = tmp_path / "index.sqlite"
+    with closing(SqliteStore(path)) as store:
+        notes = add_collection(store)
+        with store.write() as writer:
+            put(writer, notes.id, *make_document("before.md", ["x" * 10]))
+    code = """
+import resource, sys
+from pathlib import Path
+from mdvec.errors import ReadOnlyDatabaseError
+from mdvec.stores.sqlite.store import SqliteStore
+from tests.contract.store_world import read
+resource.setrlimit(resource.RLIMIT_FSIZE, (1, 1))
+store = SqliteStore(Path(sys.argv[1]))
+print(*read(store, lambda view: view.documents.known(view.collections.all()[0].id)))
+try:
+    store.write().__enter__()
+except ReadOnlyDatabaseError as error:
+    print(error.hint)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    known, hint = result.stdout.splitlines()
+    assert known == "before.md"
+    assert "free space on a full disk" in hint

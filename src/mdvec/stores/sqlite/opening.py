@@ -32,6 +32,8 @@ _RETRY_S = 0.02
 _MARK = "mark"
 _READ_MARK = f"SELECT value FROM meta WHERE key = '{_MARK}'"  # noqa: S608 - a constant
 _READ_SPACES = "SELECT key FROM spaces s WHERE EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = s.id)"
+# On a full disk, SQLite cannot make the file that readers and writers share.
+_NOT_WRITABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError, apsw.FullError)
 _COMPANIONS = ("-wal", "-shm", "-journal")  # made next to the database by SQLite, with its permissions
 
 
@@ -72,14 +74,14 @@ def open_first(path: Path, how: Opening) -> tuple[Connection, Access]:
             _make_private(path)
             if _prepare(path, how):
                 return connect(path, Access.WRITE, follow_links=how.follow_links), Access.WRITE
-        except (apsw.CantOpenError, apsw.ReadOnlyError, OSError):
+        except (*_NOT_WRITABLE, OSError):
             pass  # perhaps it can be read; if not, that error says why
     if not exists:
         msg = f"there is no database at {path}" if how.read_only else f"no database can be made at {path}"
         raise ReadOnlyDatabaseError(msg)
     try:
         return _connect_for_reading(path, Access.READ), Access.READ
-    except (apsw.CantOpenError, apsw.ReadOnlyError):
+    except _NOT_WRITABLE:
         return _connect_for_reading(path, Access.IMMUTABLE), Access.IMMUTABLE
 
 
@@ -116,7 +118,7 @@ def _look(path: Path, sql: str) -> list[tuple[object, ...]]:
             return []
         try:
             return rows(Access.READ)
-        except (apsw.CantOpenError, apsw.ReadOnlyError):
+        except _NOT_WRITABLE:
             return rows(Access.IMMUTABLE)
     return []
 
