@@ -485,6 +485,17 @@ def test_a_part_of_a_path_is_enough_for_a_suggestion(workspace: Workspace, docs:
     assert caught.value.hint == "Did you mean sub/long.md?"
 
 
+def test_a_document_of_a_disabled_collection_is_read_where_nothing_else_is_meant(
+    workspace: Workspace,
+) -> None:
+    """It is only left out where several collections are meant."""
+    workspace.import_collection(NAME)
+    workspace.update_collection(NAME, enabled=False)
+    assert workspace.read(f"{NAME}/a.md").path == "a.md"
+    with pytest.raises(DocumentNotFoundError):
+        workspace.read(f"{NAME}/z.md")
+
+
 def test_documents_are_listed_over_all_collections(workspace: Workspace, tmp_path: Path) -> None:
     """By collection and path, a page at a time; disabled ones only when named."""
     for name in ("alpha", "zeta"):

@@ -289,6 +289,9 @@ def find(path: str, collection: str | None, collections: Collections, view: View
         if name.strip() and section.strip():
             with suppress(DocumentNotFoundError):
                 return replace(find_reference(name, places, view), section=section)
+        every = [] if collection else collections.chosen((), view, include_disabled=True)
+        with suppress(DocumentNotFoundError):  # a disabled collection is only left out where nothing is named
+            return find_reference(path, [each for each in every if not each.enabled], view)
         if not any(view.collections.counts(place.id, None).documents for place in places):
             error.hint = collections.first_step(places) or error.hint
         raise

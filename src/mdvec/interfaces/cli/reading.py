@@ -79,7 +79,7 @@ def get(
     with session.reading(name) as (workspace, _):
         passage = workspace.read(path, collection=name, lines=line_range, section=section)
     if passage.stale:
-        warn(f"{passage.path} has changed since it was indexed; this is the indexed text")
+        warn(f"{passage.path} was changed or deleted since it was indexed; this is the indexed text")
     if session.format_name == "json":
         session.wrote_json(passage)
         return
