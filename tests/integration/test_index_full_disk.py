@@ -59,3 +59,33 @@ def test_a_full_disk(tmp_path: Path, name: str) -> None:
     assert outcome == "warned"
     assert hits
     assert run(tmp_path, name, 0) == ["filled", hits]
+
+
+# The disk is full from the first text that is embedded on.
+FIRST_CODE = """
+import resource, sys
+from pathlib import Path
+from mdvec.testing.embedder import HashingEmbedder
+from mdvec.types.query import SearchQuery
+from mdvec.workspace import open_workspace
+
+class Filling(HashingEmbedder):
+    def embed(self, *arguments, **options):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, resource.RLIM_INFINITY))
+        return super().embed(*arguments, **options)
+
+with open_workspace(docs_dir=Path(sys.argv[1]), embedder=Filling()) as workspace:
+    for _ in range(2):
+        result = workspace.search(SearchQuery("old harbour"))
+        print([each.path for each in result.hits], *result.warnings)
+"""
+
+
+def test_a_disk_that_is_full_before_vectors_are_stored(tmp_path: Path) -> None:
+    """The first search of a folder, and the next ones, answer by words and say why."""
+    (tmp_path / "a.md").write_text("# Note\n\nThe old harbour is quiet.\n")
+    command = [sys.executable, "-P", "-c", FIRST_CODE, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for line in done.stdout.splitlines():
+        assert line.startswith("['a.md'] vectors cannot be stored: the disk is full")

@@ -13,6 +13,7 @@ from mdvec import run
 from mdvec.clock import now_ms
 from mdvec.config.schema import Config
 from mdvec.errors import (
+    DatabaseFullError,
     EmbeddingError,
     ImportStoppedError,
     MdvecError,
@@ -438,6 +439,8 @@ class FirstIndex:
                 report = self._import(ImportOptions(accept_pending=True, wait_s=0))
         except WriterBusyError:
             return ()
+        except (DatabaseFullError, ReadOnlyDatabaseError) as error:
+            return (f"vectors cannot be stored: {error}",)
         except ImportStoppedError:
             run.current().check()
             return ()
