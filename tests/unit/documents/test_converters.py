@@ -826,6 +826,11 @@ def test_markup_in_any_encoding(convert: Callable[[bytes], str]) -> None:
         convert(bytes(range(256)) * 40)
 
 
+def test_addresses_and_lines_to_write_on_stay() -> None:
+    """No backslash is in what a reader copies."""
+    assert plain("Name: ____ https://a.b/_c/~~d#e?f") == "Name: ____ https://a.b/_c/~~d#e?f"
+
+
 def test_lists_in_plain_text_are_lists() -> None:
     """And nothing is code, however it is indented."""
     assert plain("Bye\n-- \nName\n- x\n1. # y\n\n    <b>") == ("Bye\n\\-- \nName\n- x\n1. \\# y\n\n   \\<b>")
@@ -834,7 +839,13 @@ def test_lists_in_plain_text_are_lists() -> None:
 TEXTS = [
     *("a <script> b", "see <!-- this", "50 %% of marten9 %% here", "a {/* b */}", "# systemctl restart"),
     *("#urgent and C# [[a|b]]", "[a](b.md) ![c](d.png)", "[1]: a", "---", "> said", "``` code", "~~~ code"),
-    *("**a** _b_ `c` ~~d~~ ==e==", r"C:\temp \<b>", "&amp; $a$ x^[y] z", "key:: value", "a snake_case 2 * 3"),
+    *(
+        "**a** __b__ `c` ~~d~~ ==e==",
+        r"C:\temp \<b>",
+        "&amp; $a$ x^[y] z",
+        "key:: value",
+        "a snake_case 2 * 3",
+    ),
 ]
 ITEMS = ["- a", "+ b", "1. c", "2) d"]
 

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-BLOCK_SIGN = r"#{1,6}(?=\s|$)|>|(?:-[- \t]*|=+[ \t]*)$"
+BLOCK_SIGN = r"#{1,6}(?=\s|$)|>|(?:-[- \t]*|_[_ \t]*|=+[ \t]*)$"
 """What begins a heading or a quotation, is a rule, or makes a heading of the line above."""
 
 HIDING_SIGN = (
@@ -22,8 +22,9 @@ HIDING_SIGN = (
 """What begins HTML, a comment, attributes, a wikilink or a tag."""
 
 _SIGN = re.compile(
-    # Formulas, code, escapes, emphasis, marked and struck text, links, footnotes, references, fields.
-    rf"{HIDING_SIGN}|\$(?=[\\A-Za-z{{(\[$])|`|\\(?=[!-/:-@\[-`{{-~]|$)|\*(?=\S)|(?<=\S)\*|(?<!\w)_|_(?!\w)"
+    # Addresses and lines to write on stay. Formulas, code, escapes, emphasis, marked and struck text, links,
+    # footnotes, references, fields.
+    rf"(https?://[A-Za-z0-9_./?=&%#:~@!+,;'-]+|_{{4,}})|{HIDING_SIGN}|\$(?=[^\s\d])|`|\\(?=[!-/:-@\[-`{{-~]|$)|\*(?=\S)|(?<=\S)\*|(?<![^\W_])_|_(?![^\W_])"
     r"|=(?==[^\s=])|(?<=[^\s=]=)=|~(?=~)|(?<=~)~|\](?=[(\[:])|\[(?=[\^!])|(?<=\^)\[|&(?=#?\w+;)|:(?=:[ \t])",
     re.MULTILINE,
 )
@@ -62,7 +63,7 @@ def plain(text: str) -> str:
 
 def inline(text: str) -> str:
     """Return what is in a line, such as a cell, with a backslash before each sign that would be markup."""
-    return _SIGN.sub(r"\\\g<0>", text)
+    return _SIGN.sub(lambda found: found[1] or f"\\{found[0]}", text)
 
 
 def fenced(text: str, language: str = "") -> str:

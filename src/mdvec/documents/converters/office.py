@@ -36,7 +36,7 @@ def convert_docx(raw: bytes) -> str:
 
     from mdvec.documents.converters.web import markdown_of
 
-    no_image = mammoth.images.img_element(lambda _: {})
+    no_image = mammoth.images.img_element(lambda _: {"alt": ""})  # which programs write
     html: str = mammoth.convert_to_html(
         _without_readings(raw), convert_image=no_image, style_map=_STYLES
     ).value

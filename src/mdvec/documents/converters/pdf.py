@@ -395,6 +395,9 @@ def _blocks(pages: Sequence[Sequence[Line]], outline: Mapping[str, int]) -> Iter
     least = _HEADING_SIZE * _text_size(pages)
     larger = sorted({line.size for page in pages for line in page if line.size >= least}, reverse=True)
     levels = {size: min(at, _MAX_LEVEL) for at, size in enumerate(larger, 1)}
+    if larger and all(line.size < larger[0] for page in pages[1:] for line in page):
+        # The title of all of it, which the outline does not name, is above what that names.
+        outline = {title: min(level + 1, _MAX_LEVEL) for title, level in outline.items()}
     for number, page in enumerate(pages, 1):
         full = _SHORT_LINE * _width(page)
         for lines in _paragraphs(page):
