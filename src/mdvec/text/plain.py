@@ -52,7 +52,7 @@ _INLINE = re.compile(
     r"|(?P<attributes>[ \t]?\{:?[ \t]*+[#.][^{}\n]*+\})"
 )
 # Of signs that mark something; a path of Windows may have a backslash before others.
-_CODE_OR_ESCAPE = re.compile(rf"{_CODE.pattern}|\\(?P<sign>[*_`\[\]()#|~<>!+{{}}%&=$:\\-]|(?<=\d\\)\.)")
+_CODE_OR_ESCAPE = re.compile(rf"{_CODE.pattern}|\\(?P<sign>[*_`\[\]()#|~<>!+{{}}%&=$:^\\-]|(?<=\d\\)\.)")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _PLACE = re.compile(r"\0(\d++)\0")
 _EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_\n]++)(?<=\S)\1(?![\w*_])")

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import files
+from tests.growth import assert_grows_linearly
 
 from mdvec.documents.converters import NotConvertedError, plain, table
 from mdvec.documents.converters.mail import convert_mail
@@ -928,6 +929,18 @@ def test_code_of_other_markup_is_code(convert: Callable[[bytes], str], raw: str)
     text = convert(f"{raw}A `<b>` <script> %% #b %%\n".encode())
     assert "````\n```\n# a\n````\n" in text
     assert text.endswith("A `<b>` \\<script> \\%% \\#b \\%%\n")
+
+
+@pytest.mark.parametrize("part", [":", "a::\n\n  b\n", " x\n", "....\n", "- ", "[[", "`", "\\"])
+def test_text_of_signs_takes_linear_time(part: str) -> None:
+    """In each markup, and in plain text."""
+
+    def convert_all(text: str) -> None:
+        plain(text)
+        for convert in (convert_org, convert_rst, convert_adoc):
+            convert(text.encode())
+
+    assert_grows_linearly(lambda size: part * (size // len(part)), convert_all, 12_000)
 
 
 def test_literal_blocks_of_restructured_text() -> None:

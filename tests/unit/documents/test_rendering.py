@@ -537,6 +537,7 @@ _SIGNS = "a 港 。 < b> --> <!-- % %% # ## [ [[ ] ]] ( ) ` ``` * ** _ ~ ~~ = ==
 
 @given(st.lists(st.sampled_from([*_SIGNS.split(), " "]), min_size=1).map("".join).filter(str.strip))
 @example("$/*$")
+@example("a ^b")
 def test_text_of_other_files_is_shown_as_it_is(text: str) -> None:
     """Whatever signs it has, they are signs to its reader, and no tag, link or comment."""
     document = parse_document("a.html", convert_html(f"<p>{escape(text)}</p><h2>End</h2>".encode()))

@@ -22,10 +22,12 @@ HIDING_SIGN = (
 """What begins HTML, a comment, attributes, a wikilink or a tag."""
 
 _SIGN = re.compile(
-    # Addresses and lines to write on stay. Formulas, code, escapes, emphasis, marked and struck text, links,
-    # footnotes, references, fields.
-    rf"(https?://[A-Za-z0-9_./?=&%#:~@!+,;'-]+|_{{4,}})|{HIDING_SIGN}|\$(?=[^\s\d])|`|\\(?=[!-/:-@\[-`{{-~]|$)|\*(?=\S)|(?<=\S)\*|(?<![^\W_])_|_(?![^\W_])"
-    r"|=(?==[^\s=])|(?<=[^\s=]=)=|~(?=~)|(?<=~)~|\](?=[(\[:])|\[(?=[\^!])|(?<=\^)\[|&(?=#?\w+;)|:(?=:[ \t])",
+    r"(https?://[A-Za-z0-9_./?=&%#:~@!+,;'-]+|_{4,})"  # addresses and lines to write on stay
+    # Formulas, code, escapes, emphasis, marked and struck text, links, footnotes, names of blocks, references
+    # and fields.
+    rf"|{HIDING_SIGN}|\$(?=[^\s\d])|`|\\(?=[!-/:-@\[-`{{-~]|$)|\*(?=\S)|(?<=\S)\*|(?<![^\W_])_|_(?![^\W_])"
+    r"|=(?==[^\s=])|(?<=[^\s=]=)=|~(?=~)|(?<=~)~|\](?=[(\[:])|\[(?=[\^!])|(?<=\^)\[|\^(?=[\w-]+[ \t]*$)"
+    r"|&(?=#?\w+;)|:(?=:[ \t])",
     re.MULTILINE,
 )
 _BLOCK = re.compile(rf"^((?:[ \t]|(?:[-+*]|\d{{1,9}}[.)])[ \t])*)({BLOCK_SIGN})", re.MULTILINE)

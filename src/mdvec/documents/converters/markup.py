@@ -41,7 +41,7 @@ _RST_COMMENT = re.compile(r"\.\.(?:[ \t]+(?![\[_|]|[\w:.+-]+::).*)?")
 _RST_OPTION = re.compile(r"[ \t]+:[\w-]+:")
 _RST_LINK = re.compile(r"`([^`<>]+?)\s*<([^`<>]+)>`__?")
 _RST_DOC = re.compile(r":doc:`(?:([^`<>]+)<)?/?([^`<>]+)>?`")
-_RST_ROLE = re.compile(r":[\w:+-]+:`([^`]+)`")
+_RST_ROLE = re.compile(r"(?<![\w:+-]):[\w:+-]+:`([^`]+)`")
 
 _ADOC_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?[ \t]*")
 _ADOC_ATTRIBUTE = re.compile(r":(author|revdate|keywords|description):[ \t]*(.*)")
@@ -122,7 +122,7 @@ def _is_underline(line: str, text: str) -> bool:
 def _indented(lines: Sequence[str], at: int) -> tuple[int, list[str]]:
     """Return where a block indented as its first line ends, and its lines without indent and options."""
     block: list[str] = []
-    least = max(1, next((_indent(each) for each in lines[at:] if each.strip()), 1))
+    least = max(1, next((_indent(lines[each]) for each in range(at, len(lines)) if lines[each].strip()), 1))
     while at < len(lines) and (not lines[at].strip() or _indent(lines[at]) >= least):
         if block or not _RST_OPTION.match(lines[at]):
             block.append(lines[at])
