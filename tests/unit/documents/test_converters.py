@@ -943,6 +943,12 @@ def test_text_of_signs_takes_linear_time(part: str) -> None:
     assert_grows_linearly(lambda size: part * (size // len(part)), convert_all, 12_000)
 
 
+@pytest.mark.parametrize("mark", "=~:#`<")
+def test_titles_between_lines_of_any_sign(mark: str) -> None:
+    """Of which some would hide text elsewhere."""
+    assert convert_rst(f"{mark * 5}\nTides\n{mark * 5}\n".encode()) == "# Tides\n"
+
+
 def test_literal_blocks_of_restructured_text() -> None:
     """End where the indent does; a paragraph that nothing follows stays one."""
     raw = b"- Do::\n\n     # a\n\n  then b\n\nc ::\n\n  d\n\n::\n\n  e\n\nf::\n"

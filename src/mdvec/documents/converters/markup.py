@@ -96,7 +96,9 @@ def convert_rst(raw: bytes) -> str:
             at, pages = _indented(lines, at + 1)
             found += [_rst_inline(f"- :doc:`{each.strip()}`") for each in pages if each.strip()]
         elif line.strip() and _is_underline(below, line) and not line.startswith((" ", "\t")):
-            is_between = at > 0 and found[-1:] == [lines[at - 1]] and _is_underline(lines[at - 1], line)
+            is_between = (
+                at > 0 and found[-1:] == [_rst_inline(lines[at - 1])] and _is_underline(lines[at - 1], line)
+            )
             mark = below[0] * (2 if is_between else 1)
             if is_between:
                 found.pop()
@@ -104,7 +106,7 @@ def convert_rst(raw: bytes) -> str:
                 marks.append(mark)
             found.append(f"{'#' * min(marks.index(mark) + 1, _MAX_LEVEL)} {_rst_inline(line.strip())}")
             at += 2
-        elif line.rstrip().endswith("::") and not line.lstrip().startswith(".."):
+        elif line.rstrip().endswith("::") and not line.lstrip().startswith(("..", ":::")):
             text = line.rstrip()[:-1]
             at, block = _indented(lines, at + 1)
             found.append(_rst_inline(text if text[-2:-1].strip() else text[:-1].rstrip()))
@@ -185,9 +187,8 @@ def _comment(text: str) -> str:
 
 
 def _linked(links: re.Pattern[str], line: str) -> str:
-    return _escaped(
-        links.sub(lambda found: f"[{found[2] or found[1]}](<{_ORG_PLACE.sub('', found[1])}>)", line)
-    )
+    line = links.sub(lambda found: f"[{found[2] or found[1]}](<{_ORG_PLACE.sub('', found[1])}>)", line)
+    return _escaped(line)
 
 
 def _escaped(line: str) -> str:

@@ -19,14 +19,7 @@ from bs4 import BeautifulSoup, Tag
 from bs4.dammit import EncodingDetector
 from markdownify import MarkdownConverter
 
-from mdvec.documents.converters import (
-    BLOCK_SIGN,
-    NotConvertedError,
-    fenced,
-    frontmatter,
-    inline,
-    place_mark,
-)
+from mdvec.documents.converters import BLOCK_SIGN, NotConvertedError, fenced, frontmatter, inline, place_mark
 from mdvec.documents.encodings import decode
 
 # What is around the text of a page, and what is no text.
