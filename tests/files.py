@@ -106,11 +106,12 @@ def scanned_pdf(pages: int = 2) -> bytes:
     return written.getvalue()
 
 
-def docx(run: str = "") -> bytes:
+def docx(run: str = "", texts: Sequence[str] = ()) -> bytes:
     """Return a Word document with headings, tables and a list.
 
     Args:
         run: XML in the first paragraph.
+        texts: Paragraphs at the end.
     """
     import docx as word
     from docx.oxml import parse_xml
@@ -130,16 +131,19 @@ def docx(run: str = "") -> bytes:
     table.cell(0, 0).merge(table.cell(1, 0)).text = "order"
     table.cell(0, 1).text, table.cell(1, 1).text = "paint", "brush"
     document.add_paragraph("order the paint", style="List Bullet")
+    for text in texts:
+        document.add_paragraph(text)
     written = BytesIO()
     document.save(written)
     return written.getvalue()
 
 
-def pptx(chart: Mapping[str, Sequence[float | None]] | None = None) -> bytes:
+def pptx(chart: Mapping[str, Sequence[float | None]] | None = None, text: str = "Paint the crane") -> bytes:
     """Return two slides with texts, a table and notes.
 
     Args:
         chart: Numbers of May and June by their name, for a chart on a third slide.
+        text: That of the first slide.
     """
     from pptx import Presentation
     from pptx.chart.data import CategoryChartData
@@ -149,7 +153,7 @@ def pptx(chart: Mapping[str, Sequence[float | None]] | None = None) -> bytes:
     slides = Presentation()
     first = slides.slides.add_slide(slides.slide_layouts[1])
     first.shapes.title.text = "Plan of the harbour"
-    first.placeholders[1].text = "Paint the crane"
+    first.placeholders[1].text = text
     first.notes_slide.notes_text_frame.text = "Ask Mia about the colour."
     second = slides.slides.add_slide(slides.slide_layouts[6])
     shape = second.shapes.add_table(2, 2, Inches(1), Inches(1), Inches(4), Inches(1))

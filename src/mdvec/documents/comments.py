@@ -21,7 +21,7 @@ _CLOSINGS = {"<!--": "-->", "{/*": "*/}"}
 # Logseq writes the state of a block below it, and shows it to nobody.
 _BLOCK_STATE = r"^[ \t]+(?:id|collapsed|background-color|logseq\.[\w.-]+)::[ \t][^\n]*"
 # An escaped character is not a delimiter.
-_MARK = re.compile(rf"\\[\\`%<]|`+|%%|<!--|\{{/\*|{_BLOCK_STATE}", re.MULTILINE)
+_MARK = re.compile(rf"\\[\\`%<{{]|`+|%%|<!--|\{{/\*|{_BLOCK_STATE}", re.MULTILINE)
 _RUN = re.compile(r"`+")
 _BLANK_LINE = re.compile(r"\n(?=[ \t]*(?:\n|\Z))")
 # White space between the beginning of a line and its first mark; CommonMark knows only spaces and tabs.

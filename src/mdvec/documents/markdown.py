@@ -25,7 +25,7 @@ _HTML_HEADING = re.compile(
     r"^[ \t]*<h(?P<level>[1-6])\b[^<>]*>(?P<text>(?:(?!</?h[1-6]\b).){0,1000}+)</h(?P=level)>",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
-ATTRIBUTES = re.compile(r"\{:?[ \t]*(?:[#.:][^{}]*|-|[\w-]+=[^{}]*|data-[\w-]+[ \t]*)\}$")
+ATTRIBUTES = re.compile(r"(?<!\\)\{:?[ \t]*(?:[#.:][^{}]*|-|[\w-]+=[^{}]*|data-[\w-]+[ \t]*)\}$")
 """Attributes at the end of a heading, as Kramdown, Pandoc and MkDocs write them."""
 
 _HTML_TAG = re.compile(r"<[^<>]*>")

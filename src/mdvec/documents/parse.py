@@ -274,7 +274,8 @@ def _is_one_of_several(path: str, content: MarkdownContent) -> bool:
     name, said = fold_name(_file_title(path)), fold_name(first)
     words = [word for word in name.split() if len(word) > 1 or not word.isascii()]
     is_name = any(not word.isdecimal() for word in words) or dated_name(path)
-    is_own = _stem_and_suffix(path)[1].lower() in MARKDOWN_SUFFIXES and _NAMES_OF_ANY_NOTE.isdisjoint(words)
+    suffix = _stem_and_suffix(path)[1].lower()
+    is_own = suffix in (*MARKDOWN_SUFFIXES, ".pdf") and _NAMES_OF_ANY_NOTE.isdisjoint(words)
     is_alike = said in name or any(word in said for word in words)
     return bool(is_name and is_own and others and not is_alike)
 

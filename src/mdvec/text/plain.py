@@ -38,7 +38,9 @@ _TAG = re.compile(
 _BREAK = re.compile(r"<br[ \t]*+/?>", re.IGNORECASE)
 _CODE = re.compile(r"(?<!`)(?P<ticks>`++)(?P<code>[^`\n]++)(?P=ticks)")
 # Whichever begins first holds the other.
-_COMMENT_OR_CODE = re.compile(rf"<!--.*?(?:-->|\Z)|\{{/\*.{{0,2000}}?\*/\}}|{_CODE.pattern}", re.DOTALL)
+_COMMENT_OR_CODE = re.compile(
+    rf"(?<!\\)(?:<!--.*?(?:-->|\Z)|\{{/\*.{{0,2000}}?\*/\}})|{_CODE.pattern}", re.DOTALL
+)
 _INLINE = re.compile(
     r"(?P<image>!\[\[[^\[\]\n]*\.(?:png|jpe?g|gif|svg|webp|avif|bmp|mp4|pdf)[^\[\]\n]*+\]\]"
     r"|!\[(?P<alternative>[^\[\]\n]*+)\](?:\([^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)?\)|\[[^\[\]\n]*+\]))"
@@ -50,7 +52,7 @@ _INLINE = re.compile(
     r"|(?P<attributes>[ \t]?\{:?[ \t]*+[#.][^{}\n]*+\})"
 )
 # Of signs that mark something; a path of Windows may have a backslash before others.
-_CODE_OR_ESCAPE = re.compile(rf"{_CODE.pattern}|\\(?P<sign>[*_`\[\]()#|~<>!+{{}}-])")
+_CODE_OR_ESCAPE = re.compile(rf"{_CODE.pattern}|\\(?P<sign>[*_`\[\]()#|~<>!+{{}}%&=$:^\\-]|(?<=\d\\)\.)")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _PLACE = re.compile(r"\0(\d++)\0")
 _EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_\n]++)(?<=\S)\1(?![\w*_])")
@@ -94,7 +96,9 @@ def _prose(text: str) -> str:
 
 def _row(found: re.Match[str]) -> str:
     """Return a row of a table. Empty cells before others stay, so that each is below its head."""
-    return " · ".join(each.strip() or "–" for each in _CELL_END.split(found[1])).rstrip(" ·–")
+    return " · ".join(each.strip().replace(r"\|", "|") or "–" for each in _CELL_END.split(found[1])).rstrip(
+        " ·–"
+    )
 
 
 def _without_code(text: str) -> tuple[str, list[str]]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
+import html
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import files
+from tests.growth import assert_grows_linearly
 
 from mdvec.documents.converters import NotConvertedError, plain, table
 from mdvec.documents.converters.mail import convert_mail
@@ -21,6 +23,8 @@ from mdvec.documents.converters.opendocument import convert_opendocument
 from mdvec.documents.converters.pdf import convert_pdf
 from mdvec.documents.converters.pdf_layout import Line, Rule, arranged
 from mdvec.documents.converters.web import convert_epub, convert_html
+from mdvec.documents.parse import parse_document
+from mdvec.text.plain import plain_text
 
 SENTENCE = "The harbour crane must be inspected every spring, before the first ships arrive from the north. "
 JAPANESE = (
@@ -342,7 +346,7 @@ def test_texts_of_opendocument() -> None:
     text = convert_opendocument(raw)
     assert text.startswith('---\ntitle: "Minutes"\n---\n')
     assert lines_of(text) == [
-        *("###### Budget", "毎年点検 <b> (In May.)", "- see [moon](a?b&c)"),
+        *("###### Budget", "毎年点検 \\<b> (In May.)", "- see [moon](a?b&c)"),
         *("| paint | red |", "| --- | --- |", "| paint | green |"),
     ]
 
@@ -450,7 +454,7 @@ def test_web_pages() -> None:
     <img src="data:image/png;base64,AAAA" alt="x"><form>search</form></main>
     <footer>imprint</footer></body></html>"""
     assert convert_html(raw) == (
-        '---\ntitle: "Tides"\n---\n\n# Tides\n\nHigh at **noon**, see [moon](moon.html).\n'
+        '---\ntitle: "Tides"\n---\n\n# Tides\n\nHigh at **noon**, see [moon](moon.html).\n\nx\n'
     )
 
 
@@ -571,7 +575,7 @@ def test_what_is_attached_to_a_mail() -> None:
     assert [line.strip() for line in lines_of(text)] == [
         *("See below.", "## 港.xlsx", "## Stock", "| part | count |", "|---|---|", "| bolt | 2 |"),
         *("## broken.pdf", "## list.csv", "a;b", "## Tides"),
-        *("三浦 <mia@example.com> 2026-03-02T10:00:00+09:00", "Old."),
+        *("三浦 \\<mia@example.com> 2026-03-02T10:00:00+09:00", "Old."),
     ]
     assert re.findall(r"place: (.*) -->", text) == [
         *("attachment 港.xlsx", "attachment broken.pdf", "attachment list.csv"),
@@ -823,11 +827,134 @@ def test_markup_in_any_encoding(convert: Callable[[bytes], str]) -> None:
         convert(bytes(range(256)) * 40)
 
 
-def test_signs_of_markdown_in_a_text_are_text() -> None:
-    """Where they would begin a heading, a quotation, code or a comment."""
-    text = "# 1\n#tag\n> b\n```\nC<!-- c -->\n---\na - b"
-    assert plain(text) == "\\# 1\n#tag\n\\> b\n\\```\nC<\\!-- c -->\n\\---\na - b"
-    assert plain("Bye\n-- \nName\n=====\n- x\n") == "Bye\n\\-- \nName\n\\=====\n- x\n"
+def test_addresses_and_lines_to_write_on_stay() -> None:
+    """No backslash is in what a reader copies."""
+    assert plain("Name: ____ https://a.b/_c/~~d#e?f") == "Name: ____ https://a.b/_c/~~d#e?f"
+
+
+def test_lists_in_plain_text_are_lists() -> None:
+    """And nothing is code, however it is indented."""
+    assert plain("Bye\n-- \nName\n- x\n1. # y\n\n    <b>") == ("Bye\n\\-- \nName\n- x\n1. \\# y\n\n   \\<b>")
+
+
+TEXTS = [
+    *("a <script> b", "see <!-- this", "50 %% of marten9 %% here", "a {/* b */}", "# systemctl restart"),
+    *("#urgent and C# [[a|b]]", "[a](b.md) ![c](d.png)", "[1]: a", "---", "> said", "``` code", "~~~ code"),
+    *(
+        "**a** __b__ `c` ~~d~~ ==e==",
+        r"C:\temp \<b>",
+        "&amp; $a$ x^[y] z",
+        "key:: value",
+        "a snake_case 2 * 3",
+    ),
+]
+ITEMS = ["- a", "+ b", "1. c", "2) d"]
+
+
+def in_html(texts: Sequence[str]) -> str:
+    return "".join(f"<p>{html.escape(text)}</p>" for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("texts", "make"),
+    [
+        ([*TEXTS, *ITEMS], lambda texts: convert_html(in_html(texts).encode())),
+        ([*TEXTS, *ITEMS], lambda texts: convert_epub(files.epub([in_html(texts)]))),
+        ([*TEXTS, *ITEMS], lambda texts: convert_docx(files.docx(texts=texts))),
+        (
+            [*TEXTS, *ITEMS],
+            lambda texts: convert_opendocument(
+                files.opendocument(in_html(texts).replace("<p>", "<text:p>").replace("</p>", "</text:p>"))
+            ),
+        ),
+        ([*TEXTS, *ITEMS], lambda texts: convert_pptx(files.pptx(text="\n".join(texts)))),
+        ([*TEXTS, *ITEMS], lambda texts: convert_spreadsheet(files.xlsx({"A": [["x", t] for t in texts]}))),
+        (
+            [each for each in TEXTS if each != "> said"],
+            lambda texts: convert_mail(files.mail([("text/plain", "\n\n".join(texts))])),
+        ),
+        (
+            TEXTS,
+            lambda texts: convert_pdf(
+                files.drawn_pdf([(50, 700 - 30 * at, 12, text) for at, text in enumerate(texts)])
+            ),
+        ),
+    ],
+    ids=["html", "epub", "docx", "odt", "pptx", "xlsx", "mail", "pdf"],
+)
+def test_text_that_looks_like_markdown_stays_text(
+    texts: Sequence[str], make: Callable[[Sequence[str]], str]
+) -> None:
+    """In every format: nothing of it is a heading, a tag, a link or a comment, and no word is lost."""
+    text = make([*texts, "The end."])
+    said = parse_document("a.md", text)
+    found = {each.heading_path[-1] for each in said.sections if each.heading_path}
+    assert found <= {"Minutes of the board", "Budget", "Plan of the harbour", "Slide 2", "A"}
+    assert not [*said.tags, *said.links, *said.fields]
+    assert all(each.text.startswith("<!-- place: ") for each in said.comments)
+    shown = plain_text(text)
+    for each in (*texts, "The end."):
+        assert each in shown
+
+
+def test_signs_of_markdown_in_headings_cells_and_items_are_text() -> None:
+    """So are those in code, whose fence is longer, and in the description of a picture."""
+    raw = """<h2>a <!-- {#b}</h2><ul><li># c<li>- d</ul><table><tr><td>e|&lt;f><td>- g</table>
+    <b>h</b> - i<br>- j<pre>```\n# k\n</pre><img src="l.png" alt="m <n">""".replace("<!", "&lt;!")
+    assert lines_of(convert_html(raw.encode())) == [
+        *("## a \\<!-- \\{#b}", "- \\# c", "- \\- d", "| e\\|\\<f> | - g |", "| --- | --- |"),
+        *("**h** - i  ", "\\- j", "````", "```", "# k", "````", "![m \\<n](l.png)"),
+    ]
+
+
+def test_pictures_of_archives_are_left_out() -> None:
+    """What is said of them is text; the folder of the book may have other pictures of the same name."""
+    assert lines_of(
+        convert_epub(files.epub(['<p><img src="../a.png" alt="A crane"><img src="b.png"></p>']))
+    ) == ["A crane"]
+
+
+@pytest.mark.parametrize(
+    ("convert", "raw"),
+    [
+        (convert_org, "#+BEGIN_EXAMPLE\n```\n# a\n#+END_EXAMPLE\n"),
+        (convert_adoc, "....\n```\n# a\n....\n"),
+        (convert_adoc, "\n ```\n # a\n\n"),
+        (convert_rst, "Run::\n\n   ```\n   # a\n\n"),
+        (convert_rst, ".. code-block::\n\n   ```\n   # a\n\n"),
+    ],
+)
+def test_code_of_other_markup_is_code(convert: Callable[[bytes], str], raw: str) -> None:
+    """Whatever is in it; and what comes after is text that hides nothing."""
+    text = convert(f"{raw}A `<b>` <script> %% #b %%\n".encode())
+    assert "````\n```\n# a\n````\n" in text
+    assert text.endswith("A `<b>` \\<script> \\%% \\#b \\%%\n")
+
+
+@pytest.mark.parametrize("part", [":", "a::\n\n  b\n", " x\n", "....\n", "- ", "[[", "`", "\\"])
+def test_text_of_signs_takes_linear_time(part: str) -> None:
+    """In each markup, and in plain text."""
+
+    def convert_all(text: str) -> None:
+        plain(text)
+        for convert in (convert_org, convert_rst, convert_adoc):
+            convert(text.encode())
+
+    assert_grows_linearly(lambda size: part * (size // len(part)), convert_all, 12_000)
+
+
+@pytest.mark.parametrize("mark", "=~:#`<")
+def test_titles_between_lines_of_any_sign(mark: str) -> None:
+    """Of which some would hide text elsewhere."""
+    assert convert_rst(f"{mark * 5}\nTides\n{mark * 5}\n".encode()) == "# Tides\n"
+
+
+def test_literal_blocks_of_restructured_text() -> None:
+    """End where the indent does; a paragraph that nothing follows stays one."""
+    raw = b"- Do::\n\n     # a\n\n  then b\n\nc ::\n\n  d\n\n::\n\n  e\n\nf::\n"
+    assert [line for line in convert_rst(raw).split("\n") if line] == [
+        *("- Do:", "```", "# a", "```", "  then b", "c", "```", "d", "```", "```", "e", "```", "f:"),
+    ]
 
 
 def test_rows_of_a_table_have_one_length() -> None:

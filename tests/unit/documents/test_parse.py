@@ -41,6 +41,7 @@ CODE = "if(aaaaaaaa){bbbbbbbbbb(cccccccc);}"
         ("Sets.md", "# Members\n\n- # Union\n\n> # Cut\n", "Sets", TitleSource.FILE_NAME),
         ("Sets.md", "# Members\n\n## Union\n", "Members", TitleSource.HEADING),
         ("talk.html", "# Members\n\n# Union\n", "Members", TitleSource.HEADING),
+        ("Manual.pdf", "# 1 Cranes\n\n# 2 Quays\n", "Manual", TitleSource.FILE_NAME),
         ("pages/a___b.md", "- x\n", "a/b", TitleSource.FILE_NAME),  # Logseq
         ("a.md", "---\na: [\n---\n# H\n", "H", TitleSource.HEADING),
         ("a.md", "---\ntitle: {a: b, c: d}\n---\n# H\n", "H", TitleSource.HEADING),

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from html import escape, unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from tests.growth import assert_grows_linearly
 from tests.property.markdown import markdown_texts
 
+from mdvec.documents.converters.web import convert_html
 from mdvec.documents.parse import parse_document
 from mdvec.documents.rendering import render_markdown, render_plain
 from mdvec.documents.targets import Embedded
@@ -527,6 +530,19 @@ def test_harmless_html_stays() -> None:
     html = rendered(f"{folded}<kbd>K</kbd> H<sub>2</sub>O <ruby>漢<rt>かん</rt></ruby>")
     for part in ("<details>", "<summary>", "<kbd>K</kbd>", "<sub>2</sub>", "<rt>かん</rt>"):
         assert part in html
+
+
+_SIGNS = "a 港 。 < b> --> <!-- % %% # ## [ [[ ] ]] ( ) ` ``` * ** _ ~ ~~ = == \\ &amp; $ ^ { } /* - > :: ."
+
+
+@given(st.lists(st.sampled_from([*_SIGNS.split(), " "]), min_size=1).map("".join).filter(str.strip))
+@example("$/*$")
+@example("a ^b")
+def test_text_of_other_files_is_shown_as_it_is(text: str) -> None:
+    """Whatever signs it has, they are signs to its reader, and no tag, link or comment."""
+    document = parse_document("a.html", convert_html(f"<p>{escape(text)}</p><h2>End</h2>".encode()))
+    assert "".join(unescape(text_of(rendered(document.body))).split()) == "".join(f"{text}End".split())
+    assert not [*document.tags, *document.links, *document.comments]
 
 
 @pytest.mark.parametrize("part", ["[[", "![", "<", "&a", "a-", "%%a ", "==a", "`a ", "*a _b ", "$a", "^["])

@@ -2,7 +2,8 @@
 
 A converter is a function of the bytes that returns Markdown, loaded when such a file is met. Metadata is
 frontmatter. Where a page, a slide or a cell of the original begins, it writes :func:`place_mark`. It runs in
-a process of its own, see :mod:`mdvec.documents.conversion`.
+a process of its own, see :mod:`mdvec.documents.conversion`. Text of the original goes through :func:`plain`,
+:func:`inline` or :func:`fenced`: to its author, no sign in it is one of Markdown or of Obsidian.
 """
 
 from __future__ import annotations
@@ -11,8 +12,26 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-# Of headings, quotations, code and rules. A line of dashes or equals signs makes a heading of what is above.
-_SIGNS_AT_START = re.compile(r"^(\s*)(#{1,6}(?=\s)|>|```|~~~|(?:-+|=+)(?=[ \t]*$))", re.MULTILINE)
+BLOCK_SIGN = r"#{1,6}(?=\s|$)|>|(?:-[- \t]*|_[_ \t]*|=+[ \t]*)$"
+"""What begins a heading or a quotation, is a rule, or makes a heading of the line above."""
+
+HIDING_SIGN = (
+    r"<(?=[A-Za-z/!?])|%(?=%)|\{(?=[/#.:])|\[(?=\[)|(?<=\[)\["
+    r"|(?<![!-)+-<>-}\w])#(?=[\w/-]|[^\x00-\x7f])(?!\d+(?![\w/-]))"
+)
+"""What begins HTML, a comment, attributes, a wikilink or a tag."""
+
+_SIGN = re.compile(
+    r"(https?://[A-Za-z0-9_./?=&%#:~@!+,;'-]+|_{4,})"  # addresses and lines to write on stay
+    # Formulas, code, escapes, emphasis, marked and struck text, links, footnotes, names of blocks, references
+    # and fields.
+    rf"|{HIDING_SIGN}|\$(?=[^\s\d])|`|\\(?=[!-/:-@\[-`{{-~]|$)|\*(?=\S)|(?<=\S)\*|(?<![^\W_])_|_(?![^\W_])"
+    r"|=(?==[^\s=])|(?<=[^\s=]=)=|~(?=~)|(?<=~)~|\](?=[(\[:])|\[(?=[\^!])|(?<=\^)\[|\^(?=[\w-]+[ \t]*$)"
+    r"|&(?=#?\w+;)|:(?=:[ \t])",
+    re.MULTILINE,
+)
+_BLOCK = re.compile(rf"^((?:[ \t]|(?:[-+*]|\d{{1,9}}[.)])[ \t])*)({BLOCK_SIGN})", re.MULTILINE)
+_INDENT = re.compile(r"^(?: {4}| {0,3}\t)[ \t]*", re.MULTILINE)
 _LINE = re.compile(r"\s+")
 
 
@@ -26,7 +45,7 @@ def place_mark(place: str) -> str:
     Args:
         place: Its name, such as ``page 7``.
     """
-    return f"<!-- place: {place} -->"
+    return f"<!-- place: {place.replace('-->', '')} -->"
 
 
 def frontmatter(values: Mapping[str, object]) -> str:
@@ -40,12 +59,25 @@ def frontmatter(values: Mapping[str, object]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text of a file that is no Markdown, with its signs escaped where they would be markup."""
-    return _SIGNS_AT_START.sub(r"\1\\\2", text.replace("<!--", "<\\!--"))
+    """Return lines of a file that is no Markdown as such lines, in which only lists are lists."""
+    return _BLOCK.sub(r"\1\\\2", _INDENT.sub("   ", inline(text)))
+
+
+def inline(text: str) -> str:
+    """Return what is in a line, such as a cell, with a backslash before each sign that would be markup."""
+    return _SIGN.sub(lambda found: found[1] or f"\\{found[0]}", text)
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Return code in a fence that is longer than those in it."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as a table, the first one its head; empty without rows."""
+    """Return rows of plain texts as a table, the first one its head; empty without rows."""
     width = max(map(len, rows), default=0)
     if not width:
         return ""
@@ -54,5 +86,5 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _row(cells: Iterable[str], width: int) -> str:
-    shown = [_LINE.sub(" ", cell).strip().replace("|", "\\|") for cell in cells]
+    shown = [inline(_LINE.sub(" ", cell).strip()).replace("|", "\\|") for cell in cells]
     return "| " + " | ".join((*shown, *[""] * (width - len(shown)))) + " |"

@@ -106,7 +106,7 @@ def _inner(message: Message) -> list[Message]:
 
 
 def _file_name(message: Message) -> str:
-    return _said(message.get_filename() or "").replace("-->", "")
+    return _said(message.get_filename() or "")
 
 
 def _attached(name: str, raw: bytes) -> str:

@@ -1,14 +1,23 @@
-"""Org, reStructuredText and AsciiDoc: headings, code, links and metadata as Markdown; the rest as it is."""
+"""Org, reStructuredText and AsciiDoc: headings, code, links and metadata as Markdown; the rest as it is.
+
+Their lists, tables and emphasis are much like those of Markdown; what would hide text is text.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
+from textwrap import dedent
 
-from mdvec.documents.converters import NotConvertedError, frontmatter
+from mdvec.documents.converters import HIDING_SIGN, NotConvertedError, fenced, frontmatter
 from mdvec.documents.encodings import decode
 
 _MAX_LEVEL = 6
+# What has a meaning here, too, stays: code and addresses.
+_KEPT_OR_SIGN = re.compile(
+    rf"(`[^`\n]+`|\]\(<[^<>\n]*>\)|<https?://[^<>\s]+>)|{HIDING_SIGN}|(?<!\S)#(?=#*\s)|~(?=~~)"
+)
 
 _ORG_HEADING = re.compile(r"(\*+)[ \t]+(.*?)(?:[ \t]+:([\w@#%:]+):)?[ \t]*$")
 _ORG_KEYWORD = re.compile(r"#\+(title|author|date|filetags):[ \t]*(.*)", re.IGNORECASE)
@@ -32,7 +41,7 @@ _RST_COMMENT = re.compile(r"\.\.(?:[ \t]+(?![\[_|]|[\w:.+-]+::).*)?")
 _RST_OPTION = re.compile(r"[ \t]+:[\w-]+:")
 _RST_LINK = re.compile(r"`([^`<>]+?)\s*<([^`<>]+)>`__?")
 _RST_DOC = re.compile(r":doc:`(?:([^`<>]+)<)?/?([^`<>]+)>?`")
-_RST_ROLE = re.compile(r":[\w:+-]+:`([^`]+)`")
+_RST_ROLE = re.compile(r"(?<![\w:+-]):[\w:+-]+:`([^`]+)`")
 
 _ADOC_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?[ \t]*")
 _ADOC_ATTRIBUTE = re.compile(r":(author|revdate|keywords|description):[ \t]*(.*)")
@@ -41,6 +50,7 @@ _ADOC_TITLE = re.compile(r"(?:\A|(?<=\n\n))([^\s\[.|/=][^\n]*)\n(([=~^+-])\3{2,}
 # Comments, and the lines around a block of anything but code.
 _ADOC_HIDDEN = re.compile(r"//|(?:={4,}|\*{4,}|_{4,}|\+{4,}|--)[ \t]*$")
 _ADOC_FENCE = re.compile(r"(-{4,}|\.{4,}|/{4,}|`{3,})(\w*)[ \t]*")
+_ADOC_LITERAL = re.compile(r"[ \t]+(?![*.-]+[ \t]|\d+\.[ \t])\S")
 _ADOC_LINK = re.compile(r"(?:link:|xref:)?((?:https?://|(?<=link:)|(?<=xref:))[^\s\[\]]+)\[([^\]\n]*)\]")
 
 
@@ -53,15 +63,11 @@ def convert_org(raw: bytes) -> str:
 
 
 def _org_lines(lines: Sequence[str], values: dict[str, object]) -> Iterator[str]:
-    fence = ""
-    for line in lines:
-        if fence:
-            closing = "-->" if fence == "<!--" else "```"
-            fence = "" if _ORG_END.fullmatch(line) else fence
-            yield line if fence else closing
-        elif (begun := _ORG_BEGIN.fullmatch(line)) and "quote" not in line.lower():
-            fence = "<!--" if "_comment" in line.lower() else f"```{begun[1] or ''}"
-            yield fence
+    rest = iter(lines)
+    for line in rest:
+        if (begun := _ORG_BEGIN.fullmatch(line)) and "quote" not in line.lower():
+            text = _until(_ORG_END.fullmatch, rest)
+            yield _comment(text) if "_comment" in line.lower() else fenced(text, begun[1] or "")
         elif keyword := _ORG_KEYWORD.fullmatch(line):
             name, value = keyword[1].lower(), keyword[2].strip()
             tags = [each for each in re.split(r"[:\s]+", value) if each]
@@ -83,14 +89,16 @@ def convert_rst(raw: bytes) -> str:
         line, below = lines[at], lines[at + 1] if at + 1 < len(lines) else ""
         if code := _RST_CODE.fullmatch(line.strip()):
             at, block = _indented(lines, at + 1)
-            found += [f"```{code[1]}", *block, "```"]
+            found.append(fenced("\n".join(block), code[1]))
         elif _RST_COMMENT.fullmatch(line):
             at, _ = _indented(lines, at + 1)
         elif line.strip() == ".. toctree::":
             at, pages = _indented(lines, at + 1)
             found += [_rst_inline(f"- :doc:`{each.strip()}`") for each in pages if each.strip()]
         elif line.strip() and _is_underline(below, line) and not line.startswith((" ", "\t")):
-            is_between = at > 0 and found[-1:] == [lines[at - 1]] and _is_underline(lines[at - 1], line)
+            is_between = (
+                at > 0 and found[-1:] == [_rst_inline(lines[at - 1])] and _is_underline(lines[at - 1], line)
+            )
             mark = below[0] * (2 if is_between else 1)
             if is_between:
                 found.pop()
@@ -98,6 +106,11 @@ def convert_rst(raw: bytes) -> str:
                 marks.append(mark)
             found.append(f"{'#' * min(marks.index(mark) + 1, _MAX_LEVEL)} {_rst_inline(line.strip())}")
             at += 2
+        elif line.rstrip().endswith("::") and not line.lstrip().startswith(("..", ":::")):
+            text = line.rstrip()[:-1]
+            at, block = _indented(lines, at + 1)
+            found.append(_rst_inline(text if text[-2:-1].strip() else text[:-1].rstrip()))
+            found += ["", fenced("\n".join(block)), ""] if any(block) else []
         else:
             found.append(_rst_inline(line))
             at += 1
@@ -109,19 +122,24 @@ def _is_underline(line: str, text: str) -> bool:
 
 
 def _indented(lines: Sequence[str], at: int) -> tuple[int, list[str]]:
-    """Return where an indented block ends, and its lines without indent and options."""
+    """Return where a block indented as its first line ends, and its lines without indent and options."""
     block: list[str] = []
-    while at < len(lines) and (not lines[at].strip() or lines[at][0] in " \t"):
+    least = max(1, next((_indent(lines[each]) for each in range(at, len(lines)) if lines[each].strip()), 1))
+    while at < len(lines) and (not lines[at].strip() or _indent(lines[at]) >= least):
         if block or not _RST_OPTION.match(lines[at]):
             block.append(lines[at])
         at += 1
-    indent = min((len(each) - len(each.lstrip()) for each in block if each.strip()), default=0)
+    indent = min((_indent(each) for each in block if each.strip()), default=0)
     return at, "\n".join(each[indent:] for each in block).strip("\n").split("\n")
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _rst_inline(line: str) -> str:
     line = _RST_DOC.sub(lambda found: f"[{(found[1] or found[2]).strip()}](<{found[2]}.rst>)", line)
-    return _RST_ROLE.sub(r"`\1`", _RST_LINK.sub(r"[\1](<\2>)", line)).replace("``", "`")
+    return _escaped(_RST_ROLE.sub(r"`\1`", _RST_LINK.sub(r"[\1](<\2>)", line)).replace("``", "`"))
 
 
 def convert_adoc(raw: bytes) -> str:
@@ -138,16 +156,16 @@ def _adoc_title(found: re.Match[str]) -> str:
 
 
 def _adoc_lines(lines: Sequence[str], values: dict[str, object]) -> Iterator[str]:
-    fence = language = ""
-    for line in lines:
-        if fence:
-            closing = "-->" if fence[0] == "/" else "```"
-            fence = "" if line.rstrip() == fence else fence
-            yield line if fence else closing
-        elif opened := _ADOC_FENCE.fullmatch(line):
-            fence = opened[1]
-            yield "<!--" if fence[0] == "/" else f"```{opened[2] or language}"
+    language = before = ""
+    rest = iter(lines)
+    for line in rest:
+        if opened := _ADOC_FENCE.fullmatch(line):
+            text = _until(re.compile(rf"{re.escape(opened[1])}\s*").fullmatch, rest)
+            yield _comment(text) if line[0] == "/" else fenced(text, opened[2] or language)
             language = ""
+        elif not before.strip() and _ADOC_LITERAL.match(line):
+            yield fenced(dedent("\n".join((line, *takewhile(str.strip, rest)))))
+            yield ""
         elif source := _ADOC_SOURCE.fullmatch(line.strip()):
             language = source[1] or ""
         elif attribute := _ADOC_ATTRIBUTE.fullmatch(line):
@@ -156,10 +174,25 @@ def _adoc_lines(lines: Sequence[str], values: dict[str, object]) -> Iterator[str
             yield f"{'#' * len(heading[1])} {_linked(_ADOC_LINK, heading[2])}"
         elif not _ADOC_HIDDEN.match(line):
             yield _linked(_ADOC_LINK, line)
+        before = line
+
+
+def _until(ends: Callable[[str], object], lines: Iterator[str]) -> str:
+    """Take lines up to one that ends them, and return those before."""
+    return "\n".join(takewhile(lambda line: not ends(line), lines))
+
+
+def _comment(text: str) -> str:
+    return f"<!--\n{text.replace('-->', '')}\n-->"
 
 
 def _linked(links: re.Pattern[str], line: str) -> str:
-    return links.sub(lambda found: f"[{found[2] or found[1]}](<{_ORG_PLACE.sub('', found[1])}>)", line)
+    line = links.sub(lambda found: f"[{found[2] or found[1]}](<{_ORG_PLACE.sub('', found[1])}>)", line)
+    return _escaped(line)
+
+
+def _escaped(line: str) -> str:
+    return _KEPT_OR_SIGN.sub(lambda found: found[1] or f"\\{found[0]}", line)
 
 
 def _decoded(raw: bytes) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mdvec.documents.converters import NotConvertedError, place_mark
+from mdvec.documents.converters import NotConvertedError, fenced, place_mark
 
 _MAX_OUTPUT_CHARS = 2_000
 
@@ -38,10 +38,10 @@ def _texts(cell: Mapping[str, Any], language: str) -> Iterator[str]:
         yield source
         return
     if source:
-        yield _fenced(source, language)
+        yield fenced(source, language)
     for output in cell.get("outputs", ()):
         if text := _text(_printed(output)).strip("\n"):
-            yield _fenced(text[:_MAX_OUTPUT_CHARS], "text")
+            yield fenced(text[:_MAX_OUTPUT_CHARS], "text")
 
 
 def _printed(output: Mapping[str, Any]) -> object:
@@ -52,13 +52,6 @@ def _printed(output: Mapping[str, Any]) -> object:
     if any(kind.startswith("image/") for kind in data):
         return ""
     return output.get("text") or data.get("text/plain") or ""
-
-
-def _fenced(text: str, language: str) -> str:
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _text(value: object) -> str:

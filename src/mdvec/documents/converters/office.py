@@ -36,14 +36,11 @@ def convert_docx(raw: bytes) -> str:
 
     from mdvec.documents.converters.web import markdown_of
 
-    no_image = mammoth.images.img_element(lambda _: {})
+    no_image = mammoth.images.img_element(lambda _: {"alt": ""})  # which programs write
     html: str = mammoth.convert_to_html(
         _without_readings(raw), convert_image=no_image, style_map=_STYLES
     ).value
-    soup = BeautifulSoup(html, "html.parser")
-    for image in soup.find_all("img"):
-        image.decompose()
-    return frontmatter(values) + markdown_of(soup)
+    return frontmatter(values) + markdown_of(BeautifulSoup(html, "html.parser"))
 
 
 def _without_readings(raw: bytes) -> BytesIO:
@@ -170,7 +167,7 @@ def _in_order(shapes: Any) -> list[Any]:
 
 def _paragraph(paragraph: Any) -> str:
     text = " ".join(paragraph.text.split())
-    return f"{'  ' * paragraph.level}- {text}"
+    return f"{'  ' * paragraph.level}- {plain(text)}"
 
 
 def _checked(raw: bytes, kind: str) -> dict[str, object]:

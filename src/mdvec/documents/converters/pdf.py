@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
-from mdvec.documents.converters import NotConvertedError, frontmatter, place_mark, plain
+from mdvec.documents.converters import NotConvertedError, frontmatter, inline, place_mark, plain
 from mdvec.documents.converters.pdf_layout import BULLETS, Line, Rule, arranged, arranged_vertically
 from mdvec.text.folding import fold_name
 from mdvec.text.scripts import UNSPACED, compiled
@@ -88,9 +88,9 @@ class _Block(NamedTuple):
         if self.is_table:
             return self.text
         if self.level:
-            return f"{'#' * self.level} {self.text}"
+            return f"{'#' * self.level} {inline(self.text)}"
         bullet = _BULLET.match(self.text)
-        return f"- {self.text[bullet.end() :]}" if bullet else plain(self.text)
+        return f"- {plain(self.text[bullet.end() :])}" if bullet else plain(self.text)
 
 
 def convert_pdf(raw: bytes) -> str:
@@ -383,7 +383,7 @@ def _markdown(pages: Sequence[Sequence[Line]], outline: Mapping[str, int]) -> st
     for block in _blocks(pages, outline):
         mark = place_mark(f"page {block.page}") if before is None or before.page != block.page else ""
         if before is not None and mark and _goes_on(before, block):
-            parts[-1] = _join(parts[-1], plain(block.text), mark)
+            parts[-1] = _join(parts[-1], inline(block.text), mark)
         else:
             parts.append(f"{mark}\n{block.markdown}" if mark else block.markdown)
         before = block
@@ -395,6 +395,9 @@ def _blocks(pages: Sequence[Sequence[Line]], outline: Mapping[str, int]) -> Iter
     least = _HEADING_SIZE * _text_size(pages)
     larger = sorted({line.size for page in pages for line in page if line.size >= least}, reverse=True)
     levels = {size: min(at, _MAX_LEVEL) for at, size in enumerate(larger, 1)}
+    if larger and all(line.size < larger[0] for page in pages[1:] for line in page):
+        # The title of all of it, which the outline does not name, is above what that names.
+        outline = {title: min(level + 1, _MAX_LEVEL) for title, level in outline.items()}
     for number, page in enumerate(pages, 1):
         full = _SHORT_LINE * _width(page)
         for lines in _paragraphs(page):

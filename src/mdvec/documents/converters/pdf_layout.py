@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 from statistics import median
 from typing import NamedTuple
 
-from mdvec.documents.converters import plain, table
+from mdvec.documents.converters import table
 
 BULLETS = "•‣▪■●◦○∙·⚫➢►❖"
 """Signs before the items of a list."""
@@ -262,7 +262,7 @@ def _unruled_table(region: Sequence[Sequence[Line]]) -> list[Line]:
 
 def _as_table(rows: Sequence[Sequence[str]], pieces: Sequence[Line]) -> Line:
     held = [at for at in range(len(rows[0])) if any(row[at] for row in rows)]
-    text = table([[plain(row[at]) for at in held] for row in rows if any(row)])
+    text = table([[row[at] for at in held] for row in rows if any(row)])
     right = max(piece.right for piece in pieces)
     return pieces[0]._replace(text=text, right=right, last_baseline=pieces[-1].baseline, is_table=True)
 

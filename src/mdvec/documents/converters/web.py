@@ -19,7 +19,7 @@ from bs4 import BeautifulSoup, Tag
 from bs4.dammit import EncodingDetector
 from markdownify import MarkdownConverter
 
-from mdvec.documents.converters import NotConvertedError, frontmatter, place_mark
+from mdvec.documents.converters import BLOCK_SIGN, NotConvertedError, fenced, frontmatter, inline, place_mark
 from mdvec.documents.encodings import decode
 
 # What is around the text of a page, and what is no text.
@@ -43,6 +43,11 @@ _ID = re.compile(r"[^\s<>]+?(?<!-)")
 _PERMALINK = re.compile(r"^\s*[¶§#🔗]\s*$")  # at the end of a heading
 _MARK = "\ue000"
 _MARKED = re.compile(rf"{_MARK}(.*?){_MARK}\n?")
+# Before what begins a block at the beginning of a line alone, which is known when the lines are.
+_LITERAL = "\ue001"
+_BLOCK = re.compile(rf"^([ \t]*)({BLOCK_SIGN}|[-+*](?=\s|$))|^([ \t]*\d{{0,9}})([.)](?=\s|$))", re.MULTILINE)
+_LITERAL_BLOCK = re.compile(rf"^((?:[ >]|- |\d+\. )*\d*){_LITERAL}", re.MULTILINE)
+_EMBEDDED = ("data:", "cid:")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _MAX_MEMBER_BYTES = 20_000_000
 _ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
@@ -70,7 +75,7 @@ def convert_html(raw: bytes) -> str:
             mark = soup.new_tag("p")
             mark.string = f"{_MARK}{anchor}{_MARK}"
             heading.insert_before(mark)
-    return frontmatter({"title": title}) + _MARKED.sub(_place_of_mark, markdown_of(soup))
+    return frontmatter({"title": title}) + _MARKED.sub(_place_of_mark, markdown_of(soup, has_pictures=True))
 
 
 def _parsed(raw: bytes) -> BeautifulSoup:
@@ -106,8 +111,30 @@ def _place_of_mark(found: re.Match[str]) -> str:
     return place_mark(f"#{html.unescape(found[1])}".replace("\\", ""))
 
 
-def markdown_of(soup: BeautifulSoup) -> str:
-    """Return the Markdown of the text of a page; of its main part, where it says which one that is."""
+class _Converter(MarkdownConverter):
+    """Keeps text text, code code, and cells apart."""
+
+    def escape(self, text: str, *_: object) -> str:
+        return _BLOCK.sub(rf"\1\3{_LITERAL}\2\4", inline(text))
+
+    def convert_pre(self, _el: Tag, text: str, **_: object) -> str:
+        code = text.strip("\n").rstrip()
+        return f"\n\n{fenced(code)}\n\n" if code else ""
+
+    def convert_td(self, el: Tag, text: str, **_: object) -> str:
+        cell = " ".join(text.split()).replace("|", "\\|")
+        return f" {cell}{' |' * _span(el, 'colspan')}"
+
+    convert_th = convert_td
+
+
+def markdown_of(soup: BeautifulSoup, *, has_pictures: bool = False) -> str:
+    """Return the Markdown of the text of a page; of its main part, where it says which one that is.
+
+    Args:
+        soup: The page.
+        has_pictures: Whether its pictures are files beside it; of others, the text in their place is kept.
+    """
     part = soup.find("main") or soup.find("article") or soup.body or soup
     for name in (*_AROUND, *_READINGS):
         for tag in part.find_all(name):
@@ -115,17 +142,18 @@ def markdown_of(soup: BeautifulSoup) -> str:
     for tag in part.find_all(_AROUND_A_BODY, recursive=False):
         tag.decompose()
     for image in part.find_all("img"):
-        if str(image.get("src", "")).startswith("data:"):
-            image.decompose()
+        said = str(image.get("alt", ""))
+        image["alt"] = inline(said)
+        if not has_pictures or str(image.get("src", "")).startswith(_EMBEDDED):
+            image.replace_with(said)
     for link in part.find_all("a", string=_PERMALINK):
         link.decompose()
     for tag in part.find_all(_BLOCKS):
         tag.name = "p"
     for table in part.find_all("table"):
         _simplify(table)
-    text: str = MarkdownConverter(heading_style="ATX", bullets="-", table_infer_header=True).convert_soup(
-        part
-    )
+    text: str = _Converter(heading_style="ATX", bullets="-", table_infer_header=True).convert_soup(part)
+    text = _LITERAL_BLOCK.sub(r"\1\\", text).replace(_LITERAL, "")
     return _BLANK_LINES.sub("\n\n", text).strip() + "\n"
 
 
