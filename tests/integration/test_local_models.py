@@ -298,11 +298,11 @@ _DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "settings of another shape": (
         lambda folder: (folder / "config.json").write_text("[]"),
-        r"config\.json cannot be read: it is not a JSON object",
+        r"config\.json cannot be read: Expected `object`, got `array`",
     ),
     "modules of another shape": (
         lambda folder: (folder / "modules.json").write_text('[{"path": ""}]'),
-        r"modules\.json cannot be read: it is not a list of modules",
+        r"modules\.json cannot be read: Object missing required field `type`",
     ),
     "pooling of another version": (
         lambda folder: tiny_models.change_json(folder / "1_Pooling" / "config.json", unknown=1),

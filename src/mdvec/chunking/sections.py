@@ -97,7 +97,7 @@ class SectionChunker:
 
     @property
     def fingerprint(self) -> str:
-        levels = "" if self._levels == ALL_LEVELS else f":levels={_joined(self._levels)}"
+        levels = "" if self._levels == ALL_LEVELS else f":levels={','.join(map(str, self._levels))}"
         joined = ":joined=2" if self._joins_neighbours else ""
         return (
             f"sections/{_VERSION}:max={self._max_tokens}:min={self._min_tokens}"
@@ -177,10 +177,6 @@ def _joined_pieces(
             before = piece
     if before is not None:
         yield before
-
-
-def _joined(levels: Sequence[int]) -> str:
-    return ",".join(map(str, levels))
 
 
 def _shared_path(group: SectionGroup, sections: Sequence[Section]) -> tuple[str, ...]:

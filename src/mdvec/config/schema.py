@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict
 
+from mdvec.run import LogLevel
 from mdvec.settings import (
     LARGEST_NUMBER,
     PRIVATE,
@@ -111,29 +111,6 @@ EXTENDED_SECTIONS = {
 
 NO_SETTINGS = frozenset({"extension_sections", "from_environment", "warnings"})
 """Fields of :class:`Config` that are neither a section nor a setting."""
-
-
-class DisplayFormat(StrEnum):
-    """The default form of results.
-
-    ``text`` and ``table`` are the same: what people read. A command without such a format prints for people;
-    one without ``jsonl`` prints ``json`` for it.
-    """
-
-    TEXT = "text"
-    TABLE = "table"
-    JSON = "json"
-    JSONL = "jsonl"
-    MD = "md"
-    PATHS = "paths"
-
-
-class Color(StrEnum):
-    """When matched words are coloured."""
-
-    AUTO = "auto"
-    ALWAYS = "always"
-    NEVER = "never"
 
 
 class StoreSettings(SettingsSection, frozen=True, kw_only=True):
@@ -254,22 +231,6 @@ class WatchSettings(SettingsSection, frozen=True, kw_only=True):
     concurrency: Count = 3
 
 
-class LogLevel(StrEnum):
-    """The least severity of an event that is logged."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-class LogFormat(StrEnum):
-    """The form of a line in the log."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 class LogSettings(SettingsSection, frozen=True, kw_only=True):
     """``[log]``: what a server writes down.
 
@@ -282,7 +243,7 @@ class LogSettings(SettingsSection, frozen=True, kw_only=True):
 
     level: LogLevel | None = None
     file: LogFile | None = None
-    format: LogFormat = LogFormat.TEXT
+    format: Literal["text", "json"] = "text"
     queries: bool = False
 
 
@@ -340,8 +301,8 @@ class DisplaySettings(SettingsSection, frozen=True, kw_only=True):
         editor: The address behind a hit on a terminal, with ``{file}`` and ``{line}``.
     """
 
-    default_format: DisplayFormat = DisplayFormat.TEXT
-    color: Color = Color.AUTO
+    default_format: Literal["text", "table", "json", "jsonl", "md", "paths"] = "text"
+    color: Literal["auto", "always", "never"] = "auto"
     editor: EditorAddress = "file://{file}"
 
 

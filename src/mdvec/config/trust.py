@@ -51,7 +51,7 @@ def trust(folder: Path) -> bool:
         ConfigError: If the other trusted folders cannot be read.
         OSError: If it cannot be remembered.
     """
-    with _one_at_a_time():
+    with only_one(_file().with_suffix(".lock")):
         trusted = trusted_folders()
         if folder.resolve() in trusted:
             return False
@@ -66,7 +66,7 @@ def distrust(folder: Path) -> bool:
         ConfigError: If the trusted folders cannot be read.
         OSError: If it cannot be forgotten.
     """
-    with _one_at_a_time():
+    with only_one(_file().with_suffix(".lock")):
         trusted = trusted_folders()
         gone = {folder.resolve(), folder.absolute()}
         if not gone & {*trusted}:
@@ -112,10 +112,6 @@ def only_one(path: Path) -> Iterator[None]:
     with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "rb") as file:
         lock_if_possible(file)
         yield
-
-
-def _one_at_a_time() -> contextlib.AbstractContextManager[None]:
-    return only_one(_file().with_suffix(".lock"))
 
 
 def _file() -> Path:

@@ -323,6 +323,8 @@ def _allowed(kind: Any) -> str:
     member = next(members(kind))
     if isinstance(member, type) and issubclass(member, StrEnum):
         return "one of " + ", ".join(member)
+    if typing.get_origin(member) is typing.Literal:
+        return "one of " + ", ".join(typing.get_args(member))
     described = (meta.description for meta in getattr(member, "__metadata__", ()) if meta.description)
     return next(described, None) or _PLAIN.get(member, "of another type")
 

@@ -143,11 +143,6 @@ def paired_p_value(differences: Sequence[float]) -> float:
     return (as_far + 1) / (SIGN_FLIPS + 1)
 
 
-def percentile(values: Sequence[float], percent: float) -> float:
-    """Return a percentile, between two values by linear interpolation."""
-    return float(np.percentile(np.asarray(values, np.float64), percent))
-
-
 def _gain(grades: Sequence[int], depth: int) -> float:
     return sum(grade / math.log2(rank + 1) for rank, grade in enumerate(grades[:depth], 1))
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mdvec.errors import EmbedderUnavailableError, UsageError
 from mdvec.evaluation.corpus import Corpus, Task
 from mdvec.evaluation.judgements import Question, QuestionSet, Ranker
-from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY, intervals, measure, paired_p_value, percentile
+from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY, intervals, measure, paired_p_value
 from mdvec.evaluation.report import (
     RERANKED,
     EvalReport,
@@ -257,7 +257,7 @@ def _system_report(
     name: str, questions: QuestionSet, outcomes: tuple[QuestionOutcome, ...], by: Sequence[str]
 ) -> SystemReport:
     values = np.array([[outcome.metrics[metric] for metric in METRICS] for outcome in outcomes])
-    latencies = [outcome.latency_ms for outcome in outcomes]
+    p50_ms, p95_ms = np.percentile([outcome.latency_ms for outcome in outcomes], [50, 95]).tolist()
     return SystemReport(
         system=name,
         metrics=_by_metric(values),
@@ -266,8 +266,8 @@ def _system_report(
             for group, rows in _groups(questions.questions, by).items()
         ),
         outcomes=outcomes,
-        p50_ms=percentile(latencies, 50),
-        p95_ms=percentile(latencies, 95),
+        p50_ms=p50_ms,
+        p95_ms=p95_ms,
         tokens=sum(outcome.tokens for outcome in outcomes) / len(outcomes),
     )
 

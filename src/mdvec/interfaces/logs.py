@@ -36,13 +36,13 @@ def configure(settings: LogSettings, *, serves: bool, file: Path | None = None) 
         OSError: If the file cannot be written.
     """
     reset()
-    level = settings.level.value if settings.level is not None else "info" if serves else None
+    level = settings.level or ("info" if serves else None)
     if level is None:
         return
     logging.raiseExceptions = False  # a full disk stops no search
     path = settings.file or file
     handler = logging.StreamHandler(sys.stderr) if path is None else _private_file(path)
-    handler.setFormatter(_JsonLine() if settings.format.value == "json" else _TextLine())
+    handler.setFormatter(_JsonLine() if settings.format == "json" else _TextLine())
     _LOGGER.addHandler(handler)
     _LOGGER.setLevel(level.upper())
     _LOGGER.propagate = False

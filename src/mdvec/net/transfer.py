@@ -7,6 +7,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent import futures
+from contextlib import closing
 from typing import BinaryIO, TypeVar
 
 import httpx2
@@ -56,19 +57,16 @@ def exchange(
     is_over = False
 
     def transfer() -> Response:
-        response = _open(http, request, service)
         content = bytearray()
         write: Callable[[bytes], object] = content.extend
-        if file is not None and response.status_code == httpx2.codes.OK:
-            write = file.write
-        try:
+        with closing(_open(http, request, service)) as response:
+            if file is not None and response.status_code == httpx2.codes.OK:
+                write = file.write
             for block in _body(response, max_bytes, service):
                 with guard:
                     if is_over:
                         break
                     write(block)
-        finally:
-            response.close()
         return Response(service, response.status_code, response.headers, bytes(content))
 
     outcome = _started(transfer)

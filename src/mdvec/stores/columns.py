@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
@@ -28,13 +27,6 @@ from mdvec.types.ids import CollectionId
 Row = tuple[Any, ...]
 
 _LAST_MS: Final = 250_000_000_000_000  # in the year 9892
-
-
-class LabelKind(StrEnum):
-    """The kinds of rows in the labels table."""
-
-    TAG = "tag"
-    ALIAS = "alias"
 
 
 COLLECTION: Final = ("name", "description", "source", "chunking", "enabled", "last_indexed_ms", "settings")
@@ -151,13 +143,13 @@ def content_rows(key: int, record: DocumentRecord, stored: Stored) -> Iterator[R
 def label_rows(key: int, record: DocumentRecord, stored: Stored) -> Iterator[Row]:
     """Yield tags and aliases, the first of those that differ in case alone."""
     document = record.document
-    for kind, labels in ((LabelKind.TAG, document.tags), (LabelKind.ALIAS, document.aliases)):
+    for kind, labels in (("tag", document.tags), ("alias", document.aliases)):
         seen: set[str] = set()
         for position, label in enumerate(map(stored, labels)):
             folded = fold_characters(label)
             if folded not in seen:
                 seen.add(folded)
-                yield kind.value, folded, key, position, label
+                yield kind, folded, key, position, label
 
 
 def property_rows(key: int, record: DocumentRecord, stored: Stored) -> Iterator[Row]:

@@ -11,14 +11,7 @@ from typing import Any, ClassVar
 
 from mdvec.clock import now_ms
 from mdvec.errors import DamagedDatabaseError
-from mdvec.stores.columns import (
-    CHUNKS,
-    DOCUMENTS,
-    PARTS,
-    LabelKind,
-    chunk_rows,
-    document_row,
-)
+from mdvec.stores.columns import CHUNKS, DOCUMENTS, PARTS, chunk_rows, document_row
 from mdvec.stores.interface import DocumentWriter
 from mdvec.stores.records import (
     ChunkPlace,
@@ -81,8 +74,8 @@ _LINK = "l.kind, l.target, l.fragment, l.text, l.line"
 _TAGS = """SELECT l.display, t.documents FROM (
         SELECT l.folded, count(*) AS documents, min(d.id) AS first
         FROM labels l CROSS JOIN documents d ON d.id = l.document_id
-        WHERE l.kind = ? AND {condition} GROUP BY l.folded) t
-    CROSS JOIN labels l ON l.kind = ? AND l.folded = t.folded AND l.document_id = t.first
+        WHERE l.kind = 'tag' AND {condition} GROUP BY l.folded) t
+    CROSS JOIN labels l ON l.kind = 'tag' AND l.folded = t.folded AND l.document_id = t.first
     ORDER BY t.documents DESC, t.folded"""
 
 
@@ -172,7 +165,7 @@ class DocumentTables(NarrowedPart, DocumentWriter):
             fields = dict(zip(_DOCUMENT, row, strict=True))
             fields = found.setdefault(fields["id"], {**fields, "tags": (), "aliases": ()})
             if kind is not None:
-                fields["tags" if kind == LabelKind.TAG else "aliases"] += (display,)
+                fields["tags" if kind == "tag" else "aliases"] += (display,)
         bodies, documents = self.texts(list(found)), {}
         for key, fields in found.items():
             fields |= {name: decode(fields[name]) for name, decode in _DECODED.items()}
@@ -230,8 +223,8 @@ class DocumentTables(NarrowedPart, DocumentWriter):
         return [DocumentId(key) for _, key in self.tables.rows(sql, *named.arguments, *condition.arguments)]
 
     def tags(self, where: Where) -> list[TagCount]:
-        condition, tag = self._where.documents(where), LabelKind.TAG.value
-        rows = self.tables.rows(_TAGS.format(condition=condition.text), tag, *condition.arguments, tag)
+        condition = self._where.documents(where)
+        rows = self.tables.rows(_TAGS.format(condition=condition.text), *condition.arguments)
         return [TagCount(display, documents) for display, documents in rows]
 
     def put(self, collection_id: CollectionId, records: Sequence[DocumentRecord]) -> None:

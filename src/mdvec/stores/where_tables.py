@@ -17,7 +17,6 @@ from typing import ClassVar, TypeVar
 from msgspec.structs import replace
 
 from mdvec.errors import NotAllowedError
-from mdvec.stores.columns import LabelKind
 from mdvec.stores.records import FEW_CHUNKS, VectorKind
 from mdvec.stores.tables import Part, Sql, Tables, all_of, any_of, memorized, starts_with
 from mdvec.text.folding import fold_characters
@@ -39,15 +38,15 @@ def tag_conditions(tag: str) -> list[Sql]:
     folded = fold_characters(tag)
     below = starts_with("l.folded", f"{folded}/")
     return [
-        Sql("l.kind = ? AND l.folded = ?", (LabelKind.TAG.value, folded)),
-        Sql(f"l.kind = ? AND {below.text}", (LabelKind.TAG.value, *below.arguments)),
+        Sql("l.kind = 'tag' AND l.folded = ?", (folded,)),
+        Sql(f"l.kind = 'tag' AND {below.text}", below.arguments),
     ]
 
 
 def alias_condition(prefix: str) -> Sql:
     """Return the condition on a label ``l`` for the aliases that start with a prefix."""
     names = starts_with("l.folded", fold_characters(prefix))
-    return Sql(f"l.kind = ? AND {names.text}", (LabelKind.ALIAS.value, *names.arguments))
+    return Sql(f"l.kind = 'alias' AND {names.text}", names.arguments)
 
 
 BY_PLACE = "coalesce(d.updated_ns, d.mtime_ns) DESC, k.name, d.path"

@@ -53,7 +53,7 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
     """
     segments = _segments(pattern)
     if not segments:
-        return _nothing
+        return lambda _path: False
     matches = re.compile(_translate(segments), re.DOTALL).fullmatch
     if is_bare(pattern):
         return lambda path: matches(path, path.rfind("/") + 1) is not None
@@ -111,10 +111,6 @@ def around_stars(pieces: Sequence[str]) -> str:
         return first
     *middle, last = others
     return first + "".join(f"(?>[^/]*?{piece})" for piece in middle if piece) + f"[^/]*{last}"
-
-
-def _nothing(_path: str) -> bool:
-    return False
 
 
 def _segments(pattern: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from operator import add
@@ -203,7 +203,7 @@ def query_terms(text: str, *, limit: int) -> QueryTerms:
         WordForms(_terms_of(word), tuple(map(_terms_of, others)))
         for word, others in translations(normalise(text), stems)
     ]
-    kinds = {kind: _once(terms)[:limit] for kind, terms in asdict(found).items()}
+    kinds = {kind: tuple(dict.fromkeys(terms))[:limit] for kind, terms in asdict(found).items()}
     return QueryTerms(**kinds, spelled=tuple(spelled[:limit]), translated=tuple(translated[:limit]))
 
 
@@ -342,10 +342,6 @@ def _hiragana_in(bigram: str) -> int:
 forms_of = Memory(_forms)
 """The stem and the written form of a folded word; either may be empty."""
 _hiragana_of = Memory(_hiragana_in)
-
-
-def _once(terms: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(terms))
 
 
 def indexed_spellings(text: str) -> list[str]:

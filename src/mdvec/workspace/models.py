@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 
 from msgspec.structs import replace
 
@@ -219,10 +219,8 @@ class Models:
         kind = registry.load("clusters", address.partition("://")[0])
         cluster: Cluster = kind(address, shows_output=shows_output)
         self._stages.models.use_cluster(cluster)
-        try:
+        with closing(cluster):
             yield
-        finally:
-            cluster.close()
 
     def _changed(
         self,

@@ -86,13 +86,10 @@ class Stores:
         # An index follows once the new store is used.
         without_index = msgspec.structs.replace(self._config.store, vectors=None)
         config = msgspec.structs.replace(self._config, store=without_index)
-        store = open_database(place, config, folder=None)
-        try:
+        with closing(open_database(place, config, folder=None)) as store:
             contents = copy_store(self._collections.store(), store, wait_s=_MOVE_WAIT_S)
             update_vector_index(store)
             return MovedStore(store.location, contents)
-        finally:
-            store.close()
 
     def publish(
         self, target: str, names: Sequence[str] = (), *, keep: int | None = None, full: bool = False
@@ -240,12 +237,8 @@ class Stores:
 
 def _count(file: Path) -> tuple[int, int]:
     """Return how many documents and chunks a file holds; it is not changed."""
-    store = registry.load("stores", "sqlite")(file, read_only=True)
-    try:
-        with store.read() as view:
-            counts = [view.collections.counts(each.id, None) for each in view.collections.all()]
-    finally:
-        store.close()
+    with closing(registry.load("stores", "sqlite")(file, read_only=True)) as store, store.read() as view:
+        counts = [view.collections.counts(each.id, None) for each in view.collections.all()]
     return sum(each.documents for each in counts), sum(each.chunks for each in counts)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdvec.evaluation.metrics import METRICS, SIGN_FLIPS, intervals, measure, paired_p_value, percentile
+from mdvec.evaluation.metrics import METRICS, SIGN_FLIPS, intervals, measure, paired_p_value
 
 # The same metrics as a library of the field names them; its nDCG has linear gains, as ours.
 THEIRS = dict(
@@ -122,9 +122,3 @@ def test_p_values_at_both_ends() -> None:
     assert paired_p_value([0.0] * 10) == 1.0
     assert paired_p_value([0.1] * 40) == 1 / (SIGN_FLIPS + 1)
     assert paired_p_value([0.1] * 40) == paired_p_value([-0.1] * 40)
-
-
-def test_percentiles() -> None:
-    """The median of an even number of values lies between the two in the middle."""
-    assert percentile([4.0, 1.0, 3.0, 2.0], 50) == 2.5
-    assert percentile([7.0], 95) == 7.0

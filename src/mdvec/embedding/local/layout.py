@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from mdvec.errors import EmbedderUnavailableError
@@ -28,6 +29,29 @@ _SAMPLE_BYTES = 1 << 20  # of each end of a file of weights
 _QUERY_PROMPTS = ("query",)
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+T = TypeVar("T")
+_Object = dict[str, Any]
+
+
+class _Module(Struct, frozen=True):
+    """A module of sentence-transformers."""
+
+    type: str
+    path: str = ""
+
+
+class _WeightIndex(Struct, frozen=True):
+    """The files of the weights, by tensor."""
+
+    weight_map: dict[str, str] = {}
+
+
+class _Prompts(Struct, frozen=True):
+    """The prefixes of texts, by what the texts are."""
+
+    prompts: _Object | None = None
 
 
 class Layout(Struct, frozen=True):
@@ -52,14 +76,14 @@ def read_layout(folder: Path) -> Layout:
     Raises:
         EmbedderUnavailableError: If the folder has no model, or a file cannot be read or has another shape.
     """
-    modules = _read_modules(folder / _MODULES)
-    first = folder / modules[0].get("path", "") if modules else folder
+    modules = _read(folder / _MODULES, list[_Module], optional=True)
+    first = folder / modules[0].path if modules else folder
     if not (first / CONFIG).is_file():
-        if modules and not modules[0]["type"].endswith(".Transformer"):  # such as a table of words
+        if modules and not modules[0].type.endswith(".Transformer"):  # such as a table of words
             return Layout(None, _USUAL_MAX_TOKENS, *_prompts(folder))
         msg = f"there is no model in {folder}: {CONFIG} is missing"
         raise EmbedderUnavailableError(msg, hint="Name a folder with the files of a model.")
-    config = _read_object(first / CONFIG)
+    config = _read(first / CONFIG, _Object)
     dimension = _whole_number(config.get("hidden_size"))
     return Layout(
         _after_modules(folder, modules[1:], dimension) if modules else dimension,
@@ -74,10 +98,8 @@ def has_weights(folder: Path) -> bool:
     if not indexes:
         return any(path.suffix in WEIGHTS for path in _files(folder))
     for index in indexes:
-        parts = _read_object(index).get("weight_map", {})
-        if not isinstance(parts, dict) or not all(isinstance(part, str) for part in parts.values()):
-            _refuse(index, "its weight_map does not name files")
-        if all((folder / part).exists() for part in set(parts.values())):
+        parts = set(_read(index, _WeightIndex).weight_map.values())
+        if all((folder / part).exists() for part in parts):
             return True
     return False
 
@@ -145,11 +167,11 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _after_modules(folder: Path, modules: list[dict[str, str]], dimension: int | None) -> int | None:
+def _after_modules(folder: Path, modules: list[_Module], dimension: int | None) -> int | None:
     """Return the length of a vector after the modules of sentence-transformers that follow the network."""
     for module in modules:
-        config = _read_object(folder / module.get("path", "") / CONFIG, optional=True)
-        match module["type"].rpartition(".")[2]:
+        config = _read(folder / module.path / CONFIG, _Object, optional=True)
+        match module.type.rpartition(".")[2]:
             case "Pooling":
                 written = config.get("embedding_dimension", config.get("word_embedding_dimension"))
                 width = _whole_number(written) or dimension
@@ -176,18 +198,18 @@ def _max_tokens(folder: Path, config: dict[str, Any]) -> int:
     positions = _whole_number(config.get("max_position_embeddings"))
     limits = (
         _whole_number(
-            _read_object(folder / "sentence_bert_config.json", optional=True).get("max_seq_length")
+            _read(folder / "sentence_bert_config.json", _Object, optional=True).get("max_seq_length")
         ),
-        _whole_number(_read_object(folder / "tokenizer_config.json", optional=True).get("model_max_length")),
+        _whole_number(
+            _read(folder / "tokenizer_config.json", _Object, optional=True).get("model_max_length")
+        ),
         max(1, positions - _FIRST_POSITION) if positions else _USUAL_MAX_TOKENS,
     )
     return min(limit for limit in limits if limit)
 
 
 def _prompts(folder: Path) -> tuple[str | None, str | None]:
-    prompts = _read_object(folder / "config_sentence_transformers.json", optional=True).get("prompts") or {}
-    if not isinstance(prompts, dict):
-        _refuse(folder / "config_sentence_transformers.json", "its prompts are not an object")
+    prompts = _read(folder / "config_sentence_transformers.json", _Prompts, optional=True).prompts or {}
     return _first(prompts, _QUERY_PROMPTS), _first(prompts, _DOCUMENT_PROMPTS)
 
 
@@ -199,36 +221,12 @@ def _whole_number(value: object) -> int | None:
     return int(min(value, 1 << 62)) if isinstance(value, int | float) and value >= 1 else None
 
 
-def _read_modules(path: Path) -> list[dict[str, str]]:
-    """Return the modules of sentence-transformers; empty when the model has none."""
-    if not path.is_file():
-        return []
-    modules = _read(path)
-    if not isinstance(modules, list) or not all(_is_module(module) for module in modules):
-        _refuse(path, "it is not a list of modules")
-    return modules
-
-
-def _is_module(module: object) -> bool:
-    return (
-        isinstance(module, dict)
-        and isinstance(module.get("type"), str)
-        and isinstance(module.get("path", ""), str)
-    )
-
-
-def _read_object(path: Path, *, optional: bool = False) -> dict[str, Any]:
+def _read(path: Path, kind: type[T], *, optional: bool = False) -> T:
+    """Return the JSON of a file as a type; its empty value for an optional file that is not there."""
     if optional and not path.is_file():
-        return {}
-    found = _read(path)
-    if not isinstance(found, dict):
-        _refuse(path, "it is not a JSON object")
-    return found
-
-
-def _read(path: Path) -> Any:
+        return kind()
     try:
-        return json.loads(path.read_bytes())
+        return msgspec.convert(json.loads(path.read_bytes()), kind)
     except (OSError, ValueError, RecursionError) as error:
         _refuse(path, str(error), error)
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from mdvec import __version__
 from mdvec.errors import UsageError
 from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY
-from mdvec.evaluation.report import EvalReport, Interval, SetReport, by_grade, failures, main_system
+from mdvec.evaluation.report import EvalReport, SetReport, by_grade, failures, main_system
 from mdvec.interfaces.answers import JsonObject
 from mdvec.interfaces.cli.terminal import (
     json_text,
@@ -223,7 +223,7 @@ def _systems_table(report: SetReport) -> Table:
         values = [system.metrics[metric] for metric in METRICS]
         speed = (f"{system.p50_ms:.1f}", f"{system.p95_ms:.1f}", f"{system.tokens:,.0f}")
         rows.append((system.system, *(f"{value.mean:.4f}" for value in values), *speed))
-        rows.append(("  95 %", *map(_span, values), "", "", ""))
+        rows.append(("  95 %", *(f"{value.low:.3f}-{value.high:.3f}" for value in values), "", "", ""))
     title = (
         f"{report.set.name}: {quantity(len(report.set.questions), 'question')}, "
         f"{quantity(report.documents, 'document')}, {quantity(report.chunks, 'chunk')}"
@@ -283,7 +283,3 @@ def _failures_tables(report: SetReport, most: int) -> list[Table]:
 def _some(paths: Sequence[str]) -> str:
     more = f", and {len(paths) - _SHOWN_PATHS:,} more" if len(paths) > _SHOWN_PATHS else ""
     return ", ".join(paths[:_SHOWN_PATHS]) + more
-
-
-def _span(interval: Interval) -> str:
-    return f"{interval.low:.3f}-{interval.high:.3f}"

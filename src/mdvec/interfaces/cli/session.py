@@ -110,7 +110,7 @@ class Session:
         if self.format_name is not None:
             return self.format_name
         config = self._config or self.load_config().config
-        configured = config.display.default_format.value
+        configured: str = config.display.default_format
         if configured == "jsonl" and "jsonl" not in self.formats:
             configured = "json"
         return configured if configured in self.formats else self.formats[0]

@@ -144,11 +144,8 @@ async def messages(
     async with anyio.create_task_group() as group:
         group.start_soon(write)
         threading.Thread(target=read, name="mdvec-stdin", daemon=True).start()
-        try:
+        with to_server, incoming, outgoing:
             yield incoming, outgoing
-        finally:
-            for stream in (to_server, incoming, outgoing):
-                stream.close()
 
 
 def _track(message: jsonrpc.JSONRPCMessage, unanswered: set[jsonrpc.RequestId | None]) -> None:

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 
 from mdvec import run
 from mdvec.errors import StoreError
 from mdvec.stores.claims import Claim, Claims
+from mdvec.stores.pool import closed_on_error
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.database import PostgresDatabase
 from mdvec.types.ids import CollectionId
@@ -131,14 +132,10 @@ class RowClaims(Claims[_Held]):
             if (busy := _holder(connection, claim)) is not None:
                 return busy
         held = _Held(self._database.connect())
-        try:
-            with self._database.writing() as connection:
-                busy = _holder(connection, claim)
-                if busy is None:
-                    _write(connection, claim, held.token, held.lock())
-        except BaseException:
-            held.connection.close()
-            raise
+        with closed_on_error(held.connection), self._database.writing() as connection:
+            busy = _holder(connection, claim)
+            if busy is None:
+                _write(connection, claim, held.token, held.lock())
         if busy is None:
             self._held[claim] = held
         else:
@@ -150,12 +147,14 @@ class RowClaims(Claims[_Held]):
         held = self._held.pop(claim, None)
         if held is None:
             return
-        try:
-            # The import may be cancelled, but not this.
-            with suppress(StoreError), run.bound(run.Run()), self._database.writing() as connection:
-                connection.execute("DELETE FROM claims WHERE token = %s", (held.token,))
-        finally:
-            held.connection.close()
+        # The import may be cancelled, but not this.
+        with (
+            closing(held.connection),
+            suppress(StoreError),
+            run.bound(run.Run()),
+            self._database.writing() as connection,
+        ):
+            connection.execute("DELETE FROM claims WHERE token = %s", (held.token,))
 
 
 def _holder(connection: Connection, claim: Claim) -> Activity | None:

@@ -190,13 +190,9 @@ def _reading(path: Path) -> Iterator[Connection]:
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[Connection]:
     """Open a file that no other process uses, and leave it without a log."""
-    with translated(path):
-        connection = connect(path, Access.WRITE)
-        try:
-            connection.pragma("journal_mode", "delete")
-            yield connection
-        finally:
-            connection.close()
+    with translated(path), contextlib.closing(connect(path, Access.WRITE)) as connection:
+        connection.pragma("journal_mode", "delete")
+        yield connection
 
 
 def _keep_only(writer: Writer, names: AnyCollection[str]) -> None:

@@ -8,8 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import chromadb
@@ -55,14 +54,6 @@ CollectionName = Annotated[
 ]
 
 
-class HnswSpace(StrEnum):
-    """The distances that Chroma can measure."""
-
-    COSINE = "cosine"
-    L2 = "l2"
-    IP = "ip"
-
-
 class ChromaSettings(SettingsSection, frozen=True, kw_only=True):
     """``[store.chroma]``. A change of the graph builds the index again.
 
@@ -76,7 +67,7 @@ class ChromaSettings(SettingsSection, frozen=True, kw_only=True):
     """
 
     collection_name: CollectionName = "documents"
-    hnsw_space: HnswSpace = HnswSpace.COSINE
+    hnsw_space: Literal["cosine", "l2", "ip"] = "cosine"
     hnsw_construction_ef: Count = 200
     hnsw_search_ef: Count = 100
     hnsw_M: Count = 16  # noqa: N815 - as Chroma and its users write it
@@ -107,7 +98,7 @@ class ChromaVectorIndex(VectorIndex):
         self.location = self._folder.location
         self._name = chosen.collection_name
         self._graph = {
-            "space": str(chosen.hnsw_space),
+            "space": chosen.hnsw_space,
             "ef_construction": chosen.hnsw_construction_ef,
             "ef_search": chosen.hnsw_search_ef,
             "max_neighbors": chosen.hnsw_M,
