@@ -102,7 +102,7 @@ class Pages:
             found = find(path, collection, self._collections, view)
             document, place = found.document, found.collection
             rendered = _render(document, view, addresses, marked)
-            links = links_of(document, view)
+            links = links_of(document, self.files_of(place, view), view)
             file = file_of(document, place, view)
         return Page(
             collection=document.collection,
@@ -174,7 +174,7 @@ class Pages:
         """
         with self._collections.read() as view:
             place = self._collections.named(collection, view)
-            named = self._files_of(place, view) if place.source.kind == DEFAULT_SOURCE else {}
+            named = self.files_of(place, view) if place.source.kind == DEFAULT_SOURCE else {}
         # The kind that counts from the document's folder and has no percent signs to be read.
         link = Link(LinkKind.PREVIOUS, path)
         found = resolve(link, from_path, named.get(file_key(path), {}))
@@ -182,7 +182,7 @@ class Pages:
             raise _no_file(path, collection)
         return self._stages.source(place.source).read(SourceEntry(found, found, 0, 0))
 
-    def _files_of(self, place: Collection, view: View) -> dict[str, dict[str, None]]:
+    def files_of(self, place: Collection, view: View) -> dict[str, dict[str, None]]:
         """Return the paths of the files that are no documents, by their :func:`file_key`."""
         with self._guard:
             version, named = self._files.get(place.id, (-1, {}))

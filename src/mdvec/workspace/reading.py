@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
 from mdvec.search.filters import MAX_DEPTH
-from mdvec.search.link_graph import link_graph, other_files
+from mdvec.search.link_graph import link_graph
 from mdvec.search.references import Reference, backlinks_of, find_reference, look_of, without_brackets
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
@@ -55,13 +55,21 @@ def every_chunk(places: Sequence[Collection], view: View) -> Iterator[StoredChun
             yield from view.chunks.of_document(document.id)
 
 
-def links_of(document: StoredDocument, view: View, steps: int = 1) -> DocumentLinks:
-    """Return the links of a document and those to it, of so many steps, and the versions of it."""
+def links_of(
+    document: StoredDocument, files: Mapping[str, Mapping[str, object]], view: View, steps: int = 1
+) -> DocumentLinks:
+    """Return the links of a document and those to it, of so many steps, and the versions of it.
+
+    Args:
+        document: The document.
+        files: The other files of its collection, by their :func:`mdvec.text.links.file_key`.
+        view: The snapshot.
+        steps: How far a document may be to be near.
+    """
     near = link_graph(document.collection_id, view).near(document.path, steps) if steps > 1 else ()
     placed = view.documents.links_of([document.id])
     links = [each.link for each in placed if each.link.kind is not LinkKind.PREVIOUS]
     named = view.documents.with_file_names(document.collection_id, {link_key(link) for link in links})
-    files = other_files(document.collection_id, view) if links else {}
     versions = view.documents.versions(document.collection_id)
     return DocumentLinks(
         collection=document.collection,

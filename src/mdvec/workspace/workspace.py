@@ -354,7 +354,9 @@ class Workspace:
             UsageError: If more than one document is meant.
         """
         with self._collections.read() as view:
-            return reading.links_of(find(path, collection, self._collections, view).document, view, steps)
+            found = find(path, collection, self._collections, view)
+            files = self.pages.files_of(found.collection, view)
+            return reading.links_of(found.document, files, view, steps)
 
     def documents(
         self,

@@ -143,6 +143,7 @@ class FakeWorkspace(Workspace):
         self.found_links = DocumentLinks("notes", "a.md", "A", (), (), (), ())
         self.known = [COLLECTION]
         self.unmet = ""
+        self.left: tuple[str, ...] = ()
         self.size_bytes = 1_234_567
         self.found_tags = [TagCount("旅行", 1200), TagCount("x", 3)]
         self.statuses = (CollectionStatus(COLLECTION, CollectionCounts(3, 1, 2, 9, 4)),)
@@ -174,6 +175,7 @@ class FakeWorkspace(Workspace):
             "outline": lambda **_: OUTLINE,
             "unmet": lambda filters, **_: "No document has the tag 'x'." if filters.tags else self.unmet,
             "watch": lambda **_: None,
+            "bring_up": lambda **_: (self.left, {}),
             "known": lambda: [MODEL],
             "estimate": lambda name, **_: replace(ESTIMATE, collection=name),
             "cancel": lambda **_: [replace(CHANGE, outcome=ModelChangeOutcome.CANCELLED)],

@@ -80,7 +80,7 @@ def test_get_says_when_the_text_is_old(mdvec: Mdvec, workspace: FakeWorkspace) -
     workspace.passage = replace(workspace.passage, stale=True, text="text")
     outcome = mdvec("get", "a.md")
     assert outcome.out == "text\n"
-    assert outcome.err.startswith("warning: a.md has changed")
+    assert outcome.err.startswith("warning: a.md was changed or deleted")
 
 
 def test_get_of_an_unknown_document_exits_with_1(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
@@ -106,9 +106,12 @@ def test_commands_in_a_hint_work_on_the_same_index(
 
 
 def test_tags(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
-    """Tags are listed in the order given, as columns of equal width or as JSON."""
-    assert mdvec("tags", "-n", "notes").out == "TAG   DOCUMENTS\n旅行  1,200\nx     3\n"
-    assert workspace.calls == [("tags", {"collections": ("notes",)})]
+    """Tags are listed in the order given, as columns of equal width or as JSON; changed files come first."""
+    workspace.left = ("notes may have changed",)
+    outcome = mdvec("tags", "-n", "notes")
+    assert outcome.out == "TAG   DOCUMENTS\n旅行  1,200\nx     3\n"
+    assert outcome.err == "warning: notes may have changed\n"
+    assert workspace.calls == [("bring_up", {"names": ("notes",)}), ("tags", {"collections": ("notes",)})]
     assert json.loads(mdvec("tags", "--format", "json").out) == [
         {"tag": "旅行", "documents": 1200},
         {"tag": "x", "documents": 3},
