@@ -33,7 +33,7 @@ _MARK = "mark"
 _READ_MARK = f"SELECT value FROM meta WHERE key = '{_MARK}'"  # noqa: S608 - a constant
 _READ_SPACES = "SELECT key FROM spaces s WHERE EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = s.id)"
 # On a full disk, SQLite cannot make the file that readers and writers share.
-_NOT_WRITABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError, apsw.FullError)
+_NOT_WRITABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError)
 _COMPANIONS = ("-wal", "-shm", "-journal")  # made next to the database by SQLite, with its permissions
 
 
