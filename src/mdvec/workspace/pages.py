@@ -16,7 +16,6 @@ from mdvec.documents.links import text_first
 from mdvec.errors import DocumentNotFoundError
 from mdvec.search.filters import check_range, clean_filters, narrowed, unmet
 from mdvec.search.hits import entry_of, file_of, is_stale, place_with_words
-from mdvec.search.link_graph import other_files
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
 from mdvec.stores.view import every_document
@@ -31,16 +30,16 @@ from mdvec.text.links import (
     resolve,
 )
 from mdvec.types.change import SourceEntry
-from mdvec.types.collection import DEFAULT_SOURCE, Collection
+from mdvec.types.collection import DEFAULT_SOURCE
 from mdvec.types.document import Link, LinkKind
 from mdvec.types.hit import SearchResult
-from mdvec.types.ids import CollectionId, DocumentId
+from mdvec.types.ids import DocumentId
 from mdvec.types.outline import Outline
 from mdvec.types.page import IMAGE_TYPES, Marked, Page, PageEntry, RenderedDocument
 from mdvec.types.query import Filters, SearchQuery, Where
 from mdvec.types.report import ListedDocument, TagCount
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.reading import find, links_of, outline_of
+from mdvec.workspace.reading import OtherFiles, find, links_of, outline_of
 from mdvec.workspace.stages import Stages
 
 if TYPE_CHECKING:
@@ -85,11 +84,10 @@ class Addresses(Protocol):
 class Pages:
     """Documents to read. A part of :class:`mdvec.workspace.Workspace`; safe to use from several threads."""
 
-    def __init__(self, collections: Collections, stages: Stages) -> None:
+    def __init__(self, collections: Collections, stages: Stages, other_files: OtherFiles) -> None:
         self._collections = collections
         self._stages = stages
-        self._guard = threading.Lock()
-        self._files: dict[CollectionId, tuple[int, dict[str, dict[str, None]]]] = {}
+        self._other_files = other_files
 
     def read(self, path: str, collection: str, addresses: Addresses, marked: Marked | None = None) -> Page:
         """Return a document, rendered.
@@ -102,7 +100,7 @@ class Pages:
             found = find(path, collection, self._collections, view)
             document, place = found.document, found.collection
             rendered = _render(document, view, addresses, marked)
-            links = links_of(document, self.files_of(place, view), view)
+            links = links_of(document, self._other_files, view)
             file = file_of(document, place, view)
         return Page(
             collection=document.collection,
@@ -174,22 +172,13 @@ class Pages:
         """
         with self._collections.read() as view:
             place = self._collections.named(collection, view)
-            named = self.files_of(place, view) if place.source.kind == DEFAULT_SOURCE else {}
+            named = self._other_files.of(place.id, view) if place.source.kind == DEFAULT_SOURCE else {}
         # The kind that counts from the document's folder and has no percent signs to be read.
         link = Link(LinkKind.PREVIOUS, path)
         found = resolve(link, from_path, named.get(file_key(path), {}))
         if found is None:
             raise _no_file(path, collection)
         return self._stages.source(place.source).read(SourceEntry(found, found, 0, 0))
-
-    def files_of(self, place: Collection, view: View) -> dict[str, dict[str, None]]:
-        """Return the paths of the files that are no documents, by their :func:`file_key`."""
-        with self._guard:
-            version, named = self._files.get(place.id, (-1, {}))
-            if version != view.version:
-                named = other_files(place.id, view)
-                self._files[place.id] = view.version, named
-            return named
 
 
 def _place(document: StoredDocument, marked: Marked | None) -> str:

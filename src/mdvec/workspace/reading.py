@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError, UsageError, nearest_names
 from mdvec.search.filters import MAX_DEPTH
-from mdvec.search.link_graph import link_graph
+from mdvec.search.link_graph import link_graph, other_files
 from mdvec.search.references import Reference, backlinks_of, find_reference, look_of, without_brackets
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
@@ -22,6 +22,7 @@ from mdvec.text.links import link_key, link_state, resolve
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.collection import Collection
 from mdvec.types.document import Document, Lines, Link, LinkKind, Section, places_of, with_comments
+from mdvec.types.ids import CollectionId
 from mdvec.types.links import Backlink, DocumentLinks, OutgoingLink
 from mdvec.types.outline import Outline, OutlineSection
 from mdvec.types.report import ListedDocument, Passage
@@ -55,14 +56,27 @@ def every_chunk(places: Sequence[Collection], view: View) -> Iterator[StoredChun
             yield from view.chunks.of_document(document.id)
 
 
-def links_of(
-    document: StoredDocument, files: Mapping[str, Mapping[str, object]], view: View, steps: int = 1
-) -> DocumentLinks:
+class OtherFiles:
+    """The files of collections that are no documents. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._known: dict[CollectionId, tuple[int, dict[str, dict[str, None]]]] = {}
+
+    def of(self, collection_id: CollectionId, view: View) -> Mapping[str, Mapping[str, None]]:
+        """Return what :func:`other_files` does, which is read once for each version of the store."""
+        version, named = self._known.get(collection_id, (-1, {}))
+        if version != view.version:
+            named = other_files(collection_id, view)
+            self._known[collection_id] = view.version, named
+        return named
+
+
+def links_of(document: StoredDocument, files: OtherFiles, view: View, steps: int = 1) -> DocumentLinks:
     """Return the links of a document and those to it, of so many steps, and the versions of it.
 
     Args:
         document: The document.
-        files: The other files of its collection, by their :func:`mdvec.text.links.file_key`.
+        files: Those of its collection may be linked to.
         view: The snapshot.
         steps: How far a document may be to be near.
     """
@@ -70,12 +84,13 @@ def links_of(
     placed = view.documents.links_of([document.id])
     links = [each.link for each in placed if each.link.kind is not LinkKind.PREVIOUS]
     named = view.documents.with_file_names(document.collection_id, {link_key(link) for link in links})
+    others = files.of(document.collection_id, view) if links else {}
     versions = view.documents.versions(document.collection_id)
     return DocumentLinks(
         collection=document.collection,
         path=document.path,
         title=document.title,
-        links=tuple(_outgoing(link, document.path, named, files) for link in links),
+        links=tuple(_outgoing(link, document.path, named, others) for link in links),
         backlinks=tuple(
             Backlink(each.path, each.link.line, each.link.kind, each.link.fragment, each.link.text)
             for each in backlinks_of(document.collection_id, document.path, view)

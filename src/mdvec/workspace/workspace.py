@@ -107,7 +107,8 @@ class Workspace:
             collections, self._stages, config, self.import_collection, self._unreadable
         )
         self.stores = Stores(collections, self._stages, config)
-        self.pages = Pages(collections, self._stages)
+        self._other_files = reading.OtherFiles()
+        self.pages = Pages(collections, self._stages, self._other_files)
         self.browse = Browse(
             collections, lambda query, path: self.search(query, wait_for_vectors=False, related_to=path)
         )
@@ -355,8 +356,7 @@ class Workspace:
         """
         with self._collections.read() as view:
             found = find(path, collection, self._collections, view)
-            files = self.pages.files_of(found.collection, view)
-            return reading.links_of(found.document, files, view, steps)
+            return reading.links_of(found.document, self._other_files, view, steps)
 
     def documents(
         self,
