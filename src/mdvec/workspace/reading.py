@@ -63,7 +63,7 @@ class OtherFiles:
         self._known: dict[CollectionId, tuple[int, dict[str, dict[str, None]]]] = {}
 
     def of(self, collection_id: CollectionId, view: View) -> Mapping[str, Mapping[str, None]]:
-        """Return what :func:`other_files` does, which is read once for each version of the store."""
+        """Return the result of :func:`other_files`, remembered for each version of the store."""
         version, named = self._known.get(collection_id, (-1, {}))
         if version != view.version:
             named = other_files(collection_id, view)
@@ -76,7 +76,7 @@ def links_of(document: StoredDocument, files: OtherFiles, view: View, steps: int
 
     Args:
         document: The document.
-        files: Those of its collection may be linked to.
+        files: The other files of collections, which links may lead to.
         view: The snapshot.
         steps: How far a document may be to be near.
     """

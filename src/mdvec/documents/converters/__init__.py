@@ -3,7 +3,7 @@
 A converter is a function of the bytes that returns Markdown, loaded when such a file is met. Metadata is
 frontmatter. Where a page, a slide or a cell of the original begins, it writes :func:`place_mark`. It runs in
 a process of its own, see :mod:`mdvec.documents.conversion`. Text of the original goes through :func:`plain`,
-:func:`inline` or :func:`fenced`: to its author, no sign in it is one of Markdown or of Obsidian.
+:func:`inline` or :func:`fenced`, since its author did not write Markdown.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 BLOCK_SIGN = r"#{1,6}(?=\s|$)|>|(?:-[- \t]*|_[_ \t]*|=+[ \t]*)$"
-"""What begins a heading or a quotation, is a rule, or makes a heading of the line above."""
+"""The signs that begin a heading or a quotation, make a rule, or make the line above a heading."""
 
 HIDING_SIGN = (
     r"<(?=[A-Za-z/!?])|%(?=%)|\{(?=[/#.:])|\[(?=\[)|(?<=\[)\["
     r"|(?<![!-)+-<>-}\w])#(?=[\w/-]|[^\x00-\x7f])(?!\d+(?![\w/-]))"
 )
-"""What begins HTML, a comment, attributes, a wikilink or a tag."""
+"""The signs that begin HTML, a comment, attributes, a wikilink or a tag."""
 
 _SIGN = re.compile(
     r"(https?://[A-Za-z0-9_./?=&%#:~@!+,;'-]+|_{4,})"  # addresses and lines to write on stay
@@ -59,17 +59,17 @@ def frontmatter(values: Mapping[str, object]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return lines of a file that is no Markdown as such lines, in which only lists are lists."""
+    """Return lines of plain text as Markdown that shows them as they are; only list items have a meaning."""
     return _BLOCK.sub(r"\1\\\2", _INDENT.sub("   ", inline(text)))
 
 
 def inline(text: str) -> str:
-    """Return what is in a line, such as a cell, with a backslash before each sign that would be markup."""
+    """Return the text of a line or a cell with a backslash before each sign that would be markup."""
     return _SIGN.sub(lambda found: found[1] or f"\\{found[0]}", text)
 
 
 def fenced(text: str, language: str = "") -> str:
-    """Return code in a fence that is longer than those in it."""
+    """Return code in a fence that is longer than any inside it."""
     fence = "```"
     while fence in text:
         fence += "`"

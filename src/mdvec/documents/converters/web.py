@@ -43,7 +43,7 @@ _ID = re.compile(r"[^\s<>]+?(?<!-)")
 _PERMALINK = re.compile(r"^\s*[¶§#🔗]\s*$")  # at the end of a heading
 _MARK = "\ue000"
 _MARKED = re.compile(rf"{_MARK}(.*?){_MARK}\n?")
-# Before what begins a block at the beginning of a line alone, which is known when the lines are.
+# Marks a sign that is markup only at the start of a line. Where lines start is known when all are written.
 _LITERAL = "\ue001"
 _BLOCK = re.compile(rf"^([ \t]*)({BLOCK_SIGN}|[-+*](?=\s|$))|^([ \t]*\d{{0,9}})([.)](?=\s|$))", re.MULTILINE)
 _LITERAL_BLOCK = re.compile(rf"^((?:[ >]|- |\d+\. )*\d*){_LITERAL}", re.MULTILINE)
@@ -112,7 +112,7 @@ def _place_of_mark(found: re.Match[str]) -> str:
 
 
 class _Converter(MarkdownConverter):
-    """Keeps text text, code code, and cells apart."""
+    """Writes text so that no sign in it is markup, code in fences that hold it, and cells in one line."""
 
     def escape(self, text: str, *_: object) -> str:
         return _BLOCK.sub(rf"\1\3{_LITERAL}\2\4", inline(text))
@@ -133,7 +133,8 @@ def markdown_of(soup: BeautifulSoup, *, has_pictures: bool = False) -> str:
 
     Args:
         soup: The page.
-        has_pictures: Whether its pictures are files beside it; of others, the text in their place is kept.
+        has_pictures: Whether its pictures are files of its folder. Otherwise their alternative text replaces
+            them.
     """
     part = soup.find("main") or soup.find("article") or soup.body or soup
     for name in (*_AROUND, *_READINGS):
