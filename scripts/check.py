@@ -6,14 +6,13 @@ another store, and the harnesses that kill processes; and it measures coverage. 
 ``pip install -e '.[test-heavy]'``.
 
 In CI (``CI`` is set) both run, one after the other, and no test runs twice: the first records the coverage of
-the tests that are measured, the second adds its own and reports. Elsewhere the first records nothing, and the
-second runs the measured tests once more.
+its tests, the second adds its own and reports. Elsewhere the first records nothing, and the second runs the
+measured tests once more (tests/conftest.py says which they are).
 """
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import time
@@ -31,42 +30,25 @@ HEAVY = "node or browser or harness"
 STORES = "torch or postgres or lancedb or chroma or s3 or ray"
 DEFAULT = f"not ({STORES} or {HEAVY})"
 COVERAGE = [*PYTHON, "coverage"]
-MEASURED = [*COVERAGE, "run", "-m", *PYTEST, *PARALLEL, "-m"]
-
-
-def files_with(markers: str) -> list[str]:
-    """Return the files whose tests have one of some markers: to import all takes each process seconds."""
-    marked = re.compile(rf"mark\.(?:{markers.replace(' or ', '|')})\b")
-    files = sorted((ROOT / "tests").rglob("test_*.py"))
-    found = [path for path in files if marked.search(path.read_text(encoding="utf-8"))]
-    return [path.relative_to(ROOT).as_posix() for path in found]
+MEASURING = [*COVERAGE, "run", "-m", *PYTEST, *PARALLEL]
 
 
 def steps(*, in_ci: bool) -> dict[str, list[str]]:
     """Return the commands of the checks, by their names."""
-    tests = [*PYTHON, *PYTEST, *PARALLEL]
-    split = {
-        # tests/conftest.py says which are measured.
-        "tests under coverage": [*MEASURED, f"measured and {DEFAULT}"],
-        "other tests": [*tests, "-m", f"not measured and {DEFAULT}"],
-    }
     return {
         "format": [*PYTHON, "ruff", "format", "--check", "."],
         "lint": [*PYTHON, "ruff", "check", "."],
         "types": [*PYTHON, "mypy"],
         "layers": [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"],
-        **(split if in_ci else {"tests": tests}),
+        "tests": [*(MEASURING if in_ci else [*PYTHON, *PYTEST, *PARALLEL]), "-m", DEFAULT],
     }
 
 
 def heavy_steps(*, in_ci: bool) -> dict[str, list[str]]:
     """Return the commands of ``--heavy``, by their names."""
-    measured = f"({STORES})" if in_ci else f"(measured or {STORES})"
+    heavy = f"{STORES} or {HEAVY}"
     return {
-        "tests that need Node or Chromium, and harnesses": [
-            *(*PYTHON, *PYTEST, *PARALLEL, "-m", HEAVY, *files_with(HEAVY)),
-        ],
-        "tests under coverage": [*MEASURED, f"{measured} and not ({HEAVY})"],
+        "tests": [*MEASURING, "-m", heavy if in_ci else f"measured or {heavy}"],
         "combine": [*COVERAGE, "combine", "--quiet"],
         "coverage": [*COVERAGE, "report"],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -13,8 +13,10 @@ import pytest
 
 IN_CI = bool(os.environ.get("CI"))
 
-# What coverage is measured with: all of these folders but some files, which take a third of the time and
-# cover next to nothing that others do not.
+# What coverage is measured with: what needs a store or a service of others, and all of these folders but some
+# files, which take a third of the time and cover next to nothing that others do not.
+STORES = {"torch", "postgres", "lancedb", "chroma", "s3", "ray"}
+LONG = {"node", "browser", "harness"}
 MEASURED = {"unit", "contract", "integration"}
 UNMEASURED = {
     *("benchmarks", "conversion", "test_builtin_model.py", "test_comments.py", "test_dense.py"),
@@ -45,29 +47,41 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def is_measured(file: Path) -> bool:
-    """Return True for a file whose tests coverage is measured with."""
-    folder, *below = file.relative_to(Path(__file__).parent).parts
-    return folder in MEASURED and UNMEASURED.isdisjoint(below)
+def is_measured(item: pytest.Item) -> bool:
+    """Return True for a test that coverage is measured with.
+
+    Tests of examples that hypothesis makes, and of how work grows, are not: they run the same lines by the
+    thousand, and measuring makes them three times as slow.
+    """
+    marks = {mark.name for mark in item.iter_markers()}
+    folder, *below = item.path.relative_to(Path(__file__).parent).parts
+    function = getattr(item, "function", None)
+    names = getattr(getattr(function, "__code__", None), "co_names", ())
+    is_chosen = bool(marks & STORES) or (folder in MEASURED and UNMEASURED.isdisjoint(below))
+    repeats = getattr(function, "is_hypothesis_test", False) or "assert_grows_linearly" in names
+    return is_chosen and not repeats and not marks & LONG
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what is measured."""
-    if is_measured(item.path):
+    if is_measured(item):
         item.add_marker("measured")
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import no file that a step of ``scripts/check.py`` has no use for: all of them take seconds."""
-    if not collection_path.match("test_*.py"):
-        return None
-    match str(config.getoption("markexpr")).split():
-        case ["measured", "and", *_]:
-            return None if is_measured(collection_path) else True
-        case ["not", "measured", "and", *_]:
-            return True if is_measured(collection_path) else None
-        case _:
-            return None
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Measure nothing while a test runs that is not to be measured, nor in the processes that it starts."""
+    coverage = sys.modules.get("coverage")
+    measuring = None if coverage is None else coverage.Coverage.current()
+    if measuring is None or item.get_closest_marker("measured"):
+        return (yield)
+    variables = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("COVERAGE_")}
+    measuring.stop()
+    try:
+        return (yield)
+    finally:
+        measuring.start()
+        os.environ.update(variables)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -26,8 +26,8 @@ def assert_grows_linearly(make: Callable[[int], T], work: Callable[[T], object],
         work: The work on it.
         size: The smaller size; the other one is eight times as large.
     """
-    # Other processes and the garbage collector only add time, so one good measurement of three is enough.
-    for _ in range(3):
+    # Other processes and the garbage collector only add time, so one good measurement of four is enough.
+    for _ in range(4):
         small, large = (_cpu_s(work, make(times * size)) for times in (1, _TIMES))
         if large <= max(small, _NEGLIGIBLE_S) * _LIMIT:
             return
@@ -35,9 +35,6 @@ def assert_grows_linearly(make: Callable[[int], T], work: Callable[[T], object],
 
 
 def _cpu_s(work: Callable[[T], object], value: T) -> float:
-    def once() -> float:
-        started = time.process_time()
-        work(value)
-        return time.process_time() - started
-
-    return min(once() for _ in range(2))
+    started = time.process_time()
+    work(value)
+    return time.process_time() - started

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
+from tests.growth import assert_grows_linearly
 
 from mdvec.chunking.headings import HeadingChunker
 from mdvec.chunking.interface import Chunker
@@ -171,3 +172,12 @@ def test_no_two_settings_share_a_fingerprint() -> None:
     """Whoever cuts otherwise says so."""
     fingerprints = [case.make().fingerprint for case in _CASES.values()]
     assert len(set(fingerprints)) == len(fingerprints)
+
+
+@pytest.mark.parametrize(
+    "part", ["日本語の文です。", "# h\n\ntext\n\n", "## h\n\ntext here.\n\n### g\n\ntext\n\n"]
+)
+def test_long_documents_take_linear_time(case: Case, part: str) -> None:
+    """A line and sections of any number are cut as fast as few."""
+    chunker = case.make()
+    assert_grows_linearly(lambda times: parse_document("x.md", part * times), chunker.chunk, 300)

@@ -81,7 +81,7 @@ def test_numpy_gives_the_same_vectors(
 ) -> None:
     """Both encoders round alike, alone, in batches and in windows: nearer to each other than to exact."""
     engine = BuiltinEngine(model, tokenizer, numpy_encoder.open_encoder(model), threads=1, batch_tokens=128)
-    texts = [probe.text for probe in read_probes() if probe.tokens < 20]
+    texts = [probe.text for probe in read_probes() if probe.tokens < 20][::4]
     texts += ["", "\0\0", "か\u3099" + "e\u0301" * 30, "cat " * (embedder.tokens.max_tokens + 5)]
     vectors = engine.embed(texts, Prefix.PASSAGE)
     assert vectors.dtype == np.float32

@@ -1,4 +1,7 @@
-"""An import that is killed, and many processes at once: nothing is lost, and nothing fails."""
+"""An import that is killed, and many processes at once: nothing is lost, and nothing fails.
+
+``benchmarks.crash`` makes 1,000 rounds.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,19 @@ pytestmark = pytest.mark.harness
 
 
 def test_a_killed_import_loses_nothing(tmp_path: Path) -> None:
-    """100 times SIGKILL at a random instant: the next run completes, nothing is lost, doubled or damaged."""
-    result = crash.run(100, seed=20261121, folder=tmp_path)
-    assert result["rounds"] == 100
-    assert result["killed"] > 25
+    """30 times SIGKILL at a random instant: the next run completes, nothing is lost, doubled or damaged."""
+    result = crash.run(30, seed=20261121, folder=tmp_path)
+    assert result["rounds"] == 30
+    assert result["killed"] > 7
 
 
 @pytest.mark.parametrize(
     ("vectors", "rounds"),
     [
-        ("sqlite-vec", 50),
-        # Each round starts two processes that load these for seconds; benchmarks.crash makes 50 rounds, too.
-        pytest.param("lancedb", 10, marks=pytest.mark.lancedb),
-        pytest.param("chroma", 10, marks=pytest.mark.chroma),
+        ("sqlite-vec", 15),
+        # Each round starts two processes that load these for seconds.
+        pytest.param("lancedb", 4, marks=pytest.mark.lancedb),
+        pytest.param("chroma", 4, marks=pytest.mark.chroma),
     ],
 )
 def test_a_killed_import_leaves_a_vector_index_that_completes(

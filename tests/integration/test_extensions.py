@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mdvec import Workspace, open_workspace
+from mdvec import Workspace, open_workspace, registry
 from mdvec.config import Config, load_config
 from mdvec.config.load import every_setting
 from mdvec.errors import ConfigError, MdvecError, UntrustedConfigError, UsageError
@@ -27,7 +27,9 @@ Configure = Callable[[str], Config]
 def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Install the package: its folder has real metadata."""
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[1] / "extensions"))
+    registry._entry_points.cache_clear()
     yield
+    registry._entry_points.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "toy_extensions"]:
         del sys.modules[name]
 

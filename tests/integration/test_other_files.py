@@ -38,11 +38,10 @@ from mdvec.types.query import SearchMode
 SENTENCE = "The harbour crane must be inspected every spring, before the first ships arrive from the north. "
 
 
-@pytest.fixture
-def docs(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of files of each kind, and two that cannot be read."""
-    folder = tmp_path / "docs"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("docs")
     parts = [
         ("Heading2", f"Part {number}") if at == 0 else ("BodyText", f"{SENTENCE * 9} Word{number}.")
         for number in range(12)
@@ -67,10 +66,24 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def workspace(docs: Path, tmp_path: Path) -> Iterator[Workspace]:
-    with workspace_of(tmp_path / "i.sqlite", {"docs": docs}) as opened:
+@pytest.fixture(scope="module")
+def workspace(docs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """An index of the folder, for tests that only read."""
+    with workspace_of(tmp_path_factory.mktemp("index") / "i.sqlite", {"docs": docs}) as opened:
         yield opened
+
+
+@pytest.fixture
+def changing(workspace: Workspace, docs: Path) -> Iterator[Workspace]:
+    """The same index, for tests that change files: at their end they are as they were."""
+    before = {path: path.read_bytes() for path in docs.iterdir()}
+    yield workspace
+    for path in {*before, *docs.iterdir()}:
+        if path in before:
+            path.write_bytes(before[path])
+        else:
+            path.unlink()
+    workspace.import_collection("docs")
 
 
 def client_of(workspace: Workspace) -> TestClient:
@@ -100,25 +113,25 @@ def test_every_file_is_found_with_its_place(workspace: Workspace, query: str, pa
     assert to_json(hit)["place"] == place
 
 
-def test_files_without_text_are_found_by_their_names(workspace: Workspace, docs: Path) -> None:
+def test_files_without_text_are_found_by_their_names(changing: Workspace, docs: Path) -> None:
     """And say why they have none, in the report and in the state of the file."""
     reasons = {
         "locked.pdf": "is encrypted; save it without its password",
         "broken.xlsx": "is not a spreadsheet, or damaged",
     }
-    [collection] = workspace.status(files=True).collections
+    [collection] = changing.status(files=True).collections
     assert {each.path: each.reason for each in collection.files if each.reason} == reasons
     assert {each.state for each in collection.files} == {DocumentState.READY}
     for path in reasons:
         stem = path.partition(".")[0]
-        assert workspace.search(SearchQuery(stem, mode=SearchMode.LEXICAL)).hits[0].path == path
+        assert changing.search(SearchQuery(stem, mode=SearchMode.LEXICAL)).hits[0].path == path
     (docs / "other.pdf").write_bytes((docs / "locked.pdf").read_bytes() + b" ")
-    report = workspace.import_collection("docs")
+    report = changing.import_collection("docs")
     assert report.warnings == (f"other.pdf: {reasons['locked.pdf']}",)
 
 
 def test_a_file_that_ends_its_converter_keeps_its_text(
-    workspace: Workspace, docs: Path, monkeypatch: pytest.MonkeyPatch
+    changing: Workspace, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is a failure, as of a file that cannot be read."""
 
@@ -128,8 +141,8 @@ def test_a_file_that_ends_its_converter_keeps_its_text(
 
     monkeypatch.setattr("mdvec.indexing.prepare.convert", fail)
     (docs / "tides.html").write_bytes(b"<h1>Tides</h1><p>Low water at six.")
-    assert workspace.import_collection("docs").warnings == ("tides.html: ends its converter",)
-    assert workspace.search(SearchQuery("high water", mode=SearchMode.LEXICAL)).hits[0].path == "tides.html"
+    assert changing.import_collection("docs").warnings == ("tides.html: ends its converter",)
+    assert changing.search(SearchQuery("high water", mode=SearchMode.LEXICAL)).hits[0].path == "tides.html"
 
 
 def test_the_text_of_a_file_is_its_markdown(workspace: Workspace) -> None:
@@ -217,7 +230,7 @@ def test_a_section_of_a_web_page_is_known_by_its_anchor(workspace: Workspace) ->
     assert "rough" in workspace.read("tides.html#sea").text
 
 
-def test_a_file_is_converted_once(workspace: Workspace, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_converted_once(changing: Workspace, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until its bytes change: not by another import, and not when it is cut anew."""
     converted: list[str] = []
 
@@ -226,12 +239,12 @@ def test_a_file_is_converted_once(workspace: Workspace, docs: Path, monkeypatch:
         return convert(path, raw)
 
     monkeypatch.setattr("mdvec.indexing.prepare.convert", counted)
-    workspace.import_collection("docs")
+    changing.import_collection("docs")
     assert converted == []
     (docs / "tides.html").write_bytes(b"<h1>Tides</h1><p>Low water at six.")
-    workspace.import_collection("docs")
+    changing.import_collection("docs")
     assert converted == ["tides.html"]
-    assert workspace.search(SearchQuery("low water", mode=SearchMode.LEXICAL)).hits[0].path == "tides.html"
+    assert changing.search(SearchQuery("low water", mode=SearchMode.LEXICAL)).hits[0].path == "tides.html"
 
 
 def test_without_the_extra_files_are_left_out(

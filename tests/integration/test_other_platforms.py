@@ -6,7 +6,8 @@ import json
 import subprocess
 import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -195,20 +196,25 @@ def mdvec(tmp_path: Path) -> Callable[..., Any]:
 def test_a_daemon_without_unix_sockets(mdvec: Callable[..., Any], tmp_path: Path) -> None:
     """Commands find it by its file and reach it at its port; once it is killed, they do the work."""
     search = ("search", "faucet", "--mode", "lexical", "--format", "paths")
-    for _ in range(2):  # the second one begins where the first one was killed, as Windows ends a process
-        daemon = mdvec("daemon", "run", "--http", "127.0.0.1:0")
-        try:
-            wait_until(partial(_is_described, tmp_path, daemon.pid))
-            assert f"process: {daemon.pid}" in mdvec("daemon", "status", folder="NOTES").communicate()[0]
-            assert mdvec(*search).communicate()[0].endswith("\\Notes\\tap.md\n")
-            [log] = tmp_path.rglob("daemon.log")
-            assert "INFO search" in log.read_text(encoding="utf-8")
-            log.write_bytes(b"")
-        finally:
-            daemon.kill()
-            daemon.communicate()
-        assert "the daemon is not running" in mdvec("daemon", "status").communicate()[0]
+    with _daemon(mdvec, tmp_path) as first:
+        assert f"process: {first.pid}" in mdvec("daemon", "status", folder="NOTES").communicate()[0]
+    with _daemon(mdvec, tmp_path):  # begins where the first one was killed, as Windows ends a process
         assert mdvec(*search).communicate()[0].endswith("\\Notes\\tap.md\n")
+        [log] = tmp_path.rglob("daemon.log")
+        assert "INFO search" in log.read_text(encoding="utf-8")
+    assert "the daemon is not running" in mdvec("daemon", "status").communicate()[0]
+    assert mdvec(*search).communicate()[0].endswith("\\Notes\\tap.md\n")
+
+
+@contextmanager
+def _daemon(mdvec: Callable[..., Any], root: Path) -> Iterator[subprocess.Popen[str]]:
+    daemon = mdvec("daemon", "run", "--http", "127.0.0.1:0")
+    try:
+        wait_until(partial(_is_described, root, daemon.pid))
+        yield daemon
+    finally:
+        daemon.kill()
+        daemon.communicate()
 
 
 def _is_described(root: Path, pid: int) -> bool:

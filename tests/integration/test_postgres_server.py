@@ -44,7 +44,7 @@ from mdvec.types.query import SearchQuery, Where
 
 pytestmark = pytest.mark.postgres
 
-ROUNDS = 50
+ROUNDS = 15
 # Writes documents of which each has a word and a vector of its own, and says which are committed.
 WRITER = """
 import sys
@@ -142,7 +142,7 @@ def test_a_full_disk_of_the_server_takes_only_the_batch(sql: Any) -> None:
 
 
 def test_killed_writers_leave_whole_batches() -> None:
-    """kill -9, fifty times: what was reported is there, nothing is there by halves, and the next resumes."""
+    """kill -9, 15 times: what was reported is there, nothing is there by halves, and the next resumes."""
     schema = new_schema()
     store = open_postgres(schema=schema)
     notes = add_collection(store)

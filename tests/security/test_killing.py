@@ -26,7 +26,7 @@ from mdvec.types.report import ImportOptions
 
 pytestmark = pytest.mark.harness
 
-ROUNDS = 210
+ROUNDS = 60
 FAILED = 70
 CONFIG = f"""
 [embedding]
@@ -144,7 +144,7 @@ def done(task: Callable[[], int]) -> float:
 
 
 def test_nothing_is_lost_by_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """210 times SIGKILL while one of 15 commands runs: never damage, and the next import has everything."""
+    """60 times SIGKILL while one of 15 commands runs: never damage, and the next import has everything."""
     for name in ("DATA", "CONFIG", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     monkeypatch.chdir(tmp_path)

@@ -23,8 +23,8 @@ from mdvec.workspace.stages import Stages
 
 pytestmark = pytest.mark.harness
 
-DOCUMENTS = 10_000
-QUERIES = 4_000
+DOCUMENTS = 3_000
+QUERIES = 1_000
 CHUNKERS = ("sections", "headings", "windows", "vault")
 # What Markdown, YAML, links, comments and queries are made of, and characters that are treated apart.
 WORDS = """
@@ -67,7 +67,7 @@ def text_of(dice: random.Random, most: int) -> str:
 
 
 def test_random_documents_are_read_and_cut() -> None:
-    """10,000 documents: every chunk is a part of its document, and all of them are in order."""
+    """3,000 documents: every chunk is a part of its document, and all of them are in order."""
     dice = random.Random(20261122)
     parts = Stages(Config(), HashingEmbedder())
     recipes = [parts.recipe(ChunkingSpec(name), parts.models.for_(None)) for name in CHUNKERS]
@@ -88,7 +88,7 @@ def test_random_documents_are_read_and_cut() -> None:
 
 
 def test_random_queries_are_answered(tmp_path: Path) -> None:
-    """4,000 queries of random words, modes and filters: each has an answer, or is refused as a wrong call."""
+    """1,000 queries of random words, modes and filters: each has an answer, or is refused as a wrong call."""
     dice = random.Random(20261123)
     docs = tmp_path / "docs"
     docs.mkdir()

@@ -72,10 +72,7 @@ def test_a_broken_plugin_is_an_error_of_ours_when_it_is_named(monkeypatch: pytes
         metadata.EntryPoint("bare", "json:NoSuchThing", "mdvec.sources"),
     ]
 
-    def entry_points(*, group: str, name: str | None = None) -> list[metadata.EntryPoint]:
-        return [point for point in broken if point.group == group and name in (None, point.name)]
-
-    monkeypatch.setattr(metadata, "entry_points", entry_points)
+    monkeypatch.setattr(registry, "_entry_points", lambda stage: broken if stage == "sources" else ())
     for name in ("gone", "bare"):
         with pytest.raises(ConfigError, match=f"'{name}' cannot be loaded"):
             registry.load("sources", name)

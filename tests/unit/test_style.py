@@ -52,14 +52,6 @@ def test_every_test_says_what_it_proves() -> None:
     assert silent == []
 
 
-def test_heavy_tests_are_marked_in_their_files() -> None:
-    """``scripts/check.py`` imports only the files in which the markers are: others may not give them."""
-    marked = re.compile(r"mark\.(?:node|browser|harness)\b")
-    tests = ROOT / "tests"
-    found = [path for path in tests.rglob("*.py") if marked.search(path.read_text(encoding="utf-8"))]
-    assert [path.name for path in found if not path.name.startswith("test_")] == []
-
-
 def test_no_name_of_a_class_occurs_twice() -> None:
     """A reader who meets a name finds one class."""
     names = Counter(

@@ -197,11 +197,3 @@ def test_impossible_sizes_are_refused(max_chars: int, min_chars: int) -> None:
     """The error names the setting that is wrong."""
     with pytest.raises(ConfigError, match=r"(max|min)_chars is"):
         HeadingChunker(token_ends=_words, max_chars=max_chars, min_chars=min_chars)
-
-
-def test_huge_inputs_take_time_in_proportion() -> None:
-    """A line of 300,000 characters and 10,000 headings are cut in moments."""
-    line = _chunks("日本語の文です。" * 40_000, min_chars=50)
-    assert sum(len(chunk.text) for chunk in line) == 320_000
-    headings = _chunks("# h\n\ntext\n\n" * 10_000, min_chars=50)
-    assert sum(chunk.text.count("# h") for chunk in headings) == 10_000

@@ -12,7 +12,6 @@ from mdvec.chunking.outline import ALL_LEVELS
 from mdvec.chunking.sections import SectionChunker
 from mdvec.documents.parse import parse_document
 from mdvec.errors import ConfigError
-from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.chunk import Chunk
 
 
@@ -371,15 +370,6 @@ def test_impossible_settings_are_refused(max_tokens: int, min_tokens: int, overl
         SectionChunker(
             token_ends=_words, max_tokens=max_tokens, min_tokens=min_tokens, overlap_tokens=overlap_tokens
         )
-
-
-def test_huge_inputs_take_time_in_proportion() -> None:
-    """A line of 500 kB and 10,000 headings are cut in moments."""
-    chunker = SectionChunker(token_ends=estimate_token_ends)
-    line = chunker.chunk(parse_document("x.md", "日本語の文です。" * 30_000)).chunks
-    assert sum(len(chunk.text) for chunk in line) == 240_000
-    headings = chunker.chunk(parse_document("x.md", "# h\n\ntext\n\n" * 10_000)).chunks
-    assert sum(chunk.text.count("# h") for chunk in headings) == 10_000
 
 
 # --- estimates -----------------------------------------------------------------------------------------

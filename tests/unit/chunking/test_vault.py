@@ -211,12 +211,6 @@ def test_the_fingerprint_names_all_that_moves_a_cut() -> None:
     assert chunker.fingerprint == "vault/2:limit=32000:voyage"
 
 
-def test_huge_inputs_take_time_in_proportion() -> None:
-    """Ten thousand sections are cut in moments."""
-    cut = _cut("## h\n\ntext here.\n\n### g\n\ntext\n\n" * 10_000, token_limit=12)
-    assert sum(chunk.text.count("# h") for chunk in cut.chunks) == 10_000
-
-
 @pytest.mark.parametrize("text", ["A thought of several words.\n---", "Two\nlines\n===\n\nMore.\n---\n"])
 def test_paragraphs_above_rules_are_not_dropped(text: str) -> None:
     """CommonMark takes them for headings; they are all that the note says."""
