@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +99,6 @@ _EXTRAS: dict[tuple[str, str], tuple[str, ...]] = {
 }
 _NOUNS = {"chunking": "chunker", "embedding": "embedding provider", "vector_indexes": "vector index"}
 _STORES_BY_SCHEME = {"postgresql": "postgres", "s3": "published"}
-_BY_PATH = ("sqlite", "published")  # named by a path, not by a scheme
 
 _NAMED = re.compile(r"([a-z][a-z0-9_-]+)[:+](.*)", re.DOTALL)
 
@@ -110,8 +110,7 @@ def names(stage: str) -> list[str]:
         stage: ``sources``, ``chunking``, ``embedding``, ``rerankers``, ``stores``, ``vector_indexes``,
             ``buckets`` or ``clusters``.
     """
-    others = sorted({point.name for point in _entry_points(group=f"mdvec.{stage}")})
-    return [*_BUILTIN[stage], *(name for name in others if name not in _BUILTIN[stage])]
+    return [*dict.fromkeys((*_BUILTIN[stage], *sorted(point.name for point in _entry_points(stage))))]
 
 
 def builtin_names(stage: str) -> list[str]:
@@ -121,7 +120,7 @@ def builtin_names(stage: str) -> list[str]:
 
 def has(stage: str, name: str) -> bool:
     """Return True if a stage has an adapter of that name; it is not loaded."""
-    return name in _BUILTIN[stage] or bool(_entry_points(group=f"mdvec.{stage}", name=name))
+    return name in _BUILTIN[stage] or any(point.name == name for point in _entry_points(stage))
 
 
 def is_installed(stage: str, name: str) -> bool:
@@ -139,17 +138,17 @@ def load(stage: str, name: str) -> Any:
     Raises:
         ConfigError: If the stage has no adapter of that name, or it cannot be imported.
     """
-    target = _BUILTIN[stage].get(name)
-    if target is not None:
-        return _load_builtin(stage, name, target)
-    for point in _entry_points(group=f"mdvec.{stage}", name=name):
-        try:
-            return point.load()
-        except (ImportError, AttributeError) as error:
-            msg = f"the {_noun(stage)} {name!r} cannot be loaded: {error}"
-            raise ConfigError(msg, hint=f"It comes from {point.value!r}; install it again.") from error
-    msg = f"there is no {_noun(stage)} {name!r}"
-    raise ConfigError(msg, hint=f"Known: {', '.join(names(stage)) or 'none'}.")
+    if name in _BUILTIN[stage]:
+        return _load_builtin(stage, name)
+    point = next((each for each in _entry_points(stage) if each.name == name), None)
+    if point is None:
+        msg = f"there is no {_noun(stage)} {name!r}"
+        raise ConfigError(msg, hint=f"Known: {', '.join(names(stage)) or 'none'}.")
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as error:
+        msg = f"the {_noun(stage)} {name!r} cannot be loaded: {error}"
+        raise ConfigError(msg, hint=f"It comes from {point.value!r}; install it again.") from error
 
 
 def named_source(location: str) -> tuple[str, str]:
@@ -173,7 +172,8 @@ def named_store(location: str) -> str:
     if not scheme:
         return "published" if location and Path(location).is_dir() else "sqlite"
     name = _STORES_BY_SCHEME.get(scheme, scheme)
-    if scheme in _BY_PATH or not has("stores", name):
+    # Two are named by a path.
+    if scheme in ("sqlite", "published") or not has("stores", name):
         msg = f"there is no store for {without_password(location)}"
         others = (each for each in names("stores") if each not in ("sqlite", *_STORES_BY_SCHEME.values()))
         known = ", ".join(f"{each}://" for each in (*_STORES_BY_SCHEME, *others))
@@ -186,28 +186,30 @@ def install_command(extra: str) -> str:
     import shlex
     from importlib import metadata
 
-    marker = re.compile(rf"extra == ['\"]{re.escape(extra)}['\"]")
     try:
         required = [each.partition(";") for each in metadata.requires("mdvec") or ()]
     except metadata.PackageNotFoundError:  # it runs from a folder
         required = []
-    packages = [name.strip() for name, _, condition in required if marker.search(condition)]
+    marker = rf"extra == ['\"]{re.escape(extra)}['\"]"
+    packages = [name.strip() for name, _, condition in required if re.search(marker, condition)]
     return f"pip install {shlex.join(packages or [f'mdvec[{extra}]'])}"
 
 
-def _entry_points(*, group: str, name: str | None = None) -> list[metadata.EntryPoint]:
-    # It loads a parser of mail, which a search that a daemon answers does without.
+@cache
+def _entry_points(stage: str) -> tuple[metadata.EntryPoint, ...]:
+    # Reading those of all packages takes tens of milliseconds, and loads a parser of mail, which a search
+    # that a daemon answers does without.
     from importlib import metadata
 
-    return [point for point in metadata.entry_points(group=group) if name in (None, point.name)]
+    return tuple(metadata.entry_points(group=f"mdvec.{stage}"))
 
 
 def _noun(stage: str) -> str:
     return _NOUNS.get(stage, stage.removesuffix("s"))
 
 
-def _load_builtin(stage: str, name: str, target: str) -> Any:
-    module, _, attribute = target.partition(":")
+def _load_builtin(stage: str, name: str) -> Any:
+    module, _, attribute = _BUILTIN[stage][name].partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)
     except ImportError as error:
