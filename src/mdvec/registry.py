@@ -34,6 +34,7 @@ _BUILTIN = {
         "docx": "mdvec.documents.converters.office:convert_docx",
         "pptx": "mdvec.documents.converters.office:convert_pptx",
         "spreadsheet": "mdvec.documents.converters.office:convert_spreadsheet",
+        "csv": "mdvec.documents.converters.office:convert_csv",
         "html": "mdvec.documents.converters.web:convert_html",
         "epub": "mdvec.documents.converters.web:convert_epub",
         "opendocument": "mdvec.documents.converters.opendocument:convert_opendocument",

@@ -59,6 +59,7 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "book.epub": files.epub(["<h1>Storm</h1><p>A gale in October.</p>"], title="Winds"),
         "reply.eml": files.mail([("text/plain", "Yes."), ("list.xlsx", files.xlsx({"A": [["sluices", 3]]}))]),
         "notes.ipynb": files.ipynb([{"cell_type": "markdown", "source": "# Gulls\nThey nest on roofs."}]),
+        "list.csv": "part;price\nwindlass;1.200,50\n".encode("utf-16"),
         "plain.md": b"# Plain\n\nA plain note.",
     }
     for name, raw in made.items():
@@ -100,6 +101,7 @@ def client_of(workspace: Workspace) -> TestClient:
         ("Mia colour", "plan.pptx", "slide 1"),
         ("ships in May", "plan.pptx", "slide 2"),
         ("bolts", "stock.xlsx", "sheet Stock"),
+        ("windlass", "list.csv", ""),
         ("high water", "tides.html", ""),
         ("gale in October", "book.epub", "part 1"),
         ("gulls nest", "notes.ipynb", "cell 1"),
@@ -250,15 +252,21 @@ def test_a_file_is_converted_once(changing: Workspace, docs: Path, monkeypatch: 
 def test_without_the_extra_files_are_left_out(
     docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And say what is needed; notebooks need nothing."""
-    monkeypatch.setattr(registry, "is_installed", lambda _, name: name in ("ipynb", "org", "rst", "adoc"))
+    """And say what is needed; notebooks and rows of values need nothing."""
+    monkeypatch.setattr(
+        registry, "is_installed", lambda _, name: name in ("csv", "ipynb", "org", "rst", "adoc")
+    )
     monkeypatch.setattr(selection, "_converter_rule", selection._converter_rule.__wrapped__)
     with open_workspace(database=tmp_path / "without.sqlite", embedder=HashingEmbedder()) as opened:
         opened.add_collection("docs", "", str(docs))
         first, second = (opened.import_collection("docs") for _ in range(2))
         found = opened.status(files=True).collections[0].files
         notes = [each.message for each in opened.doctor() if each.subject == "docs"]
-    assert [each.path for each in found if each.state is DocumentState.READY] == ["notes.ipynb", "plain.md"]
+    assert [each.path for each in found if each.state is DocumentState.READY] == [
+        "list.csv",
+        "notes.ipynb",
+        "plain.md",
+    ]
     assert {each.reason for each in found if each.state is DocumentState.EXCLUDED} == {NEEDS_FILES}
     assert first.warnings == (f"book.epub and 8 more: {NEEDS_FILES}",)
     assert second.warnings == ()
@@ -302,6 +310,7 @@ def test_bombs_of_markup_say_that_they_are_damaged(path: str, raw: bytes) -> Non
         ("a.docx", files.docx()),
         ("a.pptx", files.pptx()),
         ("a.xlsx", files.xlsx({"Stock": [["part", "count"], ["bolts", 12]]})),
+        ("a.csv", b"part;count\nbolts;12\n" * 90),
         ("a.html", b"<title>T</title><nav>x</nav><table><tr><td>1</table><p>" + SENTENCE.encode() * 5),
         ("a.epub", files.epub(["<h1>Storm</h1><p>A gale.</p>"], title="Winds")),
         ("a.ipynb", files.ipynb([{"cell_type": "code", "source": "1", "outputs": [{"text": "1"}]}])),

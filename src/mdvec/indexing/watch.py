@@ -261,7 +261,8 @@ class Watcher:
         found = {collection.name: (collection, source) for collection, source in watched}
         with self._guard:
             for name, target in list(self._targets.items()):
-                if name not in found or _differs(found[name][0], target.collection):
+                now, known = found.get(name, (None,))[0], target.collection
+                if now is None or (now.id, now.source) != (known.id, known.source):
                     del self._targets[name]
                     target.cancel()
             for name, (collection, source) in found.items():
@@ -435,10 +436,6 @@ class Watcher:
             target.at_work = None
             target.due_at = ended + (rest_s if target.changed else wait_s)
         self._wake.set()
-
-
-def _differs(now: Collection, known: Collection) -> bool:
-    return (now.id, now.source) != (known.id, known.source)
 
 
 def _identities(folders: Sequence[str]) -> dict[str, tuple[int, int]]:

@@ -32,10 +32,6 @@ _MAX_RECENT_CHARS = 1_000
 _recent: WeakKeyDictionary[Embedder, dict[str, Vector]] = WeakKeyDictionary()
 
 
-def _never(_: SourceEntry) -> bool:
-    return False
-
-
 class SearchedCollection(Struct, frozen=True):
     """A collection with the model that it is searched by.
 
@@ -51,7 +47,7 @@ class SearchedCollection(Struct, frozen=True):
     embedder: Embedder | None
     space_id: SpaceId | None
     problem: MdvecError | None = None
-    differs: Callable[[SourceEntry], bool] = _never
+    differs: Callable[[SourceEntry], bool] = lambda _: False
 
 
 class QueryVectors(Struct, frozen=True):

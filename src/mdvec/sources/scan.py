@@ -141,7 +141,7 @@ class Scan:
     def take(self, path: str, status: os.stat_result, *, locator: str, real: str) -> None:
         """List a file that no rule excludes, unless it is too large or already listed."""
         size = status.st_size
-        if size > self.selection.max_file_bytes and size > (most := self.selection.max_bytes(path)):
+        if size > (most := self.selection.max_bytes(path)):
             self.exclude(path, too_large(size, most))
             return
         if is_dataless(status):

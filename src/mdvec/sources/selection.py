@@ -50,6 +50,7 @@ DEFAULT_MAX_FILE_BYTES = 10_000_000
 
 _LOCKS = (".#", "~$")  # of Emacs and Office
 _LARGER_THAN_TEXT = 20  # a file that is converted holds pictures and fonts
+_SIZES = {"": 1.0, "csv": 0.1}  # larger rows of values are data
 _NOT_INCLUDED = "not matched by --include"
 
 
@@ -155,7 +156,7 @@ class Selection(Struct, frozen=True):
 
     def max_bytes(self, path: str) -> int:
         """Return the size of the largest file of this kind."""
-        return self.max_file_bytes * (_LARGER_THAN_TEXT if converter_of(path) else 1)
+        return int(self.max_file_bytes * _SIZES.get(converter_of(path), _LARGER_THAN_TEXT))
 
     def exclude_rule(self, path: str) -> str | None:
         """Return the ``--exclude`` that excludes a path, if any; a folder's path ends in ``/``."""

@@ -28,6 +28,7 @@ CONVERTERS: Mapping[str, str] = {
     },
     ".asciidoc": "adoc",
     **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), "spreadsheet"),
+    **dict.fromkeys((".csv", ".tsv"), "csv"),
     **dict.fromkeys((".odt", ".odp"), "opendocument"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
 }

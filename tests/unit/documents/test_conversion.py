@@ -148,6 +148,7 @@ def test_converters_by_name() -> None:
         "docx",
         "pptx",
         "spreadsheet",
+        "csv",
         "html",
         "epub",
         "eml",

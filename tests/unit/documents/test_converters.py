@@ -18,7 +18,7 @@ from mdvec.documents.converters import NotConvertedError, plain, table
 from mdvec.documents.converters.mail import convert_mail
 from mdvec.documents.converters.markup import convert_adoc, convert_org, convert_rst
 from mdvec.documents.converters.notebook import convert_notebook
-from mdvec.documents.converters.office import convert_docx, convert_pptx, convert_spreadsheet
+from mdvec.documents.converters.office import convert_csv, convert_docx, convert_pptx, convert_spreadsheet
 from mdvec.documents.converters.opendocument import convert_opendocument
 from mdvec.documents.converters.pdf import convert_pdf
 from mdvec.documents.converters.pdf_layout import Line, Rule, arranged
@@ -417,6 +417,30 @@ def test_titles_and_merged_cells_of_a_spreadsheet() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'part,price,note\nbolt,"1,50","a\nb"\n',
+        "\ufeffStock in May\n\npart;price;note\nbolt;1,50;a  b\n;;\n".encode("utf-16"),
+        b"part\tprice\tnote\r\nbolt\t1,50\ta b\r\n",
+    ],
+    ids=["commas", "semicolons", "tabs"],
+)
+def test_rows_of_values(raw: bytes) -> None:
+    """A table, whatever is between the values, and in any encoding."""
+    shown = [line for line in lines_of(convert_csv(raw)) if line != "Stock in May"]
+    assert shown == ["| part | price | note |", "|---|---|---|", "| bolt | 1,50 | a b |"]
+
+
+def test_odd_rows_of_values() -> None:
+    """A long value, rows of other lengths, and no rows; what is no text says so."""
+    assert convert_csv("住所録\n名前,電話\n山田,03-1234,\n".encode("cp932")).split("\n\n")[0] == "住所録"
+    assert "x" * 200_000 in convert_csv(b"a,b,c\n" + b"x" * 200_000 + b"\n")
+    assert convert_csv(b"").strip() == ""
+    with pytest.raises(NotConvertedError, match="is no text"):
+        convert_csv(bytes(range(256)) * 9)
+
+
 @pytest.mark.parametrize("convert", [convert_docx, convert_pptx, convert_spreadsheet])
 @pytest.mark.parametrize(
     ("raw", "reason"),
@@ -574,7 +598,7 @@ def test_what_is_attached_to_a_mail() -> None:
     text = convert_mail(files.mail(attached))
     assert [line.strip() for line in lines_of(text)] == [
         *("See below.", "## 港.xlsx", "## Stock", "| part | count |", "|---|---|", "| bolt | 2 |"),
-        *("## broken.pdf", "## list.csv", "a;b", "## Tides"),
+        *("## broken.pdf", "## list.csv", "| a | b |", "|---|---|", "## Tides"),
         *("三浦 \\<mia@example.com> 2026-03-02T10:00:00+09:00", "Old."),
     ]
     assert re.findall(r"place: (.*) -->", text) == [
@@ -869,6 +893,7 @@ def in_html(texts: Sequence[str]) -> str:
         ),
         ([*TEXTS, *ITEMS], lambda texts: convert_pptx(files.pptx(text="\n".join(texts)))),
         ([*TEXTS, *ITEMS], lambda texts: convert_spreadsheet(files.xlsx({"A": [["x", t] for t in texts]}))),
+        ([*TEXTS, *ITEMS], lambda texts: convert_csv("\n".join(f'x,"{t}"' for t in texts).encode())),
         (
             [each for each in TEXTS if each != "> said"],
             lambda texts: convert_mail(files.mail([("text/plain", "\n\n".join(texts))])),
@@ -880,7 +905,7 @@ def in_html(texts: Sequence[str]) -> str:
             ),
         ),
     ],
-    ids=["html", "epub", "docx", "odt", "pptx", "xlsx", "mail", "pdf"],
+    ids=["html", "epub", "docx", "odt", "pptx", "xlsx", "csv", "mail", "pdf"],
 )
 def test_text_that_looks_like_markdown_stays_text(
     texts: Sequence[str], make: Callable[[Sequence[str]], str]

@@ -12,6 +12,8 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from mdvec.documents.encodings import decode
+
 BLOCK_SIGN = r"#{1,6}(?=\s|$)|>|(?:-[- \t]*|_[_ \t]*|=+[ \t]*)$"
 """The signs that begin a heading or a quotation, make a rule, or make the line above a heading."""
 
@@ -37,6 +39,19 @@ _LINE = re.compile(r"\s+")
 
 class NotConvertedError(Exception):
     """A file holds no text that can be read; the message says why, and what to do."""
+
+
+def text_of(raw: bytes) -> str:
+    """Return the text of a file, in whatever encoding it is.
+
+    Raises:
+        NotConvertedError: If it is no text.
+    """
+    decoded = decode(raw)
+    if decoded is None:
+        msg = "is no text"
+        raise NotConvertedError(msg)
+    return decoded.text
 
 
 def place_mark(place: str) -> str:

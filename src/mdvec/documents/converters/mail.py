@@ -83,7 +83,7 @@ def _parts(message: Message, depth: int = 0) -> Iterator[str]:
                 yield plain(f"{_header(each, 'From')} {_date(each)}".strip())
             yield from _parts(each, depth + 1)
         return
-    name, raw = _file_name(message), cast("bytes", message.get_payload(decode=True) or b"")
+    name, raw = _said(message.get_filename() or ""), cast("bytes", message.get_payload(decode=True) or b"")
     if name:
         yield f"{place_mark(f'attachment {name}')}\n## {plain(name)}"
         yield _attached(name, raw)
@@ -103,10 +103,6 @@ def _inner(message: Message) -> list[Message]:
             if same := [each for each in parts if each.get_content_type() == kind]:
                 return same[:1]
     return parts
-
-
-def _file_name(message: Message) -> str:
-    return _said(message.get_filename() or "")
 
 
 def _attached(name: str, raw: bytes) -> str:

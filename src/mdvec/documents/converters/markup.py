@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from textwrap import dedent
 
-from mdvec.documents.converters import HIDING_SIGN, NotConvertedError, fenced, frontmatter
-from mdvec.documents.encodings import decode
+from mdvec.documents.converters import HIDING_SIGN, fenced, frontmatter, text_of
 
 _MAX_LEVEL = 6
 # What has a meaning here, too, stays: code and addresses.
@@ -56,7 +55,7 @@ _ADOC_LINK = re.compile(r"(?:link:|xref:)?((?:https?://|(?<=link:)|(?<=xref:))[^
 
 def convert_org(raw: bytes) -> str:
     """Return the Markdown of an Org file."""
-    text = _ORG_DRAWER.sub("", _decoded(raw))
+    text = _ORG_DRAWER.sub("", text_of(raw))
     values: dict[str, object] = {}
     lines = list(_org_lines(text.split("\n"), values))
     return frontmatter(values) + "\n".join(lines)
@@ -81,7 +80,7 @@ def _org_lines(lines: Sequence[str], values: dict[str, object]) -> Iterator[str]
 
 def convert_rst(raw: bytes) -> str:
     """Return the Markdown of a reStructuredText file. Its marks of headings have the order of their use."""
-    lines = _decoded(raw).split("\n")
+    lines = text_of(raw).split("\n")
     marks: list[str] = []
     found: list[str] = []
     at = 0
@@ -145,7 +144,7 @@ def _rst_inline(line: str) -> str:
 def convert_adoc(raw: bytes) -> str:
     """Return the Markdown of an AsciiDoc file."""
     values: dict[str, object] = {}
-    lines = list(_adoc_lines(_ADOC_TITLE.sub(_adoc_title, _decoded(raw)).split("\n"), values))
+    lines = list(_adoc_lines(_ADOC_TITLE.sub(_adoc_title, text_of(raw)).split("\n"), values))
     return frontmatter(values) + "\n".join(lines)
 
 
@@ -193,11 +192,3 @@ def _linked(links: re.Pattern[str], line: str) -> str:
 
 def _escaped(line: str) -> str:
     return _KEPT_OR_SIGN.sub(lambda found: found[1] or f"\\{found[0]}", line)
-
-
-def _decoded(raw: bytes) -> str:
-    decoded = decode(raw)
-    if decoded is None:
-        msg = "is no text"
-        raise NotConvertedError(msg)
-    return decoded.text

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
-from io import BytesIO
+from io import BytesIO, StringIO
+from itertools import zip_longest
 from typing import Any
 
-from mdvec.documents.converters import NotConvertedError, frontmatter, place_mark, plain, table
+from mdvec.documents.converters import NotConvertedError, frontmatter, place_mark, plain, table, text_of
 
 _CORE = "docProps/core.xml"
 _CORE_NAMES = {"d": "http://purl.org/dc/elements/1.1/", "t": "http://purl.org/dc/terms/"}
@@ -20,6 +22,7 @@ _TEXTS_OF_WORD = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
 _RUBY = re.compile(rb"<w:ruby>.*?<w:rubyBase>(.*?)</w:rubyBase>\s*</w:ruby>", re.DOTALL)
 _PICTURES_OF_WORD = "word/media/"
 _MAX_REPEATED_CHARS = 100  # of a cell that is said in each of its rows
+_FIRST_LINES = 20
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
@@ -101,14 +104,32 @@ def _sheet(sheet: Any) -> str:
         if 0 < len(text) <= _MAX_REPEATED_CHARS:
             for row in own:
                 row[at] = text
-    held = [row for row in shown if any(row)]
-    if not held:
-        return ""
-    used = [at for at in range(max(map(len, held))) if any(row[at] for row in held if at < len(row))]
-    rows = [[row[at] if at < len(row) else "" for at in used] for row in held]
+    body = _grid(shown)
+    return f"{place_mark(f'sheet {sheet.name}')}\n## {plain(sheet.name)}\n\n{body}" if body else ""
+
+
+def convert_csv(raw: bytes) -> str:
+    """Return the Markdown of rows of values between commas, semicolons or tabs: a table.
+
+    Raises:
+        NotConvertedError: If they are no text.
+    """
+    text = text_of(raw)
+    csv.field_size_limit(len(raw) + 1)
+    first = text.split("\n", _FIRST_LINES)[:_FIRST_LINES]
+    # Numbers may have commas, and titles above the rows may have nothing.
+    separator = max("\t;,", key=lambda each: sum(each in line for line in first))
+    rows = csv.reader(StringIO(text, newline=""), delimiter=separator)
+    return f"{_grid([*rows])}\n"
+
+
+def _grid(cells: Sequence[Sequence[str]]) -> str:
+    """Return rows as a table without empty rows and columns, and what is above it as text."""
+    held = [row for row in cells if any(row)]
+    columns = (column for column in zip_longest(*held, fillvalue="") if any(column))
+    rows = [*zip(*columns, strict=True)]
     titles = _titles(rows)
-    body = "\n\n".join((*map(plain, titles), table(rows[len(titles) :])))
-    return f"{place_mark(f'sheet {sheet.name}')}\n## {plain(sheet.name)}\n\n{body}"
+    return "\n\n".join((*map(plain, titles), table(rows[len(titles) :])))
 
 
 def _titles(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -119,7 +140,8 @@ def _titles(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _cell(value: object) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    number = int(value) if isinstance(value, float) and value.is_integer() else value
+    return "" if number is None else str(number)
 
 
 def _slide(number: int, slide: Any) -> Iterator[str]:
@@ -147,14 +169,10 @@ def _chart(chart: Any) -> Iterator[str]:
         yield plain(title)
     for plot in chart.plots:
         names = ["", *(series.name for series in plot.series)]
-        columns = [[*map(_number, series.values)] for series in plot.series]
+        columns = [[*map(_cell, series.values)] for series in plot.series]
         yield table(
             [names, *([str(each), *row] for each, *row in zip(plot.categories, *columns, strict=False))]
         )
-
-
-def _number(value: object) -> str:
-    return "" if value is None else _cell(value)
 
 
 def _in_order(shapes: Any) -> list[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from html import escape
 from xml.etree import ElementTree
 
@@ -82,7 +81,7 @@ def _html(element: ElementTree.Element) -> str:
         return ""
     if element.tag in _SIGNS:
         return _SIGNS[element.tag]
-    inner = _words(element.text) + _inside(element)
+    inner = _words(element.text) + "".join(_html(each) + _words(each.tail) for each in element)
     if element.tag == f"{_TEXT}h":
         level = min(int(element.get(f"{_TEXT}outline-level", 1)), _MAX_LEVEL)
         return f"<h{level}>{inner}</h{level}>"
@@ -98,10 +97,6 @@ def _html(element: ElementTree.Element) -> str:
         )
         return f"<{tag} {' '.join(spans) if tag == 'td' else ''}>{inner}</{tag}>"
     return inner
-
-
-def _inside(element: Iterable[ElementTree.Element]) -> str:
-    return "".join(_html(each) + _words(each.tail) for each in element)
 
 
 def _words(text: str | None) -> str:

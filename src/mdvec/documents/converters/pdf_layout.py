@@ -342,7 +342,7 @@ def _with_ruled_table(pieces: Sequence[Line], grid: _Grid) -> list[Line]:
     cells: dict[tuple[int, int], list[Line]] = {}
     for at, place in inside.items():
         cells.setdefault(place, []).append(pieces[at])
-    texts = {place: _cell(held) for place, held in cells.items()}
+    texts = {place: unspaced(" ".join(piece.text for piece in held)) for place, held in cells.items()}
     framed = sum(
         any(len(row) > 1 for row in _rows(held)) and " " in texts[place] for place, held in cells.items()
     )
@@ -371,10 +371,6 @@ def _is_shown(
     """Return True if a cell shows its text: in each of its rows if it is short, or else in the first."""
     first = merged[row, column]
     return first == (row, column) or (first[1] == column and len(texts.get(first, "")) <= _REPEATED_CHARS)
-
-
-def _cell(pieces: Sequence[Line]) -> str:
-    return unspaced(" ".join(piece.text for piece in pieces))
 
 
 def unspaced(text: str) -> str:
