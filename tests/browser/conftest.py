@@ -61,9 +61,9 @@ _SVG = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def playwright() -> Iterator[Playwright]:
-    """The library that drives the browser."""
+    """The library that drives the browser. Its loop of asyncio is in this thread, which other tests need."""
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=WAIT_MS)
@@ -71,7 +71,7 @@ def playwright() -> Iterator[Playwright]:
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium(playwright: Playwright) -> Iterator[Browser]:
     """A browser without a window."""
     program = shutil.which("chromium") or shutil.which("chromium-browser")

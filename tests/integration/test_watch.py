@@ -215,7 +215,7 @@ def test_a_checkout_is_few_updates(vault: Vault, monkeypatch: pytest.MonkeyPatch
     git("checkout", "-q", "new")
     wait_until(lambda: not paths(workspace, "oldnote1999") and not paths(workspace, "oldnote0"))
     wait_until(lambda: workspace.status(NAME).collections[0].counts.dirty == 0)
-    assert paths(workspace, "newnote1999") == ["many/49/4999.md"]
+    assert paths(workspace, "newnote1999") == ["many/49/1999.md"]
     assert len(updates) <= 6
 
 
