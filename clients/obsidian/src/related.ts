@@ -61,7 +61,14 @@ export class RelatedView extends ItemView {
         item.addEventListener("click", (event) => void openHit(this.app, hit, "", Keymap.isModEvent(event)));
       }
     } catch (error) {
-      if (number === this.latest) showFailure(this.contentEl, error, this.client, () => void this.refresh());
+      if (number !== this.latest) return;
+      showFailure(
+        this.contentEl,
+        error,
+        this.client,
+        () => void this.refresh(),
+        () => void (this.latest += 1),
+      );
     }
   }
 }

@@ -50,8 +50,19 @@ export async function openHit(app: App, hit: Hit, query: string, pane: PaneType 
   }
 }
 
-/** Show why something did not work, with commands to copy or a button that starts the daemon. */
-export function showFailure(el: HTMLElement, error: unknown, client: Client, retry: () => void): void {
+/**
+ * Show why something did not work, with commands to copy or a button that starts the daemon.
+ *
+ * What fails while it starts would take the place of the button, or of the reason why it does not start: `begin` is
+ * called to drop it.
+ */
+export function showFailure(
+  el: HTMLElement,
+  error: unknown,
+  client: Client,
+  retry: () => void,
+  begin: () => void,
+): void {
   const commands = error instanceof Failure ? error.commands.join("\n") : "";
   // Each pause in typing fails alike; what somebody is about to copy stays as it is.
   if (commands && el.querySelector(".mdvec-failure pre")?.textContent === commands) return;
@@ -71,7 +82,8 @@ export function showFailure(el: HTMLElement, error: unknown, client: Client, ret
     const start = button("start", (made) => {
       made.disabled = true;
       made.setText(word("starting"));
-      client.start().then(retry, (reason: unknown) => showFailure(el, reason, client, retry));
+      begin();
+      client.start().then(retry, (reason: unknown) => showFailure(el, reason, client, retry, begin));
     });
     // Only once: somebody may have stopped it.
     if (client.settings.autostart && !client.wasStarted) start.click();

@@ -60,8 +60,20 @@ export class SearchModal extends Modal {
     } catch (error) {
       if (number !== this.latest) return;
       [this.answer, this.answered] = [null, ""];
-      showFailure(this.results, error, this.client, () => void this.search(true));
+      showFailure(
+        this.results,
+        error,
+        this.client,
+        () => void this.search(true),
+        () => this.drop(),
+      );
     }
+  }
+
+  // Drops what is searched, or is about to be.
+  private drop(): void {
+    window.clearTimeout(this.timer);
+    this.latest += 1;
   }
 
   private show(): void {
