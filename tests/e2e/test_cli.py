@@ -85,9 +85,7 @@ def test_ctrl_c_leaves_what_was_done(shell: Shell) -> None:
         words = " ".join(f"word{number}x{position}" for position in range(20))
         shell.write(f"notes/many/{number}.md", f"# Note {number}\n\n{words}\n")
     add_notes(shell)
-    # Coverage's own locks do not survive an interruption.
-    unmeasured = {name: value for name, value in shell.env.items() if not name.startswith("COVERAGE")}
-    process = Shell(shell.cwd, unmeasured).start(
+    process = shell.start(
         "import", "-n", "notes", "--verbose", stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert process.stderr is not None

@@ -246,7 +246,7 @@ def has_ended(process: psutil.Process) -> bool:
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not list what is mapped")
 def test_it_starts_without_a_model(home: Path, serve: Callable[..., Wire]) -> None:
     """From start to the tools' list it loads neither the model nor numpy, unless it watches."""
-    wire = ready(serve(**unmeasured(), MDVEC_WATCH_ENABLED="false"))
+    wire = ready(serve(MDVEC_WATCH_ENABLED="false"))
     mapped = " ".join(each.path for each in psutil.Process(wire.process.pid).memory_maps())
     assert "onnxruntime" not in mapped
     assert "numpy" not in mapped
@@ -255,7 +255,7 @@ def test_it_starts_without_a_model(home: Path, serve: Callable[..., Wire]) -> No
 @pytest.mark.harness
 def test_memory_stays_flat(home: Path, serve: Callable[..., Wire]) -> None:
     """A thousand calls, good and bad ones, take no memory that is not given back."""
-    wire = ready(serve(**unmeasured()))
+    wire = ready(serve())
     process = psutil.Process(wire.process.pid)
 
     def calls(count: int) -> None:
@@ -269,11 +269,6 @@ def test_memory_stays_flat(home: Path, serve: Callable[..., Wire]) -> None:
     before = process.memory_info().rss
     calls(1000)
     assert process.memory_info().rss - before < 3 * MB
-
-
-def unmeasured() -> dict[str, str]:
-    """Settings that keep coverage out of a server whose costs are looked at."""
-    return {name: "" for name in os.environ if name.startswith("COVERAGE")}
 
 
 # --- what cannot harm it ---------------------------------------------------------------------------

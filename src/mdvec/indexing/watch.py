@@ -261,7 +261,8 @@ class Watcher:
         found = {collection.name: (collection, source) for collection, source in watched}
         with self._guard:
             for name, target in list(self._targets.items()):
-                now, known = found.get(name, (None,))[0], target.collection
+                now, _ = found.get(name, (None, None))
+                known = target.collection
                 if now is None or (now.id, now.source) != (known.id, known.source):
                     del self._targets[name]
                     target.cancel()

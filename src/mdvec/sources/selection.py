@@ -50,7 +50,7 @@ DEFAULT_MAX_FILE_BYTES = 10_000_000
 
 _LOCKS = (".#", "~$")  # of Emacs and Office
 _LARGER_THAN_TEXT = 20  # a file that is converted holds pictures and fonts
-_SIZES = {"": 1.0, "csv": 0.1}  # larger rows of values are data
+_SIZES = {"": 1.0, "csv": 0.1}  # of text as it is, and of a table; a larger table is data
 _NOT_INCLUDED = "not matched by --include"
 
 

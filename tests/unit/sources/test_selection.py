@@ -107,6 +107,13 @@ def test_sizes_are_for_people(size: int, limit: int, text: str) -> None:
     assert too_large(size, limit) == text
 
 
+@pytest.mark.parametrize(("path", "times"), [("a.md", 1), ("a.PDF", 20), ("a.csv", 0.1), ("a.tsv", 0.1)])
+def test_the_largest_file_depends_on_its_kind(path: str, times: float) -> None:
+    """A file with pictures may be larger than a text, and a table smaller."""
+    selection = _selection()
+    assert selection.max_bytes(path) == selection.max_file_bytes * times
+
+
 def test_the_own_files_of_logseq_are_left_out_of_its_graph() -> None:
     """They include a backup of each page; elsewhere such a folder has documents."""
     graph = _selection().for_root({"journals", "logseq", "pages"})
