@@ -40,6 +40,27 @@ DATA = Path(__file__).parent / "other_files_data.json"
 SHOWN = 5
 RANKS = (1, 3, 5)
 _NAME = "files"
+_ROWS = {
+    "all": "all",
+    "half A": "half A",
+    "half B": "half B",
+    "ja": "Japanese",
+    "en": "English",
+    "pdf": "PDF",
+    "docx": "Word",
+    "pptx": "slides",
+    "xlsx": "spreadsheets",
+    "ipynb": "notebooks",
+    "epub": "EPUB",
+    "html": "HTML",
+}
+_COLUMNS = {
+    "first 1": "page named first",
+    "first 3": "in 3",
+    "first 5": "in 5",
+    "passage in 3": "passage with the answer in 3",
+    "file in 3": "file in 3",
+}
 _PAGES = 1_000
 _LARGE_BYTES = 137_000_000
 _BOOK_SUFFIXES = (".xml", ".opf", ".ncx", ".xhtml", ".html", ".css")
@@ -149,6 +170,16 @@ def groups(asked: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     return {name: counts(members) for name, members in found.items()}
 
 
+def table(result: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the table of docs/decisions/other-files.md, given the counts of each group."""
+    lines = [f"| | questions | {' | '.join(_COLUMNS.values())} |", f"|---|{'---|' * (1 + len(_COLUMNS))}"]
+    for group, name in _ROWS.items():
+        shares = (f"{result[group][column]:.3f}".lstrip("0") for column in _COLUMNS)
+        shown = (each.removesuffix(".000") for each in shares)
+        lines.append(f"| {name} | {result[group]['questions']} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
 def read_size(folder: Path) -> dict[str, dict[str, float]]:
     """Convert a thousand pages of the PDF files, alone and in a file of 200 MB; return what that takes.
 
@@ -222,8 +253,7 @@ def main() -> None:
             asked = ask(files, workspace)
     result = groups(asked)
     write_result("other_files", {"groups": result, "questions": asked}, arguments.output)
-    for name, shares in result.items():
-        print(f"{name:12}", *(f"{key} {value}" for key, value in shares.items()), sep="  ")
+    print(table(result))
     for each in asked:
         if each["half"] == arguments.misses and not (each["rank"] and each["rank"] <= RANKS[1]):
             print("", f"{each['query']}  ({each['file']}, rank {each['rank']})", *each["hits"], sep="\n  ")

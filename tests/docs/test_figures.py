@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks import ablations, agents, beside, calibration, scale
+from benchmarks import ablations, agents, beside, calibration, other_files, scale
 from benchmarks.harness import applied
 from benchmarks.quality import markdown_table
 from benchmarks.speed import PAGE, README, README_JA, RECORD, short_table, table
@@ -60,6 +60,14 @@ def test_the_table_of_scores_is_the_recorded_one() -> None:
     record = json.loads((ROOT / "benchmarks/results/calibration.json").read_text(encoding="utf-8"))
     page = (ROOT / "docs/explanation/confidence.md").read_text(encoding="utf-8")
     assert f"<!-- calibration -->\n\n{calibration.table(record['result'])}\n\n<!-- /calibration -->" in page
+
+
+def test_the_table_of_other_files_is_the_recorded_one() -> None:
+    """``python -m benchmarks.other_files FOLDER`` prints it."""
+    record = json.loads((ROOT / "benchmarks/results/other_files.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs/decisions/other-files.md").read_text(encoding="utf-8")
+    printed = other_files.table(record["result"]["groups"])
+    assert f"<!-- other files -->\n\n{printed}\n\n<!-- /other files -->" in page
 
 
 def test_the_table_of_rules_is_the_recorded_one() -> None:
