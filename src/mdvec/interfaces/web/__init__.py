@@ -1,5 +1,5 @@
 """The page: search, read and see the state of the index in a browser.
 
-Read ``routes.py`` first. Three modules are the pages, ``frame.py`` is what these share, and ``strings.py``
-has the words in English and Japanese.
+Read ``routes.py`` first. Three modules are the pages, ``frame.py`` is what these share, and ``words.toml``
+has the words in English and Japanese, which ``strings.py`` reads.
 """

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError, SourceEmptyError, UsageError
 from mdvec.interfaces.errors import translate
 from mdvec.interfaces.excerpt import best_passage
+from mdvec.interfaces.present import LIKE_IT, ONE_WEAKER, WEAKER
 from mdvec.interfaces.web.frame import Speeds
 from mdvec.interfaces.web.status_page import treemap
-from mdvec.interfaces.web.strings import LANGUAGES, NO_PAGE, shown_failure, words_of
+from mdvec.interfaces.web.strings import LANGUAGES, NO_PAGE, shown_failure, shown_hint, words_of
 from mdvec.run import Stage
 from mdvec.types.document import DocumentState
 from mdvec.types.hit import Confidence
@@ -113,6 +114,29 @@ def test_every_state_has_words() -> None:
         if f"{family}_{member.value}" not in words
     ]
     assert missing == []
+
+
+def test_the_page_counts_in_the_words_of_the_other_doors() -> None:
+    """In English, passages that are folded or left out are named as on the command line."""
+    words = words_of("en")
+    assert (words["like_it"], words["weaker_1"], words["weaker"]) == (LIKE_IT, ONE_WEAKER, WEAKER)
+
+
+@pytest.mark.parametrize(
+    ("hint", "japanese"),
+    [
+        (
+            "No document has the tag 'a.b'; did you mean 'a' or '{b}'?",
+            "タグ 'a.b' の文書はありません。'a' or '{b}' でしょうか。",
+        ),
+        ("No document has the tag 'a'.", "タグ 'a' の文書はありません。"),
+        ("No document has a number.", "No document has a number."),
+    ],
+)
+def test_a_hint_keeps_its_names_in_japanese(hint: str, japanese: str) -> None:
+    """What stands in the blanks of a hint is repeated; a hint without Japanese words stays English."""
+    assert shown_hint(hint, "ja") == japanese
+    assert shown_hint(hint, "en") == hint
 
 
 def test_no_command_is_advised_to_a_browser() -> None:
