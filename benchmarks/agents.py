@@ -206,7 +206,7 @@ def chosen(questions: Sequence[Question]) -> list[Question]:
 
 def measure(workspace: Workspace, folder: Path, tasks: Sequence[Sequence[Question]]) -> list[Outcome]:
     """Return for each task of some questions: calls, tokens and right passages, by policy."""
-    server = build_server(workspace, Config(), on_bug=lambda error: print(f"bug: {error!r}"))
+    server = build_server(workspace, Config())
 
     async def run() -> list[Outcome]:
         outcomes = []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import uvicorn
+from tests.bugs import reported_bugs
 from tests.workspaces import workspace_of, written
 
 from mdvec import Workspace
@@ -95,20 +96,19 @@ class Site:
         port = listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
         options = server_options(f"127.0.0.1:{port}", env={"MDVEC_TOKEN": token} if token else {})
-        app = build_app(workspace, Config(), options, port, on_bug=self._note)
+        app = build_app(workspace, Config(), options, port)
         config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1)
-        self.bugs: list[Exception] = []
+        self._bugs = reported_bugs()
+        self.bugs = self._bugs.__enter__()
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]}, daemon=True)
         self._thread.start()
-
-    def _note(self, error: Exception) -> None:
-        self.bugs.append(error)
 
     def close(self) -> None:
         """End it."""
         self._server.should_exit = True
         self._thread.join()
+        self._bugs.__exit__(None, None, None)
         assert self.bugs == []
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.conformance.wrapping import add_fixtures
 
 from mdvec.config import Config, load_config
+from mdvec.interfaces import logs
 from mdvec.interfaces.app import serve_http
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.mcp import application
@@ -17,11 +17,9 @@ from mdvec.interfaces.mcp.application import AnnouncingServer, build_server
 from mdvec.workspace import Workspace, open_workspace
 
 
-def build_with_fixtures(
-    workspace: Workspace, config: Config, *, on_bug: Callable[[Exception], None]
-) -> AnnouncingServer:
+def build_with_fixtures(workspace: Workspace, config: Config) -> AnnouncingServer:
     """Build what mdvec serves, and add the fixtures."""
-    server = build_server(workspace, config, on_bug=on_bug)
+    server = build_server(workspace, config)
     add_fixtures(server)
     return server
 
@@ -34,7 +32,8 @@ def main() -> int:
     )
     application.build_server = build_with_fixtures
     with open_workspace(config) as workspace:
-        return serve_http(workspace, config, options, ready=_show, verbose=True)
+        logs.configure(config.log, serves=True, verbose=True)
+        return serve_http(workspace, config, options, ready=_show)
 
 
 def _show(url: str) -> None:

@@ -88,8 +88,7 @@ def changing(workspace: Workspace, docs: Path) -> Iterator[Workspace]:
 
 
 def client_of(workspace: Workspace) -> TestClient:
-    bugs: list[Exception] = []
-    app = build_app(workspace, Config(), server_options("127.0.0.1:8471", env={}), 8471, on_bug=bugs.append)
+    app = build_app(workspace, Config(), server_options("127.0.0.1:8471", env={}), 8471)
     return TestClient(app, base_url="http://127.0.0.1:8471")
 
 

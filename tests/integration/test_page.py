@@ -86,9 +86,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 
 def client_of(workspace: Workspace, address: str = f"127.0.0.1:{PORT}", **env: str) -> TestClient:
-    bugs: list[Exception] = []
     options = server_options(address, env=env)
-    app = build_app(workspace, CONFIG, options, PORT, on_bug=bugs.append)
+    app = build_app(workspace, CONFIG, options, PORT)
     return TestClient(app, base_url=f"http://127.0.0.1:{PORT}", follow_redirects=False)
 
 

@@ -266,7 +266,7 @@ def test_json_rpc_and_http(workspace: Workspace, voyage: VoyageServer) -> None:
 def test_the_page_sends_nothing_while_someone_types(workspace: Workspace, voyage: VoyageServer) -> None:
     """At each pause words are searched; the whole search, and its report, follow."""
     options = server_options("127.0.0.1:8765", env={})
-    app = build_app(workspace, Config(), options, 8765, on_bug=print)
+    app = build_app(workspace, Config(), options, 8765)
     client = TestClient(app, base_url="http://127.0.0.1:8765")
     assert 'data-typing-mode="lexical"' in client.get("/").text
     typed = client.get("/results", params={"q": "harbour lamp", "mode": "lexical"})
@@ -284,7 +284,7 @@ def test_agents(workspace: Workspace, voyage: VoyageServer) -> None:
     arguments = {"query": "harbour lamp", "min_score": 0}
 
     async def ask() -> list[str]:
-        async with Client(build_server(workspace, Config(), on_bug=print)) as client:
+        async with Client(build_server(workspace, Config())) as client:
             answers = [await client.call_tool("search", arguments) for _ in range(2)]
         return [str(each.content) + str(each.structured_content) for each in answers]
 

@@ -59,7 +59,7 @@ class Program:
 
     def __init__(self, workspace: Workspace) -> None:
         self._answers: list[Any] = []
-        self.client = RpcClient(all_methods(workspace), self._receive, lambda error: pytest.fail(str(error)))
+        self.client = RpcClient(all_methods(workspace), self._receive)
 
     def _receive(self, message: bytes) -> None:
         self._answers.append(json.loads(message))
@@ -401,7 +401,7 @@ def test_a_killed_child_loses_nothing_that_was_answered(environment: dict[str, s
 def test_post_rpc_is_behind_the_same_guard(workspace: Workspace) -> None:
     """A foreign Host, Origin or type is refused; a body of 10 MB passes, and a notification has no answer."""
     options = server_options("127.0.0.1:8765", env={})
-    app = build_app(workspace, Config(), options, 8765, on_bug=lambda error: pytest.fail(str(error)))
+    app = build_app(workspace, Config(), options, 8765)
     ping = {"jsonrpc": "2.0", "method": "ping", "id": 1}
     with TestClient(app, base_url="http://127.0.0.1:8765") as client:
 

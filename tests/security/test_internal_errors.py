@@ -12,6 +12,7 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult
 from starlette.testclient import TestClient
+from tests.bugs import reported_bugs
 from tests.security.conftest import Mdvec
 from tests.unit.interfaces.mcp.agent import talk
 
@@ -112,9 +113,8 @@ def test_damage_is_explained_to_agents(mdvec: Mdvec, index: Path) -> None:
     async def say(client: Client) -> CallToolResult:
         return await client.call_tool("search", {"query": "install"})
 
-    bugs: list[Exception] = []
-    with open_workspace(database=index, embedder=HashingEmbedder()) as workspace:
-        answer = talk(workspace, say, bugs=bugs)
+    with reported_bugs() as bugs, open_workspace(database=index, embedder=HashingEmbedder()) as workspace:
+        answer = talk(workspace, say)
     assert answer.is_error
     text = json.dumps([each.model_dump() for each in answer.content])
     assert "is damaged" in text
@@ -126,12 +126,9 @@ def test_damage_is_explained_to_agents(mdvec: Mdvec, index: Path) -> None:
 def test_damage_is_explained_to_programs_and_on_the_page(index: Path) -> None:
     """JSON-RPC, the search page and ``GET /search`` name it as well, and report no bug."""
     change(index, "UPDATE chunks SET heading_path = '3'")
-    bugs: list[Exception] = []
     request = {"jsonrpc": "2.0", "id": 1, "method": "mdvec.search", "params": {"query": "install"}}
-    with open_workspace(database=index, embedder=HashingEmbedder()) as workspace:
-        app = build_app(
-            workspace, Config(), server_options("127.0.0.1:8765", env={}), 8765, on_bug=bugs.append
-        )
+    with reported_bugs() as bugs, open_workspace(database=index, embedder=HashingEmbedder()) as workspace:
+        app = build_app(workspace, Config(), server_options("127.0.0.1:8765", env={}), 8765)
         with TestClient(app, base_url="http://127.0.0.1:8765") as client:
             answers = [
                 client.post("/rpc", json=request),

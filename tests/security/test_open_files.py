@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 from starlette.testclient import TestClient
+from tests.bugs import reported_bugs
 from tests.conformance.servers import make_notes, serving
 from tests.waiting import HANG_S, wait_until
 
@@ -50,7 +51,6 @@ def test_no_file_can_be_opened(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, kind: str, path: str
 ) -> None:
     """The response is 503 with Retry-After, whether the system or SQLite says so, and no bug is reported."""
-    bugs: list[Exception] = []
 
     def fail(*_: object, **__: object) -> object:
         if kind == "system":
@@ -58,11 +58,12 @@ def test_no_file_can_be_opened(
         msg = "index.sqlite cannot be opened: unable to open database file"
         raise StoreError(msg)
 
-    app = build_app(workspace, Config(), server_options("127.0.0.1:8765", env={}), 8765, on_bug=bugs.append)
+    app = build_app(workspace, Config(), server_options("127.0.0.1:8765", env={}), 8765)
     monkeypatch.setattr("mdvec.workspace.status.can_open_files", lambda: False)
     monkeypatch.setattr("mdvec.stores.sqlite.store.SqliteStore.read", fail)
     monkeypatch.setattr("mdvec.interfaces.web.routes.static_file", fail)
-    with TestClient(app, base_url="http://127.0.0.1:8765", raise_server_exceptions=False) as client:
+    client = TestClient(app, base_url="http://127.0.0.1:8765", raise_server_exceptions=False)
+    with reported_bugs() as bugs, client:
         answer = client.get(path)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert "cannot open another file" in answer.text

@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 from starlette.testclient import TestClient
+from tests.bugs import reported_bugs
 from tests.workspaces import workspace_of
 
 from mdvec.config import Config
@@ -79,12 +80,11 @@ def test_a_published_collection_leads_to_no_file_of_this_machine(
                 connection.execute(f"INSERT INTO {table} SELECT id, ?, 'x' FROM collections", (name,))
 
     publisher(tamper)
-    bugs: list[Exception] = []
-    with follow(place, tmp_path / "cache") as opened:
+    with reported_bugs() as bugs, follow(place, tmp_path / "cache") as opened:
         assert [str(each.source) for each in opened.collections()] == ["push:"]
         (status,) = opened.status("pub", files=True, check=True).collections
         assert "private" not in repr(status)
-        app = build_app(opened, Config(), server_options("127.0.0.1:80", env={}), 80, on_bug=bugs.append)
+        app = build_app(opened, Config(), server_options("127.0.0.1:80", env={}), 80)
         with TestClient(app, base_url="http://127.0.0.1") as client:
             assert client.get("/doc/pub/n.md").status_code == 200
             assert client.get("/file/pub/private/photo.png").status_code == 404

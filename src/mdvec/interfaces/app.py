@@ -14,7 +14,6 @@ from starlette.types import ASGIApp
 
 from mdvec.config import Config
 from mdvec.errors import ListenError
-from mdvec.interfaces.errors import OnBug, bug_listener
 from mdvec.interfaces.http.api import api_routes
 from mdvec.interfaces.http.guard import (
     JSON,
@@ -41,7 +40,6 @@ def build_app(
     options: ServerOptions,
     port: int,
     *,
-    on_bug: OnBug,
     more: Sequence[WebDoor] = (),
 ) -> ASGIApp:
     """Return the application of all web doors, and more, behind one guard.
@@ -51,10 +49,10 @@ def build_app(
 
     def doors_of(workspace: Workspace) -> list[WebDoor]:
         return [
-            mcp_routes(workspace, config, on_bug),
-            _rpc_routes(workspace, on_bug),
-            api_routes(workspace, on_bug),
-            page_routes(workspace, options, on_bug),
+            mcp_routes(workspace, config),
+            _rpc_routes(workspace),
+            api_routes(workspace),
+            page_routes(workspace, options),
         ]
 
     restricted = {
@@ -62,17 +60,17 @@ def build_app(
         for each in options.rights
         if each.collections is not None
     }
-    return guarded([*doors_of(workspace), *more], options, port, on_bug=on_bug, restricted=restricted)
+    return guarded([*doors_of(workspace), *more], options, port, restricted=restricted)
 
 
-def _rpc_routes(workspace: Workspace, on_bug: OnBug) -> WebDoor:
+def _rpc_routes(workspace: Workspace) -> WebDoor:
     """Return the route of JSON-RPC: one message a request, one answer a response, and no notifications."""
     methods = all_methods(workspace)
     threads = CapacityLimiter(MAX_REQUESTS)
 
     def answered(message: bytes) -> bytes | None:
         sent: list[bytes] = []
-        client = RpcClient(methods, sent.append, on_bug, notifies=False, around=workspace.explaining)
+        client = RpcClient(methods, sent.append, notifies=False, around=workspace.explaining)
         client.receive(message)
         client.wait()
         client.close()
@@ -98,7 +96,6 @@ def serve_http(
     any_port: bool = False,
     more: Sequence[WebDoor] = (),
     listeners: Sequence[socket] = (),
-    verbose: bool = False,
 ) -> int:
     """Serve any number of clients over HTTP until SIGTERM or Ctrl-C.
 
@@ -110,7 +107,6 @@ def serve_http(
         any_port: Whether to replace a port in use by a free one.
         more: Further doors.
         listeners: Further sockets to listen at; they are closed at the end.
-        verbose: Whether to print bugs.
 
     Returns:
         The exit code: 0, or 130 after Ctrl-C.
@@ -126,7 +122,7 @@ def serve_http(
             raise
         listener = bind(Authority(address.host, 0))
     port: int = listener.getsockname()[1]
-    app = build_app(workspace, config, options, port, on_bug=bug_listener(verbose=verbose), more=more)
+    app = build_app(workspace, config, options, port, more=more)
     return serve(app, listener, *listeners, ready=lambda: ready(_url_of(address, port)))
 
 

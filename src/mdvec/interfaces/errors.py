@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
-import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,8 +16,8 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 """Exit code when the call itself is wrong."""
 
-OnBug = Callable[[Exception], None]
-"""Receives unexpected exceptions."""
+TRACEBACKS = "mdvec.tracebacks"
+"""The logger of the tracebacks of bugs, which has a handler where they may be shown."""
 
 _NO_ACCESS = "Give yourself access to it, or choose another place."
 _REMEDIES = {
@@ -71,27 +70,25 @@ def translate_logged(error: Exception) -> Failure:
     return translate(error)
 
 
-def translate_for_client(error: Exception, on_bug: OnBug) -> Failure:
+def translate_for_client(error: Exception) -> Failure:
     """Return the error of a request as its client receives it, after a line about it in the log.
 
-    A bug goes to ``on_bug``, and the client sees only its kind: the message may hold secrets.
+    Of a bug, the client sees only its kind: the message may hold secrets.
     """
     failure = translate_logged(error)
     if failure.code != "internal":
         return failure
-    on_bug(error)
+    log_bug(error)
     return replace(failure, message=f"internal error ({type(error).__name__})")
 
 
-def bug_listener(*, verbose: bool) -> OnBug:
-    """Return a listener that writes the kind of a bug to the log."""
+def log_bug(error: Exception) -> None:
+    """Write the kind of an unexpected exception to the log."""
+    import logging  # commands do without
 
-    def listen(error: Exception) -> None:
-        run.log("bug", level="error", error=type(error).__name__)
-        if verbose:
-            traceback.print_exception(error)
-
-    return listen
+    run.log("bug", level="error", error=type(error).__name__)
+    if (tracebacks := logging.getLogger(TRACEBACKS)).handlers:
+        tracebacks.error("bug", exc_info=error)
 
 
 def shortened(message: str, received: Iterable[str]) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdvec import run
+from mdvec.interfaces.errors import TRACEBACKS
 from mdvec.interfaces.printing import visible
 
 if TYPE_CHECKING:
@@ -24,18 +25,24 @@ if TYPE_CHECKING:
 _MAX_BYTES = 5_000_000
 _OLD_FILES = 3
 _LOGGER = logging.getLogger("mdvec")
+_TRACEBACKS = logging.getLogger(TRACEBACKS)
+_TRACEBACKS.propagate = False  # a message may hold secrets
 
 
-def configure(settings: LogSettings, *, serves: bool, file: Path | None = None) -> None:
+def configure(
+    settings: LogSettings, *, serves: bool, file: Path | None = None, verbose: bool = False
+) -> None:
     """Write the log as configured, instead of as before.
 
     A server writes a log by default. ``file`` is where the lines go if no file is configured; None for
-    standard error.
+    standard error. With ``verbose``, tracebacks of bugs go to standard error, too.
 
     Raises:
         OSError: If the file cannot be written.
     """
     reset()
+    if verbose:
+        _TRACEBACKS.addHandler(logging.StreamHandler(sys.stderr))
     level = settings.level or ("info" if serves else None)
     if level is None:
         return
@@ -50,9 +57,10 @@ def configure(settings: LogSettings, *, serves: bool, file: Path | None = None) 
 
 def reset() -> None:
     """Write no log."""
-    for handler in list(_LOGGER.handlers):
-        _LOGGER.removeHandler(handler)
-        handler.close()
+    for logger in (_LOGGER, _TRACEBACKS):
+        for handler in list(logger.handlers):
+            logger.removeHandler(handler)
+            handler.close()
 
 
 def wants_steps() -> bool:

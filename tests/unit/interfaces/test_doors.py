@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 from starlette.testclient import TestClient
+from tests.bugs import reported_bugs
 from tests.unit.interfaces.fake_workspace import HIT, RESULT, FakeWorkspace
 
 from mdvec.config import Config
@@ -25,10 +26,9 @@ PORT = 8765
 
 def sent(workspace: FakeWorkspace, method: str, path: str, **request: Any) -> httpx2.Response:
     """Return what the server answers to one request."""
-    bugs: list[Exception] = []
     options = server_options(f"127.0.0.1:{PORT}", env={})
-    app = build_app(workspace, Config(), options, PORT, on_bug=bugs.append)
-    with TestClient(app, base_url=f"http://127.0.0.1:{PORT}") as client:
+    app = build_app(workspace, Config(), options, PORT)
+    with reported_bugs() as bugs, TestClient(app, base_url=f"http://127.0.0.1:{PORT}") as client:
         answer = client.request(method, path, **request)
     assert not bugs
     return answer

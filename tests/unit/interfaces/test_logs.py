@@ -23,7 +23,7 @@ from mdvec.errors import (
 )
 from mdvec.indexing.imports import recorded_import
 from mdvec.interfaces import logs
-from mdvec.interfaces.errors import translate_logged
+from mdvec.interfaces.errors import translate_for_client, translate_logged
 from mdvec.run import LogLevel
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.report import ImportOptions
@@ -181,3 +181,17 @@ def test_without_a_log_nothing_is_written(capsys: pytest.CaptureFixture[str]) ->
     logging.getLogger("mdvec").propagate = False
     run.log("nothing", level="error")
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_a_traceback_is_shown_where_it_is_wanted(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], verbose: bool
+) -> None:
+    """The log has the kind of a bug alone: its message may hold secrets. ``--verbose`` prints all."""
+    log = tmp_path / "log"
+    logs.configure(LogSettings(file=log, format="json"), serves=True, verbose=verbose)
+    failure = translate_for_client(ZeroDivisionError(SECRET))
+    assert failure.message == "internal error (ZeroDivisionError)"
+    [line] = written(log)
+    assert (line["event"], line["error"], SECRET in str(line)) == ("bug", "ZeroDivisionError", False)
+    assert (f"ZeroDivisionError: {SECRET}" in capfd.readouterr().err) is verbose

@@ -13,7 +13,7 @@ from mdvec.errors import NotADatabaseError
 from mdvec.interfaces.mcp import stdio
 from mdvec.workspace import Workspace
 
-Opened = list[tuple[Workspace, Config, bool]]
+Opened = list[tuple[Workspace, Config]]
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
     """The arguments of each call of the door."""
     seen: Opened = []
 
-    def door(workspace: Workspace, config: Config, *, verbose: bool) -> int:
-        seen.append((workspace, config, verbose))
+    def door(workspace: Workspace, config: Config) -> int:
+        seen.append((workspace, config))
         return 7
 
     monkeypatch.setattr(stdio, "serve_stdio", door)
@@ -32,10 +32,10 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
 def test_serve_opens_the_door_on_the_workspace(
     mdvec: Mdvec, workspace: FakeWorkspace, opened: Opened
 ) -> None:
-    """It passes on the settings and whether to be verbose, prints nothing, and ends with the door's code."""
-    outcome = mdvec("serve", "--verbose")
-    [(served, config, verbose)] = opened
-    assert (served, verbose) == (workspace, True)
+    """It passes on the settings, prints nothing, and ends with the door's code."""
+    outcome = mdvec("serve")
+    [(served, config)] = opened
+    assert served is workspace
     assert config.mcp.collection_tools
     assert (outcome.code, outcome.out, outcome.err) == (7, "", "")
     assert workspace.closed

@@ -106,7 +106,6 @@ def run(session: Session, address: str | None, token_file: Path | None) -> int:
             env=session.env,
             any_port=address is None,
             show=note,
-            verbose=session.verbose,
         )
 
 

@@ -94,7 +94,7 @@ def serve(session: Session, /, address: str | None, no_watch: bool, **http_optio
     with _opened_for_stdio(session, "an MCP client", watches=not no_watch) as (workspace, config):
         with lasting_imports():
             from mdvec.interfaces.mcp.stdio import serve_stdio
-        return serve_stdio(workspace, config, verbose=session.verbose)
+        return serve_stdio(workspace, config)
 
 
 @command()
@@ -118,7 +118,7 @@ def rpc(session: Session) -> int:
     with _opened_for_stdio(session, "a JSON-RPC client") as (workspace, _):
         with lasting_imports():
             from mdvec.interfaces.rpc.methods import serve_rpc_stdio
-        return serve_rpc_stdio(workspace, verbose=session.verbose)
+        return serve_rpc_stdio(workspace)
 
 
 @command()
@@ -221,7 +221,7 @@ def serve_over_http(
             note(f"serving MCP at {url}{MCP_PATH} and the page at {url}/{elsewhere}; press Ctrl-C to end")
             visit(url)
 
-        return serve_http(workspace, config, options, ready=ready, any_port=any_port, verbose=session.verbose)
+        return serve_http(workspace, config, options, ready=ready, any_port=any_port)
 
 
 @contextmanager

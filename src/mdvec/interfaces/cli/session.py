@@ -265,7 +265,7 @@ class Session:
             from mdvec.machine import share_one_heap
 
             share_one_heap()
-        logs.configure(config.log, serves=serves, file=log_file)
+        logs.configure(config.log, serves=serves, file=log_file, verbose=self.verbose)
         on_step = print_step if self.verbose else logs.log_step if logs.wants_steps() else None
         with shown_progress() as on_progress, run.bound(Run(on_progress, on_step, warn, on_question=ask)):
             workspace = opener(

@@ -56,7 +56,6 @@ def run_daemon(
     env: Mapping[str, str],
     any_port: bool,
     show: Callable[[str], None],
-    verbose: bool = False,
 ) -> int:
     """Serve until SIGTERM or Ctrl-C.
 
@@ -100,7 +99,6 @@ def run_daemon(
                 any_port=any_port,
                 more=[door],
                 listeners=listeners,
-                verbose=verbose,
             )
         finally:
             _forget(place)  # before the sockets close, so that no client uses them

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from mdvec import __version__
 from mdvec.errors import InvalidArgumentsError, UsageError, did_you_mean, sentences
 from mdvec.interfaces.answers import JsonObject, to_json
-from mdvec.interfaces.errors import OnBug, hint_for_client, translate_for_client
+from mdvec.interfaces.errors import hint_for_client, translate_for_client
 from mdvec.interfaces.http.guard import JSON, MAX_REQUESTS, WebDoor, is_json, problem, status_of
 from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.parsing import decode_json, parse
@@ -35,7 +35,7 @@ _PROBLEM = {
 }
 
 
-def api_routes(workspace: Workspace, on_bug: OnBug) -> WebDoor:
+def api_routes(workspace: Workspace) -> WebDoor:
     """Return the routes of the operations."""
     threads = CapacityLimiter(MAX_REQUESTS)
     say = partial(hint_for_client, prefix=PREFIX)
@@ -46,7 +46,7 @@ def api_routes(workspace: Workspace, on_bug: OnBug) -> WebDoor:
             with workspace.explaining():
                 return JSONResponse(to_json(operation.run(workspace, request, say)))
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
-            failure = translate_for_client(error, on_bug)
+            failure = translate_for_client(error)
             hint = say(failure.hint)
             detail = sentences(failure.message, hint)
             return problem(status_of(error), detail, code=failure.code, hint=hint, retry=failure.retry)

@@ -32,6 +32,7 @@ from mdvec.errors import (
     UnreadableFileError,
     UsageError,
 )
+from mdvec.interfaces.errors import log_bug
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.http.rights import LOGIN_PATH, bearer_token, right_of_request
 from mdvec.machine import is_out_of_files
@@ -100,7 +101,6 @@ def guarded(
     options: ServerOptions,
     port: int,
     *,
-    on_bug: Callable[[Exception], None],
     restricted: Mapping[bytes, Sequence[WebDoor]] = {},
 ) -> ASGIApp:
     """Return the application of some doors behind one guard.
@@ -113,7 +113,6 @@ def guarded(
         doors: For requests that may do everything.
         options: Which requests to accept.
         port: The port the server really listens at.
-        on_bug: Receives exceptions of the routes.
         restricted: The doors of each token that may read only some collections, by its digest. Nothing is
             shared with other tokens: no route, no session, no cache.
     """
@@ -126,9 +125,9 @@ def guarded(
                     await stack.enter_async_context(door.lifespan())
             yield
 
-    app = _application(doors, on_bug, lifespan)
+    app = _application(doors, lifespan)
     apps: dict[bytes | None, ASGIApp] = {None: app}
-    apps.update((digest, _application(each, on_bug)) for digest, each in restricted.items())
+    apps.update((digest, _application(each)) for digest, each in restricted.items())
     inner = CORSMiddleware(
         _admitting(apps, options, doors),
         allow_origins=options.allowed_origins,
@@ -150,18 +149,14 @@ def guarded(
     return guard
 
 
-def _application(
-    doors: Sequence[WebDoor],
-    on_bug: Callable[[Exception], None],
-    lifespan: Lifespan[Starlette] | None = None,
-) -> ASGIApp:
+def _application(doors: Sequence[WebDoor], lifespan: Lifespan[Starlette] | None = None) -> ASGIApp:
     """Return an application of the routes of doors and ``/health``."""
     refuse = next((door.refuse for door in doors if door.refuse), None)
 
     async def fail(_: Request, error: Exception) -> Response:
         if is_out_of_files(error):
             return problem(HTTPStatus.SERVICE_UNAVAILABLE, str(OutOfFilesError()))
-        on_bug(error)
+        log_bug(error)
         return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "This is a bug in mdvec.")
 
     async def refused(request: Request, error: Exception) -> Response:

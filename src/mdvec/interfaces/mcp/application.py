@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.server import subscriptions
-from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
@@ -31,7 +31,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from mdvec import __version__
 from mdvec.config import Config
 from mdvec.errors import InvalidArgumentsError, MdvecError
-from mdvec.interfaces.errors import OnBug
+from mdvec.interfaces.errors import log_bug
 from mdvec.interfaces.mcp.definitions import INSTRUCTIONS, get_prompt, list_prompts
 from mdvec.interfaces.mcp.places import STATUS
 from mdvec.interfaces.mcp.resources import Resources
@@ -50,11 +50,10 @@ _MAX_ERROR_CHARS = 1000
 _START_CHARS = 200
 
 
-def build_server(workspace: Workspace, config: Config, *, on_bug: OnBug) -> AnnouncingServer:
+def build_server(workspace: Workspace, config: Config) -> AnnouncingServer:
     """Return the server; a transport runs it.
 
-    The workspace stays open while it runs. Unexpected exceptions go to ``on_bug``; the client sees
-    no more than their names.
+    The workspace stays open while it runs.
 
     Returns:
         The server. Its lifespan, which a transport enters once, watches the workspace for changes.
@@ -62,14 +61,14 @@ def build_server(workspace: Workspace, config: Config, *, on_bug: OnBug) -> Anno
     # Without a handler Python prints the SDK's warnings; a program that sets up logging receives them.
     logging.getLogger("mcp").addHandler(logging.NullHandler())
     threads = Threads(workspace.explaining)
-    tools = Tools(workspace, config, threads, on_bug)
+    tools = Tools(workspace, config, threads)
     resources = Resources(workspace, threads, most_tokens=config.mcp.max_tokens)
 
     @asynccontextmanager
     async def lifespan(_: Server[None]) -> AsyncIterator[None]:
         async with anyio.create_task_group() as group:
-            group.start_soon(announce_changes, workspace, server, threads, on_bug)
-            group.start_soon(free_idle_model, workspace, threads, on_bug)
+            group.start_soon(announce_changes, workspace, server, threads)
+            group.start_soon(free_idle_model, workspace, threads)
             yield
             group.cancel_scope.cancel()
 
@@ -90,27 +89,23 @@ def build_server(workspace: Workspace, config: Config, *, on_bug: OnBug) -> Anno
         on_get_prompt=get_prompt,
         on_completion=resources.complete,
     )
-    server.middleware.append(_translating(on_bug))
+    server.middleware.append(_translate)
     return server
 
 
-def _translating(on_bug: OnBug) -> ServerMiddleware[None]:
+async def _translate(ctx: ServerRequestContext[None, Any], call_next: CallNext) -> HandlerResult:
     """Turn every exception of a handler into a short JSON-RPC error."""
-
-    async def translate(ctx: ServerRequestContext[None, Any], call_next: CallNext) -> HandlerResult:
-        try:
-            return await call_next(ctx)
-        except ValidationError:  # the SDK has words for invalid parameters
-            raise
-        except MCPError as error:
-            raise MCPError(error.code, _shortened(error.message), _shortened(error.data)) from error
-        except Exception as error:
-            failure = failure_for_client(error, on_bug)
-            text = failure_text(replace(failure, message=_shortened(failure.message)))
-            data = marked_json({"code": failure.code, "hint": failure.hint})
-            raise MCPError(INTERNAL_ERROR, text, data) from error
-
-    return translate
+    try:
+        return await call_next(ctx)
+    except ValidationError:  # the SDK has words for invalid parameters
+        raise
+    except MCPError as error:
+        raise MCPError(error.code, _shortened(error.message), _shortened(error.data)) from error
+    except Exception as error:
+        failure = failure_for_client(error)
+        text = failure_text(replace(failure, message=_shortened(failure.message)))
+        data = marked_json({"code": failure.code, "hint": failure.hint})
+        raise MCPError(INTERNAL_ERROR, text, data) from error
 
 
 def _shortened(value: Any) -> Any:
@@ -184,9 +179,7 @@ class AnnouncingServer(Server[None]):
         return result
 
 
-async def announce_changes(
-    workspace: Workspace, server: AnnouncingServer, threads: Threads, on_bug: OnBug
-) -> None:
+async def announce_changes(workspace: Workspace, server: AnnouncingServer, threads: Threads) -> None:
     """Watch the database until cancelled, and announce the lists that changed."""
     seen: tuple[int, list[Collection]] | None = None
     while True:
@@ -197,18 +190,18 @@ async def announce_changes(
         except MdvecError:  # the next request receives it
             pass
         except Exception as error:  # noqa: BLE001 - a worker's loop: the server lives on
-            on_bug(error)
+            log_bug(error)
         await anyio.sleep(_RETRY_S)
 
 
-async def free_idle_model(workspace: Workspace, threads: Threads, on_bug: OnBug) -> None:
+async def free_idle_model(workspace: Workspace, threads: Threads) -> None:
     """Free the model when it has been idle for long enough, until cancelled."""
     while True:
         await anyio.sleep(_LOOK_FOR_IDLE_MODEL_EVERY_S)
         try:
             await threads.call(workspace.free_idle_model)
         except Exception as error:  # noqa: BLE001 - a worker's loop: the server lives on
-            on_bug(error)
+            log_bug(error)
 
 
 async def _look(
@@ -258,12 +251,12 @@ _MAX_SESSIONS = 1000
 _SESSION_IDLE_TIMEOUT_S = 30 * 60.0
 
 
-def mcp_routes(workspace: Workspace, config: Config, on_bug: OnBug) -> WebDoor:
+def mcp_routes(workspace: Workspace, config: Config) -> WebDoor:
     """Return the routes of the server over Streamable HTTP."""
     from mdvec.interfaces.http.guard import MAX_BODY_BYTES, MCP_PATH, WebDoor, replaying
 
     sessions = StreamableHTTPSessionManager(
-        build_server(workspace, config, on_bug=on_bug),
+        build_server(workspace, config),
         max_request_body_size=MAX_BODY_BYTES,
         max_sessions=_MAX_SESSIONS,
         session_idle_timeout=_SESSION_IDLE_TIMEOUT_S,

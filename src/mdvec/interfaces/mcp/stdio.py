@@ -25,7 +25,6 @@ from pydantic_core import from_json
 from mdvec.config import Config
 from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces import streams
-from mdvec.interfaces.errors import bug_listener
 from mdvec.interfaces.mcp.application import build_server
 from mdvec.interfaces.parsing import decode_json
 from mdvec.interfaces.streams import EXIT_CODES, exit_soon, private_streams, read_lines, write_all
@@ -43,7 +42,7 @@ _ENDED = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 _CHECK_PARENT_EVERY_S = 0.5
 
 
-def serve_stdio(workspace: Workspace, config: Config, *, verbose: bool = False) -> int:
+def serve_stdio(workspace: Workspace, config: Config) -> int:
     """Serve one client on the standard streams.
 
     It ends when the client closes its end, when the parent process dies, at SIGTERM or at Ctrl-C. From then
@@ -52,11 +51,11 @@ def serve_stdio(workspace: Workspace, config: Config, *, verbose: bool = False) 
     Returns:
         The exit code: 0, or 130 after Ctrl-C.
     """
-    return anyio.run(_serve, workspace, config, verbose)
+    return anyio.run(_serve, workspace, config)
 
 
-async def _serve(workspace: Workspace, config: Config, verbose: bool) -> int:
-    server = build_server(workspace, config, on_bug=bug_listener(verbose=verbose))
+async def _serve(workspace: Workspace, config: Config) -> int:
+    server = build_server(workspace, config)
     codes: list[int] = []  # the first one counts
 
     def end(code: int = 0) -> None:

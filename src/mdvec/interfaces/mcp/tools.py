@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from mdvec.config import Config
 from mdvec.errors import did_you_mean
 from mdvec.interfaces import answers, operations, requests
-from mdvec.interfaces.errors import OnBug, hint_for_client, text_for_client
+from mdvec.interfaces.errors import hint_for_client, text_for_client
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.mcp.definitions import GENERAL_TOOLS, Context, tool_definitions
 from mdvec.interfaces.mcp.paging import first_rows, fitted, outlined, with_short_descriptions
@@ -42,11 +42,10 @@ _SEARCH_TOKENS = 4_000
 class Tools:
     """The handlers of ``tools/list`` and ``tools/call`` for one workspace."""
 
-    def __init__(self, workspace: Workspace, config: Config, threads: Threads, on_bug: OnBug) -> None:
+    def __init__(self, workspace: Workspace, config: Config, threads: Threads) -> None:
         self._workspace = workspace
         self._config = config
         self._threads = threads
-        self._on_bug = on_bug
         # They take no longer than a glance into the database.
         self._short: Mapping[str, Callable[[Any], Answer]] = {
             "get_doc": self._get_doc,
@@ -78,7 +77,7 @@ class Tools:
                 takes = [*tools[name].input_schema["properties"]]
                 return await self._run(ctx.session, name, arguments, takes)
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
-            failure = wording.failure_for_client(error, self._on_bug, arguments.values())
+            failure = wording.failure_for_client(error, arguments.values())
             content = types.TextContent(type="text", text=wording.failure_text(failure))
             return types.CallToolResult(content=[content], is_error=True)
         known = ", ".join(f"`{each}`" for each in tools)

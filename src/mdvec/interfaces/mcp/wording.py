@@ -13,7 +13,6 @@ from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces.answers import Documents, JsonObject, Map, Reading, Reindexed, Tags, iso_time, to_json
 from mdvec.interfaces.errors import (
     Failure,
-    OnBug,
     hint_for_client,
     shortened,
     text_for_client,
@@ -208,12 +207,9 @@ def status_text(status: WorkspaceStatus) -> str:
     return marked([*map(one_line, lines), *warnings, *contexts])
 
 
-def failure_for_client(error: Exception, on_bug: OnBug, received: Iterable[object] = ()) -> Failure:
-    """Return an exception as a client receives it.
-
-    A bug goes to ``on_bug``; long texts in the client's input are not repeated in full.
-    """
-    failure = translate_for_client(error, on_bug)
+def failure_for_client(error: Exception, received: Iterable[object] = ()) -> Failure:
+    """Return an exception as a client receives it; long texts in its input are not repeated in full."""
+    failure = translate_for_client(error)
     texts = [each for each in received if isinstance(each, str)]
     message = "\n".join(
         one_line(line, MAX_LINE_CHARS) for line in shortened(failure.message, texts).splitlines()

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from mdvec.errors import ImportStoppedError, InvalidArgumentsError, UsageError, did_you_mean
-from mdvec.interfaces.errors import OnBug, hint_for_client, translate_for_client
+from mdvec.interfaces.errors import hint_for_client, translate_for_client
 from mdvec.interfaces.parsing import decode_json, parse, problem_of
 from mdvec.run import ProgressListener, Run, Stage, bound
 
@@ -102,7 +102,6 @@ class RpcClient:
     Args:
         methods: The methods that it can call, by name.
         send: Sends it a message; called from any thread, one call at a time.
-        on_bug: Receives unexpected exceptions; the client sees no more than their names.
         notifies: Whether the transport can carry notifications, which report progress.
         around: Entered around each call of a method.
     """
@@ -111,7 +110,6 @@ class RpcClient:
         self,
         methods: Mapping[str, Method],
         send: Send,
-        on_bug: OnBug,
         *,
         notifies: bool = True,
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
@@ -120,7 +118,6 @@ class RpcClient:
         self._notifies = notifies
         self._around = around
         self._send_now = send
-        self._on_bug = on_bug
         self._sending = threading.Lock()
         self._changed = threading.Condition()
         self._in_work = 0
@@ -218,7 +215,7 @@ class RpcClient:
                 result = method.call(arguments)
             return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "result": result})
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
-            failure = translate_for_client(error, self._on_bug)
+            failure = translate_for_client(error)
             match error:
                 case ImportStoppedError():
                     kind = CANCELLED

@@ -21,7 +21,7 @@ from msgspec import Meta, Struct
 from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces import operations
 from mdvec.interfaces.answers import JsonObject, to_json
-from mdvec.interfaces.errors import bug_listener, hint_for_client
+from mdvec.interfaces.errors import hint_for_client
 from mdvec.interfaces.operations import OPERATIONS, Operation
 from mdvec.interfaces.requests import Depth, Limit, NoArguments, SearchRequest
 from mdvec.interfaces.rpc.dispatcher import PREFIX, Method, RpcClient
@@ -243,7 +243,7 @@ _LAST_ANSWERS_S = 30.0
 _LOOK_EVERY_S = 0.5
 
 
-def serve_rpc_stdio(workspace: Workspace, *, verbose: bool = False) -> int:
+def serve_rpc_stdio(workspace: Workspace) -> int:
     """Serve one client on the standard streams.
 
     It ends when the client closes its end, when the parent process dies, at SIGTERM or at Ctrl-C. From then
@@ -276,8 +276,7 @@ def serve_rpc_stdio(workspace: Workspace, *, verbose: bool = False) -> int:
             end()
 
         workspace.sections.resume()
-        on_bug = bug_listener(verbose=verbose)
-        client = RpcClient(all_methods(workspace), send, on_bug, around=workspace.explaining)
+        client = RpcClient(all_methods(workspace), send, around=workspace.explaining)
         threading.Thread(target=read, name="mdvec-stdin", daemon=True).start()
         # Standard input may stay open: another child of the parent can have inherited it.
         parent = os.getppid()

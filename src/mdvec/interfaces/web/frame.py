@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from mdvec.errors import NotAllowedError
-from mdvec.interfaces.errors import OnBug, translate_for_client
+from mdvec.interfaces.errors import translate_for_client
 from mdvec.interfaces.http.guard import status_of
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.present import moment
@@ -106,17 +106,15 @@ class Site:
     Attributes:
         workspace: The workspace that it shows.
         options: Where the server listens, and its token.
-        on_bug: Receives unexpected exceptions.
         csrf: The secret that a form has to carry to change anything; new for each process.
         imports: Those that the page has started, by their collections.
         speeds: Of the steps that it shows.
     """
 
-    def __init__(self, workspace: Workspace, options: ServerOptions, on_bug: OnBug) -> None:
+    def __init__(self, workspace: Workspace, options: ServerOptions) -> None:
         self.workspace = workspace
         self.options = options
         self.csrf = secrets.token_urlsafe(24)
-        self.on_bug = on_bug
         self.imports: dict[str, BackgroundImport] = {}
         self.speeds = Speeds()
         self._limiter = CapacityLimiter(_MAX_CALLS)
@@ -174,7 +172,7 @@ class Site:
 
     def failure(self, request: Request, error: Exception) -> Response:
         """Return an error as a page, or as a part of one for a script."""
-        failure = translate_for_client(error, self.on_bug)
+        failure = translate_for_client(error)
         is_fragment = request.headers.get("x-requested-with") == "fetch"
         template = "_failure.html" if is_fragment else "failure.html"
         return self.page(request, template, status_of(error), failure=failure)

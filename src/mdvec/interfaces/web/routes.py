@@ -13,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.http.guard import WebDoor
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.http.rights import LOGIN_PATH, end_session, right_of_token, start_session
@@ -33,9 +32,9 @@ register_url_convertor("document", _DocumentPath())
 _STATIC_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
-def page_routes(workspace: Workspace, options: ServerOptions, on_bug: OnBug) -> WebDoor:
+def page_routes(workspace: Workspace, options: ServerOptions) -> WebDoor:
     """Return the page as a part of the HTTP server."""
-    site = Site(workspace, options, on_bug)
+    site = Site(workspace, options)
 
     def shown(page: Callable[[Site, Request], Awaitable[Response]]) -> Handler:
         return site.handler(partial(page, site))

@@ -12,6 +12,7 @@ import anyio
 import pytest
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from tests.bugs import reported_bugs
 from tests.unit.interfaces.http.requests import Reply, echo, request, request_async
 
 from mdvec import __version__
@@ -20,14 +21,12 @@ from mdvec.interfaces.http.guard import MAX_BODY_BYTES, MAX_REQUESTS, MAX_STREAM
 from mdvec.interfaces.http.options import server_options
 
 TOKEN = "0123456789abcdefghij"
-BUGS: list[Exception] = []
 
 
 def app(inner: ASGIApp = echo, *, token: str | None = None, origins: tuple[str, ...] = ()) -> ASGIApp:
     env = {} if token is None else {"MDVEC_TOKEN": token}
-    BUGS.clear()
     options = server_options("127.0.0.1:8765", env=env, allowed_origins=origins)
-    return guarded([WebDoor([Mount("/", app=inner)])], options, 8765, on_bug=BUGS.append)
+    return guarded([WebDoor([Mount("/", app=inner)])], options, 8765)
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/health", "/", "/no/such/path"])
@@ -141,16 +140,16 @@ def test_a_bug_is_a_reply_and_is_reported() -> None:
         raise ZeroDivisionError(msg)
 
     sent: list[Message] = []
-    with pytest.raises(ZeroDivisionError):  # uvicorn closes the connection then
+    with reported_bugs() as bugs, pytest.raises(ZeroDivisionError):  # uvicorn closes the connection then
         request(app(broken), sent=sent)
     assert sent[0]["status"] == 500
     assert b"secret" not in sent[1]["body"]
-    assert [str(bug) for bug in BUGS] == ["secret"]
+    assert [str(bug) for bug in bugs] == ["secret"]
 
 
 def test_there_is_nothing_at_other_paths() -> None:
     """The refusal names no path: not those there are, nor the one that was requested."""
-    nothing = guarded([], server_options("127.0.0.1:8765", env={}), 8765, on_bug=BUGS.append)
+    nothing = guarded([], server_options("127.0.0.1:8765", env={}), 8765)
     reply = request(nothing, "/x")
     assert reply.status == 404
     assert reply.problem() == "There is nothing here."
@@ -168,7 +167,7 @@ def test_what_is_not_http_is_closed() -> None:
         seen.append("left")
 
     options = server_options("127.0.0.1:8765", env={})
-    guards = guarded([WebDoor([], lifespan)], options, 8765, on_bug=BUGS.append)
+    guards = guarded([WebDoor([], lifespan)], options, 8765)
 
     async def use() -> None:
         kinds = iter(("lifespan.startup", "lifespan.shutdown"))

@@ -26,7 +26,6 @@ def talk(
     *,
     config: Config | None = None,
     era: str = ERAS[0],
-    bugs: list[Exception] | None = None,
     **settings: Any,
 ) -> Answer:
     """Connect to a server of the workspace, say something, and return what came of it.
@@ -38,7 +37,7 @@ def talk(
         workspace.opened["config"] = config
 
     async def connect() -> Answer | MCPError:
-        server = build_server(workspace, config or Config(), on_bug=([] if bugs is None else bugs).append)
+        server = build_server(workspace, config or Config())
         async with Client(server, mode=era, **settings) as client:
             try:
                 return await say(client)

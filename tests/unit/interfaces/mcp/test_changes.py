@@ -10,6 +10,7 @@ from mcp import Client
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ToolsListChanged
 from mcp_types import InitializedNotification
 from msgspec.structs import replace
+from tests.bugs import reported_bugs
 from tests.unit.interfaces.fake_workspace import COLLECTION, FakeWorkspace
 from tests.unit.interfaces.mcp.agent import asked, talk
 from tests.waiting import HANG_S
@@ -148,8 +149,7 @@ def test_a_client_is_told_once_and_forgotten_when_it_leaves(workspace: FakeWorks
         heard.append(type(message).__name__)
 
     async def run() -> None:
-        bugs: list[Exception] = []
-        server = build_server(workspace, Config(), on_bug=bugs.append)
+        server = build_server(workspace, Config())
         for _ in range(2):
             async with Client(server, mode="legacy", message_handler=listen) as client:
                 for _ in range(3):
@@ -162,14 +162,14 @@ def test_a_client_is_told_once_and_forgotten_when_it_leaves(workspace: FakeWorks
                 assert heard == ["ToolListChangedNotification"]
                 assert len(server._sessions) == 1
             await until(lambda: not server._sessions)
-        assert not bugs
 
-    anyio.run(run)
+    with reported_bugs() as bugs:
+        anyio.run(run)
+    assert not bugs
 
 
 def test_a_database_that_fails_for_a_while_does_not_end_the_watch(workspace: FakeWorkspace) -> None:
     """Nor does a bug in it, which whoever watches over the server sees."""
-    bugs: list[Exception] = []
 
     async def say(client: Client) -> set[object]:
         async with client.listen(tools_list_changed=True) as subscription:
@@ -181,7 +181,8 @@ def test_a_database_that_fails_for_a_while_does_not_end_the_watch(workspace: Fak
             become(workspace, COLLECTION, WORK)()
             return await collect(subscription, {TOOLS})
 
-    assert talk(workspace, say, bugs=bugs) == {TOOLS}
+    with reported_bugs() as bugs:
+        assert talk(workspace, say) == {TOOLS}
     assert {type(bug) for bug in bugs} == {ZeroDivisionError}
 
 
@@ -189,7 +190,6 @@ def test_an_idle_model_is_freed(workspace: FakeWorkspace, monkeypatch: pytest.Mo
     """The workspace is asked now and then; a bug in it does not end the server."""
     monkeypatch.setattr(application, "_LOOK_FOR_IDLE_MODEL_EVERY_S", 0.01)
     calls: list[None] = []
-    bugs: list[Exception] = []
 
     def free() -> bool:
         calls.append(None)
@@ -201,5 +201,6 @@ def test_an_idle_model_is_freed(workspace: FakeWorkspace, monkeypatch: pytest.Mo
         await until(lambda: len(calls) > 1)
         return len((await client.list_tools()).tools)
 
-    assert talk(workspace, say, bugs=bugs) == 8
+    with reported_bugs() as bugs:
+        assert talk(workspace, say) == 8
     assert len(bugs) == len(calls)

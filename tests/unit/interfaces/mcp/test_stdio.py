@@ -57,7 +57,7 @@ def responses(
             pipe.write(b"\n".join(lines) + end)
 
     async def serve() -> None:
-        server = build_server(workspace, Config(), on_bug=lambda _: None)
+        server = build_server(workspace, Config())
         on_end = ([] if ended is None else ended).append
         async with messages(wire_in, wire_out, on_end=lambda: on_end(None)) as (heard, said):
             await server.run(heard, said, server.create_initialization_options())
@@ -298,7 +298,7 @@ def test_a_client_that_went_away_ends_the_server(workspace: FakeWorkspace) -> No
     ended: list[None] = []
 
     async def serve() -> None:
-        server = build_server(workspace, Config(), on_bug=lambda _: None)
+        server = build_server(workspace, Config())
         async with messages(wire_in, wire_out, on_end=lambda: ended.append(None)) as (heard, said):
             await server.run(heard, said, server.create_initialization_options())
 

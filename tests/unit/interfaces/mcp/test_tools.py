@@ -12,6 +12,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp_types import INVALID_PARAMS, CallToolRequestParams
 from msgspec.structs import replace
+from tests.bugs import reported_bugs
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT, FakeWorkspace
 from tests.unit.interfaces.mcp.agent import ERAS, asked, call, talk, text_of
 
@@ -323,13 +324,13 @@ def test_an_outline_comes_with_what_is_around_it(workspace: FakeWorkspace) -> No
 
 def test_a_call_of_a_general_tool_looks_for_no_other_tools(workspace: FakeWorkspace) -> None:
     """Neither here nor in the SDK, which looks through all of them for arguments that are sent as headers."""
-    bugs: list[Exception] = []
-    server = build_server(workspace, Config(), on_bug=bugs.append)
+    server = build_server(workspace, Config())
     assert server.get_tool_input_schema is not None
     assert server.get_tool_input_schema("search") is None
-    tools = Tools(workspace, Config(), Threads(), bugs.append)
+    tools = Tools(workspace, Config(), Threads())
     context: Any = SimpleNamespace(session=None)
-    anyio.run(tools.call_tool, context, CallToolRequestParams(name="get_doc", arguments={"path": "a.md"}))
+    with reported_bugs() as bugs:
+        anyio.run(tools.call_tool, context, CallToolRequestParams(name="get_doc", arguments={"path": "a.md"}))
     assert ([name for name, _ in workspace.calls], bugs) == (["read"], [])
 
 
@@ -504,8 +505,8 @@ def test_a_bug_is_an_answer_too(workspace: FakeWorkspace) -> None:
         raise ZeroDivisionError(msg)
 
     workspace.answers["tags"] = broken
-    bugs: list[Exception] = []
-    result = talk(workspace, lambda client: client.call_tool("list_tags", {}), bugs=bugs)
+    with reported_bugs() as bugs:
+        result = talk(workspace, lambda client: client.call_tool("list_tags", {}))
     assert text_of(result) == f"code: internal. {MARK}\n```\ninternal error (ZeroDivisionError)\n```"
     assert [type(each) for each in bugs] == [ZeroDivisionError]
 

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 from starlette.datastructures import QueryParams
 from starlette.testclient import TestClient
+from tests.bugs import reported_bugs
 from tests.unit.interfaces.fake_workspace import HIT, RESULT, FakeWorkspace
 
 from mdvec.config import Config
@@ -22,10 +23,9 @@ PORT = 8765
 
 def results(workspace: FakeWorkspace, language: str = "en", **query: str) -> str:
     """Return what the page shows of an answer."""
-    bugs: list[Exception] = []
     options = server_options(f"127.0.0.1:{PORT}", env={})
-    app = build_app(workspace, Config(), options, PORT, on_bug=bugs.append)
-    with TestClient(app, base_url=f"http://127.0.0.1:{PORT}") as client:
+    app = build_app(workspace, Config(), options, PORT)
+    with reported_bugs() as bugs, TestClient(app, base_url=f"http://127.0.0.1:{PORT}") as client:
         shown = client.get("/results", params=query, headers={"accept-language": language})
     assert (shown.status_code, bugs) == (200, [])
     return html.unescape(shown.text)
