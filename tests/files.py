@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from email import message_from_bytes, policy
@@ -244,6 +246,21 @@ def opendocument(body: str, *, title: str = "Minutes", encrypted: bool = False) 
             "meta.xml": f"{root}<office:meta><dc:title>{title}</dc:title></office:meta></office:document>",
         }
     )
+
+
+def enex(body: str, title: str = "A note", tags: Sequence[str] = ()) -> bytes:
+    """Return a note as Evernote exports it, given its HTML."""
+    named = f"<title>{html.escape(title)}</title><created>20240302T091500Z</created>"
+    tagged = "".join(f"<tag>{html.escape(tag)}</tag>" for tag in tags)
+    declared = '<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE en-note SYSTEM "http://a.b/enml2.dtd">'
+    content = f"<content><![CDATA[{declared}<en-note>{body}</en-note>]]></content>"
+    return f"<en-export><note>{named}{tagged}{content}</note></en-export>".encode()
+
+
+def rtf(text: str) -> bytes:
+    """Return lines of text as rich text."""
+    escaped = re.sub(r"[\\{}]", r"\\\g<0>", text).replace("\n", "\\par\n")
+    return f"{{\\rtf1\\ansi {escaped}}}".encode()
 
 
 def mail(parts: Sequence[tuple[str, str | bytes]], *, subject: str = "Tides") -> bytes:

@@ -35,14 +35,17 @@ _BUILTIN = {
         "pptx": "mdvec.documents.converters.office:convert_pptx",
         "spreadsheet": "mdvec.documents.converters.office:convert_spreadsheet",
         "csv": "mdvec.documents.converters.office:convert_csv",
+        "rtf": "mdvec.documents.converters.office:convert_rtf",
         "html": "mdvec.documents.converters.web:convert_html",
         "epub": "mdvec.documents.converters.web:convert_epub",
+        "enex": "mdvec.documents.converters.web:convert_enex",
         "opendocument": "mdvec.documents.converters.opendocument:convert_opendocument",
         "eml": "mdvec.documents.converters.mail:convert_mail",
         "ipynb": "mdvec.documents.converters.notebook:convert_notebook",
         "org": "mdvec.documents.converters.markup:convert_org",
         "rst": "mdvec.documents.converters.markup:convert_rst",
         "adoc": "mdvec.documents.converters.markup:convert_adoc",
+        "latex": "mdvec.documents.converters.latex:convert_latex",
     },
     "chunking": {
         "sections": "mdvec.chunking.sections:SectionChunker",
@@ -95,8 +98,12 @@ _EXTRAS: dict[tuple[str, str], tuple[str, ...]] = {
     ("converters", "pdf"): ("files", "pypdfium2"),
     ("converters", "docx"): ("files", "mammoth", "markdownify"),
     ("converters", "pptx"): ("files", "pptx"),
+    ("converters", "rtf"): ("files", "striprtf"),
     ("converters", "spreadsheet"): ("files", "python_calamine"),
-    **{("converters", name): ("files", "markdownify") for name in ("html", "epub", "eml", "opendocument")},
+    **{
+        ("converters", name): ("files", "markdownify")
+        for name in ("html", "epub", "eml", "enex", "opendocument")
+    },
 }
 _NOUNS = {"chunking": "chunker", "embedding": "embedding provider", "vector_indexes": "vector index"}
 _STORES_BY_SCHEME = {"postgresql": "postgres", "s3": "published"}

@@ -317,6 +317,13 @@ def test_bombs_of_markup_say_that_they_are_damaged(path: str, raw: bytes) -> Non
         ("a.eml", files.mail([("text/plain", SENTENCE), ("a.xlsx", files.xlsx({"A": [["a", 1]]}))])),
         ("a.org", b"#+TITLE: T\n* Tides :sea:\n#+BEGIN_SRC c\nx\n#+END_SRC\n" + SENTENCE.encode() * 40),
         ("a.rst", b"Tides\n=====\n\n.. code:: c\n\n   x\n\n`a <b>`_ " + SENTENCE.encode() * 40),
+        (
+            "a.tex",
+            rb"\title{T}\begin{document}\section{A $x$}\begin{verbatim}x\end{verbatim}"
+            + SENTENCE.encode() * 40,
+        ),
+        ("a.rtf", files.rtf(f"{SENTENCE}\n\\'e9\\u28526?\n" * 9)),
+        ("a.enex", files.enex(f"<h1>Storm</h1><en-todo/>{SENTENCE * 5}", tags=["sea"])),
         ("a.adoc", b"= Tides\n:author: Mia\n\n[source,c]\n----\nx\n----\n" + SENTENCE.encode() * 40),
         (
             "b.pdf",

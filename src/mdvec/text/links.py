@@ -24,9 +24,11 @@ DOCUMENT_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".canvas", ".vtt", ".srt")
 CONVERTERS: Mapping[str, str] = {
     **{
         suffix: suffix[1:]
-        for suffix in (".pdf", ".docx", ".pptx", ".epub", ".eml", ".ipynb", ".org", ".rst", ".adoc")
+        for suffix in (".pdf", ".docx", ".pptx", ".rtf", ".epub", ".eml", ".enex", ".ipynb")
     },
+    **{suffix: suffix[1:] for suffix in (".org", ".rst", ".adoc")},
     ".asciidoc": "adoc",
+    ".tex": "latex",
     **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), "spreadsheet"),
     **dict.fromkeys((".csv", ".tsv"), "csv"),
     **dict.fromkeys((".odt", ".odp"), "opendocument"),

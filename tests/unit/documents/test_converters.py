@@ -15,14 +15,21 @@ from tests import files
 from tests.growth import assert_grows_linearly
 
 from mdvec.documents.converters import NotConvertedError, plain, table
+from mdvec.documents.converters.latex import convert_latex
 from mdvec.documents.converters.mail import convert_mail
 from mdvec.documents.converters.markup import convert_adoc, convert_org, convert_rst
 from mdvec.documents.converters.notebook import convert_notebook
-from mdvec.documents.converters.office import convert_csv, convert_docx, convert_pptx, convert_spreadsheet
+from mdvec.documents.converters.office import (
+    convert_csv,
+    convert_docx,
+    convert_pptx,
+    convert_rtf,
+    convert_spreadsheet,
+)
 from mdvec.documents.converters.opendocument import convert_opendocument
 from mdvec.documents.converters.pdf import convert_pdf
 from mdvec.documents.converters.pdf_layout import Line, Rule, arranged
-from mdvec.documents.converters.web import convert_epub, convert_html
+from mdvec.documents.converters.web import convert_enex, convert_epub, convert_html
 from mdvec.documents.parse import parse_document
 from mdvec.text.plain import plain_text
 
@@ -580,6 +587,55 @@ def test_what_is_no_book_says_so(raw: bytes) -> None:
         convert_epub(raw)
 
 
+def test_a_note_of_evernote() -> None:
+    """Is a document with its day and tags; what is encrypted is no text, and code is code."""
+    code = '<div style="--en-codeblock:true;-en-codeblock: true"><div>a:</div><div>  # b</div></div>'
+    raw = files.enex(
+        f'<h1>Aloft</h1><en-todo checked="true"/>Shackles{code}<en-crypt>U2FsdA==</en-crypt>',
+        title="Rig & sails",
+        tags=["boat work"],
+    )
+    text = convert_enex(raw)
+    assert text.startswith(
+        '---\ntitle: "Rig & sails"\ncreated: "2024-03-02 09:15"\ntags: ["boat-work"]\n---\n'
+    )
+    assert lines_of(text) == ["# Aloft", "☑ Shackles", "```", "a:", "  # b", "```"]
+
+
+def test_several_notes_of_evernote() -> None:
+    """Each has a heading above its own, and a place."""
+    first, second = (
+        files.enex("<h1>Aloft</h1>", title="Rig", tags=["a"]),
+        files.enex("Gulls.", title="#birds"),
+    )
+    raw = first.replace(b"</en-export>", second[second.index(b"<note>") :])
+    assert convert_enex(raw) == (
+        "<!-- place: note 1 -->\n## Rig\n\n2024-03-02 09:15 #a\n\n### Aloft\n\n\n"
+        "<!-- place: note 2 -->\n## \\#birds\n\n2024-03-02 09:15\n\nGulls.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"<en-export/>", b"<en-export><note>", b'<!DOCTYPE a [<!ENTITY b "c">]><a/>']
+)
+def test_what_is_no_export_of_evernote_says_so(raw: bytes) -> None:
+    """Also if it defines entities, which may expand to anything."""
+    with pytest.raises(NotConvertedError, match=r"no notes of Evernote|XML entities"):
+        convert_enex(raw)
+
+
+def test_rich_text() -> None:
+    """Its letters in any of its forms, and rows of a table in a line each; fonts and pictures are no text."""
+    raw = (
+        rb"{\rtf1\ansi\ansicpg932{\fonttbl\f0\fnil\fcharset128 HiraginoSans-W3;}{\pict 00ff}\f0\fs24 "
+        rb"\'8d\'60 \u28526?{\b bold}\par\par\par\par\u-10179?\u-8704? {\*\hidden x}# a"
+        rb"\par a\cell b\cell\row}"
+    )
+    assert convert_rtf(raw) == "港 潮bold\n\n😀 # a\na|b|\n"
+    with pytest.raises(NotConvertedError, match="no rich text"):
+        convert_rtf(b"{}")
+
+
 def test_mail() -> None:
     """Subject, sender and date are properties; of text and HTML that say the same, the text is read."""
     raw = files.mail([("text/plain", "Yes.\n> At noon?\n# no heading\n"), ("text/html", "<p>Yes, HTML")])
@@ -843,7 +899,55 @@ plain
     )
 
 
-@pytest.mark.parametrize("convert", [convert_org, convert_rst, convert_adoc])
+def test_latex() -> None:
+    """What a reader sees is text; what comes before the document is metadata, and no macro is run."""
+    raw = rb"""\documentclass[a4paper]{article}
+\newcommand{\boat}[1]{\textbf{#1}}
+\title{On \emph{Harbours} and T\'{\i}des} \author{Ann \& Bob}
+\begin{document}
+\maketitle % a remark with $ and \section{x}
+\section{Inspection of $x^{2}$
+  cranes}\label{sec:a}
+The crane\footnote{A \textbf{big} one.} --- 50\% of ``it'' --- is inspected~\cite{knuth84}.\index{crane!big}
+Na\"ive \boat{barges}. \textcolor{red}{Attention}.\\[2pt] \# tides \vspace{1em}
+\begin{itemize}
+    \item first
+    \item[second] term
+\end{itemize}
+\subsection*{Code}
+\begin{lstlisting}[language=Python]
+def f(x):  # \section{no}
+    return {x: "$a$"}
+\end{lstlisting}
+\begin{tabular}{ll} \hline
+Berth & Depth \\ \hline
+North & 12 m \\
+\end{tabular}
+\[ E = mc^2 \]
+\begin{figure}\centering\includegraphics[width=1cm]{a.png}\caption{The pier}\end{figure}
+See \verb|a_b|, \href{https://a.b}{the site} and \LaTeX{}.
+\end{document}
+after the end
+"""
+    text = convert_latex(raw)
+    assert text.startswith('---\ntitle: "On Harbours and Tídes"\nauthor: "Ann & Bob"\n---\n')
+    assert lines_of(text) == [
+        "## Inspection of $x^{2}$ cranes",
+        "The crane (A big one.) — 50% of “it” — is inspected [knuth84].",
+        *("Naïve barges. Attention.", "\\# tides", "- first", "- second term", "### Code"),
+        *("```python", "def f(x):  # \\section{no}", '    return {x: "$a$"}', "```"),
+        *("Berth | Depth", "North | 12 m", "$$E = mc^2$$", "The pier"),
+        "See `a_b`, the site and LaTeX.",
+    ]
+
+
+def test_a_part_of_a_document_in_latex() -> None:
+    """Without its beginning; signs of Markdown and letters for private use are text."""
+    raw = "\\chapter{潮}\n# a <script> [[b]]\n%% c\n\\begin{quote}\n    \\# d\ue0000\ue001\n\\end{quote}\n"
+    assert lines_of(convert_latex(raw.encode())) == ["# 潮", "\\# a \\<script> \\[\\[b]]", "\\# d0"]
+
+
+@pytest.mark.parametrize("convert", [convert_org, convert_rst, convert_adoc, convert_latex])
 def test_markup_in_any_encoding(convert: Callable[[bytes], str]) -> None:
     """As notes are read; what is no text says so."""
     assert "港" in convert("港のクレーンを毎年春に点検する。\n".encode("shift_jis"))
@@ -884,7 +988,9 @@ def in_html(texts: Sequence[str]) -> str:
     [
         ([*TEXTS, *ITEMS], lambda texts: convert_html(in_html(texts).encode())),
         ([*TEXTS, *ITEMS], lambda texts: convert_epub(files.epub([in_html(texts)]))),
+        ([*TEXTS, *ITEMS], lambda texts: convert_enex(files.enex(in_html(texts)))),
         ([*TEXTS, *ITEMS], lambda texts: convert_docx(files.docx(texts=texts))),
+        (TEXTS, lambda texts: convert_rtf(files.rtf("\n\n".join(texts)))),
         (
             [*TEXTS, *ITEMS],
             lambda texts: convert_opendocument(
@@ -905,7 +1011,7 @@ def in_html(texts: Sequence[str]) -> str:
             ),
         ),
     ],
-    ids=["html", "epub", "docx", "odt", "pptx", "xlsx", "csv", "mail", "pdf"],
+    ids=["html", "epub", "enex", "docx", "rtf", "odt", "pptx", "xlsx", "csv", "mail", "pdf"],
 )
 def test_text_that_looks_like_markdown_stays_text(
     texts: Sequence[str], make: Callable[[Sequence[str]], str]
@@ -956,13 +1062,31 @@ def test_code_of_other_markup_is_code(convert: Callable[[bytes], str], raw: str)
     assert text.endswith("A `<b>` \\<script> \\%% \\#b \\%%\n")
 
 
-@pytest.mark.parametrize("part", [":", "a::\n\n  b\n", " x\n", "....\n", "- ", "[[", "`", "\\"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        *(":", "a::\n\n  b\n", " x\n", "....\n", "- ", "[[", "`", "\\"),
+        *(
+            "$",
+            "%",
+            "{",
+            "\\a{",
+            "\\a[",
+            "\\[",
+            "\\(",
+            "\\begin{verbatim}",
+            "\\begin{align}",
+            "\\verb|",
+            "\\item [",
+        ),
+    ],
+)
 def test_text_of_signs_takes_linear_time(part: str) -> None:
     """In each markup, and in plain text."""
 
     def convert_all(text: str) -> None:
         plain(text)
-        for convert in (convert_org, convert_rst, convert_adoc):
+        for convert in (convert_org, convert_rst, convert_adoc, convert_latex):
             convert(text.encode())
 
     assert_grows_linearly(lambda size: part * (size // len(part)), convert_all, 6_000)

@@ -1,4 +1,4 @@
-"""Word documents, slides and spreadsheets."""
+"""Word documents, rich text, slides and spreadsheets."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ _RUBY = re.compile(rb"<w:ruby>.*?<w:rubyBase>(.*?)</w:rubyBase>\s*</w:ruby>", re
 _PICTURES_OF_WORD = "word/media/"
 _MAX_REPEATED_CHARS = 100  # of a cell that is said in each of its rows
 _FIRST_LINES = 20
+_RTF = b"{\\rtf"
+_BLANK_LINES = re.compile(r"\n{3,}")
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
@@ -60,6 +62,22 @@ def _without_readings(raw: bytes) -> BytesIO:
                     plain_one.writestr(name, archive.read(name) if text is None else _RUBY.sub(rb"\1", text))
     written.seek(0)
     return written
+
+
+def convert_rtf(raw: bytes) -> str:
+    """Return the text of a rich text file as Markdown, without what it looks like.
+
+    Raises:
+        NotConvertedError: If it is none.
+    """
+    if not raw.lstrip().startswith(_RTF):
+        msg = "is no rich text"
+        raise NotConvertedError(msg)
+    from striprtf.striprtf import rtf_to_text
+
+    text = rtf_to_text(raw.decode("latin-1"), errors="replace")
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # rich text has them in halves
+    return plain(_BLANK_LINES.sub("\n\n", whole.replace("\r", ""))).strip() + "\n"
 
 
 def convert_pptx(raw: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Web pages and books in EPUB: their text without what surrounds it."""
+"""Web pages, books in EPUB and notes of Evernote: their text without what surrounds it."""
 
 from __future__ import annotations
 
@@ -50,6 +50,9 @@ _LITERAL_BLOCK = re.compile(rf"^((?:[ >]|- |\d+\. )*\d*){_LITERAL}", re.MULTILIN
 _EMBEDDED = ("data:", "cid:")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _MAX_MEMBER_BYTES = 20_000_000
+_HEADING = re.compile(r"^h[1-6]$")
+_EVERNOTE_CODE = re.compile("-en-codeblock: *true")
+_TIME = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d).*")
 _ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 
 # What reading an archive raises that is none, is damaged or encrypted, or lacks a part.
@@ -70,7 +73,7 @@ def convert_html(raw: bytes) -> str:
     """Return the Markdown of a web page."""
     soup = _parsed(raw)
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
-    for heading in soup.find_all(re.compile(r"^h[1-6]$")):
+    for heading in soup.find_all(_HEADING):
         if heading.find_parent(_NO_BLOCKS) is None and (anchor := _anchor(heading)):
             mark = soup.new_tag("p")
             mark.string = f"{_MARK}{anchor}{_MARK}"
@@ -232,6 +235,52 @@ def _book(book: zipfile.ZipFile) -> Iterator[str]:
         text = markdown_of(_parsed(member(book, path))) if path in held else ""
         if text.strip():
             yield f"{place_mark(f'part {number}')}\n{text}"
+
+
+def convert_enex(raw: bytes) -> str:
+    """Return the Markdown of an export of Evernote: a note, or a heading and a text for each of several.
+
+    Raises:
+        NotConvertedError: If it holds no note.
+    """
+    refuse_entities(raw)
+    notes: list[ElementTree.Element] = []
+    with suppress(ElementTree.ParseError):
+        notes = ElementTree.fromstring(raw).findall("note")  # noqa: S314 - without entities
+    if not notes:
+        msg = "holds no notes of Evernote, or is damaged"
+        raise NotConvertedError(msg)
+    if len(notes) == 1:
+        return "".join(_note(notes[0]))
+    parts = (_note(each, level=2) for each in notes)
+    return "\n\n".join(
+        f"{place_mark(f'note {number}')}\n{''.join(part)}" for number, part in enumerate(parts, 1)
+    )
+
+
+def _note(note: ElementTree.Element, level: int = 0) -> Iterator[str]:
+    """Yield a note: what is known of it, as a heading of a level or as frontmatter, and its text."""
+    title, created = (note.findtext(name, "").strip() for name in ("title", "created"))
+    tags = ["-".join((each.text or "").split()) for each in note.iterfind("tag")]
+    day = _TIME.sub(r"\1-\2-\3 \4:\5", created)
+    if level:
+        yield f"{'#' * level} {inline(title)}\n\n{' '.join((day, *map('#{}'.format, tags)))}\n\n"
+    else:
+        yield frontmatter({"title": title, "created": day, "tags": tags})
+    soup = _parsed(note.findtext("content", "").encode())
+    for task in soup.find_all("en-todo"):
+        task.insert_before("☑ " if task.get("checked") == "true" else "☐ ")
+        task.unwrap()
+    for hidden in soup.find_all("en-crypt"):
+        hidden.decompose()
+    for code in soup.find_all("div", style=_EVERNOTE_CODE):
+        code.name = "pre"
+        for line in code.find_all("div"):
+            line.insert_before("\n")
+            line.unwrap()
+    for heading in soup.find_all(_HEADING):
+        heading.name = f"h{min(int(heading.name[1]) + level, 6)}"
+    yield markdown_of(soup)
 
 
 @contextmanager
