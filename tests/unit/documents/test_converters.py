@@ -910,7 +910,7 @@ def test_latex() -> None:
   cranes}\label{sec:a}
 The crane\footnote{A \textbf{big} one.} --- 50\% of ``it'' --- is inspected~\cite{knuth84}.\index{crane!big}
 Na\"ive \boat{barges}. \textcolor{red}{Attention}.\\[2pt] \# tides \vspace{1em}
-\begin{itemize}
+\begin{itemize}[label=--]
     \item first
     \item[second] term
 \end{itemize}
@@ -924,7 +924,7 @@ Berth & Depth \\ \hline
 North & 12 m \\
 \end{tabular}
 \[ E = mc^2 \]
-\begin{figure}\centering\includegraphics[width=1cm]{a.png}\caption{The pier}\end{figure}
+\begin{figure}[!htb]\centering\includegraphics[width=1cm]{a.png}\caption{The pier}\end{figure}
 See \verb|a_b|, \href{https://a.b}{the site} and \LaTeX{}.
 \end{document}
 after the end
@@ -938,6 +938,18 @@ after the end
         *("```python", "def f(x):  # \\section{no}", '    return {x: "$a$"}', "```"),
         *("Berth | Depth", "North | 12 m", "$$E = mc^2$$", "The pier"),
         "See `a_b`, the site and LaTeX.",
+    ]
+
+
+def test_slides_in_latex() -> None:
+    """Have their titles, however these are given; what is commented out is no text."""
+    raw = rb"""\begin{document}\begin{comment}\section{x}\end{comment}
+\begin{frame}[fragile]{Spring tides}High water.\end{frame}
+\begin{frame}[t]\frametitle{Neap \emph{tides}}Low water.\end{frame}
+\begin{frame}No title.\end{frame}
+\end{document}"""
+    assert lines_of(convert_latex(raw)) == [
+        *("### Spring tides", "High water.", "### Neap tides", "Low water.", "No title."),
     ]
 
 

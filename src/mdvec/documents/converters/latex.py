@@ -16,7 +16,13 @@ _END_OF_COMMAND = "\ue004"
 _FIRST_SIGN = 0xE100
 _HELD_SIGN = re.compile("[\ue100-\ue1ff]")
 
-_LEVELS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
+_LEVELS = {
+    **dict.fromkeys(("part", "chapter"), 1),
+    "section": 2,
+    **dict.fromkeys(("subsection", "frametitle"), 3),
+    "subsubsection": 4,
+    "paragraph": 5,
+}
 _METADATA = ("title", "author", "date")
 _NO_TEXT = re.compile(
     r"label|(?:eq|page|auto|name|[cC])?ref|index\w*|[hv]space|includegraphics|bibliography(?:style)?|color|definecolor"
@@ -32,7 +38,7 @@ _FORMS = {
 }
 _MAX_DEPTH = 20  # of arguments in arguments
 
-_CODE = "verbatim|Verbatim|lstlisting|minted|alltt"
+_CODE = "verbatim|Verbatim|lstlisting|minted|alltt|comment"
 _FORMULA = "equation|align|gather|multline|displaymath|eqnarray|math"
 # What is read from left to right before anything in it can be a command: ends of lines, signs that are text,
 # comments, code and formulas. No beginning is looked for beyond the next one, so this takes linear time.
@@ -48,6 +54,9 @@ _VERBATIM = re.compile(
     r"|\\(?:verb|lstinline)\*?(?P<mark>[^\w\s*{\[])(?P<short>[^\n]*?)(?P=mark)",
     re.DOTALL,
 )
+# Options of an environment, such as the place of a figure.
+_OPTIONS = re.compile(r"(?<=\\begin\{frame\})\[[^\[\]]*\]|(?<=\})\[(?:[!a-zA-Z]{1,4}|[^\[\]]*=[^\[\]]*)\]")
+_FRAME = re.compile(r"\\begin\{frame\}\{")  # a slide with its title
 _LANGUAGE = re.compile(r"language=(\w+)")
 _COMMAND = re.compile(
     r"\\([a-zA-Z]+)\*?(?:\[[^\[\]]*\])*\s?\{([^{}]*)\}(?:\{([^{}]*)\})?|(?<![a-zA-Z*}\]])\{([^{}]*)\}"
@@ -91,6 +100,7 @@ def convert_latex(raw: bytes) -> str:
         return _END_OF_COMMAND + _FORMS.get(name, "{0}{1}").format(argument, second)
 
     text = _VERBATIM.sub(hold, _PRIVATE.sub("", text_of(raw)))
+    text = _FRAME.sub(r"\\frametitle{", _OPTIONS.sub("", text))
     text = _NAME.sub(lambda found: "…" if found[1].endswith("dots") else found[1], text)
     text = _ACCENT.sub(lambda found: normalize("NFC", found[2] + _ACCENTS[found[1]]), text)
     for _ in range(_MAX_DEPTH):
@@ -107,6 +117,8 @@ def convert_latex(raw: bytes) -> str:
 def _markdown_of(found: re.Match[str]) -> str:
     """Return code or a formula as Markdown."""
     match found.lastgroup:
+        case "source" if found["code"] == "comment":
+            return ""
         case "source":
             language = found["language"] or "".join(_LANGUAGE.findall(found["options"] or ""))
             code = fenced(found["source"].strip("\n"), language.lower())
