@@ -93,20 +93,13 @@ def serve_http(
     options: ServerOptions,
     *,
     ready: Callable[[str], None],
-    any_port: bool = False,
     more: Sequence[WebDoor] = (),
     listeners: Sequence[socket] = (),
 ) -> int:
     """Serve any number of clients over HTTP until SIGTERM or Ctrl-C.
 
-    Args:
-        workspace: The workspace.
-        config: The settings.
-        options: The address, and which requests to accept.
-        ready: Receives the URL as soon as requests are served.
-        any_port: Whether to replace a port in use by a free one.
-        more: Further doors.
-        listeners: Further sockets to listen at; they are closed at the end.
+    ``ready`` receives the URL as soon as requests are served. ``more`` are further doors, and ``listeners``
+    further sockets to listen at, which are closed at the end.
 
     Returns:
         The exit code: 0, or 130 after Ctrl-C.
@@ -118,7 +111,7 @@ def serve_http(
     try:
         listener = bind(address)
     except ListenError:
-        if not any_port:
+        if not options.any_port:
             raise
         listener = bind(Authority(address.host, 0))
     port: int = listener.getsockname()[1]

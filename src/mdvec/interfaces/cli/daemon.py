@@ -89,7 +89,7 @@ def run(session: Session, address: str | None, token_file: Path | None) -> int:
     from mdvec.interfaces.cli.served import commands
 
     place = _place(session)
-    with opened_for_http(session, address or USUAL_ADDRESS, token_file=token_file, log_file=place / LOG) as (
+    with opened_for_http(session, address, token_file=token_file, log_file=place / LOG) as (
         workspace,
         config,
         options,
@@ -104,7 +104,6 @@ def run(session: Session, address: str | None, token_file: Path | None) -> int:
             commands,
             docs_dir=session.docs_dir,
             env=session.env,
-            any_port=address is None,
             show=note,
         )
 
@@ -231,7 +230,7 @@ def open_(session: Session, /, query: tuple[str, ...], address: str | None, no_b
         note(f"the daemon serves the page at {info.url}{page}")
         browse(info.url + page)
         return 0
-    return serve_over_http(session, address or USUAL_ADDRESS, visit=visit, any_port=address is None)
+    return serve_over_http(session, address, visit=visit)
 
 
 def _log(place: Path, config: Config) -> Path:

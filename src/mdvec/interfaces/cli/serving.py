@@ -195,17 +195,11 @@ def _opened_for_stdio(
 
 
 def serve_over_http(
-    session: Session,
-    address: str,
-    *,
-    visit: Callable[[str], None] = lambda _: None,
-    any_port: bool = False,
-    **how: Any,
+    session: Session, address: str | None, *, visit: Callable[[str], None] = lambda _: None, **how: Any
 ) -> int:
     """Serve MCP, JSON-RPC and the page until Ctrl-C, and return the exit code.
 
-    ``visit`` receives the URL of the page as soon as it is served. With ``any_port`` a port
-    in use is replaced by a free one; ``how`` is for :func:`opened_for_http`.
+    ``visit`` receives the URL of the page as soon as it is served; ``how`` is for :func:`opened_for_http`.
 
     Raises:
         UsageError: If the options contradict each other, or would let everybody in.
@@ -221,13 +215,13 @@ def serve_over_http(
             note(f"serving MCP at {url}{MCP_PATH} and the page at {url}/{elsewhere}; press Ctrl-C to end")
             visit(url)
 
-        return serve_http(workspace, config, options, ready=ready, any_port=any_port)
+        return serve_http(workspace, config, options, ready=ready)
 
 
 @contextmanager
 def opened_for_http(
     session: Session,
-    address: str,
+    address: str | None,
     *,
     watches: bool = True,
     processes: int | None = None,
@@ -236,7 +230,8 @@ def opened_for_http(
 ) -> Iterator[tuple[Workspace, Config, ServerOptions]]:
     """Open the workspace that a server over HTTP searches, and check the options of the server.
 
-    ``log_file`` is where the log goes if the configuration names no file.
+    Without an address, the usual one is meant, or a free port. ``log_file`` is where the log goes if the
+    configuration names no file.
 
     Yields:
         The workspace, the settings, and the options of the server.
@@ -248,7 +243,13 @@ def opened_for_http(
     from mdvec.workspace import use_processes
 
     config = session.load_config().config
-    options = server_options(address, env=session.env, access=config.access.tokens, **http_options)
+    options = server_options(
+        USUAL_ADDRESS if address is None else address,
+        env=session.env,
+        access=config.access.tokens,
+        any_port=address is None,
+        **http_options,
+    )
     for warning in options.warnings:
         warn(warning)
     with session.open(config, serves=True, log_file=log_file) as (workspace, config):

@@ -54,13 +54,12 @@ def run_daemon(
     *,
     docs_dir: Path | None,
     env: Mapping[str, str],
-    any_port: bool,
     show: Callable[[str], None],
 ) -> int:
     """Serve until SIGTERM or Ctrl-C.
 
     ``commands`` returns the function that runs commands of its user; it receives the workspace, the name of
-    the place, and the digest of the settings. With ``any_port`` a port in use is replaced by a free one.
+    the place, and the digest of the settings.
 
     Returns:
         The exit code: 0, or 130 after Ctrl-C.
@@ -91,15 +90,7 @@ def run_daemon(
 
         door = _command_door(commands(workspace, place.name, settings), token)
         try:
-            return serve_http(
-                workspace,
-                config,
-                options,
-                ready=ready,
-                any_port=any_port,
-                more=[door],
-                listeners=listeners,
-            )
+            return serve_http(workspace, config, options, ready=ready, more=[door], listeners=listeners)
         finally:
             _forget(place)  # before the sockets close, so that no client uses them
 

@@ -123,6 +123,7 @@ class ServerOptions:
         allowed_origins: Web pages of other hosts that may use it, as browsers write them (see
             :func:`canonical_origin`).
         warnings: For its owner.
+        any_port: Whether a free port takes the place of one in use.
         ended: The sessions of browsers in which somebody has signed out.
     """
 
@@ -131,6 +132,7 @@ class ServerOptions:
     allowed_hosts: tuple[Authority, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    any_port: bool = False
     ended: EndedSessions = field(default_factory=dict, compare=False)
 
     def accepts_host(self, value: str, port: int, default_port: int = DEFAULT_PORTS["http"]) -> bool:
@@ -169,6 +171,7 @@ def server_options(
     insecure: bool = False,
     allowed_hosts: Sequence[str] = (),
     allowed_origins: Sequence[str] = (),
+    any_port: bool = False,
 ) -> ServerOptions:
     """Return the options, checked.
 
@@ -207,6 +210,7 @@ def server_options(
         tuple(map(_checked_host, allowed_hosts)),
         tuple(map(_checked_origin, allowed_origins)),
         tuple(warnings),
+        any_port,
     )
 
 
