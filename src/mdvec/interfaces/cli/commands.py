@@ -19,59 +19,45 @@ from mdvec.interfaces.cli.terminal import note, print_failure
 from mdvec.interfaces.errors import EXIT_USAGE, shortened, translate
 
 _PACKAGE = "mdvec.interfaces.cli"
-TARGETS = {
-    "search": "search:search",
-    "open": "daemon:open_",
-    "get": "reading:get",
-    "ls": "reading:ls",
-    "tool": "tool:tool",
-    "import": "importing:import_",
-    "status": "status:status",
-    "install": "installing:install",
-    "related": "reading:related",
-    "tags": "reading:tags",
-    "watch": "serving:watch",
-    "daemon": "daemon:daemon",
-    "serve": "serving:serve",
-    "rpc": "serving:rpc",
-    "token": "serving:token",
-    "uninstall": "installing:uninstall",
-    "completion": "installing:completion",
-    "publish": "store:publish",
-    "site": "store:site",
-    "model": "configuration:model",
-    "preset": "configuration:preset",
-    "config": "configuration:config",
-    "trust": "configuration:trust",
-    "eval": "evaluating:eval_",
-    "feedback": "evaluating:feedback",
-    "store": "store:store",
-    "doctor": "status:doctor",
-    "compact": "store:compact",
-}
-"""The module and the name of each command, in the order of the help."""
-
-_FIRST = 8
-_MORE = {
-    "find": ("related", "tags"),
-    "keep fresh": ("watch", "daemon"),
-    "serve": ("serve", "rpc", "token", "uninstall"),
-    "share": ("publish", "site"),
-    "configure": ("model", "preset", "config", "trust"),
-    "measure": ("eval", "feedback"),
-    "maintain": ("store", "doctor", "completion"),
+# By purpose; those without one are described by the help of the program.
+_BY_PURPOSE = {
+    "": {
+        "search": "search:search",
+        "open": "daemon:open_",
+        "get": "reading:get",
+        "ls": "reading:ls",
+        "tool": "tool:tool",
+        "import": "importing:import_",
+        "status": "status:status",
+        "install": "installing:install",
+    },
+    "find": {"related": "reading:related", "tags": "reading:tags"},
+    "keep fresh": {"watch": "serving:watch", "daemon": "daemon:daemon"},
+    "serve": {
+        "serve": "serving:serve",
+        "rpc": "serving:rpc",
+        "token": "serving:token",
+        "uninstall": "installing:uninstall",
+    },
+    "share": {"publish": "store:publish", "site": "store:site"},
+    "configure": {
+        "model": "configuration:model",
+        "preset": "configuration:preset",
+        "config": "configuration:config",
+        "trust": "configuration:trust",
+    },
+    "measure": {"eval": "evaluating:eval_", "feedback": "evaluating:feedback"},
+    "maintain": {"store": "store:store", "doctor": "status:doctor", "completion": "installing:completion"},
 }
 # Its place is 'mdvec store compact'.
-_NOT_LISTED = "compact"
+_NOT_LISTED = {"compact": "store:compact"}
+
+TARGETS = {name: target for each in (*_BY_PURPOSE.values(), _NOT_LISTED) for name, target in each.items()}
+"""The module and the name of each command, in the order of the help."""
 
 
 class LazyGroup(CommandGroup):
-    """A group that imports a command when it is used, so that ``--version`` loads none.
-
-    Args:
-        targets: Where each command is, by name.
-        settings: Of the group.
-    """
+    """A group that imports a command when it is used, so that ``--version`` loads none."""
 
     def __init__(self, *, targets: Mapping[str, str] = TARGETS, **settings: Any) -> None:
         super().__init__(**settings)
@@ -79,7 +65,7 @@ class LazyGroup(CommandGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the commands' names in the order of a day's work."""
-        return [name for name in self._targets if name != _NOT_LISTED]
+        return [name for name in self._targets if name not in _NOT_LISTED]
 
     def find(self, name: str) -> click.Command | None:
         """Import a command; None if there is none."""
@@ -96,11 +82,13 @@ class _Program(LazyGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands in two lists."""
-        first = [self.get_command(ctx, name) for name in [*TARGETS][:_FIRST]]
+        first = [self.get_command(ctx, name) for name in _BY_PURPOSE[""]]
         with formatter.section("Commands"):
             formatter.write_dl([(each.name or "", each.get_short_help_str(80)) for each in first if each])
         with formatter.section("More commands, described by 'mdvec COMMAND --help'"):
-            formatter.write_dl([(purpose, ", ".join(names)) for purpose, names in _MORE.items()])
+            formatter.write_dl(
+                [(purpose, ", ".join(names)) for purpose, names in _BY_PURPOSE.items() if purpose]
+            )
 
 
 @click.command(
