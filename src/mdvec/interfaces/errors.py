@@ -115,20 +115,13 @@ _DECISION = re.compile(r"\brun (?='mdvec import [^']*--allow-empty)")
 _NAMED = re.compile(r"-n ([\w-]+)")
 
 
-def hint_for_client(hint: str, *, prefix: str = "") -> str:
-    """Return the next step of an error as a client can take it; empty when it cannot.
+def hint_for_client(text: str, *, prefix: str = "") -> str:
+    """Return a hint or a warning with the tool in place of the command that does the same.
 
-    ``prefix`` precedes the name of each tool.
+    A next step that a client cannot take is left out. ``prefix`` precedes the name of each tool.
     """
-    step = _STEPS.get(hint)
-    return text_for_client(hint, prefix=prefix) if step is None else step.format(prefix)
-
-
-def text_for_client(text: str, *, prefix: str = "") -> str:
-    """Return a hint or warning with the tool in place of the command that does the same.
-
-    ``prefix`` precedes the name of each tool.
-    """
+    if (step := _STEPS.get(text)) is not None:
+        return step.format(prefix)
     return _DECISION.sub("the user can run ", _IMPORT.sub(partial(_as_tool, prefix), text))
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from mdvec.interfaces.answers import Map, RelatedDocument
-from mdvec.interfaces.errors import text_for_client
+from mdvec.interfaces.errors import hint_for_client
 from mdvec.interfaces.excerpt import excerpt_of
 from mdvec.interfaces.mcp.places import (
     MAX_DESCRIPTION_CHARS,
@@ -58,11 +58,8 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
     """Return an answer without the gaps of hidden comments, and as short as a client can show it.
 
     Hits have their whole text while there is room, the others an excerpt; ``cut_lines`` of a hit names the
-    missing lines. Names of documents are on one line each.
-
-    Args:
-        result: The answer.
-        most_tokens: Of the text in all hits together, with the names in all but the first one.
+    missing lines. Names of documents are on one line each. The tokens are those of the text in all hits
+    together, with the names in all but the first one.
     """
     hits: list[SearchHit] = []
     left = most_tokens
@@ -85,7 +82,7 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
             break
         left -= tokens
         hits.append(replace(hit, text=text, cut_lines=cut))
-    warnings = list(note_lines([*spelling_lines(result), *map(text_for_client, result.warnings)]))
+    warnings = list(note_lines([*spelling_lines(result), *map(hint_for_client, result.warnings)]))
     left_out = len(result.hits) - len(hits)
     if left_out:
         are = "hit is" if left_out == 1 else "hits are"
@@ -93,7 +90,7 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
             f"{left_out:,} more {are} left out: an answer has at most {most_tokens:,} tokens; lower `limit`, "
             "or raise `max_tokens`"
         )
-    [hint] = [None] if result.hint is None else note_lines([text_for_client(result.hint)])
+    [hint] = [None] if result.hint is None else note_lines([hint_for_client(result.hint)])
     left_out += result.left_out
     return replace(result, hits=tuple(hits), warnings=tuple(warnings), hint=hint, left_out=left_out)
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from mdvec.config import Config
 from mdvec.errors import did_you_mean
 from mdvec.interfaces import answers, operations, requests
-from mdvec.interfaces.errors import hint_for_client, text_for_client
+from mdvec.interfaces.errors import hint_for_client
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.mcp.definitions import GENERAL_TOOLS, Context, tool_definitions
 from mdvec.interfaces.mcp.paging import first_rows, fitted, outlined, with_short_descriptions
@@ -149,7 +149,7 @@ class Tools:
         found = operations.listed(self._workspace, replace(request, limit=limit))
         fitting = first_rows(map(with_short_names, found.documents), self._config.mcp.max_tokens)
         more = found.more or len(fitting) < len(found.documents)
-        found = replace(found, documents=fitting, more=more, hint=text_for_client(found.hint))
+        found = replace(found, documents=fitting, more=more, hint=hint_for_client(found.hint))
         return found, wording.documents_text(found)
 
     def _list_tags(self, request: requests.CollectionRequest) -> Answer:

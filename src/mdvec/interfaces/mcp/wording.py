@@ -15,7 +15,6 @@ from mdvec.interfaces.errors import (
     Failure,
     hint_for_client,
     shortened,
-    text_for_client,
     translate_for_client,
 )
 from mdvec.interfaces.mcp.places import place_of
@@ -53,12 +52,7 @@ class Data(Struct, frozen=True):
 
 
 def marked(lines: Sequence[str | Data]) -> str:
-    """Write an answer in which data is between fences.
-
-    Args:
-        lines: mdvec's own, and data. Of these the first is mdvec's own; the meaning of the fences is added
-            to it.
-    """
+    """Write an answer with data between fences; its first line, which is none, says what they mean."""
     runs = (run for each in lines if isinstance(each, Data) for run in _BACKTICKS.findall(each.text))
     # Longer than any in the data, so that none of it can end a block.
     fence = "`" * max(_MIN_FENCE, max(map(len, runs), default=0) + 1)
@@ -202,7 +196,7 @@ def status_text(status: WorkspaceStatus) -> str:
         )
         if each.collection.name in RESERVED_NAMES:
             lines.append(f"{each.collection.name}: has no tool of its own; another has its name. Use search")
-    warnings = [_line(f"warning: {text_for_client(each)}") for each in status.warnings]
+    warnings = [_line(f"warning: {hint_for_client(each)}") for each in status.warnings]
     contexts = [_line(row) for each in status.collections for row in _folder_rows(each.collection)]
     return marked([*map(one_line, lines), *warnings, *contexts])
 

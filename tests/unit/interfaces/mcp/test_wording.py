@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT
 
 from mdvec.interfaces.answers import Reading, Tags, reindexed
-from mdvec.interfaces.errors import text_for_client
+from mdvec.interfaces.errors import hint_for_client
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.printing import one_line
 from mdvec.types.hit import Confidence
@@ -155,14 +155,14 @@ def test_warnings_name_tools_instead_of_commands() -> None:
     """An agent cannot run a shell command, but call a tool."""
     single = "3 chunks have no vector yet; 'mdvec import -n notes -m update' makes them"
     assert (
-        text_for_client(single) == '3 chunks have no vector yet; `reindex` with collection="notes" makes them'
+        hint_for_client(single) == '3 chunks have no vector yet; `reindex` with collection="notes" makes them'
     )
-    assert text_for_client("Run 'mdvec import -n a -n b'.") == "Run `reindex`."
-    assert text_for_client("Run 'mdvec import -n a -m update --database /x/i.sqlite'.") == (
+    assert hint_for_client("Run 'mdvec import -n a -n b'.") == "Run `reindex`."
+    assert hint_for_client("Run 'mdvec import -n a -m update --database /x/i.sqlite'.") == (
         'Run `reindex` with collection="a".'
     )
-    assert text_for_client("Run 'mdvec import -n a -n b --database '/x y/i''.") == "Run `reindex`."
-    assert text_for_client("Run 'mdvec import -m update' again later.") == "Run `reindex` again later."
-    assert text_for_client("Run 'mdvec import --docs-dir /x/notes'.") == "Run `reindex`."
+    assert hint_for_client("Run 'mdvec import -n a -n b --database '/x y/i''.") == "Run `reindex`."
+    assert hint_for_client("Run 'mdvec import -m update' again later.") == "Run `reindex` again later."
+    assert hint_for_client("Run 'mdvec import --docs-dir /x/notes'.") == "Run `reindex`."
     decision = "run 'mdvec import -n x -m update --allow-empty'."
-    assert text_for_client(decision) == f"the user can {decision}"
+    assert hint_for_client(decision) == f"the user can {decision}"
