@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import NoReturn
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -27,14 +27,11 @@ def private_streams() -> Iterator[tuple[int, int]]:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
+    # They stay so: the buffer of a library is flushed when the process ends, and must not reach the client
+    # even then. The SDK's transport restores them.
     os.dup2(2, 1)
-    stdout, sys.stdout = sys.stdout, sys.stderr
-    try:
+    with redirect_stdout(sys.stderr):
         yield wire_in, wire_out
-    finally:
-        # The descriptors stay as they are: the buffer of a library is flushed when the process ends, and
-        # must not reach the client even then. The SDK's transport restores them.
-        sys.stdout = stdout
 
 
 def read_lines(source: int) -> Iterator[bytes]:
