@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from mdvec.types.report import CollectionStatus, ImportReport
     from mdvec.types.store_report import PublishedVersion
 
-LIKE_IT = "and {n} like it"
-"""Said after a hit with like texts folded into it."""
-
-ONE_WEAKER = "1 weaker passage left out"
-"""Said after an answer from which one passage was left out for its score."""
-
-WEAKER = "{n} weaker passages left out"
-"""Said after an answer from which several were."""
-
 NO_ANSWER = "the documents probably do not answer the question"
 """Said of an answer without confidence."""
 
@@ -100,8 +91,7 @@ def published_line(version: PublishedVersion) -> str:
     unit, count = next(
         ((unit, seconds // size) for unit, size in _UNITS_OF_AGE if seconds >= 2 * size), ("second", seconds)
     )
-    age = f"{count} {unit}{'' if count == 1 else 's'}"
-    return f"version {version.number}, {moment(version.published_ms)} ({age} ago)"
+    return f"version {version.number}, {moment(version.published_ms)} ({quantity(count, unit)} ago)"
 
 
 def moment_of(iso: str) -> str:
@@ -146,7 +136,7 @@ def about_line(hit: SearchHit) -> str:
 
 def similar_line(hit: SearchHit) -> str:
     """Return the number of like texts folded into a hit, in words; empty for none."""
-    return LIKE_IT.format(n=f"{hit.similar:,}") if hit.similar else ""
+    return f"and {hit.similar:,} like it" if hit.similar else ""
 
 
 def reranked_line(reranked: Reranking | None) -> str:
@@ -163,10 +153,7 @@ def weaker_line(result: SearchResult, remedy: str) -> str:
 
     ``remedy`` says how to see them, in the words of a door.
     """
-    if not result.weaker:
-        return ""
-    words = ONE_WEAKER if result.weaker == 1 else WEAKER
-    return f"{words.format(n=f'{result.weaker:,}')} ({remedy})"
+    return f"{quantity(result.weaker, 'weaker passage')} left out ({remedy})" if result.weaker else ""
 
 
 def hits_markdown(result: SearchResult) -> str:

@@ -9,11 +9,13 @@ from importlib import resources
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
+from tests.unit.interfaces.fake_workspace import HIT, RESULT
 
 from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError, SourceEmptyError, UsageError
 from mdvec.interfaces.errors import translate
 from mdvec.interfaces.excerpt import best_passage
-from mdvec.interfaces.present import LIKE_IT, ONE_WEAKER, WEAKER
+from mdvec.interfaces.present import similar_line, weaker_line
 from mdvec.interfaces.web.frame import Speeds
 from mdvec.interfaces.web.status_page import treemap
 from mdvec.interfaces.web.strings import LANGUAGES, NO_PAGE, shown_failure, shown_hint, words_of
@@ -119,7 +121,10 @@ def test_every_state_has_words() -> None:
 def test_the_page_counts_in_the_words_of_the_other_doors() -> None:
     """In English, passages that are folded or left out are named as on the command line."""
     words = words_of("en")
-    assert (words["like_it"], words["weaker_1"], words["weaker"]) == (LIKE_IT, ONE_WEAKER, WEAKER)
+    assert words["like_it"].format(n="1,059") == similar_line(replace(HIT, similar=1059))
+    for number, key in ((1, "weaker_1"), (1059, "weaker")):
+        shown = weaker_line(replace(RESULT, weaker=number), "shown here")
+        assert f"{words[key].format(n=f'{number:,}')} (shown here)" == shown
 
 
 @pytest.mark.parametrize(
