@@ -87,11 +87,16 @@ def locked(path: Path, *, wait_s: float) -> Iterator[bool]:
 
     Yields:
         Whether it is held.
+
+    Raises:
+        ImportStoppedError: If the run is cancelled meanwhile.
     """
-    with path.open("ab") as file:
+    with path.open("ab") as file:  # closing it gives the lock back
         deadline = time.monotonic() + wait_s
         while not (held := try_to_lock(file)) and time.monotonic() < deadline:
-            time.sleep(_TICK_S)
+            from mdvec import run  # a command that asks a daemon does without
+
+            run.current().sleep(_TICK_S)
         yield held
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +13,7 @@ from pathlib import Path
 from mdvec import run
 from mdvec.errors import SourceError, SourceMissingError, SourceUnavailableError
 from mdvec.files import remove_folder
-from mdvec.locks import try_to_lock
+from mdvec.locks import locked
 from mdvec.net.response import redacted
 from mdvec.sources.git.directory import REMOTE, check_own, write_configuration
 from mdvec.sources.git.program import GitFailedError, GitProgram
@@ -40,8 +41,6 @@ _NO_CONNECTION = (
 _TOO_SIMPLE = "dumb http transport"
 _OTHER_HASH = "server sha256"
 
-_LOCK_TICK_S = 0.2
-
 
 class _UnknownGitError(SourceError):
     """Git failed, and the reason is not the network, the address or permissions."""
@@ -65,6 +64,7 @@ class Clone:
             SourceMissingError: If there is no such repository or ref.
             SourceError: If it cannot be read.
         """
+        run.current().report(run.Stage.FETCH, 0, 0)  # another process may hold it for long
         with self._held():
             is_new = not self._directory.exists()
             try:
@@ -180,7 +180,7 @@ class Clone:
             try:
                 place.mkdir(mode=0o700, parents=True, exist_ok=True)
                 check_own(self._directory)
-                stack.enter_context(_locked(self._directory.with_suffix(".lock")))
+                stack.enter_context(locked(self._directory.with_suffix(".lock"), wait_s=math.inf))
                 if self._directory.exists():
                     write_configuration(self._directory, self._location.url)
             except OSError as error:
@@ -199,24 +199,6 @@ class Clone:
             yield
         except GitFailedError as error:
             raise _meaning(redacted(error.said, ()), self._location) from None
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock; it ends with the process, however that ends.
-
-    Args:
-        path: A file for this purpose alone; it is made and stays.
-
-    Raises:
-        ImportStoppedError: If the run is cancelled while another process holds the lock.
-        OSError: If the file cannot be made.
-    """
-    with path.open("ab") as file:  # closing it gives the lock back
-        while not try_to_lock(file):
-            run.current().report(run.Stage.FETCH, 0, 0)
-            run.current().sleep(_LOCK_TICK_S)
-        yield
 
 
 def _as_item(line: bytes) -> TreeItem:
