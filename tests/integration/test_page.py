@@ -27,7 +27,7 @@ from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.http.rights import COOKIE
 from mdvec.interfaces.present import moment
-from mdvec.interfaces.web.frame import static_file
+from mdvec.interfaces.web.frame import PageAddresses, static_file
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.report import ImportOptions
@@ -739,3 +739,21 @@ def test_a_file_is_shown_in_the_file_manager(
         assert answer.status_code == code
     wait_until((tmp_path / "opened").exists)
     assert (tmp_path / "opened").read_text(encoding="utf-8").endswith("/notes/旅行")
+
+
+def test_an_embed_shows_the_part_that_it_names(tmp_path: Path) -> None:
+    """A section with those below it, or a block; what is not there stays a link."""
+    parts = ("#Part one", "#Part one#Below", "#^item", "#Nothing", "#^nothing")
+    whole = "# A\n\n## Part *one*\n\nfirst\n\n### Below\n\nsecond\n\n## Last\n\n- third\n- fourth ^item\n"
+    text = "".join(f"![[a{part}]]\n\n" for part in parts)
+    written(tmp_path / "notes", {"a.md": whole, "b.md": f"# B\n\n{text}"})
+    with workspace_of(tmp_path / "index.sqlite", {"notes": tmp_path / "notes"}, CONFIG) as made:
+        shown = made.pages.read("b.md", "notes", PageAddresses()).html.split('<div class="embed-title">')
+    words = ("first", "second", "third", "fourth")
+    assert [[word for word in words if word in part] for part in shown] == [
+        [],
+        ["first", "second"],
+        ["second"],
+        ["fourth"],
+    ]
+    assert [part in shown[-1] for part in ("a › Nothing", "a › ^nothing")] == [True, True]

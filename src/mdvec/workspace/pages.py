@@ -39,7 +39,7 @@ from mdvec.types.page import IMAGE_TYPES, Marked, Page, PageEntry, RenderedDocum
 from mdvec.types.query import Filters, SearchQuery, Where
 from mdvec.types.report import ListedDocument, TagCount
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.reading import OtherFiles, find, links_of, outline_of
+from mdvec.workspace.reading import OtherFiles, find, lines_of_section, links_of, outline_of
 from mdvec.workspace.stages import Stages
 
 if TYPE_CHECKING:
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
 # Longer Markdown is shown as plain text: rendering it would take long, and some text takes quadratic time.
 _MAX_RENDERED_CHARS = 1_000_000
-_HEADING = re.compile(r"^(#{1,6})[ \t](.*)$", re.MULTILINE)
-_BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 _MAX_COUNTED = 200_000
 _MAX_TAGS = 40
@@ -261,7 +259,7 @@ class _DocumentTargets(Struct, frozen=True):
         found = None if path is None else self.view.documents.find(self.document.collection_id, path)
         if path is None or found is None:
             return None
-        text = _part(found.body[found.content_start :], link.fragment)
+        text = _part(found, link.fragment)
         if text is None:
             return None
         href = self.addresses.document(found.collection, path)
@@ -287,24 +285,15 @@ class _DocumentTargets(Struct, frozen=True):
         return resolve(link, self.document.path, self.known[key])
 
 
-def _part(text: str, fragment: str) -> str | None:
-    """Return the section or the block of a text that a fragment names; all of it without one."""
+def _part(document: StoredDocument, fragment: str) -> str | None:
+    """Return the section or the block of a document that a fragment names; its text without one."""
     if not fragment:
-        return text
-    if fragment.startswith("^"):
-        found = re.search(rf"[ \t\n]\{fragment[0]}{re.escape(fragment[1:])}[ \t]*$", text, re.MULTILINE)
-        if found is None:
-            return None
-        blanks = [match.end() for match in _BLANK_LINE.finditer(text, 0, found.start())]
-        return text[blanks[-1] if blanks else 0 : found.start()]
-    wanted = fragment.rpartition("#")[2].strip().casefold()
-    headings = list(_HEADING.finditer(text))
-    for index, heading in enumerate(headings):
-        if heading[2].strip(" \t#").casefold() == wanted:
-            later = headings[index + 1 :]
-            end = next((each.start() for each in later if len(each[1]) <= len(heading[1])), len(text))
-            return text[heading.start() : end]
-    return None
+        return document.body[document.content_start :]
+    try:
+        first, last = lines_of_section(document, fragment.rpartition("#")[2])
+    except DocumentNotFoundError:
+        return None
+    return "\n".join(document.body.split("\n")[first - 1 : last])
 
 
 class Facets(Struct, frozen=True):

@@ -134,7 +134,7 @@ def passage(document: StoredDocument, *, lines: Lines | None, section: str | Non
     )
 
 
-def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
+def lines_of_section(document: StoredDocument, wanted: str) -> tuple[int, int]:
     """Return the lines of a section with its subsections.
 
     Args:
@@ -162,7 +162,7 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
     raise DocumentNotFoundError(msg, hint=_headings_hint(parsed.sections, wanted))
 
 
-def _lines_called(document: StoredDocument, parsed: Document, name: str) -> Lines | None:
+def _lines_called(document: StoredDocument, parsed: Document, name: str) -> tuple[int, int] | None:
     """Return the lines of the section, place or block of a name; None if there is none."""
     from mdvec.documents.parse import parse_document
     from mdvec.documents.targets import numbered, slug
@@ -202,7 +202,7 @@ def _named_path(section: Section, parsed: Document) -> str:
     return " › ".join(("", parsed.title, *section.heading_path))
 
 
-def _lines_of_place(document: StoredDocument, name: str) -> Lines | None:
+def _lines_of_place(document: StoredDocument, name: str) -> tuple[int, int] | None:
     """Return the lines of a page, a slide, a cell or an anchor of the original; None if there is none."""
     wanted = name.replace("=", " ").casefold()
     places = [*places_of(document.comments), (len(document.body), "")]
@@ -212,7 +212,7 @@ def _lines_of_place(document: StoredDocument, name: str) -> Lines | None:
     return None
 
 
-def _lines_of_block(parsed: Document, name: str) -> Lines | None:
+def _lines_of_block(parsed: Document, name: str) -> tuple[int, int] | None:
     """Return the lines of the block that ends in an id (Obsidian); an id alone belongs to the block above."""
     sign = re.compile(rf"(?<!\S){re.escape(name)}[ \t]*$", re.MULTILINE)
     found = sign.search(parsed.body, parsed.content_start) if name[:1] == "^" else None
