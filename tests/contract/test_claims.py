@@ -56,7 +56,7 @@ def test_a_claim_is_exclusive_to_its_collection(store: Store, notes: Collection)
         with store.write(claim) as writer:  # and it was not lost by that
             put(writer, notes.id, *make_document("a.md", ["text"]))
         with store.write() as writer:  # what needs no claim is written all the time
-            writer.collections.set_outcome(notes.id, exclusions=[], failures=[])
+            writer.documents.finish(notes.id, exclusions=[], failures=[])
     with elsewhere.claim(notes, "again", wait_s=0):
         pass
     elsewhere.close()

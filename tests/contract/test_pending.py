@@ -45,7 +45,7 @@ def test_every_file_is_in_one_state(store: Store, notes: Collection) -> None:
         put(writer, notes.id, *make_document("half.md", ["one", "two"]))
         put(writer, notes.id, *make_document("broken.md", ["one"]))
         writer.vectors.put(space_id, [text_hash("one")], unit_vectors(1))
-        writer.collections.set_outcome(
+        writer.documents.finish(
             notes.id,
             exclusions=[Exclusion("build/", "folder"), Exclusion("x.png", "extension")],
             failures=[Unreadable("broken.md", "no permission"), Unreadable("new.md", "not text")],
@@ -116,7 +116,7 @@ def test_superseded_documents_are_not_pending(store: Store, notes: Collection) -
     with store.write() as writer:
         put(writer, notes.id, *make_document("old.md", ["one", "shared"]))
         put(writer, notes.id, replace(document, links=(Link(LinkKind.PREVIOUS, "old"),)), chunks)
-        writer.documents.finish(notes.id)
+        writer.documents.finish(notes.id, exclusions=[], failures=[])
 
     def left() -> tuple[list[str], list[str], int, int]:
         texts, names = ([each.text for each in pending(store, notes, space_id, kind)] for kind in VectorKind)
@@ -137,7 +137,7 @@ def test_superseded_documents_are_not_pending(store: Store, notes: Collection) -
     assert counted(store, notes, space_id).superseded == 1
     with store.write() as writer:
         put(writer, notes.id, document, chunks)
-        writer.documents.finish(notes.id)
+        writer.documents.finish(notes.id, exclusions=[], failures=[])
     assert left() == (["one"], ["old.md"], 1, 1)
     assert counted(store, notes, space_id).superseded == 0
 

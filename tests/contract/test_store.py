@@ -182,9 +182,7 @@ def test_deleting(store: Store, notes: Collection) -> None:
     with store.write() as writer:
         for path in ("a.md", "b.md", "c.md"):
             put(writer, notes.id, *make_document(path, [f"word {path}"], tags=("t",)))
-        writer.collections.set_outcome(
-            notes.id, exclusions=[Exclusion("x", "r")], failures=[Unreadable("y", "r")]
-        )
+        writer.documents.finish(notes.id, exclusions=[Exclusion("x", "r")], failures=[Unreadable("y", "r")])
         writer.vectors.put(space_id, [text_hash("word a.md")], unit_vectors(1))
     with store.write() as writer:
         writer.documents.delete(notes.id, ["a.md"])
@@ -206,13 +204,13 @@ def test_deleting(store: Store, notes: Collection) -> None:
 def test_outcomes_are_replaced(store: Store, notes: Collection) -> None:
     """What is no longer excluded or failed is forgotten, and new reasons replace old ones."""
     with store.write() as writer:
-        writer.collections.set_outcome(
+        writer.documents.finish(
             notes.id,
             exclusions=[Exclusion("a", "old"), Exclusion("b", "old")],
             failures=[Unreadable("c", "r")],
         )
     with store.write() as writer:
-        writer.collections.set_outcome(notes.id, exclusions=[Exclusion("b", "new")], failures=[])
+        writer.documents.finish(notes.id, exclusions=[Exclusion("b", "new")], failures=[])
     assert read(store, lambda view: view.collections.file_states(notes.id, None)) == [
         FileStatus("b", DocumentState.EXCLUDED, "new")
     ]

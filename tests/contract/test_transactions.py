@@ -129,7 +129,7 @@ def change_everything(world: World) -> None:
         writer.documents.delete(first, ["b.md"])
         writer.documents.touch(first, [make_entry("a.md", 7, 8)])
         outcome = [Exclusion("x", "r")], [Unreadable("y", "r")]
-        writer.collections.set_outcome(first, exclusions=outcome[0], failures=outcome[1])
+        writer.documents.finish(first, exclusions=outcome[0], failures=outcome[1])
         writer.spaces.open(OTHER)
         writer.spaces.open(SPACE, UnrelatedTexts(Unrelated(0.1, 0.2, b""), Unrelated(0.3, 0.4, b"")))
         writer.vectors.drop_unused()
@@ -311,7 +311,7 @@ def test_every_change_is_a_new_version(store: Store, notes: Collection) -> None:
         put(writer, notes.id, *document)
     versions.append(read(store, lambda view: view.version))
     with store.write() as writer:
-        writer.collections.set_outcome(notes.id, exclusions=outcome, failures=[])
+        writer.documents.finish(notes.id, exclusions=outcome, failures=[])
     versions.append(read(store, lambda view: view.version))
     with store.write() as writer:
         space_id = writer.spaces.open(SPACE)
@@ -323,7 +323,7 @@ def test_every_change_is_a_new_version(store: Store, notes: Collection) -> None:
     assert versions == sorted(set(versions))
     with store.write() as writer:
         writer.collections.change(notes.id, lambda now: now)
-        writer.collections.set_outcome(notes.id, exclusions=outcome, failures=[])
+        writer.documents.finish(notes.id, exclusions=outcome, failures=[])
         writer.spaces.open(SPACE)
         writer.documents.delete(notes.id, ["not-there.md"])
         writer.vectors.drop_unused()

@@ -353,7 +353,7 @@ def test_an_import_leaves_one_segment_of_words(tmp_path: Path) -> None:
 
     def finished() -> list[int]:
         with world.store.write() as writer:
-            writer.documents.finish(notes)
+            writer.documents.finish(notes, exclusions=[], failures=[])
             rows = connection_of(writer).execute("SELECT count(*) FROM chunks_fts_idx GROUP BY segid")
             return [pages for (pages,) in rows]
 

@@ -93,7 +93,6 @@ class Reader:
             "documents.known": {
                 path: replace(each, id=DocumentId(0)) for path, each in documents.known(first).items()
             },
-            "documents.dirty": documents.dirty(first, MANY),
             "documents.find": [
                 found and replace(found, id=DocumentId(0), collection_id=CollectionId(0), indexed_at_ms=0)
                 for found in (documents.find(first, path) for path in PATHS)

@@ -19,8 +19,8 @@ MAX_MODULES = 25
 MAX_MODULES_OF = {"workspace": 12}
 MIN_LINES_FOR_ONE_USER = 50
 # Methods of the port of the stores, in all and in one of its parts.
-MAX_PORT = 65
-MAX_PART = 13
+MAX_PORT = 63
+MAX_PART = 12
 STORES = ROOT / "src" / "mdvec" / "stores"
 MODULES = [path for path in (ROOT / "src").rglob("*.py") if path.name not in ("__init__.py", "__main__.py")]
 

@@ -167,12 +167,11 @@ def _copy_collection(view: View, target: Store, collection: Collection, done: in
     states = view.collections.file_states(collection.id, None)
     with target.write() as writer:
         writer.documents.delete(own, gone)
-        writer.collections.set_outcome(
+        writer.documents.finish(
             own,
             exclusions=[Exclusion(e.path, e.reason) for e in states if e.state is DocumentState.EXCLUDED],
             failures=[Unreadable(e.path, e.reason) for e in states if e.state is DocumentState.FAILED],
         )
-        writer.documents.finish(own)
     return done
 
 

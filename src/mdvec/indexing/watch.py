@@ -31,7 +31,6 @@ _STAND_BY_S = 3.0  # how soon another process takes over
 _RENEW_S = 20.0  # how soon it is noticed that the lease was lost
 _COLLECTIONS_S = 5.0  # how soon new and changed collections are noticed
 _MAX_REST_S = 30.0
-_MAX_DIRTY = 1_000  # dirty documents of a collection are compared with those seen before
 _MAX_RETRY_S = 60.0
 _POLLING_SHARE = 0.02  # of the time of one core, however large a folder is
 
@@ -79,7 +78,7 @@ class Target(Struct):
     restructured: bool = True
     folders: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     no_events: str = ""
-    dirty: list[str] = field(default_factory=list)
+    dirty: set[str] = field(default_factory=set)
     problem: str = ""
     failures: int = 0
     at_work: run.Run | None = None
@@ -298,7 +297,10 @@ class Watcher:
                 if target.at_work is not None:
                     is_complete = False
                     continue
-                dirty = view.documents.dirty(target.collection.id, _MAX_DIRTY)
+                dirty: set[str] = set()
+                if view.collections.counts(target.collection.id, None).dirty:
+                    known = view.documents.known(target.collection.id)
+                    dirty = {path for path, each in known.items() if each.dirty_since_ms is not None}
                 if dirty and dirty != target.dirty:
                     target.due_at = 0.0
                 target.dirty = dirty

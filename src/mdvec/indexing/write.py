@@ -80,10 +80,9 @@ def write_changes(
     excluded = {exclusion.path for exclusion in outcome.exclusions}.intersection(changes.known)
     with work.write() as writer:
         writer.documents.delete(work.collection.id, sorted(excluded))
-        writer.collections.set_outcome(
+        writer.documents.finish(
             work.collection.id, exclusions=sorted(outcome.exclusions), failures=sorted(outcome.failures)
         )
-        writer.documents.finish(work.collection.id)
     return outcome
 
 

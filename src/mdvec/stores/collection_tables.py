@@ -5,15 +5,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError
 from mdvec.stores.columns import COLLECTION, collection_of, collection_row
+from mdvec.stores.document_tables import outcome_in
 from mdvec.stores.interface import CollectionWriter
 from mdvec.stores.tables import Part, Sql, memorized
-from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
 from mdvec.types.ids import CollectionId, SpaceId
@@ -29,7 +29,6 @@ _COUNTS = """SELECT
     (SELECT count(*) FROM documents WHERE collection_id = ? AND superseded)"""
 
 _OUTCOMES = (("exclusions", DocumentState.EXCLUDED), ("failures", DocumentState.FAILED))
-_REASONS = {"collection_id": "bigint", "path": "text", "reason": "text"}
 
 
 class CollectionTables(Part, CollectionWriter):
@@ -84,7 +83,7 @@ class CollectionTables(Part, CollectionWriter):
         states = {
             path: FileStatus(path, state, reason)
             for table, state in _OUTCOMES[only_odd:]
-            for path, reason in self._outcome(table, collection_id).items()
+            for path, reason in outcome_in(table, collection_id, self.tables).items()
         }
         odd = "AND d.warnings <> ''" if only_odd else ""
         rows = self.tables.rows(
@@ -102,12 +101,6 @@ class CollectionTables(Part, CollectionWriter):
             known = states.get(path, FileStatus(path, state, "; ".join(warnings.splitlines())))
             states[path] = FileStatus(path, known.state, known.reason, chunks, pending, indexed_ms or None)
         return [states[path] for path in sorted(states)]
-
-    def _outcome(self, table: str, collection_id: CollectionId) -> dict[str, str]:
-        """Return the reasons in ``exclusions`` or ``failures``, by path."""
-        return dict(
-            self.tables.rows(f"SELECT path, reason FROM {table} WHERE collection_id = ?", collection_id)
-        )
 
     def add(self, collection: Collection) -> Collection:
         if self.tables.rows("SELECT 1 FROM collections WHERE name = ?", collection.name):
@@ -129,24 +122,3 @@ class CollectionTables(Part, CollectionWriter):
             sql = f"UPDATE collections SET {columns} WHERE id = ?"
             self.tables.rows(sql, *collection_row(changed), collection_id)
         return changed
-
-    def set_outcome(
-        self,
-        collection_id: CollectionId,
-        *,
-        exclusions: Iterable[Exclusion],
-        failures: Iterable[Unreadable],
-    ) -> None:
-        self._set_outcome("exclusions", collection_id, {each.path: each.rule for each in exclusions})
-        self._set_outcome("failures", collection_id, {each.path: each.reason for each in failures})
-
-    def _set_outcome(self, table: str, collection_id: CollectionId, outcome: Mapping[str, str]) -> None:
-        wanted = {self.tables.stored(path): self.tables.stored(reason) for path, reason in outcome.items()}
-        known = self._outcome(table, collection_id)
-        gone = [path for path in known if known[path] != wanted.get(path)]
-        new = {path: reason for path, reason in wanted.items() if known.get(path) != reason}
-        paths = self.tables.named("path", gone)
-        self.tables.change(
-            f"DELETE FROM {table} WHERE collection_id = ? AND {paths.text}", collection_id, *paths.arguments
-        )
-        self.tables.insert(table, _REASONS, [(collection_id, path, reason) for path, reason in new.items()])

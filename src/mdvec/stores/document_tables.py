@@ -26,7 +26,7 @@ from mdvec.stores.versions import find_versions
 from mdvec.stores.view import ChunkView
 from mdvec.stores.where_tables import BY_PLACE, NarrowedPart, WhereTables
 from mdvec.text.links import link_key
-from mdvec.types.change import KnownDocument, SourceEntry
+from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.types.document import Comment, Link, LinkKind
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.links import PlacedLink, Versions
@@ -69,6 +69,7 @@ _EVERY = 2**62
 _MAX_TEXTS, _MAX_TEXT_CHARS = 100, 5_000_000
 
 _LINK = "l.kind, l.target, l.fragment, l.text, l.line"
+_REASONS = {"collection_id": "bigint", "path": "text", "reason": "text"}
 
 # A tag is shown as the first document spells it.
 _TAGS = """SELECT l.display, t.documents FROM (
@@ -132,11 +133,6 @@ class DocumentTables(NarrowedPart, DocumentWriter):
             WHERE collection_id = ?"""
         rows = self.tables.rows(sql, collection_id)
         return {path: KnownDocument(key, path, locator_of(name), *rest) for key, path, name, *rest in rows}
-
-    def dirty(self, collection_id: CollectionId, limit: int) -> list[str]:
-        sql = """SELECT path FROM documents WHERE collection_id = ? AND dirty_since_ms IS NOT NULL
-            ORDER BY dirty_since_ms, path LIMIT ?"""
-        return [path for (path,) in self.tables.rows(sql, collection_id, limit)]
 
     def find(
         self, collection_id: CollectionId, path: str, *, verified: bool = False
@@ -282,7 +278,15 @@ class DocumentTables(NarrowedPart, DocumentWriter):
             [(collection_id, path) for path in paths],
         )
 
-    def finish(self, collection_id: CollectionId) -> None:
+    def finish(
+        self,
+        collection_id: CollectionId,
+        *,
+        exclusions: Iterable[Exclusion],
+        failures: Iterable[Unreadable],
+    ) -> None:
+        self._set_outcome("exclusions", collection_id, {each.path: each.rule for each in exclusions})
+        self._set_outcome("failures", collection_id, {each.path: each.reason for each in failures})
         these = self.tables.listed("id", self.versions(collection_id).newer)
         changed = self.tables.rows(
             f"""UPDATE documents SET superseded = NOT superseded
@@ -294,6 +298,22 @@ class DocumentTables(NarrowedPart, DocumentWriter):
             # Some were skipped while superseded: missing vectors are looked for again from the start.
             self.tables.change(NEW_EPOCH)
         self._merge_words()
+
+    def _set_outcome(self, table: str, collection_id: CollectionId, outcome: Mapping[str, str]) -> None:
+        wanted = {self.tables.stored(path): self.tables.stored(reason) for path, reason in outcome.items()}
+        known = outcome_in(table, collection_id, self.tables)
+        gone = [path for path in known if known[path] != wanted.get(path)]
+        new = {path: reason for path, reason in wanted.items() if known.get(path) != reason}
+        paths = self.tables.named("path", gone)
+        self.tables.change(
+            f"DELETE FROM {table} WHERE collection_id = ? AND {paths.text}", collection_id, *paths.arguments
+        )
+        self.tables.insert(table, _REASONS, [(collection_id, path, reason) for path, reason in new.items()])
+
+
+def outcome_in(table: str, collection_id: CollectionId, tables: Tables) -> dict[str, str]:
+    """Return the reasons in ``exclusions`` or ``failures``, by path."""
+    return dict(tables.rows(f"SELECT path, reason FROM {table} WHERE collection_id = ?", collection_id))
 
 
 def _placed(rows: Sequence[tuple[Any, ...]]) -> list[PlacedLink]:

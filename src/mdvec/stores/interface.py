@@ -53,15 +53,6 @@ class CollectionWriter(CollectionView, Protocol):
     def delete(self, collection_id: CollectionId) -> None:
         """Remove a collection with its documents; vectors stay as a cache."""
 
-    def set_outcome(
-        self,
-        collection_id: CollectionId,
-        *,
-        exclusions: Iterable[Exclusion],
-        failures: Iterable[Unreadable],
-    ) -> None:
-        """Set the excluded and the failed files. Nothing is written if nothing differs."""
-
 
 class DocumentWriter(DocumentView, Protocol):
     """The documents of a transaction."""
@@ -86,11 +77,18 @@ class DocumentWriter(DocumentView, Protocol):
     def delete(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Remove documents with their chunks, names, labels and links; unknown paths are ignored."""
 
-    def finish(self, collection_id: CollectionId) -> None:
-        """End the writing of many documents: make their words quick to find, and mark the replaced ones.
+    def finish(
+        self,
+        collection_id: CollectionId,
+        *,
+        exclusions: Iterable[Exclusion],
+        failures: Iterable[Unreadable],
+    ) -> None:
+        """End the writing of many documents; nothing is written if nothing differs.
 
-        These are superseded, as :meth:`versions` says: their texts and names are not pending. Searches find
-        them unless ``Where.hidden`` names them.
+        The excluded and the failed files are those given from now on. The words of the documents become quick
+        to find. Replaced ones are superseded, as :meth:`versions` says: their texts and names are not
+        pending. Searches find them unless ``Where.hidden`` names them.
         """
 
 

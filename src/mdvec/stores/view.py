@@ -64,9 +64,6 @@ class DocumentView(Protocol):
     def known(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
         """Return the facts for a comparison with the source, by path."""
 
-    def dirty(self, collection_id: CollectionId, limit: int) -> list[str]:
-        """Return the documents that are marked dirty, the oldest mark first, then by path."""
-
     def find(
         self, collection_id: CollectionId, path: str, *, verified: bool = False
     ) -> StoredDocument | None:

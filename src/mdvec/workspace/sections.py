@@ -30,8 +30,6 @@ PUSHED_COLLECTION = "pushed"
 
 _DESCRIPTION = "Sections that other programs have written"
 _MS = 1_000_000
-# So many changed documents are looked at to find the oldest sections.
-_MAX_DIRTY = 10_000
 _ALL = 2**31
 
 
@@ -136,9 +134,10 @@ class Sections:
         found: list[IndexedSection] = []
         with self._collections.read() as view:
             for place in self._collections.chosen((), view):
-                for path in view.documents.dirty(place.id, _MAX_DIRTY):
-                    document = view.documents.find(place.id, path)
-                    if document is not None:
+                if view.collections.counts(place.id, None).dirty:
+                    known = view.documents.known(place.id).values()
+                    marked = [each.id for each in known if each.dirty_since_ms is not None]
+                    for document in view.documents.get(marked).values():
                         found += _sections_of(document, place, view)
         found.sort(key=lambda each: (each.created_at_ms, each.document_path, each.order))
         return found[:limit]
