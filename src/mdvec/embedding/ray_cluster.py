@@ -7,8 +7,7 @@ import os
 import pickle
 import platform
 import socket
-from collections.abc import Callable, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -27,6 +26,7 @@ from ray.exceptions import RayError, RayTaskError
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder, Role, TokenCounter
+from mdvec.embedding.remote.concurrency import map_concurrently
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError, MdvecError
 from mdvec.types.space import EmbeddingSpace
 
@@ -49,7 +49,6 @@ _REACH_S = 10.0
 _MAX_TEXTS_OF_A_TASK = 96
 # The last task of a lot is waited for before the next lot is read. The texts of one are some 30 MB.
 _TASKS_OF_A_LOT = 256
-_CHECK_S = 1.0  # between two looks whether the run is cancelled
 
 
 class RayCluster:
@@ -83,9 +82,10 @@ class RayCluster:
             raise EmbeddingError(msg, hint="Add one: 'ray start --address HOST:PORT' on another machine.")
         return _TASKS_PER_SLOT * int(cpus / _TASK_CPUS)
 
-    def submit(self, *arguments: object) -> Any:
-        """Start :func:`embed_here` on a node, and return a reference to its result."""
-        return self._task.remote(*arguments)
+    def run(self, *arguments: object) -> NodeResult:
+        """Run :func:`embed_here` on a node, and wait for its result."""
+        result: NodeResult = ray.get(self._task.remote(*arguments))
+        return result
 
     def connect(self) -> None:
         """Connect, unless that is done.
@@ -189,27 +189,18 @@ class RayEmbedder(Embedder):
         return min(self._own.texts_at_once, _MAX_TEXTS_OF_A_TASK)
 
     def _in_batches(self, texts: Sequence[str], titles: Sequence[str]) -> Parts:
-        size, at_once = self._texts_of_a_task, self._cluster.tasks_at_once
-        waiting = iter(range(0, len(texts), size))
-        under_way: dict[Any, int] = {}
-        failure: EmbeddingError | None = None
-        while True:
-            for start in islice(waiting, at_once - len(under_way) if failure is None else 0):
-                part = slice(start, start + size)
-                task = self._cluster.submit(self._make, self.space, texts[part], titles[part])
-                under_way[task] = start
-            if not under_way:
-                break
-            ended, _ = ray.wait(list(under_way), timeout=_CHECK_S)
-            run.current().check()
-            for task in ended:
-                start = under_way.pop(task)
-                made, error = _result(task)
-                for positions, vectors in made:
-                    yield [start + position for position in positions], vectors
-                failure = failure or error
-        if failure is not None:
-            raise failure
+        size = self._texts_of_a_task
+
+        def made_of(start: int) -> Iterator[tuple[Sequence[int], Matrix]]:
+            part = slice(start, start + size)
+            made, error = self._cluster.run(self._make, self.space, texts[part], titles[part])
+            for positions, vectors in made:
+                yield [start + position for position in positions], vectors
+            if error is not None:
+                raise error
+
+        starts = range(0, len(texts), size)
+        yield from map_concurrently(made_of, starts, at_once=self._cluster.tasks_at_once)
 
 
 def embed_here(make: bytes, space: EmbeddingSpace, texts: Sequence[str], titles: Sequence[str]) -> NodeResult:
@@ -244,15 +235,6 @@ def embed_here(make: bytes, space: EmbeddingSpace, texts: Sequence[str], titles:
 def _embedder(make: bytes) -> Embedder:
     made: Embedder = pickle.loads(make)()  # noqa: S301 - Ray itself sends pickles
     return made
-
-
-def _result(task: Any) -> tuple[list[tuple[Sequence[int], Matrix]], EmbeddingError | None]:
-    """Return what a task has made, and the error that ended it."""
-    try:
-        made, error = ray.get(task)
-    except (RayError, ConnectionError) as failure:
-        return [], _translated(failure)
-    return made, error
 
 
 def _translated(error: Exception) -> EmbeddingError:
