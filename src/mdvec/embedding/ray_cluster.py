@@ -26,8 +26,8 @@ from ray.exceptions import RayError, RayTaskError
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder, Role, TokenCounter
-from mdvec.embedding.remote.concurrency import map_concurrently
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError, MdvecError
+from mdvec.threads import map_concurrently
 from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:

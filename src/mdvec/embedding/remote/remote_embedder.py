@@ -11,7 +11,6 @@ import msgspec
 from mdvec import run
 from mdvec.embedding.interface import Embedder, Role, TokenCounter
 from mdvec.embedding.remote.batches import batches, sendable_windows
-from mdvec.embedding.remote.concurrency import map_concurrently
 from mdvec.embedding.remote.failures import as_embedding_error, may_be_too_much, too_long
 from mdvec.embedding.remote.lazy_client import LazyClient
 from mdvec.embedding.remote.provider import DimensionParameter, Provider, ServiceSettings
@@ -20,6 +19,7 @@ from mdvec.embedding.windows import Window, WindowJoiner
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError, ServiceError
 from mdvec.net.response import RetryPolicy
 from mdvec.text.tokens import estimate_token_ends
+from mdvec.threads import map_concurrently
 from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import hashlib
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import Annotated, BinaryIO, Final
 
 import msgspec
 from msgspec import Struct
@@ -24,6 +24,7 @@ from mdvec import run
 from mdvec.clock import now_ms
 from mdvec.errors import DamagedDatabaseError, OtherVersionError, StoreError, WriterBusyError
 from mdvec.stores.published.places import SEND_ALL, Place
+from mdvec.threads import map_concurrently
 
 _PART_BYTES: Final = 1 << 20  # smaller parts cost more requests
 _PART_NAME: Final = r"[0-9]{10}/[0-9a-f]{64}"
@@ -189,23 +190,35 @@ def publish(
     known = {} if previous is None else _known_pages(place, previous)
     parts = [] if previous is None else [*previous.parts]
     runs: list[Run] = []
-    digests, total, pack = bytearray(), hashlib.sha256(), bytearray()
-    with _Sender(place, number) as sender, file.open("rb") as source:
+    digests, total = bytearray(), hashlib.sha256()
+
+    def packed(source: BinaryIO) -> Iterator[tuple[str, bytes]]:
+        """Yield the parts to send, each with its name; the digests of the pages come last."""
+        pack = bytearray()
         while page := source.read(_PAGE_BYTES):
             total.update(page)
             digest = hashlib.blake2b(page, digest_size=_DIGEST_BYTES).digest()
-            digests += digest
+            digests.extend(digest)
             if digest not in known:
                 known[digest] = len(parts), len(pack) // _PAGE_BYTES
                 pack += page.ljust(_PAGE_BYTES, b"\0")
             _add(runs, *known[digest])
             if len(pack) == _PART_BYTES:
-                parts.append(sender.send(bytes(pack)))
+                yield named(pack)
                 pack.clear()
                 run.current().report(run.Stage.PUBLISH, source.tell() // _PART_BYTES, size // _PART_BYTES)
         if pack:
-            parts.append(sender.send(bytes(pack)))
-        pages = sender.send(bytes(digests))
+            yield named(pack)
+        yield named(digests)
+
+    def named(part: bytearray) -> tuple[str, bytes]:
+        run.current().check()
+        parts.append(f"{number:010}/{hashlib.sha256(part).hexdigest()}")
+        return parts[-1], bytes(part)
+
+    with file.open("rb") as source:
+        sent = sum(map_concurrently(partial(_send, place), packed(source), at_once=_THREADS))
+    pages = parts.pop()
     used = sorted({part for part, _, _ in runs})
     if previous is not None and len(used) * _PART_BYTES > max(_MAX_UNUSED * size, 2 * _PART_BYTES):
         return publish(place, file, number, collections, None, content)
@@ -225,7 +238,7 @@ def publish(
     if not place.create(_manifest_name(number), msgspec.json.encode(manifest)):
         msg = f"another process published version {number} of {place.location} in the meantime"
         raise WriterBusyError(msg, hint="Run the command again to publish yours as the next one.")
-    return manifest, sender.sent_bytes
+    return manifest, sent
 
 
 def prune(place: Place, newest: int, keep: int) -> int:
@@ -266,7 +279,11 @@ def fetch(place: Place, manifest: Manifest, target: Path, near: LocalFile | None
     """
     own = {} if near is None else {place: at for at, place in enumerate(_places(near.manifest))}
     needed: dict[str, list[tuple[int, int]]] = {}
-    with target.open("wb") as file, ThreadPoolExecutor(_THREADS) as pool, ExitStack() as stack:
+
+    def receive(name: str) -> list[tuple[str, bytes]]:
+        return [(name, _receive(place, name))]
+
+    with target.open("wb") as file, ExitStack() as stack:
         source = None
         if near is not None:
             with suppress(OSError):  # it is gone
@@ -278,16 +295,13 @@ def fetch(place: Place, manifest: Manifest, target: Path, near: LocalFile | None
                 file.write(source.read(_PAGE_BYTES))
             else:
                 needed.setdefault(name, []).append((page, at))
-        names = [*needed]
-        for first in range(0, len(names), _THREADS):
-            batch = names[first : first + _THREADS]
-            for name, part in zip(batch, pool.map(lambda each: _receive(place, each), batch), strict=True):
-                for page, at in needed[name]:
-                    file.seek(at * _PAGE_BYTES)
-                    file.write(part[page * _PAGE_BYTES : (page + 1) * _PAGE_BYTES])
+        for name, part in map_concurrently(receive, needed, at_once=_THREADS):
+            for page, at in needed[name]:
+                file.seek(at * _PAGE_BYTES)
+                file.write(part[page * _PAGE_BYTES : (page + 1) * _PAGE_BYTES])
         file.truncate(manifest.size_bytes)
-    with target.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    with target.open("rb") as written:
+        digest = hashlib.file_digest(written, "sha256").hexdigest()
     if digest == manifest.sha256:
         return len(needed)
     if near is not None:  # which is damaged
@@ -330,41 +344,6 @@ def _manifest_name(number: int) -> str:
     return f"{_VERSIONS}/{number:010}.json"
 
 
-class _Sender:
-    """Sends parts in threads, a few at a time.
-
-    Attributes:
-        sent_bytes: How many bytes were sent, once the context has ended.
-    """
-
-    def __init__(self, place: Place, number: int) -> None:
-        self._place = place
-        self._number = number
-        self._pool = ThreadPoolExecutor(_THREADS)
-        self._pending: list[Future[int]] = []
-        self.sent_bytes = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
-        self._pool.shutdown(cancel_futures=kind is not None)
-        if kind is None:
-            self._collect(0)
-
-    def send(self, part: bytes) -> str:
-        """Send a part, some time, and return its name."""
-        run.current().check()
-        name = f"{self._number:010}/{hashlib.sha256(part).hexdigest()}"
-        self._collect(2 * _THREADS)
-        self._pending.append(self._pool.submit(_send, self._place, name, part))
-        return name
-
-    def _collect(self, most_left: int) -> None:
-        while len(self._pending) > most_left:
-            self.sent_bytes += self._pending.pop(0).result()
-
-
 def _receive(place: Place, name: str, most_bytes: int = _PART_BYTES) -> bytes:
     """Return a part.
 
@@ -386,7 +365,9 @@ def _receive(place: Place, name: str, most_bytes: int = _PART_BYTES) -> bytes:
     return part
 
 
-def _send(place: Place, name: str, part: bytes) -> int:
+def _send(place: Place, named: tuple[str, bytes]) -> tuple[int]:
+    """Send a part, and return how many bytes it took."""
+    name, part = named
     content = zlib.compress(part, _LEVEL)
     place.put(f"{_FOLDER}/{name}", content)
-    return len(content)
+    return (len(content),)

@@ -1,4 +1,4 @@
-"""Runs several calls concurrently."""
+"""Runs several calls at once, each in a thread."""
 
 from __future__ import annotations
 
@@ -126,4 +126,4 @@ def _start(
         outcomes.put(_Outcome(results, error))
 
     # When the user stops the program, it does not stay for a response that is not read any more.
-    run.start_thread(work, "mdvec-embed")
+    run.start_thread(work, "mdvec-call")

@@ -11,8 +11,8 @@ import pytest
 from tests.waiting import HANG_S
 
 from mdvec import run
-from mdvec.embedding.remote.concurrency import map_concurrently
 from mdvec.errors import ImportStoppedError
+from mdvec.threads import map_concurrently
 
 listener: ContextVar[str] = ContextVar("listener", default="nobody")
 
