@@ -1,4 +1,4 @@
-"""Paths as people write them, and files that appear whole or not at all."""
+"""Paths as people write them, files that are read safely, and files that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from mdvec.errors import FileTooLargeError, UnreadableFileError
+
 READ_FLAGS = (
     os.O_RDONLY
     | getattr(os, "O_NOFOLLOW", 0)
@@ -24,6 +26,17 @@ READ_FLAGS = (
 
 Windows has neither, nor these flags; without O_BINARY its files open as text.
 """
+
+_KINDS = {
+    stat.S_IFIFO: "FIFO",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "character device",
+    stat.S_IFBLK: "block device",
+    stat.S_IFDIR: "folder",
+    stat.S_IFLNK: "link",
+}
+_MB = 1_000_000
+_KB = 1_000
 
 _VERBATIM = "\\\\?\\"  # before a path that Windows takes as it is
 _REPLACE_WAIT_S = 2.0
@@ -77,6 +90,59 @@ def resolved(path: str) -> str:
         return found
     bare = found.removeprefix(_VERBATIM)
     return f"\\{bare.removeprefix('UNC')}" if bare.startswith("UNC\\") else bare
+
+
+def read_regular(path: str, max_bytes: int) -> bytes:
+    """Read a regular file.
+
+    Anything else is not opened: opening a pipe or a device can already have an effect.
+
+    Args:
+        path: Absolute, with all links resolved.
+        max_bytes: Largest size to accept.
+
+    Returns:
+        All of its bytes.
+
+    Raises:
+        UnreadableFileError: If it is not a regular file.
+        FileTooLargeError: If it is larger.
+        OSError: If the system refuses to read it.
+    """
+    path = system_path(path)
+    _refuse_irregular(os.lstat(path).st_mode)
+    descriptor = os.open(path, READ_FLAGS)
+    try:
+        _refuse_irregular(os.fstat(descriptor).st_mode)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            raw = file.read(max_bytes + 1)
+            size = max(len(raw), os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
+    if len(raw) > max_bytes:
+        raise FileTooLargeError(too_large(size, max_bytes))
+    return raw
+
+
+def _refuse_irregular(mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise UnreadableFileError(irregular(mode))
+
+
+def irregular(mode: int) -> str:
+    """Return the reason to refuse an irregular file, such as ``not a regular file (FIFO)``."""
+    return f"not a regular file ({_KINDS.get(stat.S_IFMT(mode), 'unknown')})"
+
+
+def too_large(size: int, max_bytes: int) -> str:
+    """Return the reason to refuse a large file, such as ``larger than 10 MB (12.3 MB)``."""
+    return f"larger than {_size(max_bytes)} ({_size(size)})"
+
+
+def _size(number: int) -> str:
+    if number >= _MB:
+        return f"{number / _MB:.1f}".removesuffix(".0") + " MB"
+    return f"{number / _KB:.1f}".removesuffix(".0") + " kB" if number >= _KB else f"{number} bytes"
 
 
 def write_whole(path: Path, content: bytes, *, by_way_of: Path | None = None) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
-from mdvec.files import expanded, inside, resolved, system_path
+from mdvec.files import expanded, inside, read_regular, resolved, system_path
 from mdvec.sources.events import watched_folders
-from mdvec.sources.files import read_regular, reason
+from mdvec.sources.files import reason
 from mdvec.sources.interface import Source
 from mdvec.sources.links import follow_links
 from mdvec.sources.scan import IGNORE_FILES, Folder, Scan

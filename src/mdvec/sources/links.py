@@ -9,8 +9,8 @@ import stat
 from pathlib import Path
 
 from mdvec.errors import UnreadableFileError
-from mdvec.files import inside, resolved, system_path
-from mdvec.sources.files import irregular, reason
+from mdvec.files import inside, irregular, resolved, system_path
+from mdvec.sources.files import reason
 from mdvec.sources.scan import IGNORE_FILES, Folder, Scan, SymbolicLink
 from mdvec.text.folding import nfc
 

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.errors import UnreadableFileError
-from mdvec.files import system_path
-from mdvec.sources.files import irregular, is_dataless, path_names, read_regular, reason, too_large
+from mdvec.files import irregular, read_regular, system_path, too_large
+from mdvec.sources.files import is_dataless, path_names, reason
 from mdvec.sources.ignore import IgnoreFile, IgnoreRules, parse_ignore_file
 from mdvec.sources.selection import OWN_FOLDER, Selection
 from mdvec.types.change import Exclusion, Listing, SourceEntry, Unreadable

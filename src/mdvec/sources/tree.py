@@ -8,7 +8,8 @@ from operator import attrgetter
 from msgspec import Struct, field
 
 from mdvec.errors import SourceMissingError
-from mdvec.sources.files import path_names, too_large
+from mdvec.files import too_large
+from mdvec.sources.files import path_names
 from mdvec.sources.selection import Selection
 from mdvec.text.folding import nfc
 from mdvec.types.change import Exclusion, Listing, SourceEntry

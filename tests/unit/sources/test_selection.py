@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mdvec.sources.files import too_large
+from mdvec.files import too_large
 from mdvec.sources.selection import DEFAULT_EXCLUDED_DIRECTORIES, ScanSettings, Selection
 
 

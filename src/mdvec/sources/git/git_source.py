@@ -9,8 +9,8 @@ from pathlib import Path
 
 from mdvec import run
 from mdvec.errors import FileTooLargeError, UnreadableFileError
+from mdvec.files import too_large
 from mdvec.sources.blobs import FetchedBlobs, verified
-from mdvec.sources.files import too_large
 from mdvec.sources.git.clone import Clone
 from mdvec.sources.interface import Source
 from mdvec.sources.location import parse_git

@@ -17,10 +17,9 @@ from msgspec import Struct
 
 from mdvec import run
 from mdvec.errors import FileTooLargeError, UnreadableFileError
-from mdvec.files import write_whole
+from mdvec.files import too_large, write_whole
 from mdvec.settings import Address, Minutes, SettingsSection, VariableName
 from mdvec.sources.blobs import FetchedBlobs, take_wanted, verified
-from mdvec.sources.files import too_large
 from mdvec.sources.interface import Source
 from mdvec.sources.location import parse_github
 from mdvec.sources.selection import ScanSettings, Selection

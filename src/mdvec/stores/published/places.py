@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -19,8 +18,9 @@ from mdvec.errors import (
     ServiceError,
     StoreError,
     StoreUnavailableError,
+    UnreadableFileError,
 )
-from mdvec.files import READ_FLAGS
+from mdvec.files import read_regular
 from mdvec.text.addresses import scheme_of, without_password
 
 if TYPE_CHECKING:  # it is an extra
@@ -109,10 +109,6 @@ def translated(folder: Path, *, when_full: str, hint: str) -> Iterator[None]:
         raise StoreError(msg, hint=hint) from error
 
 
-def _refused(name: Path | str, reason: str) -> DamagedDatabaseError:
-    return DamagedDatabaseError(f"{name} {reason}", hint=SEND_ALL)
-
-
 class FolderPlace:
     """A folder, which several machines may share.
 
@@ -147,18 +143,12 @@ class FolderPlace:
         path = self._folder / name
         with self._translated():
             try:
-                if not stat.S_ISREG(path.lstat().st_mode):
-                    raise _refused(path, "is not a regular file")
-                descriptor = os.open(path, READ_FLAGS)
+                return read_regular(str(path), most_bytes)
             except FileNotFoundError:
                 return None
-            with os.fdopen(descriptor, "rb") as file:
-                if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # replaced meanwhile
-                    raise _refused(path, "is not a regular file")
-                content = file.read(most_bytes + 1)
-        if len(content) > most_bytes:
-            raise _refused(path, f"is larger than {most_bytes:,} bytes")
-        return content
+            except UnreadableFileError as error:
+                msg = f"{path} is {error}"
+                raise DamagedDatabaseError(msg, hint=SEND_ALL) from error
 
     def put(self, name: str, content: bytes) -> None:
         with self._translated():
