@@ -86,7 +86,11 @@ def listing_of_tree(items: Iterable[TreeItem], selection: Selection, *, path: st
             place = prefix + respelled.get(name, name)
             if item.mode == _SUBMODULE_MODE:
                 exclusions.append(Exclusion(f"{place}/", "submodule"))
-            elif name == CONTEXT_FILE and _may_be_context(item):
+            elif (
+                name == CONTEXT_FILE
+                and item.mode != _LINK_MODE
+                and (item.size or 0) <= MAX_CONTEXT_FILE_BYTES
+            ):
                 context_files.append(_entry(place, item))
             elif (rule := _file_rule(selection, name, place, item)) is None:
                 entries.append(_entry(place, item))
@@ -109,8 +113,10 @@ def path_rule(selection: Selection, name: str, path: str) -> str | None:
         name: Its own name.
         path: As in a listing; of a folder, with a trailing ``/``.
     """
+    if name in _FORBIDDEN_NAMES:
+        return "not a name that a file can have"
     own_rule = selection.name_rule if path.endswith("/") else selection.extension_rule
-    return _name_rule(name) or own_rule(name) or selection.exclude_rule(path) or selection.include_rule(path)
+    return own_rule(name) or selection.exclude_rule(path) or selection.include_rule(path)
 
 
 def _entry(path: str, item: TreeItem) -> SourceEntry:
@@ -124,14 +130,6 @@ def _file_rule(selection: Selection, name: str, path: str, item: TreeItem) -> st
     if rule is None and item.size is not None and item.size > (most := selection.max_bytes(path)):
         return too_large(item.size, most)
     return rule
-
-
-def _may_be_context(item: TreeItem) -> bool:
-    return item.mode != _LINK_MODE and (item.size or 0) <= MAX_CONTEXT_FILE_BYTES
-
-
-def _name_rule(name: str) -> str | None:
-    return "not a name that a file can have" if name in _FORBIDDEN_NAMES else None
 
 
 def _as_folders(items: Iterable[TreeItem]) -> _Folder:

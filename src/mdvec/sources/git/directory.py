@@ -9,8 +9,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from mdvec import files
 from mdvec.errors import SourceError
+from mdvec.files import write_whole
 
 REMOTE = "origin"
 
@@ -68,11 +68,7 @@ def write_configuration(directory: Path, url: str, *, promised: bool | None = No
     is_promised = bool(_PROMISED.search(before)) if promised is None else promised
     after = _configuration(url, is_promised=is_promised, is_sha256=bool(_SHA256.search(before)))
     if after != before or file.is_symlink():
-        made = file.with_name("config.mdvec")
-        made.unlink(missing_ok=True)
-        with made.open("x", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
-            stream.write(after)
-        files.replace(made, file)
+        write_whole(file, after.encode("utf-8", "surrogateescape"))
 
 
 def _configuration(url: str, *, is_promised: bool, is_sha256: bool) -> str:

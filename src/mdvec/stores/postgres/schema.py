@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from psycopg import errors, sql
 
 from mdvec.errors import NotFoundError
@@ -146,21 +144,17 @@ _VISIBLE = {
 }
 
 
-def _policies(visible: Mapping[str, str]) -> str:
-    """Return SQL by which the owner of tables sees all rows, and others those that a condition holds for."""
-    return "".join(
-        f"""
+# The owner of a table sees all rows, and others those that its condition holds for. meta, spaces and
+# unrelated hold numbers and names of models, and are for everybody who may use the schema.
+POLICIES = "".join(
+    f"""
 ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
 ALTER TABLE {table} FORCE ROW LEVEL SECURITY;
 CREATE POLICY owner ON {table} TO CURRENT_USER USING (true) WITH CHECK (true);
 CREATE POLICY reader ON {table} FOR SELECT TO PUBLIC USING ({condition});
 """
-        for table, condition in visible.items()
-    )
-
-
-# meta, spaces and unrelated hold numbers and names of models, and are for everybody who may use the schema.
-POLICIES = _policies(_VISIBLE)
+    for table, condition in _VISIBLE.items()
+)
 
 SCHEMA = _COMMON + _OWN + _REMEMBER + ACCESS + POLICIES
 """SQL that makes them in the schema of ``search_path``."""

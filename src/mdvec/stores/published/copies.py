@@ -21,11 +21,7 @@ _NAME_CHARS: Final = 16  # of the hash of a manifest
 
 
 class LocalCopies:
-    """The copies of one place.
-
-    Args:
-        folder: Absolute; its owner's alone, and made when it is needed.
-    """
+    """The copies of one place, in a folder that is its owner's alone, and made when it is needed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

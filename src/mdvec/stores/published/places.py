@@ -110,11 +110,7 @@ def translated(folder: Path, *, when_full: str, hint: str) -> Iterator[None]:
 
 
 class FolderPlace:
-    """A folder, which several machines may share.
-
-    Args:
-        folder: Absolute; made with the first object.
-    """
+    """A folder, which several machines may share; made with the first object."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
