@@ -381,6 +381,30 @@ def test_a_link_is_read_as_its_program_means_it(workspace: Workspace, tmp_path: 
     assert links == {"/doc/vault/proj.plan.md": "The plan", "/?n=vault&amp;tag=a": "#a/"}
 
 
+@pytest.mark.parametrize(
+    ("fragment", "shown"),
+    [
+        ("Log#Steps", "second marked"),
+        ("Plan", "plan first"),
+        ("^id", "marked"),
+        ("Notes › Log", "log second marked"),
+    ],
+)
+def test_an_embed_shows_the_part_that_its_link_names(
+    workspace: Workspace, tmp_path: Path, fragment: str, shown: str
+) -> None:
+    """The same part that is read by this name: a heading below another one, an underlined one, or a block."""
+    body = (
+        "# Notes\n\nPlan\n----\nplan\n\n### Steps\nfirst\n\n## Log\nlog\n\n### Steps\nsecond\n\nmarked ^id\n"
+    )
+    written(tmp_path / "notes", {"a.md": body, "b.md": f"![[a#{fragment}]]\n"})
+    workspace.add_collection("notes", "Notes", tmp_path / "notes")
+    workspace.import_collection("notes")
+    with client_of(workspace) as client:
+        embed = client.get("/doc/notes/b.md").text.partition('class="embed-title"')[2].partition("<aside")[0]
+    assert re.findall(r"plan|log|first|second|marked", embed) == shown.split()
+
+
 def test_images_are_shown_by_a_path_that_leads_upwards(page: TestClient) -> None:
     """A browser takes ``..`` out of an address, so the page resolves it."""
     note = "/doc/notes/旅行/奈良.md"

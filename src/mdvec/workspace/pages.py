@@ -286,11 +286,11 @@ class _DocumentTargets(Struct, frozen=True):
 
 
 def _part(document: StoredDocument, fragment: str) -> str | None:
-    """Return the section or the block of a document that a fragment names; its text without one."""
+    """Return the section or the block of a document that a fragment names; all of it without one."""
     if not fragment:
         return document.body[document.content_start :]
     try:
-        first, last = lines_of_section(document, fragment.rpartition("#")[2])
+        first, last = lines_of_section(document, fragment)
     except DocumentNotFoundError:
         return None
     return "\n".join(document.body.split("\n")[first - 1 : last])

@@ -140,10 +140,10 @@ def lines_of_section(document: StoredDocument, wanted: str) -> tuple[int, int]:
     Args:
         document: The document.
         wanted: The heading, without regard to case, ``#`` marks and surrounding space, plain or with markup;
-            with headings above it and the title before it with ``›`` between, as hits show them; or the
-            anchor of a link to it. The first such section counts. Also the id of a block (``^id``), and of a
-            file that was converted a place, such as ``page 7`` or ``page=7``. Percent-encoded if nothing has
-            the name as it is.
+            with headings above it and the title before it with ``›`` between, as hits show them, or ``#``, as
+            links do; or the anchor of a link to it. The first such section counts. Also the id of a block
+            (``^id``), and of a file that was converted a place, such as ``page 7`` or ``page=7``.
+            Percent-encoded if nothing has the name as it is.
 
     Returns:
         Its first and last line.
@@ -154,8 +154,9 @@ def lines_of_section(document: StoredDocument, wanted: str) -> tuple[int, int]:
     from mdvec.documents.parse import parse_document  # Markdown is read for this alone
 
     parsed = parse_document(document.path, document.body)
-    # A heading may have a percent sign, so what an address would mean comes second.
-    for name in dict.fromkeys(each.lstrip("#").strip() for each in (wanted, unquote(wanted))):
+    # A heading may have a percent sign or "#", so what a link would mean comes later.
+    names = [each.lstrip("#").strip() for each in (wanted, unquote(wanted))]
+    for name in dict.fromkeys((*names, *(each.replace("#", " › ") for each in names))):
         if lines := _lines_called(document, parsed, name):
             return lines
     msg = f"{document.path} has no section {wanted!r}"

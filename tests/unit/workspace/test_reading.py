@@ -42,10 +42,10 @@ def test_the_hint_for_a_missing_section_is_short() -> None:
 
 
 def test_headings_above_tell_sections_of_one_name_apart() -> None:
-    """As hits show them: with ``›`` between, the title first; the hint names each heading once."""
+    """As hits show them, with ``›`` between, the title first, or as links do; a hint has each once."""
     document = _stored("---\ntitle: Log\n---\n# 2.0\n\n## Fixed\n\nb\n\n# 1.0\n\n## Fixed\n\na\n")
     assert lines_of_section(document, "fixed") == (6, 8)
-    for wanted in ("1.0 › Fixed", "log › 1.0 › fixed", "## 1.0 › Fixed"):
+    for wanted in ("1.0 › Fixed", "log › 1.0 › fixed", "## 1.0 › Fixed", "1.0#Fixed", "Log#1.0#fixed"):
         assert lines_of_section(document, wanted) == (12, 14)
     with pytest.raises(DocumentNotFoundError) as caught:
         lines_of_section(document, "1 › Fixed")
