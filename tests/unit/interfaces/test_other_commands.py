@@ -68,6 +68,27 @@ def test_get_prints_the_part_asked_for(
 
 
 @pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("./a.md", "/a.md"),
+        ("../notes/a.md:2-3", "/a.md:2-3"),
+        ("./a.md#B", "/a.md#B"),
+        ("./b.md", None),
+        ("a.md", None),
+    ],
+)
+def test_a_file_is_named_from_the_working_directory(
+    mdvec: Mdvec, workspace: FakeWorkspace, tmp_path: Path, typed: str, meant: str | None
+) -> None:
+    """With a dot before it, as shells complete it; without, or where no file is, it is as results show it."""
+    (tmp_path / "a.md").touch()
+    typed = typed.replace("notes", tmp_path.name)
+    for command in ("get", "related"):
+        mdvec(command, typed)
+        assert workspace.calls[-1][1]["path"] == (f"{tmp_path}{meant}" if meant else typed)
+
+
+@pytest.mark.parametrize(
     "args", [("--lines", "5:2"), ("--lines", "0:2"), ("--lines", ":"), ("--lines", "1:2", "--section", "x")]
 )
 def test_get_refuses_what_is_no_range(mdvec: Mdvec, args: tuple[str, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,9 +20,15 @@ from mdvec.text.addresses import scheme_of
 
 # Where the context of a command has its arguments as they were typed.
 _TYPED = "mdvec.typed"
+# The part of a document that is meant: lines or a heading.
+_PART = re.compile(r"(?::\d+(?:-\d+)?|#.*)\Z")
 
 Option = Callable[[Any], Any]
 """Adds an option to a command."""
+
+
+def _here(ctx: click.Context | None) -> Path:
+    return ctx.obj.cwd if ctx is not None and isinstance(ctx.obj, Session) else Path()
 
 
 class PathFromHere(click.Path):
@@ -29,7 +36,7 @@ class PathFromHere(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return an absolute path; no text at all would be the folder itself."""
-        here = ctx.obj.cwd if ctx is not None and isinstance(ctx.obj, Session) else Path()
+        here = _here(ctx)
         with suppress(click.BadParameter):
             if str(value):
                 return Path(os.fsdecode(super().convert(here / value, param, ctx)))
@@ -46,6 +53,18 @@ def _problem_of(path: Path, *, is_file: bool) -> str:
     return "" if path.is_file() is is_file else f", which is a {'folder' if is_file else 'file'}"
 
 
+class _Document(click.ParamType[str]):
+    """The path of a document as results show it, or, with a dot before it, from the working directory."""
+
+    name = "path"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
+        """Return the absolute path of a file that is at ``./a.md`` or ``../a.md``; anything else as it is."""
+        is_there = value.startswith(("./", "../")) and (_here(ctx) / _PART.sub("", value)).exists()
+        return os.path.normpath(_here(ctx) / value) if is_there else value
+
+
+DOCUMENT = _Document()
 FILE = PathFromHere(dir_okay=False)
 FOLDER = PathFromHere(file_okay=False)
 EXISTING_FILE = PathFromHere(exists=True, dir_okay=False)

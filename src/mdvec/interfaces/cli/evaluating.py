@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from mdvec.errors import NotFoundError, UsageError
 from mdvec.interfaces.cli.common_options import (
+    DOCUMENT,
     FILE,
     FOLDER,
     OneOf,
@@ -250,8 +251,8 @@ def _options(mode: str, by: str | None, *, baselines: bool) -> Options:
 
 @command()
 @click.argument("query", nargs=-1, required=True)
-@click.option("--good", multiple=True, metavar="PATH", help="A document that answers it; may be repeated.")
-@click.option("--bad", multiple=True, metavar="PATH", help="A document that does not; may be repeated.")
+@click.option("--good", type=DOCUMENT, multiple=True, help="A document that answers it; may be repeated.")
+@click.option("--bad", type=DOCUMENT, multiple=True, help="A document that does not; may be repeated.")
 @name_option("The collection you searched; all of them without it.")
 @click.option(
     "--file",

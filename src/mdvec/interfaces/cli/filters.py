@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mdvec.errors import MdvecError
-from mdvec.interfaces.cli.common_options import Option, choice_of, combined
+from mdvec.interfaces.cli.common_options import DOCUMENT, Option, choice_of, combined
 from mdvec.interfaces.cli.session import Session
 from mdvec.types.query import LinkFilter, TagMatch
 
@@ -66,8 +66,10 @@ def names_option(
     )
 
 
-path_name_option = name_option("The collection, if several have this path.")
-"""``-n NAME`` of the commands that take the path of a document."""
+document_options = combined(
+    click.argument("path", type=DOCUMENT), name_option("The collection, if several have this path.")
+)
+"""``PATH`` and ``-n NAME`` of the commands that take the path of a document."""
 
 filter_options = combined(
     names_option(parameter="collections"),
@@ -111,7 +113,7 @@ filter_options = combined(
         metavar="WHEN",
         help="Only documents changed until then, including that day, week, month or year.",
     ),
-    click.option("--linked-to", metavar="PATH", help="Only documents that link to this one."),
+    click.option("--linked-to", type=DOCUMENT, help="Only documents that link to this one."),
     click.option(
         "--links",
         type=choice_of(LinkFilter),

@@ -11,7 +11,7 @@ import click
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
 from mdvec.interfaces.cli.common_options import Option, WholeNumber, command, daemon_option, format_option
-from mdvec.interfaces.cli.filters import filter_options, names_option, path_name_option
+from mdvec.interfaces.cli.filters import document_options, filter_options, names_option
 from mdvec.interfaces.cli.search import write_hits
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_documents, write_table
@@ -32,8 +32,7 @@ def _limit_option(most: int, default: int) -> Option:
 
 
 @command()
-@click.argument("path")
-@path_name_option
+@document_options
 @click.option("--lines", metavar="A:B", help="Only these lines; A or B may be left out.")
 @click.option("--section", metavar="HEADING", help="Only the section under this heading.")
 @click.option("--outline", is_flag=True, help="Print its headings with lines and tokens instead.")
@@ -226,8 +225,7 @@ def ls(session: Session, /, **options: Any) -> None:
 
 
 @command()
-@click.argument("path")
-@path_name_option
+@document_options
 @_limit_option(100, 5)
 @format_option("text", "json", "jsonl", "paths")
 @daemon_option
