@@ -415,9 +415,10 @@ def test_spreadsheets() -> None:
     assert "<!-- place: sheet Stock -->" in text
 
 
-def test_titles_and_merged_cells_of_a_spreadsheet() -> None:
+@pytest.mark.parametrize("title", [["Stock in May"], [None, "Stock in May"]])
+def test_titles_and_merged_cells_of_a_spreadsheet(title: list[str | None]) -> None:
     """Rows of one text above a table are no names of columns; a merged cell is said in each of its rows."""
-    rows = [[None, "Stock in May"], [None, "place", "part"], [None, "north", "bolt"], [None, None, "nut"]]
+    rows = [title, [None, "place", "part"], [None, "north", "bolt"], [None, None, "nut"]]
     text = convert_spreadsheet(files.xlsx({"A": rows}, merged=("B3:B4", "E9:E10")))
     assert lines_of(text) == [
         *("## A", "Stock in May", "| place | part |", "|---|---|", "| north | bolt |", "| north | nut |"),

@@ -144,10 +144,9 @@ def convert_csv(raw: bytes) -> str:
 def _grid(cells: Sequence[Sequence[str]]) -> str:
     """Return rows as a table without empty rows and columns, and what is above it as text."""
     held = [row for row in cells if any(row)]
-    columns = (column for column in zip_longest(*held, fillvalue="") if any(column))
-    rows = [*zip(*columns, strict=True)]
-    titles = _titles(rows)
-    return "\n\n".join((*map(plain, titles), table(rows[len(titles) :])))
+    titles = _titles(held)
+    columns = (column for column in zip_longest(*held[len(titles) :], fillvalue="") if any(column))
+    return "\n\n".join((*map(plain, titles), table([*zip(*columns, strict=True)])))
 
 
 def _titles(rows: Sequence[Sequence[str]]) -> list[str]:
