@@ -47,7 +47,7 @@ _DATA_SIGN = re.compile(r"data:[\w.+-]+/|d=[\"'][Mm\d]|points=[\"'][Mm\d]")  # q
 # The shapes of a drawing, one after another.
 _SHAPE = r"</?(?:path|rect|circle|ellipse|line|polyline|polygon|g|use|stop|tspan)\b[^<>]*+>"
 _SHAPES = re.compile(rf"({_SHAPE})(?:\s*+{_SHAPE}){{8,}}+")
-_NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$")
+_NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}(?:_all)?$")
 # The properties of a page of a database, as Notion exports them.
 _NOTION_PROPERTIES = re.compile(r"# [^\n]+\n\n((?:[^\s:#][^:\n]{0,60}:[ \t]+[^\n]+\n)+)(?:\n|\Z)")
 # Encoded data in lines, as in mails and certificates; lists of hashes are no such data.

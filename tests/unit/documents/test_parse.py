@@ -59,6 +59,7 @@ CODE = "if(aaaaaaaa){bbbbbbbbbb(cccccccc);}"
         ("g++.md", "", "g++", TitleSource.FILE_NAME),
         ("a.b.txt", "# Not a heading\n", "a.b", TitleSource.FILE_NAME),
         (f"Notes {'0af9' * 8}.md", "x", "Notes", TitleSource.FILE_NAME),  # as Notion exports it
+        (f"Notes {'0af9' * 8}_all.csv", "x", "Notes", TitleSource.FILE_NAME),
         (f"Notes 0af90af9{'-0af9' * 4}0af90af9.md", "x", "Notes", TitleSource.FILE_NAME),
         ("pages/a%2Fb.md", "- x\n", "a/b", TitleSource.FILE_NAME),  # older Logseq
     ],
