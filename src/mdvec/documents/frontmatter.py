@@ -73,6 +73,8 @@ _INDICATOR = re.compile(r"^#|(?:^|[\s,\[{:?-])[&*!]")
 _TAB_BEFORE_KEY = re.compile(r"^\t+(?=[A-Za-z_]+:(?:[ \t]|$))", re.MULTILINE)
 # Nor is one behind a single space, where lists and values that continue have two.
 _INDENTED_KEY = re.compile(r"^ (?=[A-Za-z_]+:[ \t])", re.MULTILINE)
+# The lines that git writes around the two sides of a conflict.
+_CONFLICT_MARK = re.compile(r"^(?:[<>|]{7} .*|={7})(?:\n|\Z)", re.MULTILINE)
 # Blanks and invisible characters that come with a text from a page or a word processor.
 _BLANKS = dict.fromkeys((0xA0, 0x3000), " ") | dict.fromkeys((0x200B, 0x2060, 0xFEFF))
 _QUOTED_TWICE = re.compile(r"""(["'])[^"'\n]*(?<=[^\s"'])\1[\s,]""")  # 'A' and 'B'
@@ -276,7 +278,7 @@ def _read_values(source: str, content_start: int) -> Frontmatter:
 
 def _repaired(source: str) -> dict[str, object]:
     """Read each property by itself: as YAML, or else as the text that its author wrote."""
-    source = _INDENTED_KEY.sub("", _TAB_BEFORE_KEY.sub("", source))
+    source = _INDENTED_KEY.sub("", _TAB_BEFORE_KEY.sub("", _CONFLICT_MARK.sub("", source)))
     entries = list(_ENTRY.finditer(source))
     starts = [found.start() for found in entries]
     values: dict[str, object] = {}

@@ -124,6 +124,10 @@ def test_what_is_no_mapping_at_the_top_stays_content(text: str) -> None:
         ("\towner: x\ntags: [a]", {"owner": "x", "tags": ["a"]}),
         ("\ttitle: T\n\ttags: [a]", {"title": "T", "tags": ["a"]}),
         ("tags:\n- a\n-b\nx: 1", {"tags": ["a", "b"], "x": 1}),
+        (
+            "<<<<<<< HEAD\ntitle: A\ntags: [a]\n=======\ntags: [b]\n>>>>>>> main",
+            {"title": "A", "tags": ["b"]},
+        ),
         ("url: https://x.y: z\nx: 1", {"url": "https://x.y: z", "x": 1}),
     ],
 )
