@@ -636,12 +636,13 @@ def test_reading_returns_documents_lines_and_sections(bench: Bench) -> None:
 
 
 def test_doctor_finds_what_is_wrong(bench: Bench) -> None:
-    """A healthy workspace has no problem; a missing folder is one."""
+    """A healthy workspace has no problem; a missing folder is one, and the next step names the collection."""
     bench.sync()
     assert {finding.severity for finding in bench.workspace.doctor()} == {"ok"}
     shutil.rmtree(bench.docs)
-    problems = [finding for finding in bench.workspace.doctor() if finding.severity == "problem"]
-    assert [finding.subject for finding in problems] == [NAME]
+    [problem] = [finding for finding in bench.workspace.doctor() if finding.severity == "problem"]
+    assert problem.subject == NAME
+    assert f"'mdvec tool update -n {NAME} -s DIR'" in problem.hint
 
 
 def test_a_note_in_the_cloud_stays_and_is_named(bench: Bench) -> None:

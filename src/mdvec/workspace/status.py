@@ -122,7 +122,7 @@ def _checked(status: CollectionStatus, collections: Collections, stages: Stages)
         return replace(
             status,
             check_error=str(error),
-            check_hint=error.hint,
+            check_hint=error.hint.replace("-n NAME", f"-n {collection.name}"),
             is_unreachable=isinstance(error, SourceUnavailableError),
         )
 

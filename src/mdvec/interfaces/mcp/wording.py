@@ -188,7 +188,7 @@ def status_text(status: WorkspaceStatus) -> str:
         counts = each.counts
         lines.append(
             f"{each.collection.name}{'' if each.collection.enabled else ' (disabled)'}: "
-            f"{counts.documents} documents, {counts.chunks} chunks, "
+            f"{quantity(counts.documents, 'document')}, {quantity(counts.chunks, 'chunk')}, "
             f"{counts.pending_chunks} without a vector, {counts.failed} failed, "
             f"{counts.excluded} excluded, last indexed {iso_time(each.collection.last_indexed_ms) or 'never'}"
             f"{f', at revision {revision}' if (revision := each.collection.revision) else ''}"

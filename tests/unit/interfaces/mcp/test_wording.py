@@ -140,12 +140,12 @@ def test_a_reindex_is_one_line_a_collection() -> None:
 
 def test_status_tells_of_a_collection_without_a_tool() -> None:
     """One with the name of a general tool is from before these names were reserved."""
-    old = CollectionStatus(replace(COLLECTION, name="search", enabled=False), CollectionCounts(3, 1, 2, 9, 4))
+    old = CollectionStatus(replace(COLLECTION, name="search", enabled=False), CollectionCounts(1, 1, 2, 9, 4))
     text = wording.status_text(WorkspaceStatus("/i.sqlite", 1_000, "e5", (old,)))
     assert text.splitlines() == [
         "database: /i.sqlite (1000 bytes)",
         "model: e5",
-        "search (disabled): 3 documents, 9 chunks, 4 without a vector, 1 failed, 2 excluded, "
+        "search (disabled): 1 document, 9 chunks, 4 without a vector, 1 failed, 2 excluded, "
         "last indexed 2026-05-01T09:30:00Z · My notes",
         "search: has no tool of its own; another has its name. Use search",
     ]
