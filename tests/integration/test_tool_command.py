@@ -109,12 +109,16 @@ def test_a_wrong_name_is_told_before_anything_is_asked(shell: Shell) -> None:
 
 
 def test_collections_are_listed(shell: Shell) -> None:
-    """Disabled ones with ``--all``, names alone for scripts; without any, how to add one."""
+    """Disabled ones with ``--all``, as a note says; names alone for scripts; without any, how to add one."""
     shell.run("add", "-n", "old", "-d", "Old", "-s", "notes")
     shell.run("disable", "-n", "old")
-    assert [line.split()[0] for line in shell.run("ls").stdout.splitlines()] == ["NAME", "notes"]
-    everything = shell.run("ls", "--all").stdout.splitlines()
-    assert [line.split()[:2] for line in everything[1:]] == [["notes", "yes"], ["old", "no"]]
+    enabled, everything = shell.run("ls"), shell.run("ls", "--all")
+    assert [line.split()[0] for line in enabled.stdout.splitlines()] == ["NAME", "notes"]
+    assert [line.split()[:2] for line in everything.stdout.splitlines()[1:]] == [
+        ["notes", "yes"],
+        ["old", "no"],
+    ]
+    assert (enabled.stderr, everything.stderr) == ("1 disabled; --all lists all\n", "")
     assert shell.run("ls", "--all", "--names").stdout == "notes\nold\n"
     (notes,) = json.loads(shell.run("ls", "--format", "json").stdout)
     assert notes["app_version"] == __version__

@@ -221,6 +221,8 @@ def list_(session: Session, include_disabled: bool, only_names: bool) -> None:
             for each in collections
         ],
     )
+    if disabled := len(known) - len(collections):
+        note(f"{disabled} disabled; --all lists all")
 
 
 def _change(session: Session, name: str, done: str, **changes: Any) -> None:
