@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -156,12 +157,13 @@ def test_the_text_of_a_file_is_its_markdown(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("named", ["manual.pdf#page=2", "manual.pdf#Page 2", "[[manual.pdf#page=2]]"])
 def test_a_page_is_read_by_its_number(workspace: Workspace, named: str) -> None:
-    """As viewers and links name it; one that is not there is no section."""
+    """As viewers and links name it; of one that is not there, the error says which there are."""
     page = workspace.read(named).text
     assert page.startswith("<!-- place: page 2 -->") or "<!-- place: page 2 -->" in page.split("\n")[0]
     assert "<!-- place: page 1 -->" not in page
-    with pytest.raises(DocumentNotFoundError, match="page=99"):
+    with pytest.raises(DocumentNotFoundError, match="page=99") as raised:
         workspace.read("manual.pdf#page=99")
+    assert re.fullmatch(r"It has page 1 to page \d+\.", raised.value.hint or "")
 
 
 def test_the_page_leads_to_the_original_at_its_place(workspace: Workspace, docs: Path) -> None:

@@ -363,7 +363,8 @@ def _admit(path: Path, folder: Path) -> int:
             _remember(mark, path)
             return mark
     except OSError as error:
-        msg = f"{path} cannot be entered in the list of the databases that mdvec has made: {error}"
+        reason = error.strerror or error
+        msg = f"{path} cannot be entered in the list of the databases that mdvec has made: {reason}"
         hint = f"Make {user_data_dir()} writable, or keep the index elsewhere: --data-dir DIR."
         raise ForeignDatabaseError(msg, hint=hint) from error
 

@@ -160,7 +160,10 @@ def lines_of_section(document: StoredDocument, wanted: str) -> tuple[int, int]:
         if lines := _lines_called(document, parsed, name):
             return lines
     msg = f"{document.path} has no section {wanted!r}"
-    raise DocumentNotFoundError(msg, hint=_headings_hint(parsed.sections, wanted))
+    kind = wanted.lstrip("#").replace("=", " ").split(" ")[0].casefold()
+    alike = [place for _, place in places_of(document.comments) if place.split(" ")[0] == kind]
+    hint = f"It has {alike[0]} to {alike[-1]}." if alike else _headings_hint(parsed.sections, wanted)
+    raise DocumentNotFoundError(msg, hint=hint)
 
 
 def _lines_called(document: StoredDocument, parsed: Document, name: str) -> tuple[int, int] | None:

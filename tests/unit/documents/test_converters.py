@@ -440,6 +440,16 @@ def test_rows_of_values(raw: bytes) -> None:
     assert shown == ["| part | price | note |", "|---|---|---|", "| bolt | 1,50 | a b |"]
 
 
+def test_tables_below_each_other() -> None:
+    """As banks write the account above its bookings; an empty row between groups of a table ends none."""
+    raw = b"Account;DE 12\nOwner;Mia\n\nDay;Text;Amount\n1 May;Rent;-900\n\n2 May;;5\n\nTotal;;-895\n"
+    assert lines_of(convert_csv(raw)) == [
+        *("| Account | DE 12 |", "|---|---|", "| Owner | Mia |"),
+        *("| Day | Text | Amount |", "|---|---|---|", "| 1 May | Rent | -900 |", "| 2 May |  | 5 |"),
+        "| Total |  | -895 |",
+    ]
+
+
 def test_odd_rows_of_values() -> None:
     """A long value, rows of other lengths, and no rows; what is no text says so."""
     assert convert_csv("住所録\n名前,電話\n山田,03-1234,\n".encode("cp932")).split("\n\n")[0] == "住所録"

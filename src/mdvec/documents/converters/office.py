@@ -23,6 +23,7 @@ _RUBY = re.compile(rb"<w:ruby>.*?<w:rubyBase>(.*?)</w:rubyBase>\s*</w:ruby>", re
 _PICTURES_OF_WORD = "word/media/"
 _MAX_REPEATED_CHARS = 100  # of a cell that is said in each of its rows
 _FIRST_LINES = 20
+_DIGIT = re.compile(r"\d")
 _RTF = b"{\\rtf"
 _BLANK_LINES = re.compile(r"\n{3,}")
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
@@ -142,11 +143,30 @@ def convert_csv(raw: bytes) -> str:
 
 
 def _grid(cells: Sequence[Sequence[str]]) -> str:
-    """Return rows as a table without empty rows and columns, and what is above it as text."""
-    held = [row for row in cells if any(row)]
-    titles = _titles(held)
-    columns = (column for column in zip_longest(*held[len(titles) :], fillvalue="") if any(column))
-    return "\n\n".join((*map(plain, titles), table([*zip(*columns, strict=True)])))
+    """Return rows as tables without empty rows and columns, each with what is above it as text.
+
+    Below an empty row, names of columns in which no row above has anything begin another table: that of
+    the bookings, say, below the number of an account.
+    """
+    blocks: list[list[Sequence[str]]] = [[]]
+    used: set[int] = set()
+    is_apart = False
+    for row in cells:
+        filled = {at for at, cell in enumerate(row) if cell}
+        if is_apart and len(used) > 1 and filled - used and not _DIGIT.search("".join(row)):
+            blocks.append([])
+            used = set()
+        is_apart = not filled
+        if filled:
+            blocks[-1].append(row)
+            used |= filled
+    return "\n\n".join(filter(None, map(_titled_table, blocks)))
+
+
+def _titled_table(rows: Sequence[Sequence[str]]) -> str:
+    titles = _titles(rows)
+    columns = (column for column in zip_longest(*rows[len(titles) :], fillvalue="") if any(column))
+    return "\n\n".join(filter(None, (*map(plain, titles), table([*zip(*columns, strict=True)]))))
 
 
 def _titles(rows: Sequence[Sequence[str]]) -> list[str]:

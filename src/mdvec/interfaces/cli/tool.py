@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,7 +17,7 @@ from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, note_no_collections, write, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.printing import visible
-from mdvec.types.collection import ChunkingSpec, Collection, parse_embedding_spec
+from mdvec.types.collection import DEFAULT_SOURCE, ChunkingSpec, Collection, parse_embedding_spec
 from mdvec.types.folder_context import CONTEXT_FILE, shown_contexts
 
 _SOURCES = (
@@ -69,8 +71,19 @@ def add(
             embedding=embedding,
             preset=load_preset(preset, cwd=session.cwd) if preset else None,
         )
+        others = workspace.collections(include_disabled=True)
     note(f"added {collection.name}: {collection.source}")
+    if same := [each.name for each in others if each.id != collection.id and _overlap(each, collection)]:
+        note(
+            f"its documents are, or are partly, in {', '.join(same)}, too: a search of both finds them twice"
+        )
     note(f"next: {session.command('import', '-n', collection.name)}")
+
+
+def _overlap(*collections: Collection) -> bool:
+    """Return True if two collections are of one folder, or of one and another below it."""
+    folders = [Path(each.source.location) for each in collections if each.source.kind == DEFAULT_SOURCE]
+    return any(one.is_relative_to(other) for one, other in permutations(folders, 2))
 
 
 @tool.command()
