@@ -54,14 +54,14 @@ def test_a_collection_has_a_name_a_description_and_a_source(shell: Shell, missin
 
 
 @pytest.mark.parametrize(
-    ("source", "is_told"), [("notes", True), (".", True), ("push:", False), ("beside", False)]
+    ("source", "is_reported"), [("notes", True), (".", True), ("push:", False), ("beside", False)]
 )
-def test_documents_in_two_collections_are_told(shell: Shell, source: str, is_told: bool) -> None:
+def test_documents_in_two_collections_are_reported(shell: Shell, source: str, is_reported: bool) -> None:
     """Each hit in them would come twice: the folder of another collection, or one above or below it."""
     (shell.folder / "beside").mkdir()
     done = shell.run("add", "-n", "other", "-d", "Other", "-s", source)
     assert done.returncode == 0
-    assert ("in notes, too: a search of both finds them twice" in done.stderr) is is_told
+    assert ("also in notes; a search of both may find them twice" in done.stderr) is is_reported
 
 
 @pytest.mark.parametrize(

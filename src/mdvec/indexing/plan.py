@@ -448,3 +448,11 @@ def _pair_equal(entries: Sequence[SourceEntry], documents: Sequence[KnownDocumen
     left = sorted((document for same_name in by_name.values() for document in same_name), key=_path)
     moves += [Move(document.path, entry) for entry, document in zip(renamed, left, strict=False)]
     return moves
+
+
+def marked_dirty(collection_id: CollectionId, view: View) -> list[KnownDocument]:
+    """Return the documents of a collection that are marked as changed since they were indexed."""
+    if not view.collections.counts(collection_id, None).dirty:
+        return []
+    known = view.documents.known(collection_id).values()
+    return [each for each in known if each.dirty_since_ms is not None]

@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from mdvec import run
 from mdvec.errors import ImportStoppedError, MdvecError, StoreError, WatchError, WriterBusyError
+from mdvec.indexing.plan import marked_dirty
 from mdvec.sources.events import watch, why_no_events
 from mdvec.sources.interface import Source, WatchedSource
 from mdvec.stores.claims import Claim
@@ -297,10 +298,7 @@ class Watcher:
                 if target.at_work is not None:
                     is_complete = False
                     continue
-                dirty: set[str] = set()
-                if view.collections.counts(target.collection.id, None).dirty:
-                    known = view.documents.known(target.collection.id)
-                    dirty = {path for path, each in known.items() if each.dirty_since_ms is not None}
+                dirty = {each.path for each in marked_dirty(target.collection.id, view)}
                 if dirty and dirty != target.dirty:
                     target.due_at = 0.0
                 target.dirty = dirty

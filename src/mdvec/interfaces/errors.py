@@ -17,7 +17,7 @@ EXIT_USAGE = 2
 """Exit code when the call itself is wrong."""
 
 TRACEBACKS = "mdvec.tracebacks"
-"""The logger of the tracebacks of bugs, which has a handler where they may be shown."""
+"""The logger for tracebacks of bugs; it has a handler only where they may be shown."""
 
 _NO_ACCESS = "Give yourself access to it, or choose another place."
 _REMEDIES = {
@@ -83,7 +83,7 @@ def translate_for_client(error: Exception) -> Failure:
 
 
 def log_bug(error: Exception) -> None:
-    """Write the kind of an unexpected exception to the log."""
+    """Write the kind of an unexpected exception to the log, and its traceback where one is wanted."""
     import logging  # commands do without
 
     run.log("bug", level="error", error=type(error).__name__)

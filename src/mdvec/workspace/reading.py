@@ -160,9 +160,9 @@ def lines_of_section(document: StoredDocument, wanted: str) -> tuple[int, int]:
         if lines := _lines_called(document, parsed, name):
             return lines
     msg = f"{document.path} has no section {wanted!r}"
-    kind = wanted.lstrip("#").replace("=", " ").split(" ")[0].casefold()
-    alike = [place for _, place in places_of(document.comments) if place.split(" ")[0] == kind]
-    hint = f"It has {alike[0]} to {alike[-1]}." if alike else _headings_hint(parsed.sections, wanted)
+    kind = re.escape(names[1].replace("=", " ").partition(" ")[0].casefold())
+    alike = [place for _, place in places_of(document.comments) if re.fullmatch(rf"{kind} \d+", place)]
+    hint = f"It has {alike[0]} to {alike[-1]}." if len(alike) > 1 else _headings_hint(parsed.sections, wanted)
     raise DocumentNotFoundError(msg, hint=hint)
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from mdvec.clock import now_ms
 from mdvec.errors import CollectionExistsError, UsageError
+from mdvec.indexing.plan import marked_dirty
 from mdvec.search.references import document_at, spellings
 from mdvec.stores.interface import View, Writer
 from mdvec.stores.records import StoredDocument
@@ -134,11 +135,9 @@ class Sections:
         found: list[IndexedSection] = []
         with self._collections.read() as view:
             for place in self._collections.chosen((), view):
-                if view.collections.counts(place.id, None).dirty:
-                    known = view.documents.known(place.id).values()
-                    marked = [each.id for each in known if each.dirty_since_ms is not None]
-                    for document in view.documents.get(marked).values():
-                        found += _sections_of(document, place, view)
+                for each in marked_dirty(place.id, view):
+                    [document] = view.documents.get([each.id]).values()
+                    found += _sections_of(document, place, view)
         found.sort(key=lambda each: (each.created_at_ms, each.document_path, each.order))
         return found[:limit]
 

@@ -442,11 +442,20 @@ def test_rows_of_values(raw: bytes) -> None:
 
 def test_tables_below_each_other() -> None:
     """As banks write the account above its bookings; an empty row between groups of a table ends none."""
-    raw = b"Account;DE 12\nOwner;Mia\n\nDay;Text;Amount\n1 May;Rent;-900\n\n2 May;;5\n\nTotal;;-895\n"
+    raw = (
+        b"Account;DE 12\nOwner;Mia\n\nBookings\nDay;Text;Amount\n1 May;Rent;-900\n\n2 May;;5\n\nTotal;;-895\n"
+    )
     assert lines_of(convert_csv(raw)) == [
-        *("| Account | DE 12 |", "|---|---|", "| Owner | Mia |"),
+        *("| Account | DE 12 |", "|---|---|", "| Owner | Mia |", "Bookings"),
         *("| Day | Text | Amount |", "|---|---|---|", "| 1 May | Rent | -900 |", "| 2 May |  | 5 |"),
         "| Total |  | -895 |",
+    ]
+    remarked = lines_of(convert_csv(b"Name;Phone\nAda;12\n\nBob;;moved away\nCy;34\n\nthe end\n"))
+    assert remarked[2:] == [
+        "| Ada | 12 |  |",
+        "| Bob |  | moved away |",
+        "| Cy | 34 |  |",
+        "| the end |  |  |",
     ]
 
 
@@ -615,13 +624,11 @@ def test_a_note_of_evernote() -> None:
 
 def test_several_notes_of_evernote() -> None:
     """Each has a heading above its own, and a place."""
-    first, second = (
-        files.enex("<h1>Aloft</h1>", title="Rig", tags=["a"]),
-        files.enex("Gulls.", title="#birds"),
-    )
+    first = files.enex("<h1>Aloft</h1>", title="Rig\x0b", tags=["a", "[[b]]"])
+    second = files.enex("Gulls.", title="#birds")
     raw = first.replace(b"</en-export>", second[second.index(b"<note>") :])
     assert convert_enex(raw) == (
-        "<!-- place: note 1 -->\n## Rig\n\n2024-03-02 09:15 #a\n\n### Aloft\n\n\n"
+        "<!-- place: note 1 -->\n## Rig\n\n2024-03-02 09:15 #a \\[\\[b]]\n\n### Aloft\n\n\n"
         "<!-- place: note 2 -->\n## \\#birds\n\n2024-03-02 09:15\n\nGulls.\n"
     )
 
@@ -643,8 +650,15 @@ def test_rich_text() -> None:
         rb"\par a\cell b\cell\row}"
     )
     assert convert_rtf(raw) == "港 潮bold\n\n😀 # a\na|b|\n"
+    assert convert_rtf(rb"{\rtf1\mac\ansicpg10000 Caf\'8e}") == "Café\n"
     with pytest.raises(NotConvertedError, match="no rich text"):
         convert_rtf(b"{}")
+
+
+def test_links_of_rich_text_take_linear_time() -> None:
+    """Also if they are never closed."""
+    part = r'{\field{\*\fldinst{HYPERLINK "a'
+    assert_grows_linearly(lambda size: (r"{\rtf1 " + part * (size // len(part))).encode(), convert_rtf, 6_000)
 
 
 def test_mail() -> None:
@@ -950,6 +964,29 @@ after the end
         *("Berth | Depth", "North | 12 m", "$$E = mc^2$$", "The pier"),
         "See `a_b`, the site and LaTeX.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (
+            r"\url{https://a.b/~x%20y--z} and \href{https://a.b/x%20y}{a site}",
+            "https://a.b/~x%20y--z and a site",
+        ),
+        (r"\title{The $\lambda$-calculus\\of today}x", "x"),
+        (r"\section{G{\"o}del and TCP{/}IP}", "## Gödel and TCP/IP"),
+        (r"Stra\ss e, \AE sir\hfill 2010\par\'{\i}", "Straße, Æsir  2010\n\ní"),
+        ("\\lstinline{$HOME}, \\mintinline{sh}{$A}, $5\n\n\\section{B}", "`$HOME`, `$A`, $5\n\n## B"),
+        (r"\[a \\[4pt] b~c\]", r"$$a \\[4pt] b~c$$"),
+        (r"\begin{tabular}{@{}l|p{3cm}}a & b \\ \cmidrule(lr){1-2} c & d\end{tabular}", "a | b\nc | d"),
+        (r"\begin{theorem}[Euler]\textit{a}[1]\begin{enumerate}[noitemsep]\item b", "[Euler]a[1]\n- b"),
+        (r"\newcommand{\boat}[1]{\textbf{#1}}\input{b}\foreignlanguage{german}{Wort}", "Wort"),
+        ("one % c\n\ntwo % d\n  three", "one\n\ntwo three"),
+    ],
+)
+def test_what_a_reader_of_latex_sees(raw: str, text: str) -> None:
+    """Addresses as they are, letters and spaces of any name, and no settings."""
+    assert convert_latex(raw.encode()).split("---\n")[-1].strip() == text
 
 
 def test_slides_in_latex() -> None:

@@ -72,7 +72,8 @@ def test_get_prints_the_part_asked_for(
     [
         ("./a.md", "/a.md"),
         ("../notes/a.md:2-3", "/a.md:2-3"),
-        ("./a.md#B", "/a.md#B"),
+        ("./a.md#B//c/", "/a.md#B//c/"),
+        ("./" + 300 * "a", None),
         ("./b.md", None),
         ("a.md", None),
     ],

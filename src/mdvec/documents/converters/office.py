@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import re
 import zipfile
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from io import BytesIO, StringIO
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Any
 
 from mdvec.documents.converters import NotConvertedError, frontmatter, place_mark, plain, table, text_of
@@ -23,6 +24,7 @@ _RUBY = re.compile(rb"<w:ruby>.*?<w:rubyBase>(.*?)</w:rubyBase>\s*</w:ruby>", re
 _PICTURES_OF_WORD = "word/media/"
 _MAX_REPEATED_CHARS = 100  # of a cell that is said in each of its rows
 _FIRST_LINES = 20
+_OF_MAC, _MAC = b"\\ansicpg10000", "mac_roman"
 _DIGIT = re.compile(r"\d")
 _RTF = b"{\\rtf"
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -66,18 +68,21 @@ def _without_readings(raw: bytes) -> BytesIO:
 
 
 def convert_rtf(raw: bytes) -> str:
-    """Return the text of a rich text file as Markdown, without what it looks like.
+    """Return the text of a rich text file as Markdown, without its formatting.
 
     Raises:
         NotConvertedError: If it is none.
     """
+    raw = raw.removeprefix(BOM_UTF8)
     if not raw.lstrip().startswith(_RTF):
         msg = "is no rich text"
         raise NotConvertedError(msg)
     from striprtf.striprtf import rtf_to_text
 
-    text = rtf_to_text(raw.decode("latin-1"), errors="replace")
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # rich text has them in halves
+    # The library looks for the end of a link in all of its line; a line end means nothing in rich text.
+    lines = raw.replace(b"{\\field", b"\n{\\field").replace(_OF_MAC, b"")
+    text = rtf_to_text(lines.decode("latin-1"), _MAC if _OF_MAC in raw else "cp1252", errors="replace")
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # RTF writes surrogate pairs
     return plain(_BLANK_LINES.sub("\n\n", whole.replace("\r", ""))).strip() + "\n"
 
 
@@ -143,24 +148,34 @@ def convert_csv(raw: bytes) -> str:
 
 
 def _grid(cells: Sequence[Sequence[str]]) -> str:
-    """Return rows as tables without empty rows and columns, each with what is above it as text.
+    """Return rows as tables without empty rows and columns, each with its titles above it as text.
 
-    Below an empty row, names of columns in which no row above has anything begin another table: that of
-    the bookings, say, below the number of an account.
+    Below an empty row, a row of names that fills a column empty in all rows above begins another table: the
+    bookings, say, below the number of an account.
     """
     blocks: list[list[Sequence[str]]] = [[]]
+    above: list[Sequence[str]] = []  # rows of one text below an empty one, maybe the titles of another table
     used: set[int] = set()
     is_apart = False
-    for row in cells:
-        filled = {at for at, cell in enumerate(row) if cell}
-        if is_apart and len(used) > 1 and filled - used and not _DIGIT.search("".join(row)):
+    for row, after in pairwise((*cells, ())):
+        filled = _filled(row)
+        if not filled or (is_apart and len(filled) == 1):
+            is_apart = True
+            above += [row] if filled else []
+            continue
+        new = filled - used if is_apart and len(used) > 1 and not _DIGIT.search("".join(row)) else set()
+        if new and new <= _filled(after):
             blocks.append([])
             used = set()
-        is_apart = not filled
-        if filled:
-            blocks[-1].append(row)
-            used |= filled
+        blocks[-1] += (*above, row)
+        above, is_apart = [], False
+        used |= filled
+    blocks[-1] += above
     return "\n\n".join(filter(None, map(_titled_table, blocks)))
+
+
+def _filled(row: Sequence[str]) -> set[int]:
+    return {at for at, cell in enumerate(row) if cell}
 
 
 def _titled_table(rows: Sequence[Sequence[str]]) -> str:

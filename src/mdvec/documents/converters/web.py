@@ -52,6 +52,8 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 _MAX_MEMBER_BYTES = 20_000_000
 _HEADING = re.compile(r"^h[1-6]$")
 _EVERNOTE_CODE = re.compile("-en-codeblock: *true")
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # which XML does not allow
+_TAG = re.compile(r"(?!\d+$)[\w/-]+")
 _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d).*")
 _ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 
@@ -246,7 +248,7 @@ def convert_enex(raw: bytes) -> str:
     refuse_entities(raw)
     notes: list[ElementTree.Element] = []
     with suppress(ElementTree.ParseError):
-        notes = ElementTree.fromstring(raw).findall("note")  # noqa: S314 - without entities
+        notes = ElementTree.fromstring(_CONTROL.sub(b"", raw)).findall("note")  # noqa: S314 - without entities
     if not notes:
         msg = "holds no notes of Evernote, or is damaged"
         raise NotConvertedError(msg)
@@ -260,11 +262,12 @@ def convert_enex(raw: bytes) -> str:
 
 def _note(note: ElementTree.Element, level: int = 0) -> Iterator[str]:
     """Yield a note: what is known of it, as a heading of a level or as frontmatter, and its text."""
-    title, created = (note.findtext(name, "").strip() for name in ("title", "created"))
+    title, created = (" ".join(note.findtext(name, "").split()) for name in ("title", "created"))
     tags = ["-".join((each.text or "").split()) for each in note.iterfind("tag")]
     day = _TIME.sub(r"\1-\2-\3 \4:\5", created)
     if level:
-        yield f"{'#' * level} {inline(title)}\n\n{' '.join((day, *map('#{}'.format, tags)))}\n\n"
+        shown = (f"#{tag}" if _TAG.fullmatch(tag) else inline(tag) for tag in tags)
+        yield f"{'#' * level} {inline(title) or 'Untitled'}\n\n{' '.join((day, *shown))}\n\n"
     else:
         yield frontmatter({"title": title, "created": day, "tags": tags})
     soup = _parsed(note.findtext("content", "").encode())
@@ -275,6 +278,8 @@ def _note(note: ElementTree.Element, level: int = 0) -> Iterator[str]:
         hidden.decompose()
     for code in soup.find_all("div", style=_EVERNOTE_CODE):
         code.name = "pre"
+        for end in code.find_all("br"):
+            end.decompose()  # each is alone in its line
         for line in code.find_all("div"):
             line.insert_before("\n")
             line.unwrap()

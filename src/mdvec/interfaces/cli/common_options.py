@@ -59,9 +59,14 @@ class _Document(click.ParamType[str]):
     name = "path"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
-        """Return the absolute path of a file that is at ``./a.md`` or ``../a.md``; anything else as it is."""
-        is_there = value.startswith(("./", "../")) and (_here(ctx) / _PART.sub("", value)).exists()
-        return os.path.normpath(_here(ctx) / value) if is_there else value
+        """Return the absolute path of a file that is at ``./a.md`` or ``../a.md``, or else the value."""
+        dots = ("./", "../") if os.sep == "/" else ("./", "../", ".\\", "..\\")
+        parts: list[str] = ["", *_PART.findall(value)]
+        for part in parts if value.startswith(dots) else ():
+            place = os.path.normpath(_here(ctx) / value.removesuffix(part))
+            if os.path.isfile(place):  # noqa: PTH113 - False for any name that no file can have
+                return place + part
+        return value
 
 
 DOCUMENT = _Document()

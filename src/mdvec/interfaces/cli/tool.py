@@ -74,9 +74,8 @@ def add(
         others = workspace.collections(include_disabled=True)
     note(f"added {collection.name}: {collection.source}")
     if same := [each.name for each in others if each.id != collection.id and _overlap(each, collection)]:
-        note(
-            f"its documents are, or are partly, in {', '.join(same)}, too: a search of both finds them twice"
-        )
+        names = ", ".join(same)
+        note(f"some or all of its documents are also in {names}; a search of both may find them twice")
     note(f"next: {session.command('import', '-n', collection.name)}")
 
 

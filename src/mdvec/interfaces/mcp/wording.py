@@ -52,7 +52,7 @@ class Data(Struct, frozen=True):
 
 
 def marked(lines: Sequence[str | Data]) -> str:
-    """Write an answer with data between fences; its first line, which is none, says what they mean."""
+    """Write an answer with data between fences; its first line, which is not data, says what they mean."""
     runs = (run for each in lines if isinstance(each, Data) for run in _BACKTICKS.findall(each.text))
     # Longer than any in the data, so that none of it can end a block.
     fence = "`" * max(_MIN_FENCE, max(map(len, runs), default=0) + 1)

@@ -64,7 +64,7 @@ class Clone:
             SourceMissingError: If there is no such repository or ref.
             SourceError: If it cannot be read.
         """
-        run.current().report(run.Stage.FETCH, 0, 0)  # another process may hold it for long
+        run.current().report(run.Stage.FETCH, 0, 0)  # another process may hold the lock for long
         with self._held():
             is_new = not self._directory.exists()
             try:
