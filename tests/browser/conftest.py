@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,8 +99,8 @@ class Site:
         options = server_options(f"127.0.0.1:{port}", env={"MDVEC_TOKEN": token} if token else {})
         app = build_app(workspace, Config(), options, port)
         config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1)
-        self._bugs = reported_bugs()
-        self.bugs = self._bugs.__enter__()
+        self._until_closed = ExitStack()
+        self.bugs = self._until_closed.enter_context(reported_bugs())
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]}, daemon=True)
         self._thread.start()
@@ -108,7 +109,7 @@ class Site:
         """End it."""
         self._server.should_exit = True
         self._thread.join()
-        self._bugs.__exit__(None, None, None)
+        self._until_closed.close()
         assert self.bugs == []
 
 

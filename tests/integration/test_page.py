@@ -27,7 +27,7 @@ from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.http.rights import COOKIE
 from mdvec.interfaces.present import moment
-from mdvec.interfaces.web.frame import PageAddresses, static_file
+from mdvec.interfaces.web.frame import static_file
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.report import ImportOptions
@@ -388,6 +388,9 @@ def test_a_link_is_read_as_its_program_means_it(workspace: Workspace, tmp_path: 
         ("Plan", "plan first"),
         ("^id", "marked"),
         ("Notes › Log", "log second marked"),
+        ("Last part", "third fourth"),
+        ("^item", "fourth"),
+        ("Nothing", ""),
     ],
 )
 def test_an_embed_shows_the_part_that_its_link_names(
@@ -395,14 +398,15 @@ def test_an_embed_shows_the_part_that_its_link_names(
 ) -> None:
     """The same part that is read by this name: a heading below another one, an underlined one, or a block."""
     body = (
-        "# Notes\n\nPlan\n----\nplan\n\n### Steps\nfirst\n\n## Log\nlog\n\n### Steps\nsecond\n\nmarked ^id\n"
+        "# Notes\n\nPlan\n----\nplan\n\n### Steps\nfirst\n\n## Log\nlog\n\n### Steps\nsecond\n\n"
+        "marked ^id\n\n## Last *part*\n\n- third\n- fourth ^item\n"
     )
     written(tmp_path / "notes", {"a.md": body, "b.md": f"![[a#{fragment}]]\n"})
     workspace.add_collection("notes", "Notes", tmp_path / "notes")
     workspace.import_collection("notes")
     with client_of(workspace) as client:
         embed = client.get("/doc/notes/b.md").text.partition('class="embed-title"')[2].partition("<aside")[0]
-    assert re.findall(r"plan|log|first|second|marked", embed) == shown.split()
+    assert re.findall(r"plan|log|first|second|marked|third|fourth", embed) == shown.split()
 
 
 def test_images_are_shown_by_a_path_that_leads_upwards(page: TestClient) -> None:
@@ -763,21 +767,3 @@ def test_a_file_is_shown_in_the_file_manager(
         assert answer.status_code == code
     wait_until((tmp_path / "opened").exists)
     assert (tmp_path / "opened").read_text(encoding="utf-8").endswith("/notes/旅行")
-
-
-def test_an_embed_shows_the_part_that_it_names(tmp_path: Path) -> None:
-    """A section with those below it, or a block; what is not there stays a link."""
-    parts = ("#Part one", "#Part one#Below", "#^item", "#Nothing", "#^nothing")
-    whole = "# A\n\n## Part *one*\n\nfirst\n\n### Below\n\nsecond\n\n## Last\n\n- third\n- fourth ^item\n"
-    text = "".join(f"![[a{part}]]\n\n" for part in parts)
-    written(tmp_path / "notes", {"a.md": whole, "b.md": f"# B\n\n{text}"})
-    with workspace_of(tmp_path / "index.sqlite", {"notes": tmp_path / "notes"}, CONFIG) as made:
-        shown = made.pages.read("b.md", "notes", PageAddresses()).html.split('<div class="embed-title">')
-    words = ("first", "second", "third", "fourth")
-    assert [[word for word in words if word in part] for part in shown] == [
-        [],
-        ["first", "second"],
-        ["second"],
-        ["fourth"],
-    ]
-    assert [part in shown[-1] for part in ("a › Nothing", "a › ^nothing")] == [True, True]

@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 from starlette.testclient import TestClient
+from tests.bugs import reported_bugs
 from tests.conformance.servers import MDVEC
 from tests.waiting import HANG_S, wait_until
 
@@ -52,6 +53,14 @@ SECTIONS = [
         "order": 1,
     },
 ]
+
+
+@pytest.fixture(autouse=True)
+def _no_bugs() -> Iterator[None]:
+    """What a program may send is no bug."""
+    with reported_bugs() as bugs:
+        yield
+    assert not bugs
 
 
 class Program:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from itertools import pairwise
 from urllib.parse import unquote
 
@@ -151,9 +152,7 @@ def lines_of_section(document: StoredDocument, wanted: str) -> tuple[int, int]:
     Raises:
         DocumentNotFoundError: If there is no such heading; the hint names those there are.
     """
-    from mdvec.documents.parse import parse_document  # Markdown is read for this alone
-
-    parsed = parse_document(document.path, document.body)
+    parsed = _parsed(document.path, document.body)
     # A heading may have a percent sign or "#", so what a link would mean comes later.
     names = [each.lstrip("#").strip() for each in (wanted, unquote(wanted))]
     for name in dict.fromkeys((*names, *(each.replace("#", " › ") for each in names))):
@@ -164,6 +163,13 @@ def lines_of_section(document: StoredDocument, wanted: str) -> tuple[int, int]:
     alike = [place for _, place in places_of(document.comments) if re.fullmatch(rf"{kind} \d+", place)]
     hint = f"It has {alike[0]} to {alike[-1]}." if len(alike) > 1 else _headings_hint(parsed.sections, wanted)
     raise DocumentNotFoundError(msg, hint=hint)
+
+
+@lru_cache(maxsize=1)  # embeds of one page show several parts of a document
+def _parsed(path: str, body: str) -> Document:
+    from mdvec.documents.parse import parse_document  # Markdown is read for this alone
+
+    return parse_document(path, body)
 
 
 def _lines_called(document: StoredDocument, parsed: Document, name: str) -> tuple[int, int] | None:
@@ -236,9 +242,7 @@ def _id_of(section: Section, body: str) -> str:
 
 def outline_of(document: StoredDocument) -> Outline:
     """Return the sections of a document."""
-    from mdvec.documents.parse import parse_document  # Markdown is read for this alone
-
-    sections = parse_document(document.path, document.body).sections
+    sections = _parsed(document.path, document.body).sections
     has_lead = bool(document.body[sections[0].start : sections[0].end].strip())
     numbers = {each.ordinal: each.ordinal - (not has_lead) for each in sections}
     return Outline(
