@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 import zipfile
-from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from io import BytesIO, StringIO
 from itertools import pairwise, zip_longest
@@ -73,7 +72,6 @@ def convert_rtf(raw: bytes) -> str:
     Raises:
         NotConvertedError: If it is none.
     """
-    raw = raw.removeprefix(BOM_UTF8)
     if not raw.lstrip().startswith(_RTF):
         msg = "is no rich text"
         raise NotConvertedError(msg)
