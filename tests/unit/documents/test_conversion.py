@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests import files
 
+from mdvec import registry
 from mdvec.documents import conversion
 from mdvec.documents.conversion import convert
 from mdvec.documents.encodings import Decoded
@@ -143,18 +144,4 @@ def test_converters_by_name() -> None:
     assert converter_of("a/B.PDF") == "pdf"
     assert converter_of("a.xlsx") == converter_of("a.ods") == "spreadsheet"
     assert not any(map(converter_of, ("a.md", "pdf", "a.pdf.md", "")))
-    assert {*CONVERTERS.values()} == {
-        "pdf",
-        "docx",
-        "pptx",
-        "spreadsheet",
-        "csv",
-        "html",
-        "epub",
-        "eml",
-        "opendocument",
-        "ipynb",
-        "org",
-        "rst",
-        "adoc",
-    }
+    assert {*CONVERTERS.values()} == {*registry.names("converters")}
