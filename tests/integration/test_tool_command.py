@@ -129,7 +129,8 @@ def test_collections_are_listed(shell: Shell) -> None:
         ["notes", "yes"],
         ["old", "no"],
     ]
-    assert (enabled.stderr, everything.stderr) == ("1 disabled; --all lists all\n", "")
+    noted = "not listed: 1 disabled collection; --all lists every collection\n"
+    assert (enabled.stderr, everything.stderr) == (noted, "")
     assert shell.run("ls", "--all", "--names").stdout == "notes\nold\n"
     (notes,) = json.loads(shell.run("ls", "--format", "json").stdout)
     assert notes["app_version"] == __version__

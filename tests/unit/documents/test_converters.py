@@ -1125,7 +1125,7 @@ def test_code_of_other_markup_is_code(convert: Callable[[bytes], str], raw: str)
 @pytest.mark.parametrize(
     "part",
     [
-        *(":", "a::\n\n  b\n", " x\n", "....\n", "- ", "[[", "`", "\\"),
+        *(":", "a::\n\n  b\n", " x\n", "....\n", "- ", "[[", "`", "\\", " ", "x", "港"),
         *(
             "$",
             "%",
@@ -1147,7 +1147,7 @@ def test_text_of_signs_takes_linear_time(part: str) -> None:
     def convert_all(text: str) -> None:
         plain(text)
         for convert in (convert_org, convert_rst, convert_adoc, convert_latex):
-            convert(text.encode())
+            convert(f"a{text}b".encode())
 
     assert_grows_linearly(lambda size: part * (size // len(part)), convert_all, 6_000)
 

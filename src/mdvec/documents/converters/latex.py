@@ -73,7 +73,7 @@ _LANGUAGE = re.compile(r"language=(\w+)")
 _COMMAND = re.compile(
     r"\\([a-zA-Z]+)\*?(?:\[[^\[\]]*\])*\s?\{([^{}]*)\}(?:\{([^{}]*)\})?|(?<![a-zA-Z*}\]])\{([^{}]*)\}"
 )
-_BRACED_LETTERS = re.compile(r"(?<![\\a-zA-Z])([^\W\d_]+)\{([^{}]*)\}")
+_BRACED_LETTERS = re.compile(r"(?<![\\\w])([^\W\d_]++)\{([^{}]*)\}")
 _ITEM = re.compile(r"\n?\\item\b(?:[ \t]*\[([^\[\]\n]*)\])?[ \t]*")
 _LETTERS = {
     **dict(zip(("ss", "o", "O", "ae", "AE", "oe", "OE"), "ßøØæÆœŒ", strict=True)),
@@ -92,9 +92,9 @@ _NAMES = {
 _NAME = re.compile(rf"\\({'|'.join(_NAMES)})(?![a-zA-Z])(?:\{{\}})?")
 _SIGNS = {"``": "“", "''": "”", "---": "—", "--": "–", "~": " ", "\\ ": " "}
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
-_CELL_END = re.compile(r"[ \t]*&[ \t]*")
+_CELL_END = re.compile(r"(?<![ \t])[ \t]*+&[ \t]*")
 _OTHER = re.compile(r"\\(?:[a-zA-Z]+\*?(?:\[[^\[\]\n]*\])?[ \t]?|[^\w\s])|[{}]")
-_SPACES = re.compile(r"[ \t]+$", re.MULTILINE)
+_SPACES = re.compile(r"(?<![ \t])[ \t]++$", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 

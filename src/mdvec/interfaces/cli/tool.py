@@ -17,6 +17,7 @@ from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, note_no_collections, write, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.printing import visible
+from mdvec.text.quantity import quantity
 from mdvec.types.collection import DEFAULT_SOURCE, ChunkingSpec, Collection, parse_embedding_spec
 from mdvec.types.folder_context import CONTEXT_FILE, shown_contexts
 
@@ -234,7 +235,7 @@ def list_(session: Session, include_disabled: bool, only_names: bool) -> None:
         ],
     )
     if disabled := len(known) - len(collections):
-        note(f"{disabled} disabled; --all lists all")
+        note(f"not listed: {quantity(disabled, 'disabled collection')}; --all lists every collection")
 
 
 def _change(session: Session, name: str, done: str, **changes: Any) -> None:
