@@ -79,7 +79,7 @@ def variants() -> tuple[Variant, ...]:
         one("words-once", "weight of words in Japanese queries", words, "_WORD_AMONG_BIGRAMS", 1),
         one("no-minor", "terms of less weight", stored_words, "FIELD_WEIGHTS", (1.0, 0.0)),
         one("no-exact", "all exact evidence", search, "find_exact", lambda *_: exact.Exact()),
-        one("no-headings", "headings that are the query", exact, "fold_heading", _nameless),
+        one("no-forms", "words in a row in other forms", exact, "fold_heading", _nameless),
         one("no-dates", "dates", exact, "find_date", lambda _: None),
         one("no-values", "values of properties in the query", exact, "_names_value", lambda *_: False),
         one("no-folders", "names of folders in the query", exact, "_in_named_folders", lambda *_: []),

@@ -69,6 +69,7 @@ _IDENTIFIER = re.compile(
     re.ASCII,
 )
 
+_ANCHOR = re.compile(r"\{\s*[#.:][^{}]*\}\s*$")
 _CLAUSE = re.compile(r"\n|[.,!?:;|](?=\s)")
 _SECTION = re.compile(r"(?<![\w.,])\d+(?:\.\d+)+(?![\w.,])", re.ASCII)
 # A number that is no year, and that nothing is counted by.
@@ -131,7 +132,7 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
     The whole query may be the name of documents; or else the heading of sections; or else a phrase that
     passages hold, as it is typed or with other signs between its words, or that their properties hold. A part
     of it may be a day or a month, the value of a property, a folder, or an identifier. If it names nothing in
-    these ways, passages may hold its words in a row in other forms.
+    these ways, headings or else passages may have its words in a row in other forms.
 
     Args:
         text: The query.
@@ -148,27 +149,28 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
             return Exact(missed=_missed(text, dated, (), (), is_named=False))
         chunks = [*view.chunks.get([*words.scores][:_READ]).values()]
         fronts = _properties(chunks, view)
-        heading = fold_heading(text)
+        heading, name = fold_heading(text), fold_name(text)
         whole: list[StoredChunk] = []
         valued: list[StoredChunk] = []
         is_date = dated is not None and dated[1].group() == text.strip()  # a phrase would find one notation
         if not is_date and (words.matched_weight or words.all_known):
             texts = [each for each in chunks if each.token_count]
-            headed = [each for each in texts if fold_heading("".join(each.heading_path[-1:])) == heading]
-            if not headed and _IDENTIFIER.fullmatch(text.strip()):
+            named = [each for each in texts if fold_name(_heading_of(each)) == name]
+            if not named and _IDENTIFIER.fullmatch(text.strip()):
                 # A document with a code in its name comes before others that mention the code.
                 coded = [each for each in texts if holds(each.path.rpartition("/")[2])]
-                headed = coded if _in_few(coded, _FEW) else []
-            whole = headed or _holding(text, holds, texts)
+                named = coded if _in_few(coded, _FEW) else []
+            whole = named or _holding(text, holds, texts)
             whole = whole or _holding(text, holds, _with_all_words(text, words, where, view))
-            valued = [] if headed else [each for each, front in fronts if holds(front)]
+            valued = [] if named else [each for each, front in fronts if holds(front)]
             if valued and text.startswith("#"):  # a tag, and not the word
                 whole = [each for each in whole if text.casefold() in each.text.casefold()]
         parts = valued if whole or valued else _parts(text, words, dated, chunks, fronts, where, view)
         if not (whole or parts or is_date) and (" " in heading or " " not in text.strip()):
             # In other forms. Of a question with a single word of its own, many texts hold a form.
             held = [each for each in chunks if each.token_count and each.id in words.holding]
-            whole = [
+            headed = [each for each in held if fold_heading(_heading_of(each)) == heading]
+            whole = headed or [
                 each
                 for each in held
                 if any(f" {heading} " in f" {fold_heading(clause)} " for clause in _CLAUSE.split(each.text))
@@ -234,6 +236,11 @@ def _holding(text: str, holds: Callable[[str], bool], chunks: Sequence[StoredChu
     found = [each for each in chunks if holds(each.text)]
     typed = text.casefold()
     return [each for each in found if typed in each.text.casefold()] or found
+
+
+def _heading_of(chunk: StoredChunk) -> str:
+    """Return the heading of a chunk without an anchor such as ``{#name}``; empty above the first."""
+    return _ANCHOR.sub("", "".join(chunk.heading_path[-1:]))
 
 
 def _with_identifiers(text: str, chunks: Sequence[StoredChunk], words: Words) -> list[StoredChunk]:

@@ -59,7 +59,6 @@ _LEAST_CODE = 3  # characters; two such as 4B are in many texts
 _Finder = Callable[[str], Iterator[tuple[int, int]]]
 
 _LINK_SIGN = re.compile(r"\][(\[{]|\||\[\^|</?\w|\{:?[.#]|《")
-_HEADING_ID = re.compile(r"\{\s*[#.:][^{}]*\}\s*$")
 
 
 @lru_cache(maxsize=32)  # an answer asks several times about each of its texts
@@ -274,12 +273,12 @@ def _spans(phrase: str, text: str, *, prefix: bool) -> Iterator[tuple[int, int]]
 
 
 def fold_heading(heading: str) -> str:
-    """Return the form in which headings and clauses are compared, without an anchor such as ``{#name}``.
+    """Return the form in which headings and clauses are compared.
 
     Each word is in the form that its inflections share, and function words are left out unless there are no
     others: "Changing the PIN" is "change PIN". A number is one word: 200 is not in 1,200, nor 1.1 in 1.1.0.
     """
-    folded = _COMMA_IN_NUMBER.sub("", normalise(_HEADING_ID.sub("", heading)))
+    folded = _COMMA_IN_NUMBER.sub("", normalise(heading))
     folded = _POINT_IN_NUMBER.sub("point", folded)
     runs = run_pattern(folded).finditer(folded)
     words = [run[0] if run.lastindex else forms_of[run[0]][0] for run in runs]

@@ -32,6 +32,8 @@ NOTES: Mapping[str, str] = {
     "Retry policy.md": "Sent again after a delay, as the rules say.",
     "heading.md": f"# Rules\n\n## Rate limit\n\nA hundred a minute. {'More of it. ' * 20}",
     "phrase.md": "# Text\n\nOver the rate limit, requests wait. The blue whale sings; blue, whale.",
+    "screen.md": f"# Screen\n\n## Display {{#display}}\n\nOf any size. {'More of it. ' * 20}",
+    "style.md": "# Style\n\nPictures of this kind will not display.",
     "typed.md": "# Typed\n\nUse whale.blue() there, or whale blue.",
     "status.md": "---\nstatus: on hold\ntags: [gardening]\n---\n# A plan\n\nA hold on it. Status of gardens.",
     "journal/2025-03-05.md": "# Wednesday\n\nPlanted the tomatoes.",
@@ -105,6 +107,8 @@ def noted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     [
         ("retry-policy", {"Retry policy.md"}),
         ("Rate limit", {"heading.md"}),  # not the text that holds it
+        ("display", {"screen.md"}),  # an anchor is no part of a heading
+        ("will not display", {"style.md"}),  # not a heading that has one of the words
         ("over the rate limit", {"phrase.md"}),
         ("blue whale", {"phrase.md"}),
         ("whale blue", {"typed.md"}),
