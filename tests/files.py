@@ -287,6 +287,12 @@ def mail(parts: Sequence[tuple[str, str | bytes]], *, subject: str = "Tides") ->
     return message.as_bytes()
 
 
+def mailbox(*messages: bytes) -> bytes:
+    """Return messages as programs export them, in one file."""
+    lines = (re.sub(rb"^(?=>*From )", b">", each, flags=re.MULTILINE) for each in messages)
+    return b"\n".join(b"From 1@xxx Mon Mar 02 01:00:00 +0000 2026\n" + each + b"\n" for each in lines)
+
+
 def archive(members: Mapping[str, str | bytes]) -> bytes:
     """Return a zip file."""
     written = BytesIO()

@@ -41,6 +41,7 @@ _BUILTIN = {
         "enex": "mdvec.documents.converters.web:convert_enex",
         "opendocument": "mdvec.documents.converters.opendocument:convert_opendocument",
         "eml": "mdvec.documents.converters.mail:convert_mail",
+        "mbox": "mdvec.documents.converters.mail:convert_mailbox",
         "ipynb": "mdvec.documents.converters.notebook:convert_notebook",
         "org": "mdvec.documents.converters.markup:convert_org",
         "rst": "mdvec.documents.converters.markup:convert_rst",
@@ -102,7 +103,7 @@ _EXTRAS: dict[tuple[str, str], tuple[str, ...]] = {
     ("converters", "spreadsheet"): ("files", "python_calamine"),
     **{
         ("converters", name): ("files", "markdownify")
-        for name in ("html", "epub", "eml", "enex", "opendocument")
+        for name in ("html", "epub", "eml", "mbox", "enex", "opendocument")
     },
 }
 _NOUNS = {"chunking": "chunker", "embedding": "embedding provider", "vector_indexes": "vector index"}

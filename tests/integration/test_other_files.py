@@ -317,6 +317,7 @@ def test_bombs_of_markup_say_that_they_are_damaged(path: str, raw: bytes) -> Non
         ("a.ipynb", files.ipynb([{"cell_type": "code", "source": "1", "outputs": [{"text": "1"}]}])),
         ("a.odt", files.opendocument(f"<office:text><text:p>{SENTENCE * 5}</text:p></office:text>")),
         ("a.eml", files.mail([("text/plain", SENTENCE), ("a.xlsx", files.xlsx({"A": [["a", 1]]}))])),
+        ("a.mbox", files.mailbox(*[files.mail([("text/html", SENTENCE), ("a.csv", "1;2")])] * 3)),
         ("a.org", b"#+TITLE: T\n* Tides :sea:\n#+BEGIN_SRC c\nx\n#+END_SRC\n" + SENTENCE.encode() * 40),
         ("a.rst", b"Tides\n=====\n\n.. code:: c\n\n   x\n\n`a <b>`_ " + SENTENCE.encode() * 40),
         (

@@ -24,7 +24,7 @@ DOCUMENT_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".canvas", ".vtt", ".srt")
 CONVERTERS: Mapping[str, str] = {
     **{
         suffix: suffix[1:]
-        for suffix in (".pdf", ".docx", ".pptx", ".rtf", ".epub", ".eml", ".enex", ".ipynb")
+        for suffix in (".pdf", ".docx", ".pptx", ".rtf", ".epub", ".eml", ".mbox", ".enex", ".ipynb")
     },
     **{suffix: suffix[1:] for suffix in (".org", ".rst", ".adoc")},
     ".asciidoc": "adoc",

@@ -16,7 +16,7 @@ from tests.growth import assert_grows_linearly
 
 from mdvec.documents.converters import NotConvertedError, plain, table
 from mdvec.documents.converters.latex import convert_latex
-from mdvec.documents.converters.mail import convert_mail
+from mdvec.documents.converters.mail import convert_mail, convert_mailbox
 from mdvec.documents.converters.markup import convert_adoc, convert_org, convert_rst
 from mdvec.documents.converters.notebook import convert_notebook
 from mdvec.documents.converters.office import (
@@ -711,6 +711,29 @@ def test_the_encoding_of_a_page_in_a_mail_is_that_of_the_mail() -> None:
     """Programs convert a page and leave what it says of its encoding."""
     head = "Subject: Tides\nContent-Type: text/html; charset=utf-8\n\n"
     assert JAPANESE in convert_mail(f"{head}<meta charset=iso-8859-1><p>{JAPANESE}".encode())
+
+
+def test_mailboxes() -> None:
+    """Each message has a heading and a place; lines of a text that begin as a message does are escaped."""
+    first = files.mail([("text/plain", "Yes.\n\nFrom now on, at noon.\n>From: Mia\n")])
+    second = files.mail([("text/plain", "See below."), ("list.csv", "a;b")], subject="# 港")
+    text = convert_mailbox(files.mailbox(first, second))
+    assert text == (
+        "<!-- place: message 1 -->\n\n## Tides\n\n三浦 \\<mia@example.com> 2026-03-02T10:00:00+09:00\n\n"
+        "Yes.\n\nFrom now on, at noon.\n>From: Mia\n\n"
+        "<!-- place: message 2 -->\n\n## \\# 港\n\n三浦 \\<mia@example.com> 2026-03-02T10:00:00+09:00\n\n"
+        "See below.\n\n<!-- place: attachment list.csv -->\n## list.csv\n\n| a | b |\n|---|---|\n"
+    )
+    assert convert_mailbox(files.mailbox(first, second).replace(b"\n", b"\r\n")) == text
+    with pytest.raises(NotConvertedError, match="no mailbox"):
+        convert_mailbox(first)
+
+
+def test_mailboxes_take_linear_time() -> None:
+    """Also of lines that only begin as a message does."""
+    first = b"From a\nSubject: b\n\n"
+    assert_grows_linearly(lambda size: first + b"From a\n\n" * size, convert_mailbox, 20_000)
+    assert_grows_linearly(lambda size: first + b"\nFrom a\na" + b"a" * size, convert_mailbox, 20_000)
 
 
 @pytest.mark.parametrize("raw", [b"", b"A text.\n", b"Note: this is a text.\n\nIt goes on."])

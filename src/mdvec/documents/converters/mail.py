@@ -1,4 +1,4 @@
-"""E-mail: subject, text and what is attached."""
+"""E-mail, one message or a mailbox of them: subjects, texts and what is attached."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ _FRONTMATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _PLACES = re.compile(r"<!-- place: .*? -->\n?")
 _ESCAPE = b"\x1b"
 _TEXTS = ("text/plain", "text/html")  # the better one first
+# The line before each message of a mailbox. https://www.rfc-editor.org/rfc/rfc4155
+_FROM = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]*\n(?=[\w-]+:)")
+_ESCAPED_FROM = re.compile(rb"^>(?=>*From )", re.MULTILINE)
 
 
 def convert_mail(raw: bytes) -> str:
@@ -42,6 +45,29 @@ def convert_mail(raw: bytes) -> str:
         "created": _date(message),
     }
     return frontmatter(values) + "\n\n".join(filter(None, _parts(message))) + "\n"
+
+
+def convert_mailbox(raw: bytes) -> str:
+    """Return the Markdown of a mailbox: a heading and a text for each message.
+
+    Raises:
+        NotConvertedError: If it holds no message.
+    """
+    messages = _FROM.split(raw)[1:]
+    if not messages:
+        msg = "is no mailbox"
+        raise NotConvertedError(msg)
+    parts: list[str] = []
+    for number, each in enumerate(messages, 1):
+        message = message_from_bytes(_ESCAPED_FROM.sub(b"", each))
+        parts += [place_mark(f"message {number}"), *_head(message), *_parts(message)]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _head(message: Message) -> tuple[str, str]:
+    """Return the heading of a message among others, and who wrote it when."""
+    heading = f"## {plain(_header(message, 'Subject')) or 'Message'}"
+    return heading, plain(f"{_header(message, 'From')} {_date(message)}".strip())
 
 
 def _header(message: Message, name: str) -> str:
@@ -79,8 +105,7 @@ def _parts(message: Message, depth: int = 0) -> Iterator[str]:
     if message.is_multipart():
         for each in _inner(message) if depth < _MAX_DEPTH else ():
             if message.get_content_type() == "message/rfc822":
-                yield f"## {plain(_header(each, 'Subject')) or 'Message'}"
-                yield plain(f"{_header(each, 'From')} {_date(each)}".strip())
+                yield from _head(each)
             yield from _parts(each, depth + 1)
         return
     name, raw = _said(message.get_filename() or ""), cast("bytes", message.get_payload(decode=True) or b"")
