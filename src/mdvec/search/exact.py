@@ -155,14 +155,14 @@ def find_exact(text: str, words: Words, where: Where, view: View) -> Exact:
         is_date = dated is not None and dated[1].group() == text.strip()  # a phrase would find one notation
         if not is_date and (words.matched_weight or words.all_known):
             texts = [each for each in chunks if each.token_count]
-            named = [each for each in texts if fold_name(_heading_of(each)) == name]
-            if not named and _IDENTIFIER.fullmatch(text.strip()):
+            titled = [each for each in texts if fold_name(_heading_of(each)) == name]
+            if not titled and _IDENTIFIER.fullmatch(text.strip()):
                 # A document with a code in its name comes before others that mention the code.
                 coded = [each for each in texts if holds(each.path.rpartition("/")[2])]
-                named = coded if _in_few(coded, _FEW) else []
-            whole = named or _holding(text, holds, texts)
+                titled = coded if _in_few(coded, _FEW) else []
+            whole = titled or _holding(text, holds, texts)
             whole = whole or _holding(text, holds, _with_all_words(text, words, where, view))
-            valued = [] if named else [each for each, front in fronts if holds(front)]
+            valued = [] if titled else [each for each, front in fronts if holds(front)]
             if valued and text.startswith("#"):  # a tag, and not the word
                 whole = [each for each in whole if text.casefold() in each.text.casefold()]
         parts = valued if whole or valued else _parts(text, words, dated, chunks, fronts, where, view)
