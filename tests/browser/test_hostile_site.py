@@ -1,4 +1,4 @@
-"""The reading site of 500 hostile notes in a hostile folder, built once and looked at in a browser."""
+"""The reading site of 200 hostile notes in a hostile folder, built once and looked at in a browser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mdvec.testing.embedder import HashingEmbedder
 
 pytestmark = pytest.mark.browser
 
-_NOTES = 500
+_NOTES = 200
 _VISITED = 15
 _SECRET = "the text of a file outside"
 _PLANTED = "PLANTED"
