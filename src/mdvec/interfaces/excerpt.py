@@ -93,32 +93,7 @@ class _Pieces:
 
 
 def excerpt_of(query: str, hit: SearchHit, *, width: int, lines: int) -> list[list[Segment]]:
-    """Return the lines of a hit to show below its heading; see :func:`best_passage`."""
-    file = hit.path.rpartition("/")[2]
-    return best_passage(
-        query,
-        hit.chunk_text,
-        width=width,
-        lines=lines,
-        name=f"{hit.title} {hit.path}",
-        heading=hit.heading,
-        around=hit.text,
-        is_plain="." in file and not is_markdown(file) and not file.endswith(".canvas"),
-    )
-
-
-def best_passage(
-    query: str,
-    text: str,
-    *,
-    width: int,
-    lines: int,
-    name: str = "",
-    heading: str = "",
-    around: str = "",
-    is_plain: bool = False,
-) -> list[list[Segment]]:
-    """Return the lines with the most different words of the query, these words marked.
+    """Return the lines of a hit with the most different words of the query, these words marked.
 
     Marks of Markdown and the heading above are left out, unless nothing else is there. The lines start where
     a line or a sentence starts, or at a word of a sentence that is too long; without any word of the query at
@@ -129,11 +104,8 @@ def best_passage(
 
     Args:
         query: The query.
-        text: The best chunk of a hit.
-        name: The title and the path of its document.
-        heading: The heading that is shown above the lines; they are below it in the text.
-        around: The text of the hit, shown instead of a chunk of headings or markup alone.
-        is_plain: Whether the text is no Markdown.
+        hit: The lines are those of its best chunk, or of its whole text if the chunk has headings or markup
+            alone. They are below its heading, which is shown above them.
         width: Most columns of a line; a wide character takes two.
         lines: Most lines.
 
@@ -143,13 +115,16 @@ def best_passage(
     """
     from mdvec.text.matches import beyond_name, match_spans
 
+    file = hit.path.rpartition("/")[2]
+    is_plain = "." in file and not is_markdown(file) and not file.endswith(".canvas")
+    name, heading = f"{hit.title} {hit.path}", hit.heading
     asked = beyond_name(query, name)
-    marked = _below_shown(text, heading, is_plain=is_plain)
+    marked = _below_shown(hit.chunk_text, heading, is_plain=is_plain)
     if _holds_all(asked, heading, marked):
-        is_document = name.startswith(heading)
-        marked = _below_shown(around or text, heading, is_plain=is_plain) if is_document else _section(marked)
+        is_document, whole = name.startswith(heading), hit.text or hit.chunk_text
+        marked = _below_shown(whole, heading, is_plain=is_plain) if is_document else _section(marked)
     headings = "\n".join(_HEADING.findall(marked))
-    text = _plain_text(marked) if is_plain else _unwrapped(_shown_text(marked, around))
+    text = _plain_text(marked) if is_plain else _unwrapped(_shown_text(marked, hit.text))
     spans = match_spans(query, text)
     parts = _Pieces(text)
     counted = (asked != query and match_spans(asked, text)) or spans

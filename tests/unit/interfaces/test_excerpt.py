@@ -8,18 +8,26 @@ from itertools import pairwise
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
+from tests.unit.interfaces.fake_workspace import HIT
 
-from mdvec.interfaces.excerpt import best_passage
+from mdvec.interfaces.excerpt import excerpt_of
 from mdvec.interfaces.printing import printable, without_gaps, wrap
 from mdvec.text.cells import cell_width
+from mdvec.types.hit import SearchHit
 
 TEXTS = st.text(alphabet=st.sampled_from("ab  \n。日本ｶﾞ\u3099é👨\u200d\t\x1b"), max_size=200)
+
+
+def hit_of(text: str, *, title: str = "", path: str = "", heading: str = "", around: str = "") -> SearchHit:
+    """Return a hit with this best chunk, of a document that has no name unless one is given."""
+    return replace(HIT, chunk_text=text, text=around, title=title, path=path, heading=heading)
 
 
 def shown(query: str, text: str, *, width: int = 40, lines: int = 2) -> list[str]:
     return [
         "".join(segment.text for segment in line)
-        for line in best_passage(query, text, width=width, lines=lines)
+        for line in excerpt_of(query, hit_of(text), width=width, lines=lines)
     ]
 
 
@@ -61,7 +69,7 @@ def test_lines_are_below_the_heading_that_is_shown(query: str, heading: str, lin
     """What is above it belongs to another; a comment in code is no heading."""
     text = "# Log\n\n```sh\n# Changed\n```\n\n## Security\n- Fixed an upload\n## Changed ##\n"
     text += "- Default timeout is 30 s\n"
-    found = best_passage(query, text, width=40, lines=2, heading=heading)
+    found = excerpt_of(query, hit_of(text, heading=heading), width=40, lines=2)
     assert ["".join(segment.text for segment in line) for line in found] == lines
 
 
@@ -105,33 +113,35 @@ RULES = (
 )
 def test_lines_are_those_of_the_section_that_is_asked_for(query: str, heading: str, lines: list[str]) -> None:
     """A heading with all words tells the section; words of the document's name tell no line."""
-    found = best_passage(query, RULES, width=50, lines=2, name="Work rules rules.md", heading=heading)
+    hit = hit_of(RULES, title="Work rules", path="rules.md", heading=heading)
+    found = excerpt_of(query, hit, width=50, lines=2)
     assert ["".join(segment.text for segment in line) for line in found] == lines
 
 
 def test_plain_text_is_shown_as_it_is() -> None:
     """Signs of Markdown mean nothing in a program; the day above a log is not repeated."""
     code = "# a comment\ndef __init__(self):\n    self.a_b = 1 * 2 * 3\n"
-    shown_lines = best_passage("init", code, width=40, lines=2, is_plain=True)
+    shown_lines = excerpt_of("init", hit_of(code, path="a.py"), width=40, lines=2)
     assert ["".join(segment.text for segment in line) for line in shown_lines] == [
         "def __init__(self):",
         "    self.a_b = 1 * 2 * 3",
     ]
     log = "2024-03-15\n10:15 Anna: late\n"
-    [line] = best_passage("March 15", log, width=40, lines=2, heading="2024-03-15", is_plain=True)
+    hit = hit_of(log, path="a.log", heading="2024-03-15")
+    [line] = excerpt_of("March 15", hit, width=40, lines=2)
     assert "".join(segment.text for segment in line) == "10:15 Anna: late"
 
 
 def test_matched_words_are_marked() -> None:
     """Segments join to the line, and only the words of the query are marked."""
-    [line] = best_passage("京都 宿", "秋の京都で宿を探す。", width=40, lines=2)
+    [line] = excerpt_of("京都 宿", hit_of("秋の京都で宿を探す。"), width=40, lines=2)
     assert [segment.text for segment in line if segment.matched] == ["京都", "宿"]
     assert "".join(segment.text for segment in line) == "秋の京都で宿を探す。"
 
 
 def test_a_word_is_marked_on_both_sides_of_a_line_end() -> None:
     """A match that is cut by the width stays marked in both lines."""
-    lines = best_passage("日本語", "日本語", width=4, lines=2)
+    lines = excerpt_of("日本語", hit_of("日本語"), width=4, lines=2)
     assert [[(segment.text, segment.matched) for segment in line] for line in lines] == [
         [("日本", True)],
         [("語", True)],
@@ -220,7 +230,7 @@ def test_a_heading_alone_is_no_excerpt() -> None:
     """What follows in the passage is shown; without anything else the heading is."""
     heading, around = "# Computed\n\n<Video href='a'/>", "# Computed\n\n<Video href='a'/>\n\nIt is cached."
     for text, shown_line in ((around, "It is cached."), ("", "# Computed")):
-        [line] = best_passage("cached", heading, width=40, lines=1, around=text)
+        [line] = excerpt_of("cached", hit_of(heading, around=text), width=40, lines=1)
         assert "".join(segment.text for segment in line) == shown_line
 
 
@@ -299,7 +309,7 @@ def test_lines_fit_and_lose_nothing(text: str, width: int) -> None:
 @given(TEXTS, st.text(alphabet="ab日本", min_size=1, max_size=5))
 def test_segments_join_to_printable_lines(text: str, query: str) -> None:
     """For every text and query: no control character is shown and no segment is empty."""
-    for line in best_passage(query, text, width=20, lines=3):
+    for line in excerpt_of(query, hit_of(text), width=20, lines=3):
         assert all(segment.text for segment in line)
         assert printable("".join(segment.text for segment in line)) == "".join(
             segment.text for segment in line

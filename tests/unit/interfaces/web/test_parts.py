@@ -14,7 +14,7 @@ from tests.unit.interfaces.fake_workspace import HIT, RESULT
 
 from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError, SourceEmptyError, UsageError
 from mdvec.interfaces.errors import translate
-from mdvec.interfaces.excerpt import best_passage
+from mdvec.interfaces.excerpt import excerpt_of
 from mdvec.interfaces.present import similar_line, weaker_line
 from mdvec.interfaces.web.frame import Speeds
 from mdvec.interfaces.web.status_page import treemap
@@ -27,7 +27,8 @@ from mdvec.types.report import TagCount
 
 
 def shown(query: str, text: str) -> list[str]:
-    return ["".join(part.text for part in line) for line in best_passage(query, text, width=260, lines=2)]
+    hit = replace(HIT, chunk_text=text, text="", title="", path="", heading="")
+    return ["".join(part.text for part in line) for line in excerpt_of(query, hit, width=260, lines=2)]
 
 
 @pytest.mark.parametrize(
