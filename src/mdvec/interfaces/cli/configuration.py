@@ -28,7 +28,6 @@ from mdvec.text.cells import cell_width
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mdvec.config import LoadedConfig
     from mdvec.types.model_report import ModelChange
 
 
@@ -44,10 +43,9 @@ def show(session: Session) -> None:
 
     The text is TOML and can be saved as mdvec.toml.
     """
-    loaded = session.load_config()
-    values, origins = _effective(loaded, session)
+    values, origins = _effective(session)
     settings = {key: {"value": value, "origin": origins[key]} for key, value in values.items()}
-    path = str(loaded.path) if loaded.path else None
+    path = str(session.loaded.path) if session.loaded.path else None
     session.write({"path": path, "settings": settings}, _as_toml(values, origins))
 
 
@@ -59,7 +57,7 @@ def path(session: Session) -> None:
     """
     from mdvec.config.paths import CONFIG_NAME, own_config
 
-    found = session.load_config().path
+    found = session.loaded.path
     if found is None:
         note(
             f"no configuration file was found: {CONFIG_NAME} is not in {session.cwd}, "
@@ -164,7 +162,7 @@ def trust(_: Session, folder: Path | None, listing: bool, remove: bool) -> None:
     note(f"trusted: {folder.resolve()}" if remember(folder) else f"already trusted: {folder.resolve()}")
 
 
-def _effective(loaded: LoadedConfig, session: Session) -> tuple[dict[str, object], dict[str, str]]:
+def _effective(session: Session) -> tuple[dict[str, object], dict[str, str]]:
     """Return values and origins by dotted key, with the default places of paths that are not set."""
     from msgspec import to_builtins
 
@@ -173,7 +171,7 @@ def _effective(loaded: LoadedConfig, session: Session) -> tuple[dict[str, object
 
     values: dict[str, object] = {}
     origins: dict[str, str] = {}
-    for key, value, origins[key] in every_setting(loaded):
+    for key, value, origins[key] in every_setting(session.loaded):
         values[key] = without_password(value) if isinstance(value, str) else to_builtins(value, enc_hook=str)
     values["store.location"] = values["store.location"] or str(default_database())
     values["embedding.cache_dir"] = values["embedding.cache_dir"] or str(default_cache_dir())
@@ -208,7 +206,7 @@ def model() -> None:
 @format_option("table", "json")
 def list_models(session: Session) -> None:
     """List the known models and where they are used."""
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         models = workspace.models.known()
     if session.wrote_json(models):
         return
@@ -243,7 +241,7 @@ def use(
         msg = "name either a model or --cancel"
         raise UsageError(msg, hint="'mdvec model ls' lists the models.")
     wanted = None if spec is None else parse_embedding_spec(spec)
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         if wanted is None:
             _print_changes(workspace.models.cancel(names), session)
             return

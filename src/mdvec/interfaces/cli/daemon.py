@@ -9,7 +9,6 @@ import time
 import webbrowser
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import click
@@ -34,9 +33,6 @@ from mdvec.interfaces.daemon import control
 from mdvec.interfaces.daemon.place import LOG, OUTPUT, DaemonError, place_of, running, settings_id, why_not
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.text.addresses import without_password
-
-if TYPE_CHECKING:
-    from mdvec.config import Config
 
 _LAST_LINES = 20
 
@@ -91,14 +87,13 @@ def run(session: Session, address: str | None, token_file: Path | None) -> int:
     place = _place(session)
     with opened_for_http(session, address, token_file=token_file, log_file=place / LOG) as (
         workspace,
-        config,
         options,
     ):
         with lasting_imports():
             from mdvec.interfaces.daemon.process import run_daemon
         return run_daemon(
             workspace,
-            config,
+            session.loaded.config,
             options,
             place,
             commands,
@@ -128,11 +123,10 @@ def status(session: Session) -> int:
 
     from mdvec.interfaces.present import moment
 
-    config = session.load_config().config
     place = _place(session)
-    log = _log(place, config)
+    log = _log(session)
     info = running(place)
-    problem = "" if info is None else why_not(info, settings_id(config, session.docs_dir))
+    problem = "" if info is None else why_not(info, settings_id(session.loaded.config, session.docs_dir))
     if session.output == "json":
         shown = {"running": info is not None, "used": info is not None and not problem, "log": str(log)}
         known = {} if info is None else msgspec.structs.asdict(info)
@@ -166,9 +160,8 @@ def status(session: Session) -> int:
 @click.option("-f", "--follow", is_flag=True, help="Follow the log until Ctrl-C.")
 def logs(session: Session, lines: int, follow: bool) -> None:
     """Print the end of its log."""
-    place = _place(session)
-    log = _log(place, session.load_config().config)
-    log = log if log.exists() else place / OUTPUT
+    log = _log(session)
+    log = log if log.exists() else _place(session) / OUTPUT
     if not log.exists():
         note("there is no log yet")
         return
@@ -233,13 +226,13 @@ def open_(session: Session, /, query: tuple[str, ...], address: str | None, no_b
     return serve_over_http(session, address, visit=visit)
 
 
-def _log(place: Path, config: Config) -> Path:
+def _log(session: Session) -> Path:
     """Return the file of a daemon's log."""
-    return Path(config.log.file or place / LOG)
+    return Path(session.loaded.config.log.file or _place(session) / LOG)
 
 
 def _place(session: Session) -> Path:
-    return place_of(session.database_place(session.load_config().config))
+    return place_of(session.database_place())
 
 
 def _command(session: Session, address: str | None, token_file: Path | None) -> list[str]:

@@ -125,13 +125,13 @@ def eval_(
         eval_report.check_output(output, gate, questions.sets)
     options = _options(mode, by, baselines=baselines)
     with (
-        session.open(makes=session.docs_dir is not None) as (workspace, config),
+        session.open(makes=session.docs_dir is not None) as workspace,
         temporary_folder() as folder,
     ):
         shown = session.output
         indexing = Indexing(
             session.opener or open_workspace,
-            config,
+            session.loaded.config,
             cache=embed_cache or folder,
             embed=options.needs_vectors,
         )
@@ -266,7 +266,7 @@ def feedback(
     """Record which documents answered a query, for 'mdvec eval'."""
     from mdvec.evaluation.own_questions import give_feedback
 
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         written = give_feedback(workspace, " ".join(query), collection=name, file=file, **judged)
     counts = [
         f"{len(paths)} {word}" for paths, word in ((written.good, "good"), (written.bad, "bad")) if paths

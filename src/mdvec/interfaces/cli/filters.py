@@ -43,7 +43,7 @@ def presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
 def _found(ctx: click.Context, start: str, names_in: Callable[[Workspace], list[str]]) -> list[str]:
     """Return the names that begin with a text; none without an index that can be read."""
     session: Session = ctx.obj
-    with suppress(MdvecError), session.open() as (workspace, _):
+    with suppress(MdvecError), session.open() as workspace:
         return [name for name in names_in(workspace) if name.casefold().startswith(start.casefold())]
     return []
 

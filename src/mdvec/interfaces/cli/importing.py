@@ -75,7 +75,7 @@ def import_(
     failed = False
     values: list[object] = []
     with (
-        session.open(makes=session.docs_dir is not None) as (workspace, _),
+        session.open(makes=session.docs_dir is not None) as workspace,
         workspace.models.embedding_on(cluster, shows_output=session.verbose),
     ):
         names = tuple(dict.fromkeys(names)) or tuple(each.name for each in workspace.collections())

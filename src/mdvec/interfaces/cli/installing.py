@@ -132,7 +132,7 @@ def install(
     if not changed:
         note(f"{path} already has this entry: nothing to do")
     if url is None and (changed or dry_run):
-        needs = {session.load_config().config.embedding.provider} if dry_run else _providers(session)
+        needs = {session.loaded.config.embedding.provider} if dry_run else _providers(session)
         _note_needs(session, needs, {*env, *references}, can_refer=client.passes_variables)
     if not changed or dry_run:
         return
@@ -216,10 +216,10 @@ def _check_only_url(session: Session, env: Mapping[str, str], references: tuple[
 
 def _providers(session: Session) -> set[str]:
     """Return the providers of models and the kinds of sources. Opening the database may write to it."""
-    config = session.load_config().config
+    config = session.loaded.config
     found = {config.embedding.provider, (config.search.rerank or "").partition(":")[0]}
     # A database that cannot be read is reported by other commands.
-    with suppress(MdvecError), session.open() as (workspace, _):
+    with suppress(MdvecError), session.open() as workspace:
         for each in workspace.collections(include_disabled=True):
             found |= {each.source.kind, *([each.embedding.provider] if each.embedding is not None else [])}
     return found
@@ -230,7 +230,7 @@ def _note_needs(session: Session, providers: set[str], env: Container[str], *, c
     if Path(sys.prefix).with_name("pyproject.toml").exists():  # a clone, which people move
         note(f"it starts mdvec from {sys.prefix}: run this again after you move or rebuild that folder")
     reference = "--env-ref {} or " if can_refer else ""
-    config = session.load_config().config
+    config = session.loaded.config
     for provider in sorted(providers):
         sections = config.extension_sections
         names = (f"embedding.{provider}", f"rerank.{provider}", provider)
@@ -252,7 +252,7 @@ def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
         msg = "--data-dir says where the index of --docs-dir goes"
         raise UsageError(msg, hint="Give --docs-dir too, or name a database with --database.")
     _name_configuration(session)
-    loaded = session.load_config()
+    loaded = session.loaded
     from_env = {origin for origin in loaded.origins.values() if origin.startswith("MDVEC_")} - set(env)
     places = session.places()
     location = loaded.config.store.location

@@ -75,7 +75,7 @@ def get(
     from mdvec.interfaces.requests import parse_lines
 
     line_range = parse_lines(lines) if lines is not None else None
-    with session.reading(name) as (workspace, _):
+    with session.reading(name) as workspace:
         passage = workspace.read(path, collection=name, lines=line_range, section=section)
     if passage.stale:
         warn(f"{passage.path} was changed or deleted since it was indexed; this is the indexed text")
@@ -87,7 +87,7 @@ def get(
 
 
 def _print_links(session: Session, path: str, name: str | None, steps: int) -> None:
-    with session.reading(name) as (workspace, _):
+    with session.reading(name) as workspace:
         found = workspace.links(path, collection=name, steps=steps)
     if session.wrote_json(found):
         return
@@ -98,7 +98,7 @@ def _print_links(session: Session, path: str, name: str | None, steps: int) -> N
 
 
 def _print_outline(session: Session, path: str, name: str | None) -> None:
-    with session.reading(name) as (workspace, _):
+    with session.reading(name) as workspace:
         found = workspace.browse.outline(path, collection=name)
     if session.wrote_json(found):
         return
@@ -121,7 +121,7 @@ def _print_outline(session: Session, path: str, name: str | None) -> None:
 @contextmanager
 def _up_to_date(session: Session, names: Sequence[str]) -> Iterator[Workspace]:
     """Open the workspace; first look for changed files, as a search does, and warn about what is not read."""
-    with session.reading(*names) as (workspace, _):
+    with session.reading(*names) as workspace:
         left, _ = workspace.freshness.bring_up(names)
         for each in left:
             warn(each)
@@ -234,10 +234,10 @@ def related(session: Session, path: str, name: str | None, limit: int) -> None:
 
     PATH is as results show it; the name of a note is enough.
     """
-    with session.reading(name) as (workspace, config):
+    with session.reading(name) as workspace:
         result = workspace.browse.related(path, collection=name, limit=limit)
     if session.output != "json":
         session.warn(result.warnings)
-    write_hits(result, session, config)
+    write_hits(result, session)
     if not result.hits:
         note("no related documents")

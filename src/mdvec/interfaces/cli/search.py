@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -34,9 +34,6 @@ from mdvec.interfaces.printing import printable, visible, wrap
 from mdvec.text.cells import cell_width
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.query import Expansion, SearchMode, SortBy
-
-if TYPE_CHECKING:
-    from mdvec.config import Config
 
 _PASSAGE_LINES = 4
 _INDENT = "   "
@@ -120,7 +117,7 @@ def search(
     request = msgspec.convert(given, SearchRequest)
     names = request.collections
 
-    with session.reading(*names, makes=session.docs_dir is not None) as (workspace, config):
+    with session.reading(*names, makes=session.docs_dir is not None) as workspace:
         output = session.output
         settings = workspace.search_settings(names)
         if output == "paths":  # each is printed once
@@ -131,7 +128,7 @@ def search(
         several = output == "text" and (len(found_in) > 1 or len(names or workspace.collections()) > 1)
     if output != "json":
         _note_shortcomings(result, session)
-    write_hits(result, session, config, color=color, explain=explain, several=several)
+    write_hits(result, session, color=color, explain=explain, several=several)
     # Formats for programs get a warning only about a doubtful answer.
     doubtful = result.confidence in (Confidence.LOW, Confidence.NONE)
     answered = result.hits or result.weaker
@@ -155,7 +152,6 @@ def _note_shortcomings(result: SearchResult, session: Session) -> None:
 def write_hits(
     result: SearchResult,
     session: Session,
-    config: Config,
     *,
     color: str | None = None,
     explain: bool = False,
@@ -167,8 +163,9 @@ def write_hits(
     if session.output == "md":
         write_documents(present.hits_markdown(result))
         return
-    colored = use_color(color or config.display.color, session.env)
-    editor = config.display.editor if colored and terminal_columns() is not None else ""
+    display = session.loaded.config.display
+    colored = use_color(color or display.color, session.env)
+    editor = display.editor if colored and terminal_columns() is not None else ""
     write_raw(hits_text(result, colored=colored, explain=explain, several=several, editor=editor))
 
 

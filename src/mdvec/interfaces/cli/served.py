@@ -22,7 +22,6 @@ from mdvec.interfaces.daemon.place import place_of, settings_id
 from mdvec.run import Run
 
 if TYPE_CHECKING:
-    from mdvec.config import Config
     from mdvec.workspace import Workspace
 
 
@@ -87,28 +86,25 @@ class ServedSession(Session):
     is_open: bool = False
 
     @contextmanager
-    def open(
-        self, config: Config | None = None, *, serves: bool = False, **_: object
-    ) -> Iterator[tuple[Workspace, Config]]:
+    def open(self, *, serves: bool = False, **_: object) -> Iterator[Workspace]:
         """Return the workspace of the daemon.
 
         Yields:
-            The workspace and the settings.
+            The workspace.
 
         Raises:
             NotServedError: If the command means another one, or has options on how to open it.
         """
-        config = config or self.load_config().config
         is_wrong = self.data_dir is not None and self.docs_dir is None
         if self.workspace is None or self.verbose or self.no_daemon or self.choice or serves or is_wrong:
             raise NotServedError
-        place = place_of(self.database_place(config)).name
+        place = place_of(self.database_place()).name
         if place != self.place:
             raise NotServedError(place)
-        if settings_id(config, self.docs_dir) != self.settings:
+        if settings_id(self.loaded.config, self.docs_dir) != self.settings:
             raise NotServedError
         self.is_open = True
-        yield self.workspace, config
+        yield self.workspace
 
     def trusts_now(self, error: UntrustedConfigError) -> bool:  # noqa: ARG002 - of another session
         """Return False: the user is at another process."""

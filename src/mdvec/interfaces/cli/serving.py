@@ -28,7 +28,6 @@ from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, note_no_collections, warn, write
 
 if TYPE_CHECKING:
-    from mdvec.config import Config
     from mdvec.interfaces.http.options import ServerOptions
     from mdvec.workspace import Workspace
 
@@ -91,10 +90,10 @@ def serve(session: Session, /, address: str | None, no_watch: bool, **http_optio
         known = "--token-file, --insecure, --allowed-host, --allowed-origin and --processes"
         msg = f"{known} are for a server over HTTP"
         raise UsageError(msg, hint=f"Give --http {USUAL_ADDRESS} too.")
-    with _opened_for_stdio(session, "an MCP client", watches=not no_watch) as (workspace, config):
+    with _opened_for_stdio(session, "an MCP client", watches=not no_watch) as workspace:
         with lasting_imports():
             from mdvec.interfaces.mcp.stdio import serve_stdio
-        return serve_stdio(workspace, config)
+        return serve_stdio(workspace, session.loaded.config)
 
 
 @command()
@@ -108,14 +107,15 @@ def rpc(session: Session) -> int:
 
     session.use_index_here()
     if session.docs_dir is None and session.database is None:
-        loaded = session.load_config()
+        loaded = session.loaded
         if (
             loaded.path is not None
             and is_of_search_docs(loaded.path)
             and loaded.config.store.location is None
         ):
             session.docs_dir = folder_of(loaded.path)
-    with _opened_for_stdio(session, "a JSON-RPC client") as (workspace, _):
+            session.load_config()  # which the folder decides, too
+    with _opened_for_stdio(session, "a JSON-RPC client") as workspace:
         with lasting_imports():
             from mdvec.interfaces.rpc.methods import serve_rpc_stdio
         return serve_rpc_stdio(workspace)
@@ -129,7 +129,7 @@ def watch(session: Session, names: tuple[str, ...]) -> None:
     'mdvec serve' does the same while it runs. Of several processes, one does the work; the others stand by.
     """
     ended = threading.Event()
-    with session.open(serves=True) as (workspace, _):
+    with session.open(serves=True) as workspace:
         workspace.freshness.watch(names, force=True)
         if not workspace.collections():
             note_no_collections(are_disabled=bool(workspace.collections(include_disabled=True)))
@@ -164,7 +164,7 @@ def new(session: Session, names: tuple[str, ...]) -> None:
     """
     from mdvec.config.syntax import toml_value
 
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         collections = list(dict.fromkeys(workspace.collection(name).name for name in names))
     made = secrets.token_urlsafe(_TOKEN_BYTES)
     entry: dict[str, object] = {
@@ -179,19 +179,17 @@ def new(session: Session, names: tuple[str, ...]) -> None:
 
 
 @contextmanager
-def _opened_for_stdio(
-    session: Session, client: str, *, watches: bool = True
-) -> Iterator[tuple[Workspace, Config]]:
+def _opened_for_stdio(session: Session, client: str, *, watches: bool = True) -> Iterator[Workspace]:
     if sys.stdin is None or sys.stdout is None:  # the next file to be opened would get its number
         msg = f"{client} needs standard input and output, but one of them is closed"
         raise UsageError(msg, hint=f"Have the client start it, or run 'mdvec serve --http {USUAL_ADDRESS}'.")
     if sys.stdin.isatty():
         note(f"waiting for {client} on standard input; press Ctrl-C to end")
-    with session.open(serves=True) as (workspace, config):
+    with session.open(serves=True) as workspace:
         workspace.generation()  # an unusable database is an error here, and not one for the client
         if watches:
             workspace.freshness.watch()
-        yield workspace, config
+        yield workspace
 
 
 def serve_over_http(
@@ -205,7 +203,7 @@ def serve_over_http(
         UsageError: If the options contradict each other, or would let everybody in.
         ListenError: If the address cannot be listened at.
     """
-    with opened_for_http(session, address, **how) as (workspace, config, options):
+    with opened_for_http(session, address, **how) as (workspace, options):
         with lasting_imports():
             from mdvec.interfaces.app import serve_http
             from mdvec.interfaces.http.guard import MCP_PATH
@@ -215,7 +213,7 @@ def serve_over_http(
             note(f"serving MCP at {url}{MCP_PATH} and the page at {url}/{elsewhere}; press Ctrl-C to end")
             visit(url)
 
-        return serve_http(workspace, config, options, ready=ready)
+        return serve_http(workspace, session.loaded.config, options, ready=ready)
 
 
 @contextmanager
@@ -227,14 +225,14 @@ def opened_for_http(
     processes: int | None = None,
     log_file: Path | None = None,
     **http_options: Any,
-) -> Iterator[tuple[Workspace, Config, ServerOptions]]:
+) -> Iterator[tuple[Workspace, ServerOptions]]:
     """Open the workspace that a server over HTTP searches, and check the options of the server.
 
     Without an address, the usual one is meant, or a free port. ``log_file`` is where the log goes if the
     configuration names no file.
 
     Yields:
-        The workspace, the settings, and the options of the server.
+        The workspace, and the options of the server.
 
     Raises:
         UsageError: If the options contradict each other, or would let everybody in.
@@ -242,7 +240,7 @@ def opened_for_http(
     from mdvec.interfaces.http.options import server_options
     from mdvec.workspace import use_processes
 
-    config = session.load_config().config
+    config = session.loaded.config
     options = server_options(
         USUAL_ADDRESS if address is None else address,
         env=session.env,
@@ -252,12 +250,12 @@ def opened_for_http(
     )
     for warning in options.warnings:
         warn(warning)
-    with session.open(config, serves=True, log_file=log_file) as (workspace, config):
+    with session.open(serves=True, log_file=log_file) as workspace:
         workspace.generation()  # an unusable database is an error here, and not one for clients
         use_processes(workspace, processes or config.serve.processes)
         if watches:
             workspace.freshness.watch()
-        yield workspace, config, options
+        yield workspace, options
 
 
 @contextmanager

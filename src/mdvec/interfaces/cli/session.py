@@ -18,7 +18,7 @@ from mdvec.run import Run
 from mdvec.text.addresses import without_password
 
 if TYPE_CHECKING:  # the engine is loaded when a command needs it
-    from mdvec.config import Config, LoadedConfig
+    from mdvec.config import LoadedConfig
     from mdvec.workspace import FolderChoice, Workspace
 
 
@@ -65,7 +65,12 @@ class Session:
     format_name: str | None = None
     formats: Sequence[str] = ()
     warned: set[str] = field(default_factory=set)
-    _config: Config | None = None
+    _loaded: LoadedConfig | None = None
+
+    @property
+    def loaded(self) -> LoadedConfig:
+        """The settings and their origins, loaded when they are first asked for."""
+        return self._loaded or self.load_config()
 
     def load_config(self) -> LoadedConfig:
         """Load the settings. On a terminal, ask once whether a folder is trusted whose file needs that.
@@ -79,14 +84,13 @@ class Session:
             return load_config(self.config, cwd=self.cwd, env=self.env, docs_dir=self.docs_dir)
 
         try:
-            loaded = load()
+            self._loaded = load()
         except UntrustedConfigError as error:
             if not self.trusts_now(error):
                 raise
-            loaded = load()
-        self.warn(loaded.config.warnings)
-        self._config = loaded.config
-        return loaded
+            self._loaded = load()
+        self.warn(self._loaded.config.warnings)
+        return self._loaded
 
     def warn(self, warnings: Iterable[str]) -> None:
         """Write warnings, each once."""
@@ -109,8 +113,7 @@ class Session:
         """The output format: given by ``--format``, else the configured one if the command has it."""
         if self.format_name is not None:
             return self.format_name
-        config = self._config or self.load_config().config
-        configured: str = config.display.default_format
+        configured: str = self.loaded.config.display.default_format
         if configured == "jsonl" and "jsonl" not in self.formats:
             configured = "json"
         return configured if configured in self.formats else self.formats[0]
@@ -142,12 +145,12 @@ class Session:
                 return self.wrote_json(value)
         return True
 
-    def database_place(self, config: Config) -> Path | str:
+    def database_place(self) -> Path | str:
         """Return the database of the options and the configuration: an absolute path, or an address."""
         from mdvec.config.paths import database_place
 
         folder = None if self.docs_dir is None else self.docs_dir.resolve()
-        location = config.store.location
+        location = self.loaded.config.store.location
         return database_place(location, database=self.database, docs_dir=folder, data_dir=self.data_dir)
 
     def places(self) -> dict[str, Path | str]:
@@ -198,7 +201,7 @@ class Session:
         return f"'{command}' updates the index here."
 
     @contextmanager
-    def reading(self, *names: str | None, makes: bool = False) -> Iterator[tuple[Workspace, Config]]:
+    def reading(self, *names: str | None, makes: bool = False) -> Iterator[Workspace]:
         """Open the workspace for a command that a daemon can run; note why a running daemon did not.
 
         Args:
@@ -207,47 +210,40 @@ class Session:
             makes: As for :meth:`open`.
 
         Yields:
-            The workspace and the settings.
+            The workspace.
 
         Raises:
             UsageError: If the options contradict each other, or the configuration is wrong.
         """
         self.use_index_here(*filter(None, names))
-        config = self.load_config().config
         if not (self.no_daemon or self.verbose or self.opener or self.choice):
-            self._note_other_daemon(config)
-        with self.open(config, makes=makes) as opened:
-            yield opened
+            self._note_other_daemon()
+        with self.open(makes=makes) as workspace:
+            yield workspace
 
-    def _note_other_daemon(self, config: Config) -> None:
+    def _note_other_daemon(self) -> None:
         """Warn if the daemon of the database runs another version, or has other settings."""
         from mdvec.interfaces.daemon.place import place_of, running, settings_id, why_not
 
-        info = running(place_of(self.database_place(config)))
-        problem = "" if info is None else why_not(info, settings_id(config, self.docs_dir))
+        info = running(place_of(self.database_place()))
+        problem = "" if info is None else why_not(info, settings_id(self.loaded.config, self.docs_dir))
         if problem:
             note(f"note: {problem}; for details run '{self.command('daemon', 'status')}'")
 
     @contextmanager
     def open(
-        self,
-        config: Config | None = None,
-        *,
-        makes: bool = False,
-        serves: bool = False,
-        log_file: Path | None = None,
-    ) -> Iterator[tuple[Workspace, Config]]:
+        self, *, makes: bool = False, serves: bool = False, log_file: Path | None = None
+    ) -> Iterator[Workspace]:
         """Open the workspace of the options and the configuration, and show the progress of its calls.
 
         Args:
-            config: The settings, if they are loaded.
             makes: Whether to make a database that is not there; commands that read make none.
             serves: Whether the command runs until it is ended, and so writes a log. It makes a database, too,
                 unless that may be a folder of another machine that is not there now.
             log_file: Where the log goes if no file is configured; None for standard error.
 
         Yields:
-            The workspace and the settings.
+            The workspace.
 
         Raises:
             UsageError: If the options contradict each other, or the configuration is wrong.
@@ -260,7 +256,7 @@ class Session:
         from mdvec.workspace import open_workspace
 
         opener = self.opener or open_workspace
-        config = config or self.load_config().config
+        config = self.loaded.config
         if serves:
             from mdvec.machine import share_one_heap
 
@@ -274,10 +270,10 @@ class Session:
                 docs_dir=self.docs_dir,
                 data_dir=self.data_dir,
                 choice=self._folder_choice(),
-                makes=makes or (serves and not is_folder_name(self.database_place(config))),
+                makes=makes or (serves and not is_folder_name(self.database_place())),
             )
             with workspace, workspace.explaining():
-                yield workspace, config
+                yield workspace
 
     def _folder_choice(self) -> FolderChoice | None:
         """Return the options on how a folder is indexed; None without any.

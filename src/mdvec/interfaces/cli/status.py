@@ -34,7 +34,7 @@ def status(session: Session, name: str | None, check: bool, exit_code: bool) -> 
     if exit_code and not check:
         msg = "--exit-code needs --check"
         raise UsageError(msg, hint="Run 'mdvec status --check --exit-code'.")
-    with session.reading(name) as (workspace, _):
+    with session.reading(name) as workspace:
         found = workspace.status(name, files=name is not None, check=check)
     if not session.wrote_json(answers.status(found)):
         _print_status(found, name, session)
@@ -47,7 +47,7 @@ def status(session: Session, name: str | None, check: bool, exit_code: bool) -> 
 @format_option("table", "json")
 def doctor(session: Session) -> int:
     """Look for problems; exit with 1 if there are any."""
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         findings = workspace.doctor()
     text = "".join(f"{line}\n" for finding in findings for line in _finding_lines(finding))
     session.write(findings, text)

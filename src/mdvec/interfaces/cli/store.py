@@ -38,7 +38,7 @@ def store() -> None:
 @format_option("text", "json")
 def list_stores(session: Session) -> None:
     """List the stores and vector indexes to choose from."""
-    config = session.load_config().config
+    config = session.loaded.config
     kinds = (
         ("store", "stores", registry.named_store(str(session.database or config.store.location or ""))),
         ("vector index", "vector_indexes", (config.store.vectors or "").partition(":")[0]),
@@ -60,7 +60,7 @@ def list_stores(session: Session) -> None:
 @format_option("text", "json")
 def show(session: Session) -> None:
     """Show what the store holds."""
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         found = workspace.stores.describe()
     lines = [
         f"{found.name}: {visible(found.location)}, {found.size_bytes / _BYTES_PER_MB:,.1f} MB",
@@ -91,7 +91,7 @@ def move(session: Session, target: str) -> None:
         msg = f"{target!r} does not look like a database"
         file = f"{target.rstrip('/')}.sqlite"
         raise UsageError(msg, hint=f"Write a file such as {file}, or an address: postgresql://HOST/DATABASE.")
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         moved = workspace.stores.move(target)
         questions = default_file(workspace)
     kept = f"Keep {visible(str(questions))}: it holds your questions for 'mdvec eval'.\n"
@@ -114,7 +114,7 @@ def move(session: Session, target: str) -> None:
 @format_option("text", "json")
 def rebuild(session: Session) -> None:
     """Empty the vector index and fill it again; nothing is embedded."""
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         rebuilt = workspace.stores.rebuild_vector_index()
     session.write(rebuilt, f"{visible(rebuilt.location)}: {quantity(rebuilt.vectors, 'vector')}\n")
 
@@ -127,7 +127,7 @@ def compact(session: Session) -> None:
     Deleted texts are overwritten at once; this also removes the words and vectors they leave behind, and
     makes the file smaller. It needs space for a second copy.
     """
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         before, after = workspace.compact()
     text = f"{before / _BYTES_PER_MB:,.1f} MB before, {after / _BYTES_PER_MB:,.1f} MB after\n"
     session.write({"bytes_before": before, "bytes_after": after}, text)
@@ -141,7 +141,7 @@ def views(session: Session, name: str) -> None:
     They are raw.docs_github, rag.documents, rag.documents_with_metadata, rag.chunks and the function
     public.search_chunks. Those of another collection are replaced.
     """
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         made = workspace.stores.make_views(name)
     write("".join(f"{each}\n" for each in made))
 
@@ -151,7 +151,7 @@ def views(session: Session, name: str) -> None:
 @_name_option
 def grant(session: Session, role: str, name: str) -> None:
     """Grant a PostgreSQL role read access to a collection."""
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         workspace.stores.grant(name, role)
     note(f"{visible(role)} may read {name}")
 
@@ -161,7 +161,7 @@ def grant(session: Session, role: str, name: str) -> None:
 @_name_option
 def revoke(session: Session, role: str, name: str) -> None:
     """Revoke a PostgreSQL role's read access to a collection."""
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         workspace.stores.revoke(name, role)
     note(f"{visible(role)} may not read {name} any more")
 
@@ -186,7 +186,7 @@ def publish(session: Session, target: str, names: tuple[str, ...], keep: int | N
     if not target.strip():  # a variable that is not set
         msg = "the place to publish to is empty"
         raise UsageError(msg, hint="Name a folder, or s3://BUCKET/PATH.")
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         place = target if scheme_of(target) else str(session.cwd / target)
         report = workspace.stores.publish(place, names, keep=keep, full=full)
     location = visible(report.location)
@@ -240,7 +240,7 @@ def build(session: Session, /, name: str, output: Path, **how: Any) -> None:
     """
     from mdvec.interfaces.site.build import build_site
 
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         report = build_site(workspace, name, output, note=note, **how)
     for place, target in report.dead_links[:_MAX_DEAD_LINKS]:
         warn(f"{place}: link to {target!r} leads nowhere")

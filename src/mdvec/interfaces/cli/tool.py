@@ -65,7 +65,7 @@ def add(
     from mdvec.config.presets import load_preset
 
     embedding = parse_embedding_spec(embedder) if embedder is not None else None
-    with session.open(makes=True) as (workspace, _):
+    with session.open(makes=True) as workspace:
         collection = workspace.add_collection(
             **given,
             chunking=ChunkingSpec(chunker) if chunker else None,
@@ -129,7 +129,7 @@ def update(
         msg = "nothing to change"
         hint = "Give -d, -s, --include, --exclude, --chunker, --threshold or --per-document."
         raise UsageError(msg, hint=hint)
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         search = replace(workspace.collection(name).search, **settings) if settings else None
         workspace.update_collection(name, search=search, **changes)
     note(f"updated {name}")
@@ -150,7 +150,7 @@ def rename(session: Session, name: str, new_name: str) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete(session: Session, name: str, yes: bool) -> int:
     """Delete a collection from the index; its files stay."""
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         collection = workspace.collection(name)
         if not yes and not _confirmed(f"Delete {name} from the index? {collection.source} stays."):
             note("nothing was deleted; --yes deletes without asking")
@@ -189,7 +189,7 @@ def context(session: Session, name: str, folder: str | None, text: str | None, r
     if (folder is None) is not (text is None and not remove) or (text is not None and remove):
         msg = "PATH needs a sentence, or --remove"
         raise UsageError(msg, hint=f"Write: {_context_command(session, name)}")
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         if folder is not None and text is not None:
             made = workspace.folders.set_context(name, folder, text)
             note(f"{name}/{made.folder}: {made.text}")
@@ -210,7 +210,7 @@ def list_(session: Session, include_disabled: bool, only_names: bool) -> None:
     """List the collections."""
     from mdvec.interfaces import answers
 
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         known = workspace.collections(include_disabled=True)
     collections = [each for each in known if each.enabled or include_disabled]
     if only_names:
@@ -239,7 +239,7 @@ def list_(session: Session, include_disabled: bool, only_names: bool) -> None:
 
 
 def _change(session: Session, name: str, done: str, **changes: Any) -> None:
-    with session.open() as (workspace, _):
+    with session.open() as workspace:
         workspace.update_collection(name, **changes)
     note(done)
 
