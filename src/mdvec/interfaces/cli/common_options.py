@@ -143,7 +143,7 @@ class _Database(PathFromHere):
         return value if scheme_of(str(value)) else super().convert(value, param, ctx)
 
 
-class Command(click.Command):
+class _WithCommonOptions(click.Command):
     """A command with the common options, which its help lists last."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
@@ -173,10 +173,16 @@ class Command(click.Command):
                     formatter.write_dl(records)
 
 
-def command(*arguments: Any, **settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return a decorator that makes a function a command, which receives the session first."""
-    made = click.command(*arguments, cls=Command, **settings)
-    return lambda function: made(click.pass_obj(function))
+class Command(_WithCommonOptions):
+    """A command whose function receives the session first."""
+
+    def __init__(self, *arguments: Any, callback: Callable[..., Any], **settings: Any) -> None:
+        super().__init__(*arguments, callback=click.pass_obj(callback), **settings)
+
+
+def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
+    """Return a decorator that makes a function a command."""
+    return click.command(name, cls=Command)
 
 
 _SYNONYMS = {
@@ -190,17 +196,10 @@ _SYNONYMS = {
 }
 
 
-class CommandGroup(Command, click.Group):
+class CommandGroup(_WithCommonOptions, click.Group):
     """A group of commands, with the common options."""
 
     command_class = Command
-
-    def command(  # type: ignore[override]
-        self, *arguments: Any, **settings: Any
-    ) -> Callable[[Callable[..., Any]], click.Command]:
-        """Return a decorator that makes a function a command of the group, see :func:`command`."""
-        made = super().command(*arguments, **settings)
-        return lambda function: made(click.pass_obj(function))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, also by the name that it has in other programs.
