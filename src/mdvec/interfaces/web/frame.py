@@ -39,6 +39,8 @@ from mdvec.types.page import Marked, Page
 from mdvec.workspace import BackgroundImport, Workspace
 
 Handler = Callable[[Request], Awaitable[Response]]
+_ShowPage = Callable[["Site", Request], Awaitable[Response]]
+_TakeForm = Callable[["Site", Request, FormData], Awaitable[Response]]
 
 _Answer = TypeVar("_Answer")
 
@@ -181,36 +183,36 @@ class Site:
         """Return the page for an address that has none."""
         return self.page(request, "failure.html", error.status_code, failure=NO_PAGE)
 
-    def handler(self, function: Callable[[Request], Awaitable[Response]]) -> Handler:
+    def handler(self, function: _ShowPage) -> Handler:
         """Return a handler whose errors are shown as pages."""
 
         async def handle(request: Request) -> Response:
             try:
-                return await function(request)
+                return await function(self, request)
             except Exception as error:  # noqa: BLE001 - a door translates once
                 return self.failure(request, error)
 
         return handle
 
-    def changing(self, function: Callable[[Request, FormData], Awaitable[Response]]) -> Handler:
+    def changing(self, function: _TakeForm) -> Handler:
         """Return a handler of a form that changes something, for those who may; see :meth:`sent`."""
 
-        async def change(request: Request, form: FormData) -> Response:
-            if not self.workspace.may_write:
+        async def change(site: Site, request: Request, form: FormData) -> Response:
+            if not site.workspace.may_write:
                 raise NotAllowedError
-            return await function(request, form)
+            return await function(site, request, form)
 
         return self.sent(change)
 
-    def sent(self, function: Callable[[Request, FormData], Awaitable[Response]]) -> Handler:
+    def sent(self, function: _TakeForm) -> Handler:
         """Return a handler of a form that only a page of this process can send."""
 
-        async def handle(request: Request) -> Response:
+        async def handle(site: Site, request: Request) -> Response:
             async with request.form() as form:
                 sent = form.get(CSRF_FIELD)
-                if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), self.csrf.encode()):
-                    return self.page(request, "failure.html", HTTPStatus.FORBIDDEN, failure=OLD_PAGE)
-                return await function(request, form)
+                if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), site.csrf.encode()):
+                    return site.page(request, "failure.html", HTTPStatus.FORBIDDEN, failure=OLD_PAGE)
+                return await function(site, request, form)
 
         return self.handler(handle)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from http import HTTPStatus
 
 from starlette.convertors import PathConvertor, register_url_convertor
@@ -17,7 +16,7 @@ from mdvec.interfaces.http.guard import WebDoor
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.http.rights import LOGIN_PATH, end_session, right_of_token, start_session
 from mdvec.interfaces.web import document_page, search_page, status_page
-from mdvec.interfaces.web.frame import Handler, Site, static_file
+from mdvec.interfaces.web.frame import Site, static_file
 from mdvec.workspace import Workspace
 
 
@@ -35,13 +34,7 @@ _STATIC_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/sv
 def page_routes(workspace: Workspace, options: ServerOptions) -> WebDoor:
     """Return the page as a part of the HTTP server."""
     site = Site(workspace, options)
-
-    def shown(page: Callable[[Site, Request], Awaitable[Response]]) -> Handler:
-        return site.handler(partial(page, site))
-
-    def changing(form: Callable[[Site, Request, FormData], Awaitable[Response]]) -> Handler:
-        return site.changing(partial(form, site))
-
+    shown, changing = site.handler, site.changing
     routes = [
         Route("/", shown(search_page.show)),
         Route("/results", shown(search_page.results)),
@@ -54,7 +47,7 @@ def page_routes(workspace: Workspace, options: ServerOptions) -> WebDoor:
         Route("/status/{collection}", shown(status_page.files)),
         Route("/events", shown(status_page.events)),
         Route("/login", shown(_sign_in), methods=["GET", "POST"]),
-        Route("/logout", site.sent(partial(_sign_out, site)), methods=["POST"]),
+        Route("/logout", site.sent(_sign_out), methods=["POST"]),
         Route("/collections", changing(status_page.add), methods=["POST"]),
         Route("/collections/{collection}/import", changing(status_page.start), methods=["POST"]),
         Route("/collections/{collection}/cancel", changing(status_page.cancel), methods=["POST"]),
