@@ -15,7 +15,6 @@ from typing import Any
 import click
 
 from mdvec.errors import did_you_mean
-from mdvec.interfaces.cli.session import Session
 from mdvec.text.addresses import scheme_of
 
 # Where the context of a command has its arguments as they were typed.
@@ -28,7 +27,7 @@ Option = Callable[[Any], Any]
 
 
 def _here(ctx: click.Context | None) -> Path:
-    return ctx.obj.cwd if ctx is not None and isinstance(ctx.obj, Session) else Path()
+    return Path() if ctx is None else ctx.obj.cwd
 
 
 class PathFromHere(click.Path):
@@ -235,8 +234,7 @@ def format_option(*formats: str) -> Option:
     """Add ``--format``; :attr:`Session.output` is the chosen format, by default the first."""
 
     def remember(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
-        if isinstance(ctx.obj, Session):
-            ctx.obj.format_name, ctx.obj.formats = value, formats
+        ctx.obj.format_name, ctx.obj.formats = value, formats
 
     return click.option(
         "--format",
@@ -254,9 +252,8 @@ def choice_of(kind: type[StrEnum]) -> OneOf:
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
-    if value is None or not isinstance(ctx.obj, Session) or param.name is None:
-        return
-    setattr(ctx.obj, param.name, value)
+    if value is not None and param.name is not None:
+        setattr(ctx.obj, param.name, value)
 
 
 def _common(name: str, **settings: Any) -> CommonOption:
@@ -282,8 +279,9 @@ def _common_options() -> list[CommonOption]:
 daemon_option = click.option(
     "--no-daemon",
     is_flag=True,
+    default=None,
     expose_value=False,
-    callback=lambda ctx, param, value: _remember(ctx, param, value or None),
+    callback=_remember,
     help="Do the work here even if the database's daemon is running.",
 )
 """``--no-daemon`` of the commands that a daemon answers."""

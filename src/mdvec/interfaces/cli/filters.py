@@ -129,7 +129,7 @@ filter_options = combined(
 
 def _choice(name: str, **settings: Any) -> Option:
     def remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-        if value and isinstance(ctx.obj, Session) and param.name is not None:
+        if value and param.name is not None:
             ctx.obj.choice[param.name] = value
 
     settings["help"] = f"With --docs-dir: {settings['help']}"
