@@ -18,6 +18,12 @@ COMMANDS = ("search", "get", "ls", "related", "tags", "status")
 COMMAND_PATH = "/command"
 """Where a daemon runs a command line, see :class:`mdvec.interfaces.cli.served.CommandLine`."""
 
+LOCK = "lock"
+"""The file in a daemon's place that it holds locked while it runs."""
+
+INFO = "daemon.json"
+"""The file in which a daemon describes itself once it is ready; only the holder of the lock writes it."""
+
 _REFUSING = {"--help", "-h", "--no-daemon", "--verbose"}
 _PASSED = ("MDVEC_", "NO_COLOR", "TERM")
 # After that long a daemon is taken to hang, and the command runs in this process.
@@ -83,7 +89,7 @@ def holds_lock(place: str) -> bool:
 
     from mdvec.locks import locked
 
-    with locked(Path(place, "lock"), wait_s=0) as is_free:
+    with locked(Path(place, LOCK), wait_s=0) as is_free:
         return not is_free
 
 
@@ -98,7 +104,7 @@ def _daemons() -> Iterator[tuple[str, dict[str, Any]]]:
 
     for place in places:
         try:
-            with open(os.path.join(folder, place, "daemon.json"), "rb") as file:
+            with open(os.path.join(folder, place, INFO), "rb") as file:
                 info = json.loads(file.read())
             if info["version"] == __version__ and (info["socket"] or holds_lock(os.path.join(folder, place))):
                 yield place, info

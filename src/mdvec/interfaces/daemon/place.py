@@ -16,15 +16,11 @@ from msgspec import Struct
 
 from mdvec import __version__
 from mdvec.errors import MdvecError
-from mdvec.interfaces.daemon.client import daemons_folder, holds_lock, shared_environment
+from mdvec.interfaces.daemon.client import INFO, LOCK, daemons_folder, holds_lock, shared_environment
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
 
-LOCK = "lock"
-"""The file in a place that a running daemon holds locked."""
-INFO = "daemon.json"
-"""The file in which a daemon describes itself once it is ready; only the holder of the lock writes it."""
 LOG = "daemon.log"
 """The file for its log."""
 OUTPUT = "output"

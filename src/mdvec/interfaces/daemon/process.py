@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http import HTTPStatus
@@ -22,19 +22,11 @@ from mdvec.clock import now_ms
 from mdvec.config import Config
 from mdvec.config.trust import make_private_folder, write_private
 from mdvec.interfaces.app import serve_http
-from mdvec.interfaces.daemon.client import COMMAND_PATH
-from mdvec.interfaces.daemon.place import (
-    INFO,
-    LOCK,
-    DaemonError,
-    DaemonInfo,
-    read_info,
-    settings_id,
-    socket_path,
-)
+from mdvec.interfaces.daemon.client import COMMAND_PATH, INFO, LOCK
+from mdvec.interfaces.daemon.place import DaemonError, DaemonInfo, read_info, settings_id, socket_path
 from mdvec.interfaces.http.guard import MAX_REQUESTS, WebDoor, problem
 from mdvec.interfaces.http.options import ServerOptions
-from mdvec.interfaces.http.rights import bearer_token, right_of_token, rights_of
+from mdvec.interfaces.http.rights import Right, bearer_token, right_of_token, rights_of
 from mdvec.locks import locked
 from mdvec.workspace import Workspace
 
@@ -71,8 +63,9 @@ def run_daemon(
     with _only_daemon(place), _unix_listener(socket_path(place, env)) as (path, listeners):
         settings = settings_id(config, docs_dir)
         token = secrets.token_urlsafe(32)
+        owner = rights_of(token, ())
         if options.rights:  # programs of its user on this machine need none of the tokens for others
-            options = replace(options, rights=(*options.rights, *rights_of(token, ())))
+            options = replace(options, rights=(*options.rights, *owner))
 
         def ready(url: str) -> None:
             info = DaemonInfo(
@@ -88,17 +81,16 @@ def run_daemon(
             write_private(place / INFO, msgspec.json.encode(info))
             show(f"the daemon serves {info.database} at {' and '.join(filter(None, (url, path)))}")
 
-        door = _command_door(commands(workspace, place.name, settings), token)
+        door = _command_door(commands(workspace, place.name, settings), owner)
         try:
             return serve_http(workspace, config, options, ready=ready, more=[door], listeners=listeners)
         finally:
             _forget(place)  # before the sockets close, so that no client uses them
 
 
-def _command_door(run: RunCommand, token: str) -> WebDoor:
+def _command_door(run: RunCommand, owner: Sequence[Right]) -> WebDoor:
     """Return the route that runs commands of those who can read the daemon's own token."""
     threads = CapacityLimiter(MAX_REQUESTS)
-    owner = rights_of(token, ())
 
     async def answer(request: Request) -> Response:
         if right_of_token(owner, bearer_token(request.headers) or "") is None:
