@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -14,7 +16,8 @@ from tests.waiting import HANG_S, wait_until
 
 from mdvec import run
 from mdvec.errors import DocumentNotFoundError, EmbedderBusyError, WriterBusyError
-from mdvec.interfaces.rpc.dispatcher import MAX_BATCH_ANSWER_BYTES, MAX_IN_FLIGHT, Method, RpcClient
+from mdvec.interfaces.operations import Operation
+from mdvec.interfaces.rpc.dispatcher import MAX_BATCH_ANSWER_BYTES, MAX_IN_FLIGHT, RpcClient
 from mdvec.run import Stage
 
 
@@ -31,20 +34,30 @@ class Anything(msgspec.Struct):
     e: Any = None
 
 
+WORKSPACE: Any = SimpleNamespace(explaining=nullcontext)
+
+
+def method(
+    request: type[msgspec.Struct], run: Callable[[Any], object], *, changes: bool = False
+) -> Operation:
+    """Return a method that needs no workspace."""
+    return Operation("", request, lambda _, given, __: run(given), changes=changes)
+
+
 METHODS = {
-    "subtract": Method(Subtract, lambda given: given.minuend - given.subtrahend),
-    "sum": Method(Anything, lambda given: given.a + given.b + given.c),
-    "get_data": Method(Anything, lambda _: ["hello", 5]),
-    **{name: Method(Anything, lambda _: None) for name in ("update", "notify_hello", "notify_sum")},
+    "subtract": method(Subtract, lambda given: given.minuend - given.subtrahend),
+    "sum": method(Anything, lambda given: given.a + given.b + given.c),
+    "get_data": method(Anything, lambda _: ["hello", 5]),
+    **{name: method(Anything, lambda _: None) for name in ("update", "notify_hello", "notify_sum")},
 }
 
 
 class Talk:
     """A client of some methods, and what it was sent."""
 
-    def __init__(self, methods: Mapping[str, Method] = METHODS) -> None:
+    def __init__(self, methods: Mapping[str, Operation] = METHODS) -> None:
         self.sent: list[Any] = []
-        self.client = RpcClient(methods, lambda each: self.sent.append(json.loads(each)))
+        self.client = RpcClient(WORKSPACE, methods, lambda each: self.sent.append(json.loads(each)))
 
     def __call__(self, *messages: str | bytes | object) -> list[Any]:
         for each in messages:
@@ -179,7 +192,7 @@ def failing(failure: Exception) -> Callable[[Any], object]:
 def test_our_errors_carry_code_hint_and_retry() -> None:
     """A program sees what went wrong, the next step, and whether trying again may help."""
     busy = WriterBusyError("notes is being imported", hint="Wait.")
-    [answer] = Talk({"import": Method(Anything, failing(busy))})(request("import"))
+    [answer] = Talk({"import": method(Anything, failing(busy))})(request("import"))
     assert answer["error"] == {
         "code": -32000,
         "message": "notes is being imported",
@@ -191,7 +204,7 @@ def test_hints_name_methods_instead_of_commands() -> None:
     """A program cannot run a shell command, but call a method."""
     missing, later = DocumentNotFoundError(), EmbedderBusyError()
     talk = Talk(
-        {"missing": Method(Anything, failing(missing)), "later": Method(Anything, failing(later))},
+        {"missing": method(Anything, failing(missing)), "later": method(Anything, failing(later))},
     )
     sent = talk(request("missing", 1), request("later", 2))
     assert {each["id"]: each["error"]["data"]["hint"] for each in sent} == {
@@ -202,7 +215,7 @@ def test_hints_name_methods_instead_of_commands() -> None:
 
 def test_a_bug_tells_no_more_than_its_name() -> None:
     """Its message may hold what a client is not to see; the log receives it."""
-    talk = Talk({"break": Method(Anything, failing(KeyError("secret")))})
+    talk = Talk({"break": method(Anything, failing(KeyError("secret")))})
     with reported_bugs() as bugs:
         [answer] = talk(request("break"))
     assert answer["error"]["code"] == -32603
@@ -214,8 +227,8 @@ def test_a_hundred_requests_are_in_flight_and_answered_out_of_order() -> None:
     """The first request is answered last, when all the others have been."""
     others = threading.Event()
     methods = {
-        "first": Method(Anything, lambda _: others.wait(HANG_S)),
-        "other": Method(Anything, lambda given: given.a),
+        "first": method(Anything, lambda _: others.wait(HANG_S)),
+        "other": method(Anything, lambda given: given.a),
     }
     talk = Talk(methods)
     talk.client.receive(json.dumps(request("first", "first")).encode())
@@ -230,7 +243,7 @@ def test_a_hundred_requests_are_in_flight_and_answered_out_of_order() -> None:
 def test_a_request_too_many_is_told_to_come_back() -> None:
     """Beyond a limit requests are refused with retry, and nothing else suffers."""
     go = threading.Event()
-    talk = Talk({"wait": Method(Anything, lambda _: go.wait(HANG_S))})
+    talk = Talk({"wait": method(Anything, lambda _: go.wait(HANG_S))})
     for number in range(MAX_IN_FLIGHT + 1):
         talk.client.receive(json.dumps(request("wait", number)).encode())
     [refused] = talk.sent
@@ -252,7 +265,7 @@ def test_a_batch_of_too_many_items_gets_one_short_error() -> None:
 def test_the_answer_to_a_batch_is_bounded() -> None:
     """What no longer fits is an error with the id of its request; the others are answered."""
     text, count = "x" * (MAX_BATCH_ANSWER_BYTES // 8), 20
-    talk = Talk({"text": Method(Anything, lambda _: text), "get_data": METHODS["get_data"]})
+    talk = Talk({"text": method(Anything, lambda _: text), "get_data": METHODS["get_data"]})
     batch = [request("text", number) for number in range(count)]
     [answers] = talk([*batch, request("get_data", count)])
     assert len(json.dumps(answers)) < MAX_BATCH_ANSWER_BYTES + count * 1_000
@@ -265,7 +278,7 @@ def test_the_answer_to_a_batch_is_bounded() -> None:
 def test_ten_megabytes_pass_both_ways() -> None:
     """There is no buffer that a long text does not fit into."""
     text = "再試行" * 1_200_000
-    [answer] = Talk({"echo": Method(Anything, lambda given: given.a)})(request("echo", a=text))
+    [answer] = Talk({"echo": method(Anything, lambda given: given.a)})(request("echo", a=text))
     assert len(text.encode()) > 10_000_000
     assert answer["result"] == text
 
@@ -285,7 +298,7 @@ def test_a_request_is_cancelled_by_its_id() -> None:
         run.current().sleep(HANG_S)
         return "never"
 
-    talk = Talk({"work": Method(Anything, work, is_long=True), "get_data": METHODS["get_data"]})
+    talk = Talk({"work": method(Anything, work, changes=True), "get_data": METHODS["get_data"]})
     talk.client.receive(json.dumps(request("work", "long")).encode())
     assert started.wait(HANG_S)
     talk(request("$/cancelRequest", 2, id="nobody"), request("$/cancelRequest", 3, id="long"))
@@ -297,7 +310,7 @@ def test_a_request_is_cancelled_by_its_id() -> None:
 
 def test_a_notification_cancels_without_an_answer() -> None:
     """As language servers have it."""
-    talk = Talk({"work": Method(Anything, lambda _: run.current().sleep(HANG_S))})
+    talk = Talk({"work": method(Anything, lambda _: run.current().sleep(HANG_S))})
     talk.client.receive(json.dumps(request("work", 7)).encode())
     cancel = {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 7}}
     assert [each["id"] for each in talk(cancel)] == [7]
@@ -310,7 +323,7 @@ def test_a_long_request_reports_its_progress() -> None:
         run.current().report(Stage.EMBED, 3, 10)
         return None
 
-    methods = {"work": Method(Anything, work, is_long=True)}
+    methods = {"work": method(Anything, work, changes=True)}
     assert Talk(methods)({"jsonrpc": "2.0", "method": "work"}) == []
     progress, answer = Talk(methods)(request("work", 5))
     assert progress == {

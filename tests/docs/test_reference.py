@@ -21,13 +21,12 @@ from mdvec.interfaces.answers import to_json
 from mdvec.interfaces.cli.commands import cli
 from mdvec.interfaces.cli.common_options import CommonOption
 from mdvec.interfaces.rpc.dispatcher import with_snake_case
-from mdvec.interfaces.rpc.methods import all_methods
+from mdvec.interfaces.rpc.methods import METHODS
 from mdvec.settings import BucketSettings
 from mdvec.types.document import DocumentState
 from mdvec.types.folder_context import FolderContext
 from mdvec.types.report import ChangeProgress, CollectionStatus, DiskCheck, FileStatus, WorkspaceStatus
 from mdvec.types.store_report import MovedStore, SpaceSize, StoreContents, StoreDescription
-from mdvec.workspace import open_workspace
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -159,16 +158,15 @@ def test_every_setting_is_documented() -> None:
             assert value is None or default == f"`{msgspec.json.encode(value).decode()}`", f"{name}.{key}"
 
 
-def test_every_method_and_parameter_of_json_rpc_is_documented(tmp_path: Path) -> None:
+def test_every_method_and_parameter_of_json_rpc_is_documented() -> None:
     """The tables name all methods, each with exactly what it takes, in camelCase or snake_case."""
     text = (REFERENCE / "json-rpc.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `([\w.]+)` \|(.*?)\| .* \|$", text, re.MULTILINE))
-    methods = all_methods(open_workspace(database=tmp_path / "index.sqlite"))
-    assert {name for name in rows if name in methods} == {*methods}
-    for name, method in methods.items():
+    assert {name for name in rows if name in METHODS} == {*METHODS}
+    for name, method in METHODS.items():
         named = re.findall(r"`(\w+)`", rows[name])
         assert [*with_snake_case(dict.fromkeys(named))] == [
-            *(method.takes or method.params.__struct_fields__)
+            *(method.takes or method.request.__struct_fields__)
         ], name
 
 

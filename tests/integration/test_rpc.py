@@ -22,7 +22,7 @@ from mdvec.config import Config
 from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.rpc.dispatcher import RpcClient
-from mdvec.interfaces.rpc.methods import all_methods
+from mdvec.interfaces.rpc.methods import METHODS
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace import Workspace, open_workspace
@@ -68,7 +68,7 @@ class Program:
 
     def __init__(self, workspace: Workspace) -> None:
         self._answers: list[Any] = []
-        self.client = RpcClient(all_methods(workspace), self._receive)
+        self.client = RpcClient(workspace, METHODS, self._receive)
 
     def _receive(self, message: bytes) -> None:
         self._answers.append(json.loads(message))

@@ -30,7 +30,7 @@ from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError, NotAllo
 from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.http.rights import COOKIE, start_session
-from mdvec.interfaces.rpc.methods import all_methods
+from mdvec.interfaces.rpc.methods import METHODS
 from mdvec.interfaces.web.frame import PageAddresses
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
@@ -445,7 +445,7 @@ Answers = dict[str, str]
 def over_json_rpc(http: TestClient, _: Workspace, token: str, step: int = 1) -> Answers:
     """Call every method with whatever a curious client may think of."""
     calls: list[tuple[str, dict[str, Any]]] = [
-        *((name, {}) for name in (*all_methods(_), "no.such.method")),
+        *((name, {}) for name in (*METHODS, "no.such.method")),
         ("mdvec.status", {"check": True}),
         ("addSections", {"sections": SECTIONS}),
         *(("search", {"query": query}) for query in QUERIES),

@@ -28,7 +28,7 @@ from mdvec.interfaces.http.options import Authority, ServerOptions
 from mdvec.interfaces.http.server import bind, serve
 from mdvec.interfaces.mcp.application import mcp_routes
 from mdvec.interfaces.rpc.dispatcher import RpcClient
-from mdvec.interfaces.rpc.methods import all_methods
+from mdvec.interfaces.rpc.methods import METHODS
 from mdvec.interfaces.streams import MAX_LINE_BYTES
 from mdvec.interfaces.web.routes import page_routes
 from mdvec.workspace import RestrictedWorkspace, Workspace
@@ -65,12 +65,11 @@ def build_app(
 
 def _rpc_routes(workspace: Workspace) -> WebDoor:
     """Return the route of JSON-RPC: one message a request, one answer a response, and no notifications."""
-    methods = all_methods(workspace)
     threads = CapacityLimiter(MAX_REQUESTS)
 
     def answered(message: bytes) -> bytes | None:
         sent: list[bytes] = []
-        client = RpcClient(methods, sent.append, notifies=False, around=workspace.explaining)
+        client = RpcClient(workspace, METHODS, sent.append, notifies=False)
         client.receive(message)
         client.wait()
         client.close()

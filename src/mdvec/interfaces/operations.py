@@ -54,17 +54,17 @@ class Operation(Struct, frozen=True):
         request: Its arguments.
         run: Answers a request.
         answer: The type of the answer, or a list of it.
-        text: A description, for people.
+        text: A description, for people; empty where no door shows one.
         takes: The fields of its request that are arguments; all when empty.
         fixed: Fields of the request that it decides itself.
-        changes: Whether it may change the index, which may take minutes.
+        changes: Whether it imports documents, which changes the index and may take minutes.
     """
 
     name: str
     request: type[Struct]
     run: Callable[[Workspace, Any, Say], object]
-    answer: type[Any]
-    text: str
+    answer: type[Any] = dict
+    text: str = ""
     takes: tuple[str, ...] = ()
     fixed: Mapping[str, object] = {}
     changes: bool = False

@@ -6,7 +6,6 @@ from typing import Any
 
 import httpx2
 import jsonschema
-import msgspec
 import pytest
 from msgspec.structs import replace
 from starlette.testclient import TestClient
@@ -18,7 +17,6 @@ from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.api import description
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.operations import OPERATIONS, Operation
-from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.types.query import MIN_SCORE
 
 PORT = 8765
@@ -42,10 +40,10 @@ def over_http(workspace: FakeWorkspace, **given: object) -> Any:
     return answer.json()
 
 
-def over_rpc(workspace: FakeWorkspace, **given: object) -> Any:
-    """Return the result of ``mdvec.search``."""
-    method = all_methods(workspace)["mdvec.search"]
-    return method.call(msgspec.convert(given, method.params))
+def over_rpc(workspace: FakeWorkspace, method: str = "mdvec.search", **given: object) -> Any:
+    """Return the result of a method."""
+    message = {"jsonrpc": "2.0", "method": method, "params": given, "id": 1}
+    return sent(workspace, "POST", "/rpc", json=message).json()["result"]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
@@ -77,8 +75,7 @@ def test_a_client_of_sections_gets_all() -> None:
     """It has no way to ask for what would be left out."""
     workspace = FakeWorkspace()
     workspace.result = replace(RESULT, hits=())
-    method = all_methods(workspace)["search"]
-    method.call(msgspec.convert({"query": "宿"}, method.params))
+    over_rpc(workspace, "search", query="宿")
     query = workspace.query
     assert (query.min_score, query.all_similar) == (0, True)
 

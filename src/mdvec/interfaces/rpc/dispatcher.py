@@ -11,16 +11,19 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType
 
 from mdvec.errors import ImportStoppedError, InvalidArgumentsError, UsageError, did_you_mean
+from mdvec.interfaces.answers import to_json
 from mdvec.interfaces.errors import hint_for_client, translate_for_client
+from mdvec.interfaces.operations import Operation
 from mdvec.interfaces.parsing import decode_json, parse, problem_of
 from mdvec.run import ProgressListener, Run, Stage, bound
+from mdvec.workspace import Workspace
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -36,6 +39,8 @@ CANCELLED = -32800
 
 PREFIX = "mdvec."
 """Before the names of mdvec's own methods."""
+
+_say = partial(hint_for_client, prefix=PREFIX)
 
 CANCEL = "$/cancelRequest"
 PROGRESS = "$/progress"
@@ -67,24 +72,6 @@ _Params = TypeVar("_Params", bound=Struct)
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
-class Method(Struct, frozen=True):
-    """A method that clients can call.
-
-    Attributes:
-        params: Its parameters, by name or in the order of the fields.
-        call: Does it; returns a value of JSON.
-        is_long: Whether it may take minutes: it reports progress, and leaves the others their threads.
-        takes: The parameters it takes of those; all when empty.
-        fixed: Those that it decides itself.
-    """
-
-    params: type[Struct]
-    call: Callable[[Any], object]
-    is_long: bool = False
-    takes: Sequence[str] = ()
-    fixed: Mapping[str, object] = field(default_factory=dict)
-
-
 class _Request(Struct, frozen=True):
     jsonrpc: Literal["2.0"]
     method: str
@@ -100,23 +87,19 @@ class RpcClient:
     """One client of any transport, with its requests that are in work.
 
     Args:
-        methods: The methods that it can call, by name.
+        workspace: Answers its requests.
+        methods: The methods that it can call, by name. Those that import documents report their progress, and
+            leave the others their threads.
         send: Sends it a message; called from any thread, one call at a time.
         notifies: Whether the transport can carry notifications, which report progress.
-        around: Entered around each call of a method.
     """
 
     def __init__(
-        self,
-        methods: Mapping[str, Method],
-        send: Send,
-        *,
-        notifies: bool = True,
-        around: Callable[[], AbstractContextManager[None]] = nullcontext,
+        self, workspace: Workspace, methods: Mapping[str, Operation], send: Send, *, notifies: bool = True
     ) -> None:
+        self._workspace = workspace
         self._methods = methods
         self._notifies = notifies
-        self._around = around
         self._send_now = send
         self._sending = threading.Lock()
         self._changed = threading.Condition()
@@ -185,9 +168,9 @@ class RpcClient:
         else:
             self._start(method, request, number, respond)
 
-    def _start(self, method: Method, request: _Request, number: Id, respond: Send) -> None:
+    def _start(self, method: Operation, request: _Request, number: Id, respond: Send) -> None:
         """Call a method in another thread; its run can be cancelled if the request has an id."""
-        reports = self._notifies and method.is_long and request.id is not UNSET
+        reports = self._notifies and method.changes and request.id is not UNSET
         run = Run(self._progress_of(number) if reports else None)
         with self._changed:
             self._in_work += 1
@@ -204,15 +187,15 @@ class RpcClient:
                         del self._runs[number]
                     self._changed.notify_all()
 
-        (self._long_calls if method.is_long else self._calls).submit(work)
+        (self._long_calls if method.changes else self._calls).submit(work)
 
-    def _answer(self, method: Method, params: dict[str, Any] | list[Any], number: Id, run: Run) -> bytes:
+    def _answer(self, method: Operation, params: dict[str, Any] | list[Any], number: Id, run: Run) -> bytes:
         """Call a method and return its response or error."""
         try:
             run.check()
-            arguments = read_params(params, method.params, method.takes, **method.fixed)
-            with bound(run), self._around():
-                result = method.call(arguments)
+            arguments = read_params(params, method.request, method.takes, **method.fixed)
+            with bound(run), self._workspace.explaining():
+                result = to_json(method.run(self._workspace, arguments, _say))
             return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "result": result})
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
             failure = translate_for_client(error)
@@ -223,7 +206,7 @@ class RpcClient:
                     kind = INVALID_PARAMS
                 case _:
                     kind = INTERNAL_ERROR if failure.code == "internal" else FAILED
-            hint = hint_for_client(failure.hint, prefix=PREFIX)
+            hint = _say(failure.hint)
             return _failed(number, kind, failure.message, name=failure.code, hint=hint, retry=failure.retry)
 
     def _cancel(self, number: Id, params: dict[str, Any] | list[Any]) -> bytes:

@@ -20,11 +20,10 @@ from msgspec import Meta, Struct
 
 from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces import operations
-from mdvec.interfaces.answers import JsonObject, to_json
-from mdvec.interfaces.errors import hint_for_client
-from mdvec.interfaces.operations import OPERATIONS, Operation
+from mdvec.interfaces.answers import JsonObject
+from mdvec.interfaces.operations import OPERATIONS, Operation, Say
 from mdvec.interfaces.requests import Depth, Limit, NoArguments, SearchRequest
-from mdvec.interfaces.rpc.dispatcher import PREFIX, Method, RpcClient
+from mdvec.interfaces.rpc.dispatcher import PREFIX, RpcClient
 from mdvec.interfaces.streams import EXIT_CODES, exit_soon, private_streams, read_lines, write_all
 from mdvec.types.hit import SCORE_DIGITS
 from mdvec.types.query import Expansion
@@ -98,86 +97,87 @@ class LimitParams(Struct, frozen=True, kw_only=True):
     limit: Limit = 100
 
 
-def all_methods(workspace: Workspace) -> dict[str, Method]:
-    """Return the methods that a client can call, by name."""
-    return _section_methods(workspace) | {
-        f"{PREFIX}{each.name}": _method(workspace, each) for each in OPERATIONS
-    }
+def _init_model(workspace: Workspace, _: NoArguments, __: Say) -> object:
+    space = workspace.models.load()
+    return {"success": True, "model_name": space.model, "dimension": space.dimension}
 
 
-def _method(workspace: Workspace, operation: Operation) -> Method:
-    say = partial(hint_for_client, prefix=PREFIX)
-    return Method(
-        operation.request,
-        lambda request: to_json(operation.run(workspace, request, say)),
-        is_long=operation.changes,
-        takes=operation.takes,
-        fixed=operation.fixed,
-    )
-
-
-def _section_methods(workspace: Workspace) -> dict[str, Method]:
-    """Return the methods on sections, by name."""
+def _added(
+    workspace: Workspace, given: Iterable[GivenSection], params: SectionParams | SectionsParams
+) -> list[str]:
+    written = [_indexed(each) for each in given]
     sections = workspace.sections
+    return sections.add(written, collection=params.collection, wait_s=params.wait_s) if written else []
 
-    def init_model(_: NoArguments) -> object:
-        space = workspace.models.load()
-        return {"success": True, "model_name": space.model, "dimension": space.dimension}
 
-    def added(given: Iterable[GivenSection], params: SectionParams | SectionsParams) -> list[str]:
-        written = [_indexed(each) for each in given]
-        return sections.add(written, collection=params.collection, wait_s=params.wait_s) if written else []
+def _add_section(workspace: Workspace, params: SectionParams, _: Say) -> object:
+    [number] = _added(workspace, [params.section], params)
+    return {"id": number}
 
-    def add_section(params: SectionParams) -> object:
-        [number] = added([params.section], params)
-        return {"id": number}
 
-    def add_sections(params: SectionsParams) -> object:
-        return {"count": len(added(params.sections, params))}
+def _add_sections(workspace: Workspace, params: SectionsParams, _: Say) -> object:
+    return {"count": len(_added(workspace, params.sections, params))}
 
-    def search(params: SearchParams) -> object:
-        depths = params.depth if isinstance(params.depth, tuple) else (params.depth,)
-        request = SearchRequest(
-            query=params.query,
-            depth=() if params.depth is None else tuple(each for each in depths if each is not None),
-            limit=params.limit,
-            per_document=params.limit,
-            # The client cannot ask for hits that are left out.
-            min_score=0,
-            all_similar=True,
-            expand=Expansion.CHUNK,
-            clean_only=params.include_clean_only,
-        )
-        result = operations.search(workspace, request)
-        # The client has one number, and may sort by it.
-        found = sorted(map(_found_json, sections.found(result)), key=itemgetter("_distance"))
-        return {"results": found, "total": len(found), "warnings": result.warnings}
 
-    def listed(found: Iterable[IndexedSection]) -> object:
-        return {"sections": [_section_json(each) for each in found]}
+def _search(workspace: Workspace, params: SearchParams, _: Say) -> object:
+    depths = params.depth if isinstance(params.depth, tuple) else (params.depth,)
+    request = SearchRequest(
+        query=params.query,
+        depth=() if params.depth is None else tuple(each for each in depths if each is not None),
+        limit=params.limit,
+        per_document=params.limit,
+        # The client cannot ask for hits that are left out.
+        min_score=0,
+        all_similar=True,
+        expand=Expansion.CHUNK,
+        clean_only=params.include_clean_only,
+    )
+    result = operations.search(workspace, request)
+    # The client has one number, and may sort by it.
+    found = sorted(map(_found_json, workspace.sections.found(result)), key=itemgetter("_distance"))
+    return {"results": found, "total": len(found), "warnings": result.warnings}
 
-    def stats(_: NoArguments) -> object:
-        totals = sections.totals()
-        return {
-            "totalSections": totals.sections,
-            "dirtyCount": totals.dirty_sections,
-            "totalDocuments": totals.documents,
-        }
 
+def _at(workspace: Workspace, params: PathParams, _: Say) -> object:
+    return {"sections": list(map(_section_json, workspace.sections.at(params.document_path)))}
+
+
+def _delete(workspace: Workspace, params: PathParams, _: Say) -> object:
+    return {"deleted": workspace.sections.delete(params.document_path)}
+
+
+def _mark_dirty(workspace: Workspace, params: PathParams, _: Say) -> object:
+    return {"marked": workspace.sections.mark_dirty(params.document_path)}
+
+
+def _dirty(workspace: Workspace, params: LimitParams, _: Say) -> object:
+    return {"sections": list(map(_section_json, workspace.sections.dirty(params.limit)))}
+
+
+def _stats(workspace: Workspace, _: NoArguments, __: Say) -> object:
+    totals = workspace.sections.totals()
     return {
-        "ping": Method(NoArguments, lambda _: {"status": "ok"}),
-        "initModel": Method(NoArguments, init_model),
-        "addSection": Method(SectionParams, add_section),
-        "addSections": Method(SectionsParams, add_sections),
-        "search": Method(SearchParams, search),
-        "getSectionsByPath": Method(PathParams, lambda params: listed(sections.at(params.document_path))),
-        "deleteSectionsByPath": Method(
-            PathParams, lambda params: {"deleted": sections.delete(params.document_path)}
-        ),
-        "markDirty": Method(PathParams, lambda params: {"marked": sections.mark_dirty(params.document_path)}),
-        "getDirtySections": Method(LimitParams, lambda params: listed(sections.dirty(params.limit))),
-        "getStats": Method(NoArguments, stats),
+        "totalSections": totals.sections,
+        "dirtyCount": totals.dirty_sections,
+        "totalDocuments": totals.documents,
     }
+
+
+_ON_SECTIONS = (
+    Operation("ping", NoArguments, lambda *_: {"status": "ok"}),
+    Operation("initModel", NoArguments, _init_model),
+    Operation("addSection", SectionParams, _add_section),
+    Operation("addSections", SectionsParams, _add_sections),
+    Operation("search", SearchParams, _search),
+    Operation("getSectionsByPath", PathParams, _at),
+    Operation("deleteSectionsByPath", PathParams, _delete),
+    Operation("markDirty", PathParams, _mark_dirty),
+    Operation("getDirtySections", LimitParams, _dirty),
+    Operation("getStats", NoArguments, _stats),
+)
+
+METHODS = {each.name: each for each in _ON_SECTIONS} | {f"{PREFIX}{each.name}": each for each in OPERATIONS}
+"""The methods that a client can call, by name."""
 
 
 def _indexed(given: GivenSection) -> IndexedSection:
@@ -217,7 +217,7 @@ def _section_json(value: IndexedSection) -> JsonObject:
     """Return a section as clients read it, with ISO 8601 in UTC for its times."""
     fields = msgspec.structs.asdict(value)
     times = {name: _iso_ms(fields.pop(f"{name}_ms")) for name in ("created_at", "updated_at")}
-    return {key: to_json(each) for key, each in (fields | times).items()}
+    return fields | times
 
 
 def _found_json(value: FoundSection) -> JsonObject:
@@ -276,7 +276,7 @@ def serve_rpc_stdio(workspace: Workspace) -> int:
             end()
 
         workspace.sections.resume()
-        client = RpcClient(all_methods(workspace), send, around=workspace.explaining)
+        client = RpcClient(workspace, METHODS, send)
         threading.Thread(target=read, name="mdvec-stdin", daemon=True).start()
         # Standard input may stay open: another child of the parent can have inherited it.
         parent = os.getppid()
