@@ -91,15 +91,11 @@ def run(session: Session, address: str | None, token_file: Path | None) -> int:
     ):
         with lasting_imports():
             from mdvec.interfaces.daemon.process import run_daemon
+        config = session.loaded.config
+        settings = settings_id(config, session.docs_dir)
+        run_command = commands(workspace, place.name, settings)
         return run_daemon(
-            workspace,
-            session.loaded.config,
-            options,
-            place,
-            commands,
-            docs_dir=session.docs_dir,
-            env=session.env,
-            show=note,
+            workspace, config, options, place, run_command, settings=settings, env=session.env, show=note
         )
 
 

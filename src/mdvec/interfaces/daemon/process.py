@@ -23,7 +23,7 @@ from mdvec.config import Config
 from mdvec.config.trust import make_private_folder, write_private
 from mdvec.interfaces.app import serve_http
 from mdvec.interfaces.daemon.client import COMMAND_PATH, INFO, LOCK
-from mdvec.interfaces.daemon.place import DaemonError, DaemonInfo, read_info, settings_id, socket_path
+from mdvec.interfaces.daemon.place import DaemonError, DaemonInfo, read_info, socket_path
 from mdvec.interfaces.http.guard import MAX_REQUESTS, WebDoor, problem
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.http.rights import Right, bearer_token, right_of_token, rights_of
@@ -42,16 +42,15 @@ def run_daemon(
     config: Config,
     options: ServerOptions,
     place: Path,
-    commands: Callable[[Workspace, str, str], RunCommand],
+    run_command: RunCommand,
     *,
-    docs_dir: Path | None,
+    settings: str,
     env: Mapping[str, str],
     show: Callable[[str], None],
 ) -> int:
     """Serve until SIGTERM or Ctrl-C.
 
-    ``commands`` returns the function that runs commands of its user; it receives the workspace, the name of
-    the place, and the digest of the settings.
+    ``settings`` is their digest, see :func:`mdvec.interfaces.daemon.place.settings_id`.
 
     Returns:
         The exit code: 0, or 130 after Ctrl-C.
@@ -61,7 +60,6 @@ def run_daemon(
         ListenError: If the address cannot be listened at.
     """
     with _only_daemon(place), _unix_listener(socket_path(place, env)) as (path, listeners):
-        settings = settings_id(config, docs_dir)
         token = secrets.token_urlsafe(32)
         owner = rights_of(token, ())
         if options.rights:  # programs of its user on this machine need none of the tokens for others
@@ -81,7 +79,7 @@ def run_daemon(
             write_private(place / INFO, msgspec.json.encode(info))
             show(f"the daemon serves {info.database} at {' and '.join(filter(None, (url, path)))}")
 
-        door = _command_door(commands(workspace, place.name, settings), owner)
+        door = _command_door(run_command, owner)
         try:
             return serve_http(workspace, config, options, ready=ready, more=[door], listeners=listeners)
         finally:
