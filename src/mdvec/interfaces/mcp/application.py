@@ -60,7 +60,7 @@ def build_server(workspace: Workspace, config: Config) -> AnnouncingServer:
     """
     # Without a handler Python prints the SDK's warnings; a program that sets up logging receives them.
     logging.getLogger("mcp").addHandler(logging.NullHandler())
-    threads = Threads(workspace.explaining)
+    threads = Threads(workspace)
     tools = Tools(workspace, config, threads)
     resources = Resources(workspace, threads, most_tokens=config.mcp.max_tokens)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 import anyio
@@ -15,6 +14,7 @@ from mdvec import run
 from mdvec.errors import ImportStoppedError
 from mdvec.interfaces.present import progress_line
 from mdvec.run import Run, Stage
+from mdvec.workspace import Workspace
 
 _Answer = TypeVar("_Answer")
 
@@ -78,8 +78,8 @@ class CallProgress:
 class Threads:
     """The threads of one server."""
 
-    def __init__(self, around: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
-        self._around = around
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
         self._calls = CapacityLimiter(_MAX_CALLS)
         self._imports = CapacityLimiter(_MAX_IMPORTS)
         self._waits = CapacityLimiter(1)
@@ -102,7 +102,7 @@ class Threads:
             waiting.cancel()
 
     def _work(self, function: Callable[[], _Answer]) -> _Answer:
-        with self._around():
+        with self._workspace.explaining():
             return function()
 
     async def call_long(

@@ -327,7 +327,7 @@ def test_a_call_of_a_general_tool_looks_for_no_other_tools(workspace: FakeWorksp
     server = build_server(workspace, Config())
     assert server.get_tool_input_schema is not None
     assert server.get_tool_input_schema("search") is None
-    tools = Tools(workspace, Config(), Threads())
+    tools = Tools(workspace, Config(), Threads(workspace))
     context: Any = SimpleNamespace(session=None)
     with reported_bugs() as bugs:
         anyio.run(tools.call_tool, context, CallToolRequestParams(name="get_doc", arguments={"path": "a.md"}))
