@@ -91,7 +91,7 @@ def import_(
                 elif not _import_one(name, options, workspace, session, values, is_only_one=not several):
                     failed = True
         finally:
-            if values and session.output == "json":  # one value, however many collections
+            if values:  # one value, however many collections
                 session.wrote_json(values if several else values[0])
     return EXIT_FAILED if failed else 0
 

@@ -69,7 +69,7 @@ class NotServedError(Exception):
         self.place = place
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class ServedSession(Session):
     """A run of the command line on the workspace of this daemon, if that is the one it means.
 
@@ -80,9 +80,9 @@ class ServedSession(Session):
         is_open: Whether the workspace was opened: from then on the outcome is the same as in any process.
     """
 
-    workspace: Workspace | None = None
-    place: str = ""
-    settings: str = ""
+    workspace: Workspace
+    place: str
+    settings: str
     is_open: bool = False
 
     @contextmanager
@@ -96,7 +96,7 @@ class ServedSession(Session):
             NotServedError: If the command means another one, or has options on how to open it.
         """
         is_wrong = self.data_dir is not None and self.docs_dir is None
-        if self.workspace is None or self.verbose or self.no_daemon or self.choice or serves or is_wrong:
+        if self.verbose or self.no_daemon or self.choice or serves or is_wrong:
             raise NotServedError
         place = place_of(self.database_place()).name
         if place != self.place:
