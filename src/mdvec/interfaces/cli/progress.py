@@ -128,10 +128,7 @@ def shown_progress() -> Iterator[ProgressListener]:
         return
     progress = TerminalProgress()
     with transient(progress.hide):
-        try:
-            yield progress
-        finally:
-            progress.hide()
+        yield progress
 
 
 @contextmanager

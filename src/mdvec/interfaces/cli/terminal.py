@@ -65,12 +65,13 @@ def terminal_columns() -> int | None:
 
 @contextmanager
 def transient(hide: Callable[[], None]) -> Iterator[None]:
-    """Call a function before each output in this context, such as one that clears a progress bar."""
+    """Call a function before each output in this context and at its end, such as to clear a progress bar."""
     _hiders.append(hide)
     try:
         yield
     finally:
         _hiders.remove(hide)
+        hide()
 
 
 def write(text: str) -> None:
