@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.times import parse_since, parse_until
+from mdvec.interfaces.times import parse_period
 from mdvec.types.document import Lines
 from mdvec.types.fields import doc
 from mdvec.types.query import (
@@ -169,8 +169,8 @@ def search_query(request: SearchRequest, defaults: SearchSettings) -> SearchQuer
     filters = Filters(
         properties=tuple(map(parse_condition, request.where)),
         depths=request.depth,
-        updated_since_ns=parse_since(since, now=now) if since else None,
-        updated_until_ns=parse_until(until, now=now) if until else None,
+        updated_since_ns=parse_period(since, now=now)[0] if since else None,
+        updated_until_ns=parse_period(until, now=now)[1] if until else None,
         **_fields_of(Filters, asked),
     )
     chosen = {**asdict(defaults), "limit": defaults.k, **asked}

@@ -48,8 +48,8 @@ _LAST_NS = 2**63 - 1
 _LAST_YEAR = 2262
 
 
-def parse_since(text: str, *, now: datetime) -> int:
-    """Parse the beginning of a period, or a point in time.
+def parse_period(text: str, *, now: datetime) -> tuple[int, int]:
+    """Parse a period, or a point in time.
 
     Args:
         text: A period such as ``2026-05-01``, ``2026-05`` or ``last week``, an ISO 8601 time, or an age such
@@ -58,28 +58,12 @@ def parse_since(text: str, *, now: datetime) -> int:
             change with the season.
 
     Returns:
-        Nanoseconds since 1970.
+        Its two ends, in nanoseconds since 1970; of a point in time, the point twice. The second one is past
+        the period: after a day the start of the next.
 
     Raises:
         UsageError: If it is none of these.
     """
-    return _parse(text, now)[0]
-
-
-def parse_until(text: str, *, now: datetime) -> int:
-    """Parse the end of a period, as :func:`parse_since` its beginning; a day is included.
-
-    Returns:
-        Nanoseconds since 1970, one past the period: after a day the start of the next.
-
-    Raises:
-        UsageError: If it is no date, time or age.
-    """
-    return _parse(text, now)[1]
-
-
-def _parse(text: str, now: datetime) -> tuple[int, int]:
-    """Return the two ends of a period; of a point in time, the point twice."""
     folded = " ".join(normalize("NFKC", text).casefold().split())
     try:
         start, end = _age(folded, now) or _named(folded, now) or _date(folded, now) or _moment(text, now)

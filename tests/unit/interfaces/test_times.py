@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.times import parse_since, parse_until
+from mdvec.interfaces.times import parse_period
 
 NOW = datetime(2026, 5, 15, 12, 0, 0, 250_000, tzinfo=timezone(timedelta(hours=9)))
 
@@ -32,7 +32,7 @@ NOW = datetime(2026, 5, 15, 12, 0, 0, 250_000, tzinfo=timezone(timedelta(hours=9
 )
 def test_points_in_time(text: str, moment: datetime) -> None:
     """Ages count back from now; times without an offset are local."""
-    assert parse_since(text, now=NOW) == round(moment.timestamp() * 1_000_000) * 1000
+    assert parse_period(text, now=NOW)[0] == round(moment.timestamp() * 1_000_000) * 1000
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_points_in_time(text: str, moment: datetime) -> None:
 )
 def test_ends_of_a_stretch_of_time(text: str, moment: datetime) -> None:
     """A day is counted in; a time and an age are the end themselves."""
-    assert parse_until(text, now=NOW) == round(moment.timestamp() * 1_000_000) * 1000
-    assert parse_until("9999-12-31", now=NOW) == 2**63 - 1
+    assert parse_period(text, now=NOW)[1] == round(moment.timestamp() * 1_000_000) * 1000
+    assert parse_period("9999-12-31", now=NOW)[1] == 2**63 - 1
 
 
 def test_a_local_date_has_the_offset_of_its_season(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,8 +56,8 @@ def test_a_local_date_has_the_offset_of_its_season(monkeypatch: pytest.MonkeyPat
     time.tzset()
     try:
         now = datetime(2026, 11, 15, 12)  # noqa: DTZ001 - local
-        since = parse_since("2026-07-01", now=now)
-        until = parse_until("2026-07", now=now)
+        since = parse_period("2026-07-01", now=now)[0]
+        until = parse_period("2026-07", now=now)[1]
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -68,7 +68,7 @@ def test_a_local_date_has_the_offset_of_its_season(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(("text", "since_ns"), [("99999w", 0), ("0001-01-01", 0), ("9999-12-31", 2**63 - 1)])
 def test_far_times_fit_64_bits(text: str, since_ns: int) -> None:
     """Times that no file can have are brought into the range a store can compare."""
-    assert parse_since(text, now=NOW) == since_ns
+    assert parse_period(text, now=NOW)[0] == since_ns
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_far_times_fit_64_bits(text: str, since_ns: int) -> None:
 def test_what_is_no_point_in_time_is_refused(text: str) -> None:
     """Anything else is a usage error that says what can be written."""
     with pytest.raises(UsageError) as caught:
-        parse_since(text, now=NOW)
+        parse_period(text, now=NOW)
     assert all(word in caught.value.hint for word in ("2026-05-01", "7d", "yesterday", "先週"))
 
 
@@ -119,5 +119,5 @@ def test_a_period_has_two_ends(
 ) -> None:
     """Since it means from its beginning, until it to its end."""
     for text in texts:
-        assert parse_since(text, now=NOW) == datetime(*first, tzinfo=NOW.tzinfo).timestamp() * 10**9
-        assert parse_until(text, now=NOW) == datetime(*end, tzinfo=NOW.tzinfo).timestamp() * 10**9
+        assert parse_period(text, now=NOW)[0] == datetime(*first, tzinfo=NOW.tzinfo).timestamp() * 10**9
+        assert parse_period(text, now=NOW)[1] == datetime(*end, tzinfo=NOW.tzinfo).timestamp() * 10**9

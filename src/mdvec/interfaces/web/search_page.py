@@ -19,7 +19,7 @@ from mdvec.interfaces.errors import translate_logged
 from mdvec.interfaces.excerpt import excerpt_of
 from mdvec.interfaces.present import about_line, score_text, trail
 from mdvec.interfaces.requests import SearchRequest, search_query
-from mdvec.interfaces.times import parse_since
+from mdvec.interfaces.times import parse_period
 from mdvec.interfaces.web.frame import Site, document_url
 from mdvec.text.matches import match_spans
 from mdvec.types.hit import SearchHit, SearchResult
@@ -162,7 +162,7 @@ async def _facets(site: Site, form: Form) -> Facets:
     """Return the counts next to the filters; a wrong filter counts as none."""
     # To the hour, so that the counts of one visit can be cached.
     now = datetime.now().replace(minute=0, second=0, microsecond=0)  # noqa: DTZ005 - local time
-    periods = {name: parse_since(name, now=now) for name in PERIODS}
+    periods = {name: parse_period(name, now=now)[0] for name in PERIODS}
     count = site.workspace.browse.facets
     try:
         return await site.call(lambda _: count(form.filters(), form.n, folder=form.folder, periods=periods))
