@@ -17,6 +17,7 @@ from mdvec.indexing.prepare import make_record
 from mdvec.stores.interface import Store, View
 from mdvec.stores.records import DocumentRecord
 from mdvec.stores.view import every_document
+from mdvec.text.quantity import quantity
 from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.types.chunk import Chunk
 from mdvec.types.collection import Collection
@@ -69,10 +70,9 @@ def copy_store(source: Store, target: Store, *, wait_s: float) -> StoreContents:
     with target.read() as view:
         found = describe(view)
     if found != expected:
-        msg = (
-            f"{target.location} differs from {source.location} after copying: "
-            f"{_in_words(found)} instead of {_in_words(expected)}"
-        )
+        held, wanted = _in_words(found), _in_words(expected)
+        how = f"{held} instead of {wanted}" if held != wanted else f"{held}, but not the same"
+        msg = f"{target.location} differs from {source.location} after copying: {how}"
         raise StoreError(
             msg, hint="Nothing was changed in the old one. Run it again, or give an empty place."
         )
@@ -121,12 +121,8 @@ def _refuse_itself(target: Store) -> None:
 
 
 def _in_words(contents: StoreContents) -> str:
-    counts = (
-        f"{contents.documents:,} documents",
-        f"{contents.chunks:,} chunks",
-        f"{contents.vectors:,} vectors",
-    )
-    return ", ".join(counts)
+    counts = ("document", contents.documents), ("chunk", contents.chunks), ("vector", contents.vectors)
+    return ", ".join(quantity(number, noun) for noun, number in counts)
 
 
 def _refuse_others(target: Store, collections: Sequence[Collection]) -> None:
@@ -183,9 +179,14 @@ def _is_same(known: KnownDocument, other: KnownDocument | None) -> bool:
 
 
 def _record(view: View, known: KnownDocument) -> DocumentRecord:
-    """Return a document as it was written: parsed again, but with its own chunks."""
+    """Return a document as it was written: parsed again, but with its own chunks, links and warnings.
+
+    Parsing the text alone knows no property that names older versions, and nothing that a conversion lost.
+    """
     path, stored = known.path, view.documents.get([known.id])[known.id]
+    links = tuple(each.link for each in view.documents.links_of([known.id]))
     document = parse_document(path, with_comments(stored.body, stored.comments))
+    document = replace(document, links=links, warnings=stored.warnings)
     entry = SourceEntry(path, stored.locator, stored.mtime_ns, stored.size)
     return make_record(entry, stored.content_hash, known.fingerprint, document, _chunks(view, stored.id))
 
