@@ -50,7 +50,7 @@ _OF_JAPANESE_QUESTIONS = re.compile("何.*|方法|仕方|場合|理由|意味|[�
 _TOKEN = re.compile(r"\S+")
 _OUTER_SIGNS = "\"'`()[]{}<>*!?.,;:…、。！？「」『』（）“”‘’"
 # The end of a file's name, which is no word, and the commas in a number.
-_UNSAID = re.compile(r"(?<=\w)\.(?:md|mdx|markdown|txt)\b|(?<=\d),(?=\d{3}(?!\d))", re.IGNORECASE)
+_UNSAID = re.compile(r"(?<=\w)\.(?:md|mdx|markdown|txt)\b|(?<=\d)[,，](?=\d{3}(?!\d))", re.IGNORECASE)
 _INSIDE_WORDS = frozenset("-'’")
 
 # A single kanji before other kana may be the beginning of a verb or an adjective.

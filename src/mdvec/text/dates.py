@@ -111,6 +111,7 @@ class Date(Struct, frozen=True):
     def spans_in(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield the places where a text names it."""
         forms = [*self._forms(), *(self.other._forms() if self.other else ())]
+        text = text.translate(_HALF_WIDTH)
         return (found.span() for found in re.finditer("|".join(forms), text, re.IGNORECASE))
 
     def _forms(self) -> list[str]:
@@ -154,6 +155,7 @@ class Date(Struct, frozen=True):
             parts.append(rf"(?<!\d)0?{self.day}\s*日|(?<!\d){self.day}(?:st|nd|rd|th)\b|{alone(self.day)}")
         if self.year:
             parts.append("|".join((str(self.year), *self._eras())))
+        text = text.translate(_HALF_WIDTH)
         return all(re.search(part, text, re.IGNORECASE | re.MULTILINE) for part in parts)
 
     def _eras(self) -> Iterator[str]:

@@ -44,7 +44,7 @@ _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 _NO_WORD = re.compile(r"[\W_]+")
 # With the character before, which combining marks change.
 _BEYOND_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
-_COMMA_IN_NUMBER = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_COMMA_IN_NUMBER = re.compile(r"(?<=\d)[,，](?=\d{3}(?!\d))")
 _POINT_IN_NUMBER = re.compile(r"(?<=\d)\.(?=\d)")
 _WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
 _HAN = re.compile("[\u4e00-\u9fff]")

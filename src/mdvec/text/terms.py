@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 
 from mdvec.text.dictionary import other_spellings, translations
 from mdvec.text.english import COMMON_WORDS, STOP_WORDS, WORD_OF_FORM
-from mdvec.text.folding import ascii_words, compatible, normalise
+from mdvec.text.folding import ascii_words, compatible, normalise, with_hyphens
 from mdvec.text.scripts import (
     HAN,
     HIRAGANA,
@@ -32,7 +32,7 @@ from mdvec.text.scripts import (
 STEMMER_VERSION: str = Stemmer.version()
 """The version of the stemmer; another one may give other stems."""
 
-TERMS_VERSION = f"15-{STEMMER_VERSION}"
+TERMS_VERSION = f"16-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that outdated indexes are recognised."""
 
 MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
@@ -80,6 +80,7 @@ _PARTED = rf"([{HAN}{KATAKANA}])(?:・|\n[ \t\u3000>]*)(?=([{HAN}{KATAKANA}]))"
 _CODE_GROUP = rf"[A-Z\d]+(?!{_BOUND})"
 _DIVIDED = rf"(?<!{_BOUND})(?<![.,/-])\+?\(?{_CODE_GROUP}(?:(?:\) ?| ?\(| - |[ ./-]){_CODE_GROUP})*+"
 _DIVIDED_SIGN = re.compile(r"\d[ ./()-]{1,3}[A-Z\d]|[A-Z][ ./()-]{1,3}\d|\b0\d{8}")
+_LABEL = re.compile(r"(?<![A-Z])(?:TEL|FAX)(?=[+\d])", re.IGNORECASE)
 _GROUP = re.compile(r"[A-Z\d]+")
 _MOST_GROUPS = 6
 _CODE_CHARS, _NUMBER_CHARS = range(4, 21), range(7, 21)
@@ -354,7 +355,7 @@ def indexed_spellings(text: str) -> list[str]:
     text = compatible(text)
     found: list[str] = []
     if not text.isascii():
-        text = _LINE_END.sub("-", text).replace("\u2010", "-")
+        text = with_hyphens(_LINE_END.sub("-", text).replace("\u2010", "-"))
     if "-" in text:
         # A line may end after a hyphen, as in texts that were taken from PDF files.
         words = [word for word in _LINE_END.sub("-", text).split() if "-" in word]
@@ -381,7 +382,7 @@ def indexed_spellings(text: str) -> list[str]:
 
 def codes_in(text: str) -> list[list[str]]:
     """Return the groups of what may be a code or a long number in several groups."""
-    lines = "\n".join(_lines_with(_DIVIDED_SIGN, text))
+    lines = _LABEL.sub("", "\n".join(_lines_with(_DIVIDED_SIGN, text)))
     runs = (_GROUP.findall(each) for each in compiled(_DIVIDED).findall(lines))
     # One group is a telephone number without signs, which is found without its zero.
     runs = (parts for parts in runs if len(parts) > 1 or (parts[0][0] == "0" and parts[0].isdigit()))

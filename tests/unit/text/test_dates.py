@@ -150,6 +150,7 @@ def test_all_forms_of_a_day_are_the_same_day(day: datetime.date, other: datetime
         (Date(2024, 9, None), "in September 2024", True),
         (Date(2024, 9, None), "in September", False),
         (Date(2024, 9, None), "2024年9月の会議", True),
+        (Date(2024, 9, 3), "２０２４年９月３日に開催", True),
         (Date(2024, 1, None), "2024-12", False),
         (Date(2024, 1, None), "2024-10-01", False),
     ],
