@@ -14,6 +14,7 @@ import pytest
 from tests.commands import run_here
 
 from mdvec import __version__
+from mdvec.interfaces.cli import tool
 
 
 class Shell:
@@ -100,13 +101,15 @@ def test_an_update_of_nothing_is_a_mistake(shell: Shell) -> None:
 
 @pytest.mark.parametrize(
     ("args", "answer", "deleted"),
-    [((), "y\n", True), ((), "n\n", False), ((), "", False), (("-y",), "", True)],
+    [((), True, True), ((), False, False), ((), None, False), (("-y",), None, True)],
 )
 def test_a_collection_is_deleted_after_a_yes(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], answer: str, deleted: bool
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], answer: bool | None, deleted: bool
 ) -> None:
-    """A no, or nobody to ask, exits with 1 and leaves everything as it is."""
-    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+    """A no, or nobody to ask, exits with 1 and leaves everything as it is: what a script reads is no yes."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    if answer is not None:
+        monkeypatch.setattr(tool, "ask", lambda _: answer)
     done = shell.run("delete", "-n", "notes", *args)
     assert (done.returncode, done.stdout) == (0 if deleted else 1, "")
     assert (not shell.collections()) is deleted

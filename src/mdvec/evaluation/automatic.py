@@ -17,6 +17,7 @@ from mdvec.evaluation.corpus import Corpus, Indexing, Task, lay_out, opened_inde
 from mdvec.evaluation.judgements import Question, QuestionSet
 from mdvec.evaluation.naming import naming, wordless_name
 from mdvec.text.hashing import text_hash
+from mdvec.text.quantity import quantity
 from mdvec.text.sentences import sentence_ends
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.collection import SourceSpec
@@ -114,8 +115,8 @@ def automatic_task(sources: Mapping[str, SourceSpec], indexing: Indexing, *, lim
         )
     kinds = Counter(held.kind for held in chosen.values())
     note = (
-        f"{kinds[Kind.TITLE]:,} titles and {kinds[Kind.SENTENCE]:,} first sentences of "
-        f"{len(documents):,} documents were cut out of copies; each asks for its document"
+        f"{quantity(kinds[Kind.TITLE], 'title')} and {quantity(kinds[Kind.SENTENCE], 'first sentence')} of "
+        f"{quantity(len(documents), 'document')} were cut out of copies; each asks for its document"
     )
     questions = tuple(
         Question(str(number), held.question, {path: 1}, labels={"type": held.kind.value})

@@ -145,8 +145,8 @@ def clean_filters(filters: Filters) -> Filters:
     check_range("updated_since_ns", since_ns, 0, _MAX_NS)
     check_range("updated_until_ns", until_ns, 0, _MAX_NS)
     if since_ns is not None and until_ns is not None and until_ns <= since_ns:
-        msg = "updated-until is not later than updated-since"
-        raise UsageError(msg, hint="Give the earlier time to updated-since.")
+        msg = "the period ends before it begins: 'until' is not later than 'since'"
+        raise UsageError(msg, hint="Give the earlier time to 'since'.")
     properties = tuple(
         replace(each, key=spelled(each.key), value=spelled(each.value)) for each in filters.properties
     )

@@ -350,9 +350,10 @@ def _about_collection(status: CollectionStatus, collections: Collections) -> Ite
     yield from list(_about_state(status, collections)) or [Finding(Severity.OK, name, in_order)]
     if counts.superseded:
         hidden = f"{quantity(counts.superseded, 'older version')} hidden"
+        named = "another document names it" if counts.superseded == 1 else "other documents name them"
         files = collections.place.command("status", "-n", name)
         hint = f"'{files}' lists them; a search with --include-superseded finds them."
-        yield Finding(Severity.OK, name, f"{hidden}: other documents name them as 'previous'", hint)
+        yield Finding(Severity.OK, name, f"{hidden}: {named} as 'previous'", hint)
 
 
 def _about_state(status: CollectionStatus, collections: Collections) -> Iterator[Finding]:

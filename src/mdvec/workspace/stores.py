@@ -230,7 +230,7 @@ class Stores:
     def _team(self) -> Team:
         store = self._collections.store()
         if store.team is None:
-            msg = f"{store.location} is not on a server, so rights cannot be granted"
+            msg = f"{store.location} is not on a server, so it has neither rights nor views"
             raise ConfigError(msg, hint="Use PostgreSQL: [store] location = 'postgresql://…'.")
         return store.team
 

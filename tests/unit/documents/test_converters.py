@@ -1181,6 +1181,12 @@ def test_titles_between_lines_of_any_sign(mark: str) -> None:
     assert convert_rst(f"{mark * 5}\nTides\n{mark * 5}\n".encode()) == "# Tides\n"
 
 
+def test_a_title_of_two_columns_has_two_signs_below_it() -> None:
+    """Elsewhere two signs begin a comment, or code."""
+    assert convert_rst("節\n--\n\n本文\n".encode()) == "# 節\n\n本文\n"
+    assert convert_rst(b"A note\n::\n\n  code\n").startswith("A note\n")
+
+
 def test_literal_blocks_of_restructured_text() -> None:
     """End where the indent does; a paragraph that nothing follows stays one."""
     raw = b"- Do::\n\n     # a\n\n  then b\n\nc ::\n\n  d\n\n::\n\n  e\n\nf::\n"

@@ -11,6 +11,7 @@ from itertools import takewhile
 from textwrap import dedent
 
 from mdvec.documents.converters import HIDING_SIGN, fenced, frontmatter, text_of
+from mdvec.text.cells import cell_width
 
 _MAX_LEVEL = 6
 # What has a meaning here, too, stays: code and addresses.
@@ -34,7 +35,8 @@ _ORG_DRAWER = re.compile(
 _ORG_LINK = re.compile(r"\[\[(?:file:)?([^\]\[]+)\](?:\[([^\]\[]+)\])?\]")
 _ORG_PLACE = re.compile(r"(?<=\.org)::.*")
 
-_RST_UNDERLINE = re.compile(r"([=\-`:.'\"~^_*+#<>])\1{2,}[ \t]*")
+_RST_UNDERLINE = re.compile(r"([=\-`:.'\"~^_*+#<>])\1+[ \t]*")
+_SHORTEST = 2
 _RST_CODE = re.compile(r"\.\. (?:code-block|code|sourcecode)::[ \t]*(\S*)")
 _RST_COMMENT = re.compile(r"\.\.(?:[ \t]+(?![\[_|]|[\w:.+-]+::).*)?")
 _RST_OPTION = re.compile(r"[ \t]+:[\w-]+:")
@@ -117,7 +119,11 @@ def convert_rst(raw: bytes) -> str:
 
 
 def _is_underline(line: str, text: str) -> bool:
-    return _RST_UNDERLINE.fullmatch(line) is not None and len(line.rstrip()) >= len(text.rstrip()) // 2
+    if not _RST_UNDERLINE.fullmatch(line):
+        return False
+    signs, width = len(line.rstrip()), cell_width(text.rstrip())
+    # Two signs may be code or a comment; under a title of two columns they are what it needs.
+    return signs >= len(text.rstrip()) // 2 and (signs > _SHORTEST or width == _SHORTEST)
 
 
 def _indented(lines: Sequence[str], at: int) -> tuple[int, list[str]]:

@@ -14,9 +14,8 @@ from mdvec.interfaces import present
 from mdvec.interfaces.cli.common_options import CommandGroup, Number, Option, WholeNumber, format_option
 from mdvec.interfaces.cli.filters import collection_names, name_option, presets
 from mdvec.interfaces.cli.session import Session
-from mdvec.interfaces.cli.terminal import note, note_no_collections, write, write_table
+from mdvec.interfaces.cli.terminal import ask, note, note_no_collections, write, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
-from mdvec.interfaces.printing import visible
 from mdvec.text.quantity import quantity
 from mdvec.types.collection import DEFAULT_SOURCE, ChunkingSpec, Collection, parse_embedding_spec
 from mdvec.types.folder_context import CONTEXT_FILE, shown_contexts
@@ -152,7 +151,7 @@ def delete(session: Session, name: str, yes: bool) -> int:
     """Delete a collection from the index; its files stay."""
     with session.open() as workspace:
         collection = workspace.collection(name)
-        if not yes and not _confirmed(f"Delete {name} from the index? {collection.source} stays."):
+        if not yes and not ask(f"Delete {name} from the index? {collection.source} stays."):
             note("nothing was deleted; --yes deletes without asking")
             return EXIT_FAILED
         workspace.delete_collection(name)
@@ -263,11 +262,3 @@ def _print_contexts(collection: Collection, session: Session) -> None:
     else:
         note("no contexts")
         note(f"hint: Write: {_context_command(session, collection.name)}")
-
-
-def _confirmed(question: str) -> bool:
-    try:
-        return click.confirm(visible(question), err=True)
-    except click.Abort:  # no terminal to ask on, or Ctrl-C
-        note("")
-        return False
